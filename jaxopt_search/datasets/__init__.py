@@ -1,0 +1,38 @@
+"""Instances: strict TSPLIB and QAPLIB readers, generators, and best known costs.
+
+`load("kroA100", data_dir=...)` finds a known instance by name; `load_tsplib` and `load_qaplib` read
+any file. Everything here is numpy on the host. Nothing is downloaded unless asked for.
+"""
+
+from jaxopt_search.datasets.generators import (
+    clustered_tsp,
+    grid_tsp,
+    planted_qap,
+    planted_tsp,
+    uniform_qap,
+    uniform_tsp,
+)
+from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, rate
+from jaxopt_search.datasets.loading import load
+from jaxopt_search.datasets.qaplib import load_qaplib, load_qaplib_solution, orient
+from jaxopt_search.datasets.registry import names
+from jaxopt_search.datasets.tsplib import load_tour, load_tsplib
+
+__all__ = [
+    "QAPInstance",
+    "TSPInstance",
+    "clustered_tsp",
+    "grid_tsp",
+    "load",
+    "load_qaplib",
+    "load_qaplib_solution",
+    "load_tour",
+    "load_tsplib",
+    "names",
+    "orient",
+    "planted_qap",
+    "planted_tsp",
+    "rate",
+    "uniform_qap",
+    "uniform_tsp",
+]

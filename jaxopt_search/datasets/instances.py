@@ -1,0 +1,205 @@
+"""Instances as data: what the readers, the generators and `load` return."""
+
+import dataclasses
+
+import numpy as np
+
+from jaxopt_search import metrics
+
+MAX_COORDINATE = 1e12
+"""Largest coordinate: squares stay finite and distances fit 64 bits."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class TSPInstance:
+    """A symmetric travelling salesman instance with integer distances.
+
+    Attributes:
+      name: name of the instance.
+      edge_weight_type: "EXPLICIT" if `matrix` is given, else a key of `metrics.EDGE_WEIGHTS`.
+      coordinates: [n, 2] float64, or None.
+      matrix: [n, n] int64, symmetric, zero diagonal, or None.
+      best_known: length of the best known tour, None if there is none on record.
+      is_optimal: whether `best_known` is proved optimal.
+      comment: free text.
+    """
+
+    name: str
+    edge_weight_type: str
+    coordinates: np.ndarray | None = None
+    matrix: np.ndarray | None = None
+    best_known: int | None = None
+    is_optimal: bool = False
+    comment: str = ""
+
+    def __post_init__(self):
+        if self.edge_weight_type == "EXPLICIT":
+            if self.matrix is None or self.coordinates is not None:
+                raise ValueError("edge_weight_type is 'EXPLICIT', expected matrix and nothing else")
+            check_square("matrix", self.matrix)
+            if not np.array_equal(self.matrix, self.matrix.T):
+                raise ValueError("matrix is not symmetric, expected a symmetric matrix")
+            if self.matrix.diagonal().any():
+                raise ValueError("matrix has a nonzero diagonal, expected zeros")
+            return
+        if self.edge_weight_type not in metrics.EDGE_WEIGHTS:
+            expected = ", ".join([*metrics.EDGE_WEIGHTS, "EXPLICIT"])
+            raise ValueError(
+                f"edge_weight_type is {self.edge_weight_type!r}, expected one of {expected}"
+            )
+        if self.coordinates is None or self.matrix is not None:
+            raise ValueError(
+                f"edge_weight_type is {self.edge_weight_type!r}, expected coordinates and no matrix"
+            )
+        check_coordinates(self.coordinates)
+
+    @property
+    def n(self) -> int:
+        """The number of cities."""
+        return len(self.matrix if self.coordinates is None else self.coordinates)
+
+    def distances(self) -> np.ndarray:
+        """Returns the [n, n] int64 distances; 8 n^2 bytes, computed anew from coordinates."""
+        if self.coordinates is None:
+            return self.matrix
+        return metrics.distance_matrix(self.coordinates, self.edge_weight_type)
+
+    def tour_length(self, tour: np.ndarray) -> int:
+        """Returns the exact length of the closed tour, as a Python integer.
+
+        Args:
+          tour: [n] integers, a permutation of `0..n-1`.
+
+        Raises:
+          ValueError: `tour` is not a permutation.
+        """
+        tour = check_permutation("tour", tour, self.n)
+        if self.coordinates is None:
+            return sum(self.matrix[tour, np.roll(tour, -1)].tolist())
+        return metrics.tour_length(self.coordinates, self.edge_weight_type, tour)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class QAPInstance:
+    """A quadratic assignment instance with integer matrices.
+
+    The cost of an assignment `p` is the sum over all `i`, `j`, the diagonal included, of
+    `flow[i, j] * distance[p[i], p[j]]`.
+
+    Attributes:
+      name: name of the instance.
+      flow: [n, n] int64 between facilities; the first matrix of a QAPLIB file.
+      distance: [n, n] int64 between locations; the second matrix of a QAPLIB file.
+      best_known: cost of the best known assignment, None if there is none on record.
+      is_optimal: whether `best_known` is proved optimal.
+      comment: free text.
+    """
+
+    name: str
+    flow: np.ndarray
+    distance: np.ndarray
+    best_known: int | None = None
+    is_optimal: bool = False
+    comment: str = ""
+
+    def __post_init__(self):
+        check_square("flow", self.flow)
+        check_square("distance", self.distance)
+        if self.flow.shape != self.distance.shape:
+            raise ValueError(
+                f"distance has shape {self.distance.shape}, expected {self.flow.shape} as flow"
+            )
+
+    @property
+    def n(self) -> int:
+        """The number of facilities."""
+        return len(self.flow)
+
+    def cost(self, assignment: np.ndarray) -> int:
+        """Returns the exact cost of an assignment, as a Python integer.
+
+        Args:
+          assignment: [n] integers, the location of each facility: a permutation of `0..n-1`.
+
+        Raises:
+          ValueError: `assignment` is not a permutation.
+        """
+        p = check_permutation("assignment", assignment, self.n)
+        placed = self.distance[np.ix_(p, p)]
+        flow = self.flow
+        if self.n**2 * _largest(flow) * _largest(placed) >= 2**63:
+            flow, placed = flow.astype(object), placed.astype(object)
+        return int((flow * placed).sum())
+
+
+def rate(cost: int, best_known: int | None, is_optimal: bool = False) -> str:
+    """Returns in words how `cost` compares with the best known cost; it never fails.
+
+    A cost below the recorded one is reported and not treated as an error: records get beaten, and
+    tables have mistakes.
+
+    Example:
+      >>> rate(110, 100, True)
+      '10.00 % above the optimum 100'
+      >>> rate(99, 100)
+      'better than recorded: 99 < 100'
+    """
+    if best_known is None:
+        return "no best known cost on record"
+    what = "optimum" if is_optimal else "best known"
+    if cost < best_known:
+        return f"better than recorded: {cost} < {best_known}"
+    if cost == best_known:
+        return f"equal to the {what} {best_known}"
+    if best_known <= 0:
+        return f"{cost - best_known} above the {what} {best_known}"
+    return f"{100 * (cost - best_known) / best_known:.2f} % above the {what} {best_known}"
+
+
+def check_permutation(what: str, values: np.ndarray, n: int) -> np.ndarray:
+    """Returns `values` as [n] int64 if they are a permutation of `0..n-1`.
+
+    Raises:
+      ValueError: they are not; the message names `what` and the first offence.
+    """
+    values = np.asarray(values)
+    if values.shape != (n,):
+        raise ValueError(f"{what} has shape {values.shape}, expected ({n},)")
+    if not np.issubdtype(values.dtype, np.integer):
+        raise ValueError(f"{what} has dtype {values.dtype}, expected integers")
+    outside = values[(values < 0) | (values >= n)]
+    if outside.size:
+        hint = "; is it 1-based?" if np.array_equal(np.sort(values), np.arange(1, n + 1)) else ""
+        raise ValueError(f"{what} contains {outside[0]}, expected values in 0..{n - 1}{hint}")
+    values = values.astype(np.int64)
+    counts = np.bincount(values, minlength=n)
+    if counts.max(initial=1) > 1:
+        twice = int(np.argmax(counts > 1))
+        raise ValueError(f"{what} contains {twice} more than once, expected a permutation")
+    return values
+
+
+def check_square(what: str, matrix: np.ndarray) -> None:
+    """Raises `ValueError` unless `matrix` is [n, n] int64 with n >= 1."""
+    if not isinstance(matrix, np.ndarray) or matrix.dtype != np.int64:
+        kind = getattr(matrix, "dtype", type(matrix).__name__)
+        raise ValueError(f"{what} is {kind}, expected an int64 array")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
+        raise ValueError(f"{what} has shape {matrix.shape}, expected (n, n) with n >= 1")
+
+
+def check_coordinates(coordinates: np.ndarray) -> None:
+    """Raises `ValueError` unless `coordinates` is [n, 2] float64, n >= 1, of sane size."""
+    if not isinstance(coordinates, np.ndarray) or coordinates.dtype != np.float64:
+        kind = getattr(coordinates, "dtype", type(coordinates).__name__)
+        raise ValueError(f"coordinates is {kind}, expected a float64 array")
+    if coordinates.ndim != 2 or coordinates.shape[1] != 2 or coordinates.size == 0:
+        raise ValueError(f"coordinates has shape {coordinates.shape}, expected (n, 2) with n >= 1")
+    bad = ~(np.abs(coordinates) <= MAX_COORDINATE)
+    if bad.any():
+        worst = float(coordinates[bad][0])
+        raise ValueError(f"coordinates contains {worst}, expected values within +-1e12")
+
+
+def _largest(matrix: np.ndarray) -> int:
+    return max(abs(int(matrix.max())), abs(int(matrix.min())))

@@ -1,0 +1,221 @@
+"""Finds known instances by name: in a folder, in the cache, or, only if asked, on the network."""
+
+import dataclasses
+import hashlib
+import http.client
+import os
+import pathlib
+import shutil
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
+from jaxopt_search.datasets.qaplib import load_qaplib
+from jaxopt_search.datasets.registry import SOURCES, Entry, find
+from jaxopt_search.datasets.tsplib import load_tsplib
+from jaxopt_search.errors import DownloadError, InstanceFormatError
+
+DATA_VARIABLE = "JAXOPT_SEARCH_DATA"
+_SUFFIXES = {"tsplib": (".tsp",), "qaplib": (".dat", ".txt")}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_TIMEOUT = 30  # seconds without an answer
+_MAX_DOWNLOAD = 64 * 2**20  # bytes; the largest known file has less than 3 MiB
+
+
+def load(
+    name: str,
+    *,
+    data_dir: str | os.PathLike | None = None,
+    download: bool = False,
+    cache_dir: str | os.PathLike | None = None,
+    base_url: str | None = None,
+) -> TSPInstance | QAPInstance:
+    """Returns a known instance, with its best known cost.
+
+    The file is looked for as `NAME.tsp`, `NAME.dat` or `NAME.txt` in the data folder and its
+    subfolders `tsplib` and `qaplib`, then in the cache of earlier downloads. Nothing is downloaded
+    unless `download` is true. linhp318 has a fixed edge and is refused; `load_tsplib` can read it.
+
+    Args:
+      name: one of `names()`.
+      data_dir: the data folder; by default the environment variable JAXOPT_SEARCH_DATA.
+      download: whether a file found nowhere may be downloaded; needs the extra `data`. It must
+        come over https and have the recorded SHA-256.
+      cache_dir: where downloads are kept; by default `jaxopt_search` in XDG_CACHE_HOME or
+        `~/.cache`.
+      base_url: a mirror of the collection; https, or http on this machine.
+
+    Raises:
+      ValueError: the name is not known, or a file lies outside its folder (a symbolic link).
+      FileNotFoundError: the file is not there, and `download` is false.
+      DownloadError: the download failed, or the file is not the recorded one.
+      InstanceFormatError: the file breaks its format, or has another size than recorded.
+    """
+    entry = find(name)
+    cache = _cache_folder(cache_dir)
+    path = _find_file(entry, data_dir) or _find_cached(entry, cache)
+    if path is None and download:
+        path = _download(entry, cache, base_url)
+    if path is None:
+        raise FileNotFoundError(
+            f"no file for {name!r} found; pass data_dir=, set {DATA_VARIABLE}, "
+            "or pass download=True"
+        )
+    return _read(entry, path)
+
+
+def _read(entry: Entry, path: pathlib.Path) -> TSPInstance | QAPInstance:
+    instance = load_tsplib(path) if entry.collection == "tsplib" else load_qaplib(path)
+    if instance.n != entry.n:
+        raise InstanceFormatError(
+            f"{path}:1: the instance has size {instance.n}, expected {entry.n} for {entry.name}"
+        )
+    if entry.best_known is None:
+        return dataclasses.replace(instance, name=entry.name)
+    return dataclasses.replace(
+        instance, name=entry.name, best_known=entry.best_known, is_optimal=entry.is_optimal
+    )
+
+
+def _find_file(entry: Entry, data_dir: str | os.PathLike | None) -> pathlib.Path | None:
+    """Returns the file in the data folder, None if there is none, or no folder was named."""
+    what = DATA_VARIABLE if data_dir is None else "data_dir"
+    named = os.environ.get(DATA_VARIABLE) if data_dir is None else data_dir
+    if not named:
+        return None
+    folder = pathlib.Path(named)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{what} is {str(folder)!r}, expected an existing folder")
+    for subfolder in (folder, folder / entry.collection):
+        for suffix in _SUFFIXES[entry.collection]:
+            path = subfolder / f"{entry.name}{suffix}"
+            if path.is_file():
+                return _inside(path, folder)
+    return None
+
+
+def _find_cached(entry: Entry, cache: pathlib.Path) -> pathlib.Path | None:
+    """Returns the file of an earlier download if it is still the recorded one."""
+    path = _cached_path(entry, cache)
+    if path.is_file() and entry.sha256:
+        path = _inside(path, cache)
+        if path.stat().st_size <= _MAX_DOWNLOAD and _sha256(path) == entry.sha256:
+            return path
+    return None
+
+
+def _inside(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """Returns `path` resolved, refusing links that lead out of `folder`."""
+    resolved = path.resolve()
+    if not resolved.is_relative_to(folder.resolve()):
+        raise ValueError(f"{path} is a link out of {folder}, expected a file in that folder")
+    return path
+
+
+def _cache_folder(cache_dir: str | os.PathLike | None) -> pathlib.Path:
+    if cache_dir is not None:
+        return pathlib.Path(cache_dir)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "jaxopt_search"
+
+
+def _cached_path(entry: Entry, cache: pathlib.Path) -> pathlib.Path:
+    return cache / f"{entry.name}{_SUFFIXES[entry.collection][-1]}"
+
+
+def _sha256(path: pathlib.Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _download(entry: Entry, cache: pathlib.Path, base_url: str | None) -> pathlib.Path:
+    """Downloads into the cache and returns the path. A file that is not the recorded one is
+    never left under its name."""
+    if not entry.path:
+        raise DownloadError(
+            f"{entry.name} cannot be downloaded (no public copy has the right numbers); "
+            "put it in a folder and pass data_dir="
+        )
+    try:
+        import pooch
+    except ImportError:
+        message = "download=True needs pooch, expected it from: pip install 'jaxopt_search[data]'"
+        raise ImportError(message) from None
+    url = f"{(base_url or SOURCES[entry.collection]).rstrip('/')}/{entry.path}"
+    _check_url(url, _is_loopback(url))
+    target = _cached_path(entry, cache)
+    by_hand = f"get {url} by hand, put it in a folder as {target.name} and pass data_dir="
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        if target.is_symlink() or target.exists():
+            target.unlink()  # not the recorded file, or it would have been found
+        pooch.retrieve(
+            url,
+            known_hash=f"sha256:{entry.sha256}",
+            fname=target.name,
+            path=cache,
+            downloader=_fetch,
+        )
+    except DownloadError:
+        raise
+    except ValueError as error:  # pooch compares checksums and deletes the file
+        raise DownloadError(
+            f"{url} has another SHA-256 than recorded and was deleted, expected {entry.sha256}"
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DownloadError(f"download of {entry.name} failed ({reason}); {by_hand}") from error
+    return target
+
+
+def _fetch(url: str, output_file: str | os.PathLike, pooch: object) -> None:
+    """Writes `url` to a file, for pooch; each redirect is checked before it is followed."""
+    loopback = _is_loopback(url)
+    handlers: list = [_Redirects(loopback)]
+    if loopback:
+        handlers.append(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(*handlers)
+    with opener.open(url, timeout=_TIMEOUT) as answer, open(output_file, "wb") as file:
+        shutil.copyfileobj(_Limited(answer, url), file)
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    def __init__(self, allow_loopback: bool):
+        self.allow_loopback = allow_loopback
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):
+        """Returns the request to follow, after checking where it goes."""
+        try:
+            _check_url(newurl, self.allow_loopback)
+        except DownloadError:
+            fp.close()
+            raise
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class _Limited:
+    """A stream that fails once it has given more than the largest size allowed."""
+
+    def __init__(self, stream, url: str):
+        self.stream, self.url, self.left = stream, url, _MAX_DOWNLOAD
+
+    def read(self, size: int) -> bytes:
+        block = self.stream.read(size)
+        self.left -= len(block)
+        if self.left < 0:
+            raise DownloadError(f"{self.url} has more than {_MAX_DOWNLOAD} bytes")
+        return block
+
+
+def _check_url(url: str, allow_loopback: bool) -> None:
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme == "https" or (allow_loopback and _is_loopback(url)):
+        return
+    raise DownloadError(f"{url} is refused, expected an https address")
+
+
+def _is_loopback(url: str) -> bool:
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme == "http" and parts.hostname in _LOOPBACK

@@ -1,0 +1,120 @@
+"""Strict readers of QAPLIB instances and solutions (Burkard, Karisch and Rendl, 1997)."""
+
+import os
+import pathlib
+
+import numpy as np
+
+from jaxopt_search.datasets._tokens import INTEGER, MAX_BYTES, Source, show
+from jaxopt_search.datasets.instances import QAPInstance
+from jaxopt_search.errors import InstanceFormatError
+
+
+def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPInstance:
+    """Returns the instance in a QAPLIB file: n, the matrix A, the matrix B.
+
+    Line breaks mean nothing. Matrices may be asymmetric, have nonzero diagonals and hold negative
+    numbers. A is taken as flow and B as distance, whatever the family calls them: the cost is the
+    sum of `A[i, j] * B[p[i], p[j]]`. Some public copies put the best known cost after n; it is
+    recognised by the count of numbers and becomes `best_known`, unproved.
+
+    Args:
+      path: the file; the name of the instance is the file's name without its ending.
+      max_bytes: larger files are refused before they are read.
+
+    Raises:
+      InstanceFormatError: the file breaks the format; the message names the line.
+      OSError: the file cannot be read.
+    """
+    source = Source(path, max_bytes, "a QAPLIB instance")
+    n, start = _size(source)
+    if 4 * n * n > source.size:
+        raise source.error(
+            0, f"n is {n}, expected at most what {source.size} bytes can hold ({2 * n * n} numbers)"
+        )
+    what = f"two {n} x {n} matrices"
+    end = len(source.data)
+    numbers = source.integers(start, end, (2 * n * n, 2 * n * n + 1), what)
+    best_known = None
+    if len(numbers) == 2 * n * n + 1:
+        best_known, numbers = int(numbers[0]), numbers[1:]
+    return QAPInstance(
+        name=pathlib.Path(path).stem,
+        flow=numbers[: n * n].reshape(n, n).copy(),
+        distance=numbers[n * n :].reshape(n, n).copy(),
+        best_known=best_known,
+    )
+
+
+def load_qaplib_solution(
+    path: str | os.PathLike, *, max_bytes: int = MAX_BYTES
+) -> tuple[int, int, np.ndarray]:
+    """Returns size, stated cost and permutation of a QAPLIB solution file.
+
+    The permutation may be written from 1 or from 0, and with commas. QAPLIB does not say whether
+    it maps A's indices to B's or back, and its files do both: pass the result to `orient` before
+    use. The stated cost is not checked here.
+
+    Args:
+      path: the file.
+      max_bytes: larger files are refused before they are read.
+
+    Returns:
+      (n, value, permutation): permutation is [n] int32, counted from 0, as it stands in the file.
+
+    Raises:
+      InstanceFormatError: the file breaks the format, or holds no permutation.
+      OSError: the file cannot be read.
+    """
+    source = Source(path, max_bytes, "a QAPLIB solution")
+    source.data = source.data.replace(b",", b" ")
+    n, start = _size(source)
+    if 2 * n > source.size:
+        raise source.error(0, f"n is {n}, expected at most what {source.size} bytes can hold")
+    what = f"the value and a permutation of {n}"
+    numbers = source.integers(start, len(source.data), (n + 1,), what)
+    value, permutation = int(numbers[0]), numbers[1:]
+    ordered = np.sort(permutation)
+    base = int(ordered[0])
+    if base not in (0, 1) or not np.array_equal(ordered, np.arange(base, base + n)):
+        raise source.error(start, f"no permutation, expected each of 1..{n} or of 0..{n - 1} once")
+    return n, value, (permutation - base).astype(np.int32)
+
+
+def orient(instance: QAPInstance, value: int, permutation: np.ndarray) -> np.ndarray:
+    """Returns `permutation` or its inverse, whichever costs `value` on `instance`.
+
+    A published permutation says nothing about its direction, so both are evaluated. If both give
+    `value`, the permutation is returned as it is.
+
+    Args:
+      instance: the instance that the permutation solves.
+      value: the stated cost.
+      permutation: [n] integers, a permutation of `0..n-1`.
+
+    Returns:
+      [n] int32, an assignment in the sense of `QAPInstance.cost`.
+
+    Raises:
+      InstanceFormatError: neither costs `value`. This happens with published files: QAPLIB's
+        solution of kra32 states 88900 and costs 88700.
+      ValueError: `permutation` is no permutation of `0..n-1`.
+    """
+    direct = instance.cost(permutation)
+    if direct == value:
+        return np.asarray(permutation).astype(np.int32)
+    inverse = np.argsort(permutation)
+    if (other := instance.cost(inverse)) == value:
+        return inverse.astype(np.int32)
+    raise InstanceFormatError(
+        f"{instance.name}: the permutation costs {direct} and its inverse {other}, expected {value}"
+    )
+
+
+def _size(source: Source) -> tuple[int, int]:
+    """Returns n and the position after it."""
+    token = source.data.split(None, 1)[0]
+    start = source.data.index(token)
+    if not INTEGER.fullmatch(token) or int(token) < 1:
+        raise source.error(start, f"n is {show(token)}, expected a positive integer")
+    return int(token), start + len(token)

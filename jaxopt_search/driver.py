@@ -1,0 +1,351 @@
+"""The host driver: `loop.advance` in chunks, with what needs a clock or a person.
+
+Wall-clock limits, progress, callbacks, Ctrl-C and history live here. How a run is cut into chunks
+changes none of its searches.
+"""
+
+import contextlib
+import dataclasses
+import math
+import platform
+import time
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search import driver_input, loop, parallel, progress, steps
+from jaxopt_search.driver_input import Limits
+from jaxopt_search.loop import RunState
+from jaxopt_search.problems.host import Host
+from jaxopt_search.types import Exchange, Hit, Problem, Record, Result, Search, Status
+
+_CHUNK_SECONDS = 0.5
+_MAX_GROWTH = 8
+
+_MESSAGES = {
+    Status.TARGET: "the target was reached",
+    Status.MAX_STEPS: "max_steps were made",
+    Status.PATIENCE: "no better solution for `patience` steps",
+    Status.MAX_SECONDS: "max_seconds were over",
+    Status.CALLBACK: "the callback asked to stop",
+    Status.INTERRUPTED: "interrupted from the keyboard",
+}
+
+
+class Snapshot(NamedTuple):
+    """Where a run stands after a chunk, for callbacks. Its arrays are copies.
+
+    Attributes:
+      step: steps made by each search.
+      seconds: since the call of `solve`.
+      fun: the best cost so far.
+      x: a solution of that cost.
+      gap: as in `Result`.
+      acceptance: accepted moves per search and step in this chunk.
+      status: `RUNNING`, or why the run ends here.
+    """
+
+    step: int
+    seconds: float
+    fun: int | float
+    x: np.ndarray
+    gap: float | None
+    acceptance: float
+    status: Status
+
+
+def solve(
+    problem: Problem,
+    search: Search,
+    key: Any,
+    *,
+    num_searches: int = 128,
+    max_steps: int | None = None,
+    max_seconds: float | None = None,
+    target: float | None = None,
+    patience: int | None = None,
+    exchange: Exchange | None = None,
+    initial: Any = None,
+    state: RunState | None = None,
+    devices: parallel.Devices = None,
+    check_every: int = 100,
+    chunk_steps: int | None = None,
+    callback: Callable[[Snapshot], Any] | None = None,
+    show_progress: bool = False,
+    history_size: int = 1000,
+) -> Result:
+    """Runs many searches on a problem until a limit, and returns the best solution.
+
+    At least one of `max_steps`, `max_seconds`, `target` and `patience` must be given. Ctrl-C ends
+    the run after the first chunk with the best so far.
+
+    Args:
+      problem: what is minimized.
+      search: the algorithm.
+      key: an integer seed or a `jax.random.key`.
+      num_searches: searches side by side.
+      max_steps: steps of each search in all; with `state`, those made before count.
+      max_seconds: wall-clock limit from the call on, compilation included.
+      target: end once a search has a cost of at most this.
+      patience: end once so many steps brought no better cost.
+      exchange: what searches learn from one another; None for nothing.
+      initial: start solutions. One for all: the first search starts there and the others close
+        by, at `problem.perturb` of it, or there too if the problem has no such method. Or one
+        for each search, with a leading axis.
+      state: the `Result.state` of a run to go on with, made with the same arguments; takes the
+        place of `key`, `num_searches` and `initial`. The number of devices may differ.
+      devices: None for the default device, `"all"`, a platform, a number, or a list.
+      check_every: steps between stop tests. First hits are exact whatever it is.
+      chunk_steps: steps per chunk; None for chunks of about half a second.
+      callback: called with a `Snapshot` after each chunk; True ends the run.
+      show_progress: whether to write lines on standard error.
+      history_size: lines of history kept; beyond, every other line is dropped, as often as needed.
+
+    Raises:
+      ValueError: for arguments out of range, before anything is compiled.
+      MemoryError: if a device runs out of memory.
+      RuntimeError: if called under `jit`; or if a cost from the device differs from the exact
+        one, which is a bug.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4, spacing=10))
+      >>> search = js.simulated_annealing(js.Relocate(), 5.0, moves_per_search=8)
+      >>> result = solve(problem, search, key=0, target=160, max_steps=20_000)
+      >>> result.fun, result.success
+      (160, True)
+    """
+    start = time.perf_counter()
+    driver_input.refuse_tracers()
+    host = getattr(problem, "host", None)
+    solution, cost = driver_input.shapes(problem)
+    limits = driver_input.check_limits(
+        dtype=cost.dtype,
+        unit=host.unit if host else 1,
+        max_steps=0 if getattr(problem, "is_trivial", False) else max_steps,
+        max_seconds=max_seconds,
+        target=target,
+        patience=patience,
+        check_every=check_every,
+        chunk_steps=chunk_steps,
+    )
+    history_size = driver_input.check_count("history_size", history_size, 2)
+    if hasattr(search, "check"):
+        search.check(limits.max_steps)
+    placement = parallel.Placement(parallel.find_devices(devices))
+    driver = _Driver(problem, search, host, placement, limits, exchange, start, history_size)
+    if callback is not None:
+        driver.observers.append(callback)
+    if show_progress:
+        driver.observers.append(progress.reporter())
+    with _memory_errors_explained(num_searches):
+        if state is None:
+            count = driver_input.check_count("num_searches", num_searches, 1)
+            driver_input.check_size(solution, count)
+            solutions = driver_input.start_solutions(problem, host, key, count, solution, initial)
+            state = loop.init(key, problem, search, num_searches=count, solutions=solutions)
+        return driver.drive(driver_input.reopened(state))
+
+
+@contextlib.contextmanager
+def _memory_errors_explained(num_searches: int) -> Iterator[None]:
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise MemoryError(
+            f"the device ran out of memory with num_searches={num_searches}; use fewer, or more"
+            " devices"
+        ) from error
+
+
+@dataclasses.dataclass
+class _Driver:
+    """One call of `solve`."""
+
+    problem: Problem
+    search: Search
+    host: Host | None
+    placement: parallel.Placement
+    limits: Limits
+    exchange: Exchange | None
+    start: float
+    history_size: int
+    observers: list[Callable[[Snapshot], Any]] = dataclasses.field(default_factory=list)
+    history: list[Record] = dataclasses.field(default_factory=list)
+    record_every: int = 1
+
+    def drive(self, state: RunState) -> Result:
+        """Advances `state` until the run ends."""
+        num_searches = state.index.shape[0]
+        first_step = steps.as_python(state.step)
+        placed = self.placement.split(state)
+        status, num_steps, num_chunks = Status.RUNNING, 0, 0
+        try:
+            while status == Status.RUNNING:
+                # The first chunk makes no step: it compiles, and tests the start.
+                began = time.perf_counter()
+                placed = self._advance(placed, num_steps)
+                state = self.placement.join(placed, num_searches)
+                made, seconds = num_steps, time.perf_counter() - began
+                status, num_steps = self._next(state, made, seconds)
+                snapshot = self._snapshot(state, status, made)
+                if num_chunks % self.record_every == 0 or status != Status.RUNNING:
+                    self._record(snapshot)
+                num_chunks += 1
+                for observe in self.observers:
+                    if observe(snapshot) is True and status == Status.RUNNING:
+                        status = Status.CALLBACK
+        except KeyboardInterrupt:
+            if not num_chunks:
+                raise
+            status = Status.INTERRUPTED
+        return self._result(state, status, first_step)
+
+    def _advance(self, placed: RunState, num_steps: int) -> RunState:
+        placed = self.placement.advance(
+            self.problem,
+            self.search,
+            placed,
+            num_steps,
+            exchange=self.exchange,
+            target=self.limits.target,
+            patience=self.limits.patience,
+            check_every=self.limits.check_every,
+        )
+        return jax.block_until_ready(placed)
+
+    def _next(self, state: RunState, num_steps: int, seconds: float) -> tuple[Status, int]:
+        """Returns the status after a chunk, and the length of the next one."""
+        if (status := Status(int(state.status))) != Status.RUNNING:
+            return status, 0
+        left = self._steps_left(state)
+        if left <= 0 or self._seconds_left() <= 0:
+            has_hit = int(loop.first_hit(state)[1]) >= 0
+            limit = Status.MAX_STEPS if left <= 0 else Status.MAX_SECONDS
+            return (Status.TARGET if has_hit else limit), 0
+        if self.limits.chunk_steps is not None:
+            size = self.limits.chunk_steps
+        elif num_steps == 0:
+            size = self.limits.check_every
+        else:
+            wanted = min(_CHUNK_SECONDS, self._seconds_left()) / max(seconds, 1e-9)
+            size = max(1, int(num_steps * min(wanted, _MAX_GROWTH)))
+        return Status.RUNNING, int(min(size, left, steps.MAX_INT32))
+
+    def _steps_left(self, state: RunState) -> float:
+        if self.limits.max_steps is None:
+            return math.inf
+        return self.limits.max_steps - steps.as_python(state.step)
+
+    def _seconds_left(self) -> float:
+        if self.limits.max_seconds is None:
+            return math.inf
+        return self.limits.max_seconds - (time.perf_counter() - self.start)
+
+    def _snapshot(self, state: RunState, status: Status, num_steps: int) -> Snapshot:
+        x, fun = self._best(state)
+        accepted = int(np.sum(np.asarray(state.info.accepted), dtype=np.int64))
+        return Snapshot(
+            step=steps.as_python(state.step),
+            seconds=time.perf_counter() - self.start,
+            fun=fun,
+            x=x,
+            gap=self._gap(fun),
+            acceptance=accepted / max(num_steps * state.index.shape[0], 1),
+            status=status,
+        )
+
+    def _best(self, state: RunState) -> tuple[Any, int | float]:
+        """Returns the best solution and its exact cost, after comparing that with the device's."""
+        solution, cost = jax.device_get(loop.best(self.problem, self.search, state))
+        if self.host is None:
+            return solution, cost.item()
+        exact = self.host.cost(solution)
+        if isinstance(exact, int):
+            if exact != cost.item() * self.host.unit:
+                raise RuntimeError(
+                    f"the device's cost {cost.item() * self.host.unit} is not the exact {exact};"
+                    " please report this bug"
+                )
+        return solution, exact if self.host.is_feasible(solution) else math.inf
+
+    def _gap(self, fun: int | float) -> float | None:
+        best_known = self.host.best_known if self.host else None
+        if best_known is None:
+            return None
+        if best_known == 0:
+            return 0.0 if fun == 0 else math.copysign(math.inf, fun)
+        return (fun - best_known) / abs(best_known)
+
+    def _record(self, snapshot: Snapshot) -> None:
+        if len(self.history) >= self.history_size:
+            self.history = self.history[::2]
+            self.record_every *= 2
+        self.history.append(
+            Record(snapshot.step, snapshot.seconds, snapshot.fun, snapshot.acceptance)
+        )
+
+    def _result(self, state: RunState, status: Status, first_step: int) -> Result:
+        x, fun = self._best(state)
+        solutions, costs = jax.device_get(loop.all_best(self.problem, self.search, state))
+        count, winner = loop.first_hit(state)
+        has_hit = int(winner) >= 0
+        made = steps.as_python(state.step)
+        is_success = (
+            status == Status.TARGET
+            if self.limits.target is not None
+            else (status != Status.INTERRUPTED)
+        )
+        return Result(
+            x=x,
+            fun=fun,
+            success=is_success,
+            status=status,
+            message=self._message(status, fun),
+            nit=made,
+            nfev=(made - first_step) * len(costs) * self.search.evaluations_per_step,
+            gap=self._gap(fun),
+            first_hit=Hit(steps.as_python(count), int(winner)) if has_hit else None,
+            feasible=math.isfinite(fun),
+            history=self.history,
+            costs=costs * (self.host.unit if self.host else 1),
+            solutions=solutions,
+            state=state._replace(status=jnp.int32(status)),
+            elapsed=time.perf_counter() - self.start,
+            env=environment(self.placement.devices),
+        )
+
+    def _message(self, status: Status, fun: int | float) -> str:
+        parts = [_MESSAGES[status]]
+        if self.host is not None:
+            if self.host.best_known is not None and fun < self.host.best_known:
+                parts.append(f"better than the best known {self.host.best_known}")
+            if self.host.note:
+                parts.append(self.host.note)
+        return "; ".join(parts)
+
+
+def environment(devices: tuple[jax.Device, ...]) -> dict[str, str]:
+    """Returns what a result depends on beside its arguments: versions and devices."""
+    return {
+        "jaxopt_search": _version(),
+        "jax": jax.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "platform": devices[0].platform,
+        "devices": f"{len(devices)} x {devices[0].device_kind}",
+        "implementation": "xla",
+    }
+
+
+def _version() -> str:
+    try:
+        return metadata.version("jaxopt_search")
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,13 @@
+"""The exceptions of the library. Plain bad arguments raise `ValueError` or `TypeError`."""
+
+
+class InstanceFormatError(ValueError):
+    """An instance or solution file does not follow its format. The message names file and line."""
+
+
+class UnsupportedInstance(InstanceFormatError):
+    """A well-formed instance file of a kind that this library does not read, such as ATSP."""
+
+
+class DownloadError(OSError):
+    """A file could not be downloaded, or is not the file that was asked for."""

@@ -1,0 +1,362 @@
+"""The loop that runs many searches and stops: pure functions over `RunState`.
+
+`init`, `advance` and `run` are jit-compiled and can be called inside a user's own `jit` and `vmap`.
+All searches step together. Between steps, at fixed distances from the start, come the events:
+float costs are refreshed, the stop test is made, solutions are exchanged. So the course of a run
+does not depend on how it is cut into calls of `advance`.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search import collectives, exchange, random, steps
+from jaxopt_search.steps import Steps
+from jaxopt_search.types import Cost, Exchange, Info, Problem, Search, Solution, Status, null_delta
+
+REFRESH_EVERY = 10_000
+"""Steps after which running float costs are computed anew."""
+
+
+class Since(NamedTuple):
+    """[] int32 steps since each event last happened."""
+
+    refresh: jax.Array
+    stop_test: jax.Array
+    exchange: jax.Array
+
+
+class RunState(NamedTuple):
+    """Where a run stands. Leaves marked [S] have one entry per search, padding included.
+
+    Attributes:
+      key: the run's key, two uint32 words.
+      step: steps made by each search.
+      since: steps since the last refresh, stop test and exchange.
+      best_cost: [] best of all searches at the last stop test.
+      stale: [] int32 steps between stop tests that brought no better `best_cost`.
+      status: [] int32 `Status`.
+      index: [S] int32 global index of each search; -1 for padding.
+      searches: states of the searches, leaves [S, ...].
+      hit: [S] steps after which each search first met the target.
+      info: [S] sums over the steps of the last `advance`.
+    """
+
+    key: random.Key
+    step: Steps
+    since: Since
+    best_cost: Cost
+    stale: jax.Array
+    status: jax.Array
+    index: jax.Array
+    searches: Any
+    hit: Steps
+    info: Info
+
+
+def run(
+    key: Any,
+    problem: Problem,
+    search: Search,
+    *,
+    num_searches: int,
+    max_steps: jax.Array | int,
+    solutions: Solution | None = None,
+    exchange: Exchange | None = None,
+    target: jax.Array | float | None = None,
+    patience: jax.Array | int | None = None,
+    check_every: jax.Array | int = 100,
+) -> RunState:
+    """Returns the state at the end of a run: `init`, `advance`, and the status why it ended.
+
+    Arguments are those of `init` and `advance`; `max_steps` is at most 2**31 - 1.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp_from_coords([[0, 0], [2, 2], [0, 2], [2, 0], [1, 3]])
+      >>> search = js.simulated_annealing(js.Relocate(), 0.1)
+      >>> state = run(0, problem, search, num_searches=4, max_steps=200)
+      >>> solution, cost = best(problem, search, state)
+      >>> round(float(cost), 3)
+      8.828
+    """
+    state = init(key, problem, search, num_searches=num_searches, solutions=solutions)
+    state = advance(
+        problem,
+        search,
+        state,
+        max_steps,
+        exchange=exchange,
+        target=target,
+        patience=patience,
+        check_every=check_every,
+    )
+    ended = jnp.where(_num_hits(state, None) > 0, Status.TARGET, Status.MAX_STEPS)
+    is_running = state.status == Status.RUNNING
+    return state._replace(status=jnp.where(is_running, ended.astype(jnp.int32), state.status))
+
+
+def init(
+    key: Any,
+    problem: Problem,
+    search: Search,
+    *,
+    num_searches: int,
+    solutions: Solution | None = None,
+) -> RunState:
+    """Returns the state of a run before its first step.
+
+    Args:
+      key: an integer seed or a `jax.random.key`.
+      num_searches: S, how many searches run side by side.
+      solutions: start solutions, leaves [S, ...]; None for random ones.
+
+    Raises:
+      ValueError: if `num_searches` is no positive integer.
+    """
+    if num_searches != int(num_searches) or num_searches < 1:
+        raise ValueError(f"num_searches is {num_searches}, expected an integer from 1 up")
+    return _init(random.as_key(key), problem, search, solutions, int(num_searches))
+
+
+@functools.partial(jax.jit, static_argnames="num_searches")
+def _init(
+    key: random.Key,
+    problem: Problem,
+    search: Search,
+    solutions: Solution | None,
+    num_searches: int,
+) -> RunState:
+    index = lax.iota(jnp.int32, num_searches)
+    if solutions is None:
+        keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
+        solutions = jax.vmap(problem.init)(keys)
+    searches = jax.vmap(search.init, in_axes=(None, 0))(problem, solutions)
+    never_yet = jnp.int32(0)
+    return RunState(
+        key=key,
+        step=steps.zero(),
+        since=Since(never_yet, never_yet, never_yet),
+        best_cost=best_costs(search, searches, index).min(),
+        stale=jnp.int32(0),
+        status=jnp.int32(Status.RUNNING),
+        index=index,
+        searches=searches,
+        hit=steps.never((num_searches,)),
+        info=_no_info(num_searches),
+    )
+
+
+def advance(
+    problem: Problem,
+    search: Search,
+    state: RunState,
+    num_steps: jax.Array | int,
+    *,
+    exchange: Exchange | None = None,
+    target: jax.Array | float | None = None,
+    patience: jax.Array | int | None = None,
+    check_every: jax.Array | int = 100,
+    axis_name: str | None = None,
+) -> RunState:
+    """Returns the state after `num_steps` more steps, or fewer if the run ends before.
+
+    Args:
+      num_steps: [] integer up to 2**31 - 1.
+      exchange: what searches learn from one another, or None.
+      target: [] end once a search has a cost of at most this; None for no target.
+      patience: [] integer; end once so many steps bring no better cost; None for no limit.
+      check_every: steps between stop tests, counted from the start of the run.
+      axis_name: the name of the `pmap` axis over which the searches are spread, or None.
+
+    Returns:
+      The state; its `status` is `TARGET`, `PATIENCE` or `RUNNING`.
+    """
+    return _advance(
+        problem,
+        search,
+        state,
+        jnp.asarray(num_steps, jnp.int32),
+        exchange,
+        None if target is None else jnp.asarray(target, state.best_cost.dtype),
+        None if patience is None else jnp.asarray(patience, jnp.int32),
+        jnp.asarray(check_every, jnp.int32),
+        axis_name,
+    )
+
+
+@functools.partial(jax.jit, static_argnames="axis_name")
+def _advance(
+    problem: Problem,
+    search: Search,
+    state: RunState,
+    num_steps: jax.Array,
+    exchange_rule: Exchange | None,
+    target: jax.Array | None,
+    patience: jax.Array | None,
+    check_every: jax.Array,
+    axis_name: str | None,
+) -> RunState:
+    def refresh(state: RunState) -> RunState:
+        return state._replace(
+            searches=jax.vmap(search.refresh, in_axes=(None, 0))(problem, state.searches)
+        )
+
+    def stop_test(state: RunState) -> RunState:
+        return _stop_test(search, state, target, patience, axis_name)
+
+    def exchange_solutions(state: RunState) -> RunState:
+        key = random.exchange_key(state.key, state.step.high)
+        stream = random.Stream(key, state.step.low, steps.as_int32(state.step))
+        searches = exchange.apply(
+            exchange_rule, stream, problem, search, state.searches, state.index, axis_name
+        )
+        return state._replace(searches=searches)
+
+    events = [("stop_test", check_every, stop_test)]
+    if jnp.issubdtype(state.best_cost.dtype, jnp.floating):
+        events.insert(0, ("refresh", jnp.int32(REFRESH_EVERY), refresh))
+    if exchange_rule is not None:
+        events.append(("exchange", exchange_rule.every, exchange_solutions))
+
+    def goes_on(carry: tuple[RunState, jax.Array]) -> jax.Array:
+        state, left = carry
+        return (state.status == Status.RUNNING) & (left > 0)
+
+    def block(carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
+        state, left = carry
+        due = {
+            name: jnp.maximum(every - getattr(state.since, name), 1) for name, every, _ in events
+        }
+        length = functools.reduce(
+            jnp.minimum, due.values(), jnp.minimum(left, steps.until_carry(state.step))
+        )
+        state = _steps(problem, search, state, length, target)
+        for name, _, event in events:
+            is_due = due[name] == length
+            state = lax.cond(is_due, event, lambda state: state, state)
+            since = jnp.where(is_due, 0, getattr(state.since, name))
+            state = state._replace(since=state.since._replace(**{name: since}))
+        return state, left - length
+
+    # A start that meets the target ends the run before its first step.
+    hit = _note_hits(search, target, state.searches, state.hit, state.step)
+    num_new = _num_hits(state._replace(hit=hit), axis_name) - _num_hits(state, axis_name)
+    state = state._replace(
+        hit=hit,
+        status=jnp.where(num_new > 0, jnp.int32(Status.TARGET), state.status),
+        info=_no_info(state.index.shape[0]),
+    )
+    return lax.while_loop(goes_on, block, (state, num_steps))[0]
+
+
+def _steps(
+    problem: Problem,
+    search: Search,
+    state: RunState,
+    length: jax.Array,
+    target: jax.Array | None,
+) -> RunState:
+    """Returns the state after `length` steps, between which nothing else happens."""
+    keys = random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high)
+    step_all = jax.vmap(search.step, in_axes=(random.Stream(0, None, None), None, 0))
+
+    def one_step(i: jax.Array, carry: tuple[Any, Steps, Info]) -> tuple[Any, Steps, Info]:
+        searches, hit, info = carry
+        before = steps.add(state.step, i)
+        stream = random.Stream(keys, before.low, steps.as_int32(before))
+        searches, new_info = step_all(stream, problem, searches)
+        hit = _note_hits(search, target, searches, hit, steps.add(before, jnp.int32(1)))
+        return searches, hit, jax.tree.map(jnp.add, info, new_info)
+
+    searches, hit, info = lax.fori_loop(
+        0, length, one_step, (state.searches, state.hit, state.info)
+    )
+    return state._replace(
+        step=steps.add(state.step, length),
+        since=Since(*(count + length for count in state.since)),
+        searches=searches,
+        hit=hit,
+        info=info,
+    )
+
+
+def _note_hits(
+    search: Search, target: jax.Array | None, searches: Any, hit: Steps, now: Steps
+) -> Steps:
+    if target is None:
+        return hit
+    is_first = (jax.vmap(search.best_cost)(searches) <= target) & steps.is_never(hit)
+    return Steps(jnp.where(is_first, now.high, hit.high), jnp.where(is_first, now.low, hit.low))
+
+
+def _stop_test(
+    search: Search,
+    state: RunState,
+    target: jax.Array | None,
+    patience: jax.Array | None,
+    axis_name: str | None,
+) -> RunState:
+    best_cost = best_costs(search, state.searches, state.index).min()
+    best_cost = collectives.minimum(best_cost, axis_name)
+    room = steps.MAX_INT32 - state.stale
+    stale = state.stale + jnp.minimum(state.since.stop_test, room)
+    stale = jnp.where(best_cost < state.best_cost, 0, stale)
+    status = state.status
+    if patience is not None:
+        status = jnp.where(stale >= patience, jnp.int32(Status.PATIENCE), status)
+    if target is not None:
+        has_hit = _num_hits(state, axis_name) > 0
+        status = jnp.where(has_hit, jnp.int32(Status.TARGET), status)
+    return state._replace(best_cost=best_cost, stale=stale, status=status)
+
+
+def _num_hits(state: RunState, axis_name: str | None) -> jax.Array:
+    has_hit = (state.index >= 0) & ~steps.is_never(state.hit)
+    return collectives.total(jnp.sum(has_hit, dtype=jnp.int32), axis_name)
+
+
+def _no_info(size: int) -> Info:
+    return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
+
+
+def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
+    """Returns [S] the best cost of each search, with the highest number there is for padding."""
+    costs = jax.vmap(search.best_cost)(searches)
+    return jnp.where(index >= 0, costs, null_delta(costs.dtype))
+
+
+@jax.jit
+def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
+    """Returns the best solution of all searches and its cost; the lowest index of equals."""
+    costs = best_costs(search, state.searches, state.index)
+    winner = jnp.argmin(costs)
+    winning = jax.tree.map(lambda leaf: leaf[winner], state.searches)
+    return search.best(problem, winning), costs[winner]
+
+
+@jax.jit
+def all_best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, jax.Array]:
+    """Returns the best solution of each search, leaves [S, ...], and their costs [S]."""
+    solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
+    return solutions, best_costs(search, state.searches, state.index)
+
+
+@jax.jit
+def first_hit(state: RunState) -> tuple[Steps, jax.Array]:
+    """Returns the first finisher: after how many steps, and which search by global index.
+
+    Of several searches that met the target at the same step, the one of the lowest index. If none
+    did, the count is `steps.never` and the index is -1.
+    """
+    hit = jax.tree.map(
+        lambda count, never: jnp.where(state.index >= 0, count, never),
+        state.hit,
+        steps.never(state.index.shape),
+    )
+    winner = steps.first(hit)
+    count = Steps(hit.high[winner], hit.low[winner])
+    return count, jnp.where(steps.is_never(count), -1, state.index[winner])

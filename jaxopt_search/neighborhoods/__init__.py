@@ -1,0 +1,7 @@
+"""Neighborhoods: small changes of a solution, how to price them and how to make them."""
+
+from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
+from jaxopt_search.neighborhoods.relocate import Relocate
+from jaxopt_search.neighborhoods.swap import Swap
+
+__all__ = ["FullEvaluation", "Relocate", "Swap"]

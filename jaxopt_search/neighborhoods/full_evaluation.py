@@ -1,0 +1,94 @@
+"""A neighborhood for any problem: moves are priced by evaluating the whole solution.
+
+What it takes is an object with `num_words`, `propose(problem, solution, words)` and
+`apply(problem, solution, move)`: the few lines with which a new problem starts.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search.types import Cost, Move, Solution
+
+
+class Moves(Protocol):
+    """How to change a solution; hashable, because it is part of the compiled program.
+
+    A move must change the solution: one that changes nothing would be priced 0 and win.
+    """
+
+    num_words: int
+    """The number of uint32 random words that one proposal takes."""
+
+    def propose(self, problem: Any, solution: Solution, words: tuple[jax.Array, ...]) -> Move:
+        """Returns the random move that `words` (`num_words` uint32 scalars) stand for."""
+        ...
+
+    def apply(self, problem: Any, solution: Solution, move: Move) -> Solution:
+        """Returns the solution after `move`."""
+        ...
+
+
+class Evaluated(NamedTuple):
+    """A solution and its cost; the cost is None in a snapshot."""
+
+    solution: Solution
+    cost: Cost | None
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class FullEvaluation:
+    """The neighborhood of `moves`, O(cost of the problem) a move. Not portable: XLA only."""
+
+    moves: Moves = dataclasses.field(metadata={"static": True})
+
+    @property
+    def num_words(self) -> int:
+        return self.moves.num_words
+
+    def init(self, problem: Any, solution: Solution) -> Evaluated:
+        return Evaluated(solution, problem.cost(solution))
+
+    def solution(self, problem: Any, snapshot: Evaluated) -> Solution:
+        return snapshot.solution
+
+    def snapshot(self, representation: Evaluated) -> Evaluated:
+        return representation._replace(cost=None)
+
+    def propose(
+        self, problem: Any, representation: Evaluated, words: tuple[jax.Array, ...]
+    ) -> Move:
+        def one(words: tuple[jax.Array, ...]) -> Move:
+            return self.moves.propose(problem, representation.solution, words)
+
+        return jax.vmap(one)(words) if words[0].ndim else one(words)
+
+    def delta(self, problem: Any, representation: Evaluated, move: Move) -> Cost:
+        def one(move: Move) -> Cost:
+            return self._cost_after(problem, representation, move) - representation.cost
+
+        return jax.vmap(one)(move) if jax.tree.leaves(move)[0].ndim else one(move)
+
+    def commit(
+        self, problem: Any, representation: Evaluated, move: Move, accept: jax.Array
+    ) -> Evaluated:
+        after = self.init(problem, self.moves.apply(problem, representation.solution, move))
+        return jax.tree.map(lambda new, old: jnp.where(accept, new, old), after, representation)
+
+    def _cost_after(self, problem: Any, representation: Evaluated, move: Move) -> Cost:
+        return problem.cost(self.moves.apply(problem, representation.solution, move))
+
+
+def as_neighborhood(neighborhood: Any) -> Any:
+    """Returns `neighborhood`, or `FullEvaluation` of it if it has no `delta` of its own."""
+    if hasattr(neighborhood, "delta"):
+        return neighborhood
+    for name in ("num_words", "propose", "apply"):
+        if not hasattr(neighborhood, name):
+            raise TypeError(
+                f"neighborhood is a {type(neighborhood).__name__} with neither delta nor {name}"
+            )
+    return FullEvaluation(neighborhood)

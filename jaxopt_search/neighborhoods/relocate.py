@@ -1,0 +1,111 @@
+"""TSP: take one city out of the tour and put it back elsewhere, O(1) on a doubly linked list.
+
+The move of Lam, Tsoi, Luk, "Parallel neighbourhood search on many-core platforms", section 4.2.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search.memory import load, store
+from jaxopt_search.problems.tsp import TSP
+from jaxopt_search.random import below
+from jaxopt_search.types import null_delta
+
+
+class LinkedTour(NamedTuple):
+    """A tour as a doubly linked list.
+
+    Attributes:
+      successor: [n] int32, the city after each city.
+      predecessor: [n] int32, the city before each city; None in a snapshot.
+    """
+
+    successor: jax.Array
+    predecessor: jax.Array | None
+
+
+class Relocation(NamedTuple):
+    """Puts `city` between `after` and the successor of `after`.
+
+    Attributes:
+      city: int32.
+      after: int32, neither `city` nor its predecessor.
+    """
+
+    city: jax.Array
+    after: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Relocate:
+    """The neighborhood of all n (n - 2) relocations, symmetric or asymmetric distances.
+
+    Up to 2 cities there is none; the move proposed then is null.
+    """
+
+    num_words = 2
+
+    def init(self, problem: TSP, solution: jax.Array) -> LinkedTour:
+        empty = jnp.zeros_like(solution)
+        return LinkedTour(
+            empty.at[solution].set(jnp.roll(solution, -1)),
+            empty.at[solution].set(jnp.roll(solution, 1)),
+        )
+
+    def solution(self, problem: TSP, snapshot: LinkedTour) -> jax.Array:
+        """Ranks the list from city 0 by pointer doubling (Wyllie, 1979): O(log n) gathers."""
+        cities = lax.iota(jnp.int32, problem.n)
+        is_last = snapshot.successor == 0
+        following = jnp.where(is_last, cities, snapshot.successor)
+        distance_to_last = jnp.where(is_last, 0, 1).astype(jnp.int32)
+        for _ in range((problem.n - 1).bit_length()):
+            distance_to_last = distance_to_last + distance_to_last[following]
+            following = following[following]
+        return jnp.zeros_like(cities).at[problem.n - 1 - distance_to_last].set(cities)
+
+    def snapshot(self, representation: LinkedTour) -> LinkedTour:
+        return representation._replace(predecessor=None)
+
+    def propose(
+        self, problem: TSP, representation: LinkedTour, words: tuple[jax.Array, ...]
+    ) -> Relocation:
+        city = below(words[0], problem.n)
+        before = load(representation.predecessor, city)
+        # Count through the cities that are neither `city` nor `before`.
+        after = below(words[1], max(problem.n - 2, 1))
+        after = after + (after >= jnp.minimum(city, before)).astype(jnp.int32)
+        after = after + (after >= jnp.maximum(city, before)).astype(jnp.int32)
+        return Relocation(city, after)
+
+    def delta(self, problem: TSP, representation: LinkedTour, move: Relocation) -> jax.Array:
+        city, after = move
+        before, behind, next_to_after = _surroundings(representation, move)
+        distance = problem.distance
+        gained = distance(before, behind) + distance(after, city) + distance(city, next_to_after)
+        lost = distance(before, city) + distance(city, behind) + distance(after, next_to_after)
+        change = gained - lost
+        return change if problem.n > 2 else jnp.full_like(change, null_delta(change.dtype))
+
+    def commit(
+        self, problem: TSP, representation: LinkedTour, move: Relocation, accept: jax.Array
+    ) -> LinkedTour:
+        city, after = move
+        before, behind, next_to_after = _surroundings(representation, move)
+        successor, predecessor = representation
+        for left, right in ((before, behind), (after, city), (city, next_to_after)):
+            successor = store(successor, left, right, accept)
+            predecessor = store(predecessor, right, left, accept)
+        return LinkedTour(successor, predecessor)
+
+
+def _surroundings(tour: LinkedTour, move: Relocation) -> tuple[jax.Array, jax.Array, jax.Array]:
+    return (
+        load(tour.predecessor, move.city),
+        load(tour.successor, move.city),
+        load(tour.successor, move.after),
+    )

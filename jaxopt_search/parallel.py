@@ -1,0 +1,133 @@
+"""The one place that knows about devices: searches split over them with `jax.pmap`.
+
+What a search does depends on its global index only, so the split changes no result. Where the
+searches do not divide evenly, copies of the last one fill up the devices and count for nothing.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search import loop
+from jaxopt_search.loop import RunState
+
+Devices: TypeAlias = None | int | str | Sequence[jax.Device]
+
+_AXIS = "devices"
+# Which parts of a run's state have an entry per search; the others are the same on every device.
+_AXES = RunState(
+    key=None,
+    step=None,
+    since=None,
+    best_cost=None,
+    stale=None,
+    status=None,
+    index=0,
+    searches=0,
+    hit=0,
+    info=0,
+)
+
+
+def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
+    """Returns the devices a user means.
+
+    Args:
+      devices: None for the default device; `"all"`; a platform such as `"gpu"` for all of it; how
+        many of the local devices; or the devices themselves.
+
+    Raises:
+      ValueError: if there are no such devices, with the list of those there are.
+    """
+    local = jax.local_devices()
+    found: Sequence[jax.Device] = ()
+    if devices is None:
+        default = jax.config.jax_default_device
+        found = [default if isinstance(default, jax.Device) else local[0]]
+    elif devices == "all":
+        found = local
+    elif isinstance(devices, str):
+        try:
+            found = jax.local_devices(backend=devices)
+        except RuntimeError:
+            found = ()
+    elif isinstance(devices, int):
+        found = local[:devices] if 0 < devices <= len(local) else ()
+    elif all(isinstance(device, jax.Device) for device in devices):
+        found = devices
+    if not found:
+        names = ", ".join(str(device) for device in jax.devices())
+        raise ValueError(f"devices is {devices!r}, expected some of: {names}")
+    return tuple(found)
+
+
+@dataclasses.dataclass(frozen=True)
+class Placement:
+    """Runs `loop.advance` with the searches spread over `devices`."""
+
+    devices: tuple[jax.Device, ...]
+
+    def split(self, state: RunState) -> RunState:
+        """Returns `state` for `advance`: on several devices with leaves [D, S / D, ...]."""
+        if len(self.devices) == 1:
+            return jax.device_put(state, self.devices[0])
+        num_searches = state.index.shape[0]
+        padding = -num_searches % len(self.devices)
+
+        def split_leaf(leaf: jax.Array) -> jax.Array:
+            filled = jnp.concatenate([leaf, jnp.repeat(leaf[-1:], padding, axis=0)])
+            return filled.reshape(len(self.devices), -1, *leaf.shape[1:])
+
+        split = _map_searches(split_leaf, state)
+        is_padding = jnp.arange(num_searches + padding) >= num_searches
+        return split._replace(
+            index=jnp.where(is_padding.reshape(split.index.shape), -1, split.index)
+        )
+
+    def advance(
+        self, problem: Any, search: Any, state: RunState, num_steps: int, **options: Any
+    ) -> RunState:
+        """Returns `loop.advance` of a state from `split`; arguments as there."""
+        if len(self.devices) == 1:
+            return loop.advance(problem, search, state, num_steps, **options)
+        return _pmapped(self.devices)(problem, search, state, num_steps, options)
+
+    def join(self, state: RunState, num_searches: int) -> RunState:
+        """Returns the state as `split` got it, on the first device."""
+        if len(self.devices) == 1:
+            return state
+        first = self.devices[0]
+        gathered = jax.tree.map(lambda leaf: jax.device_put(leaf, first), state)
+        return _map_searches(
+            lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:num_searches], gathered
+        )
+
+
+def _map_searches(change: Callable[[jax.Array], jax.Array], state: RunState) -> RunState:
+    """Applies `change` to the leaves that have an entry per search."""
+    return RunState(
+        *(
+            part if axis is None else jax.tree.map(change, part)
+            for part, axis in zip(state, _AXES, strict=True)
+        )
+    )
+
+
+@functools.cache
+def _pmapped(devices: tuple[jax.Device, ...]) -> Callable[..., RunState]:
+    def advance(
+        problem: Any, search: Any, state: RunState, num_steps: jax.Array, options: dict[str, Any]
+    ) -> RunState:
+        return loop.advance(problem, search, state, num_steps, axis_name=_AXIS, **options)
+
+    return jax.pmap(
+        advance,
+        axis_name=_AXIS,
+        in_axes=(None, None, _AXES, None, None),
+        out_axes=_AXES,
+        devices=devices,
+    )

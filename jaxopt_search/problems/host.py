@@ -1,0 +1,37 @@
+"""What the host keeps of an instance beside the arrays on the device."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Host:
+    """The instance as it was given: exact costs, and what is known of it.
+
+    A problem carries it as a static field. All of them compare equal, so that two instances of
+    one size share their compiled code; nothing traced may therefore depend on it.
+
+    Attributes:
+      cost: maps a solution to its exact cost, an `int` for integer instances.
+      check: returns a start solution as an array of the right dtype or raises `ValueError`.
+      is_feasible: whether a solution avoids everything forbidden.
+      unit: the device counts in multiples of this (a common divisor of all costs).
+      best_known: the best-known cost, where there is one.
+      note: one sentence about what was done to the data, or "".
+    """
+
+    cost: Callable[[np.ndarray], int | float]
+    check: Callable[[Any, str], np.ndarray]
+    is_feasible: Callable[[np.ndarray], bool] = lambda solution: True
+    unit: int = 1
+    best_known: int | float | None = None
+    note: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Host)
+
+    def __hash__(self) -> int:
+        return hash(Host)

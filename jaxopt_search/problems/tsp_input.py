@@ -1,0 +1,310 @@
+"""TSP instances from what users have: a matrix, coordinates, or an instance that was read.
+
+Everything is checked here, on the host, before anything is compiled.
+"""
+
+import functools
+import math
+from typing import Any, Literal, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search import metrics
+from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.problems.host import Host
+from jaxopt_search.problems.permutation import check_permutation
+from jaxopt_search.problems.tsp import DISTANCES, MAX_SQUARED, TSP
+
+Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
+DType: TypeAlias = Literal["int32", "float32"]
+
+_INT32_MAX = 2**31 - 1
+_EDGES_IN_A_DELTA = 6
+_MAX_MATRIX_BYTES = 2**30
+_MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
+
+
+def tsp(
+    distances: Any,
+    *,
+    dtype: DType | None = None,
+    forbidden: Literal["inf"] | None = None,
+    best_known: float | None = None,
+) -> TSP:
+    """Returns a TSP instance from a matrix of distances.
+
+    Integers, and floats that are all integral, make an exact integer instance. The diagonal is
+    ignored. Negative and asymmetric distances are allowed; an asymmetry of float distances within
+    a relative 1e-6 is taken for rounding noise and averaged out.
+
+    Args:
+      distances: [n, n] real numbers, from row to column.
+      dtype: `"float32"` to give up exactness where an integer instance is too large for int32.
+      forbidden: `"inf"` to read +inf as "no such edge"; `Result.feasible` tells whether a tour
+        does without them.
+      best_known: the best-known length, for `Result.gap`.
+
+    Raises:
+      ValueError: for a wrong shape, NaN, infinity, or integers too large for int32 arithmetic.
+      TypeError: for entries that are not real numbers.
+
+    Example:
+      >>> problem = tsp([[0, 3, 4, 5], [3, 0, 5, 4], [4, 5, 0, 3], [5, 4, 3, 0]])
+      >>> int(problem.cost(jax.numpy.arange(4)))
+      16
+    """
+    matrix = _checked_matrix(distances, allow_inf=forbidden == "inf")
+    n = matrix.shape[0]
+    _check_memory(n)
+    allowed = np.isfinite(matrix)
+    is_exact = dtype != "float32" and _is_integral(matrix[allowed])
+    if is_exact:
+        matrix = np.where(allowed, matrix, 0).astype(np.int64)
+    if not allowed.all():
+        matrix = np.where(allowed, matrix, 0)
+        matrix[~allowed] = n * np.abs(matrix).max() + 1  # dearer than any tour without it
+    note = ""
+    if not is_exact and not np.array_equal(matrix, matrix.T) and _is_nearly_symmetric(matrix):
+        matrix = matrix / 2 + matrix.T / 2
+        note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
+    unit = _unit(matrix) if is_exact else 1
+    return TSP(
+        matrix=jnp.asarray((matrix // unit if is_exact else matrix).ravel(), _dtype(is_exact)),
+        n=n,
+        metric="MATRIX",
+        is_symmetric=np.array_equal(matrix, matrix.T),
+        host=Host(
+            cost=functools.partial(_matrix_cost, matrix),
+            check=functools.partial(_check_tour, n),
+            is_feasible=functools.partial(_uses_only, allowed),
+            unit=unit,
+            best_known=best_known,
+            note=note,
+        ),
+    )
+
+
+def tsp_from_coords(
+    coords: Any,
+    *,
+    metric: str = "EUCLID",
+    storage: Storage = "auto",
+    best_known: float | None = None,
+) -> TSP:
+    """Returns a TSP instance from coordinates in the plane.
+
+    Args:
+      coords: [n, 2] real numbers; for `"GEO"` latitude and longitude as DDD.MM.
+      metric: `"EUCLID"` for float32 distances, or one of TSPLIB's integer rules `"EUC_2D"`,
+        `"CEIL_2D"`, `"ATT"`, `"GEO"`.
+      storage: where distances come from on the device, `"matrix"` (n * n * 4 bytes) or
+        `"coordinates"`. `"auto"` takes what is faster. Integer rules can be computed exactly only
+        from integer coordinates that are not too far apart, and never for GEO; else a matrix is
+        used. For an integer rule the choice changes no result.
+      best_known: the best-known length, for `Result.gap`.
+
+    Raises:
+      ValueError: for a wrong shape, NaN or infinity, an unknown metric, or a matrix too large.
+      TypeError: for entries that are not real numbers.
+
+    Example:
+      >>> problem = tsp_from_coords([[0, 0], [3, 0], [3, 4], [0, 4]], metric="EUC_2D")
+      >>> int(problem.cost(jax.numpy.arange(4)))
+      14
+    """
+    points = _checked_coords(coords)
+    if metric not in {"EUCLID", *metrics.EDGE_WEIGHTS}:
+        expected = ", ".join(["EUCLID", *metrics.EDGE_WEIGHTS])
+        raise ValueError(f"metric is {metric!r}, expected one of {expected}")
+    if storage not in ("auto", "matrix", "coordinates"):
+        raise ValueError(f"storage is {storage!r}, expected auto, matrix or coordinates")
+    n = len(points)
+    is_computable = _is_computable(points, metric)
+    if storage == "coordinates" and not is_computable:
+        raise ValueError(
+            f"storage is 'coordinates', expected 'matrix': the {metric} distances of these"
+            " coordinates cannot be computed exactly in int32"
+        )
+    if storage == "auto":
+        is_small = jax.default_backend() == "cpu" and n <= _MATRIX_CITIES_ON_CPU
+        storage = "matrix" if is_small or not is_computable else "coordinates"
+    host = Host(
+        cost=functools.partial(_coords_cost, points, metric),
+        check=functools.partial(_check_tour, n),
+        best_known=best_known,
+    )
+    is_exact = metric != "EUCLID"
+    common: dict[str, Any] = {"n": n, "is_symmetric": True, "host": host}
+    if storage == "matrix":
+        _check_memory(n)
+        matrix = metrics.distance_matrix(points, metric) if is_exact else _euclid_matrix(points)
+        if is_exact:
+            _check_bound(n, int(matrix.max(initial=0)))
+        return TSP(matrix=jnp.asarray(matrix.ravel(), _dtype(is_exact)), metric="MATRIX", **common)
+    extent = np.ptp(points, axis=0)
+    if is_exact:
+        _check_bound(n, math.ceil(math.hypot(*extent)) + 1)
+    x, y = jnp.asarray((points - points.min(axis=0)).T, jnp.int32 if is_exact else jnp.float32)
+    return TSP(x=x, y=y, metric=metric, **common)
+
+
+def tsp_from_instance(instance: TSPInstance, *, storage: Storage = "auto") -> TSP:
+    """Returns the TSP of an instance that was read or generated by `jaxopt_search.datasets`."""
+    if instance.matrix is not None:
+        return tsp(instance.matrix, best_known=instance.best_known)
+    return tsp_from_coords(
+        instance.coordinates,
+        metric=instance.edge_weight_type,
+        storage=storage,
+        best_known=instance.best_known,
+    )
+
+
+def as_tsp(data: Any) -> TSP:
+    """Returns the TSP that `data` stands for.
+
+    Args:
+      data: a `TSP`; a `TSPInstance`; [n, 2] coordinates with n != 2, under the Euclidean metric;
+        or an [n, n] matrix.
+    """
+    if isinstance(data, TSP):
+        return data
+    if isinstance(data, TSPInstance):
+        return tsp_from_instance(data)
+    array = _real_array(data, "distances")
+    if array.ndim == 2 and array.shape[1] == 2 and array.shape[0] != 2:
+        return tsp_from_coords(array)
+    return tsp(array)
+
+
+def _real_array(values: Any, name: str) -> np.ndarray:
+    """Returns `values` as int64 or float64, or refuses what are not real numbers."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} is a ragged list, expected an array") from error
+    if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
+        raise TypeError(f"{name} has dtype {array.dtype}, expected integers or floats")
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} holds {array.max()}, expected integers below 2**63")
+    return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+
+
+def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
+    """Returns [n, n] int64 or float64 with a zero diagonal."""
+    matrix = _real_array(distances, "distances")
+    if matrix.ndim == 2 and matrix.shape[1] == 2 and matrix.shape[0] > 2:
+        raise ValueError(
+            f"distances has shape {matrix.shape}, expected (n, n); for coordinates use"
+            " tsp_from_coords"
+        )
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"distances has shape {matrix.shape}, expected (n, n) with n >= 1")
+    matrix = matrix.copy()
+    np.fill_diagonal(matrix, 0)
+    is_bad = ~np.isfinite(matrix)
+    if allow_inf:
+        is_bad &= ~np.isposinf(matrix)
+    _refuse_first(matrix, is_bad, "distance")
+    return matrix
+
+
+def _checked_coords(coords: Any) -> np.ndarray:
+    """Returns [n, 2] float64."""
+    points = _real_array(coords, "coords")
+    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
+        raise ValueError(f"coords has shape {points.shape}, expected (n, 2) with n >= 1")
+    _refuse_first(points, ~np.isfinite(points), "coords")
+    return points.astype(np.float64)
+
+
+def _refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str) -> None:
+    if is_bad.any():
+        row, column = np.argwhere(is_bad)[0]
+        value = array[row, column]
+        text = "NaN" if np.isnan(value) else str(value)
+        hint = "; forbidden='inf' allows it" if value == np.inf and name == "distance" else ""
+        raise ValueError(f"{name}[{row},{column}] is {text}, expected a finite number{hint}")
+
+
+def _is_integral(values: np.ndarray) -> bool:
+    if values.dtype.kind == "i":
+        return True
+    return bool((np.abs(values) <= 2.0**53).all() and (values == np.floor(values)).all())
+
+
+def _is_nearly_symmetric(matrix: np.ndarray) -> bool:
+    scale = np.maximum(np.abs(matrix), np.abs(matrix.T))
+    return bool((np.abs(matrix - matrix.T) <= 1e-6 * scale).all())
+
+
+def _unit(matrix: np.ndarray) -> int:
+    """Returns 1, or a common divisor that brings all costs into int32."""
+    n = matrix.shape[0]
+    largest = max(int(matrix.max()), -int(matrix.min()))
+    if _bound(n, largest) <= _INT32_MAX:
+        return 1
+    unit = int(np.gcd.reduce(matrix, axis=None))
+    _check_bound(n, largest // unit)
+    return unit
+
+
+def _bound(n: int, largest: int) -> int:
+    return max(n, _EDGES_IN_A_DELTA) * largest
+
+
+def _check_bound(n: int, largest: int) -> None:
+    if _bound(n, largest) > _INT32_MAX:
+        raise ValueError(
+            f"distances up to {largest} over {n} cities reach costs of {_bound(n, largest)}, beyond"
+            f" int32 ({_INT32_MAX}); use dtype='float32' or metric='EUCLID' for inexact costs"
+        )
+
+
+def _check_memory(n: int) -> None:
+    num_bytes = 4 * n * n
+    if num_bytes > _MAX_MATRIX_BYTES:
+        raise ValueError(
+            f"a matrix of {n} cities takes {num_bytes / 2**30:.1f} GiB on each device, expected at"
+            " most 1 GiB; use tsp_from_coords(..., storage='coordinates')"
+        )
+
+
+def _dtype(is_exact: bool) -> Any:
+    return jnp.int32 if is_exact else jnp.float32
+
+
+def _is_computable(points: np.ndarray, metric: str) -> bool:
+    """Whether the device gets these distances right from coordinates."""
+    if metric == "EUCLID":
+        return True
+    if metric not in DISTANCES or not _is_integral(points):
+        return False
+    dx, dy = np.ptp(points, axis=0)
+    return dx * dx + dy * dy <= MAX_SQUARED
+
+
+def _euclid_matrix(points: np.ndarray) -> np.ndarray:
+    return np.stack([np.hypot(*(points - point).T) for point in points])
+
+
+def _check_tour(n: int, values: Any, name: str) -> np.ndarray:
+    return check_permutation(values, n, name)
+
+
+def _matrix_cost(matrix: np.ndarray, tour: np.ndarray) -> int | float:
+    lengths = matrix[tour, np.roll(tour, -1)].tolist()
+    return sum(lengths) if matrix.dtype.kind == "i" else math.fsum(lengths)
+
+
+def _coords_cost(points: np.ndarray, metric: str, tour: np.ndarray) -> int | float:
+    if metric == "EUCLID":
+        steps = points[tour] - points[np.roll(tour, -1)]
+        return math.fsum(np.hypot(*steps.T))
+    return metrics.tour_length(points, metric, tour)
+
+
+def _uses_only(allowed: np.ndarray, tour: np.ndarray) -> bool:
+    return bool(allowed[tour, np.roll(tour, -1)].all())

@@ -1,0 +1,139 @@
+"""Cooling schedules: any function from the step to a temperature, such as optax's.
+
+A schedule receives the step as an int32 scalar, held at 2**31 - 1 once it is reached, and returns
+a scalar. It is called under tracing, so it must be written in `jax.numpy`.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Schedule: TypeAlias = Callable[[jax.Array], jax.Array]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Geometric:
+    """`start * alpha**(step // steps_per_temperature)`. Build it with `geometric`.
+
+    The numbers are leaves: changing them compiles nothing.
+    """
+
+    start: jax.Array
+    log2_alpha: jax.Array
+    steps_per_temperature: jax.Array
+
+    def __call__(self, step: jax.Array) -> jax.Array:
+        exponent = (step // self.steps_per_temperature).astype(jnp.float32)
+        return self.start * jnp.exp2(exponent * self.log2_alpha)
+
+
+def geometric(start: float, alpha: float, steps_per_temperature: int = 1) -> Geometric:
+    """Returns a schedule that multiplies the temperature by `alpha` once in a while.
+
+    Lam, Tsoi, Luk, "Parallel neighbourhood search on many-core platforms", equation 2, with
+    `steps_per_temperature` = sweeps x cities.
+
+    Args:
+      start: the first temperature, above 0, in units of cost.
+      alpha: the cooling constant, in (0, 1].
+      steps_per_temperature: steps between two coolings.
+
+    Raises:
+      ValueError: if an argument is outside these ranges.
+
+    Example:
+      >>> schedule = geometric(10_000.0, alpha=0.99, steps_per_temperature=1000)
+      >>> [round(float(schedule(jax.numpy.int32(step)))) for step in (0, 999, 1000, 100_000)]
+      [10000, 10000, 9900, 3660]
+    """
+    if not (math.isfinite(start) and start > 0):
+        raise ValueError(f"start is {start}, expected a finite temperature above 0")
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha is {alpha}, expected a cooling constant in (0, 1]")
+    if steps_per_temperature < 1 or steps_per_temperature != int(steps_per_temperature):
+        raise ValueError(
+            f"steps_per_temperature is {steps_per_temperature}, expected an integer from 1 up"
+        )
+    return Geometric(
+        start=jnp.float32(start),
+        log2_alpha=jnp.float32(math.log2(alpha)),
+        steps_per_temperature=jnp.int32(steps_per_temperature),
+    )
+
+
+def constant(value: float) -> Geometric:
+    """Returns a schedule that stays at one temperature; 0 accepts no worse solution."""
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"temperature is {value}, expected a finite number >= 0")
+    return Geometric(
+        start=jnp.float32(value), log2_alpha=jnp.float32(0), steps_per_temperature=jnp.int32(1)
+    )
+
+
+def num_temperatures(start: float, end: float, alpha: float) -> int:
+    """Returns how many temperatures `start * alpha**k` lie above `end`.
+
+    Example:
+      >>> num_temperatures(10_000.0, 0.1, alpha=0.99)
+      1146
+    """
+    if not 0 < end <= start or not 0 < alpha < 1:
+        raise ValueError(
+            f"start {start}, end {end}, alpha {alpha}: expected 0 < end <= start and 0 < alpha < 1"
+        )
+    return math.ceil(math.log(end / start) / math.log(alpha))
+
+
+def as_schedule(schedule: Any) -> Schedule:
+    """Returns `schedule` as a pytree: itself, a constant temperature, or a static function.
+
+    Args:
+      schedule: a temperature, a pytree dataclass with `__call__`, or any function of the step.
+
+    Raises:
+      TypeError: if it is neither a number nor callable.
+      ValueError: if it does not map a step to one number.
+    """
+    if isinstance(schedule, int | float | np.number) and not isinstance(schedule, bool):
+        return constant(float(schedule))
+    if not callable(schedule):
+        raise TypeError(f"schedule is a {type(schedule).__name__}, expected a number or a function")
+    if jax.tree_util.all_leaves([schedule]):  # a plain function: part of the program, not data
+        schedule = jax.tree_util.Partial(schedule)
+    jax.eval_shape(temperature, schedule, jax.ShapeDtypeStruct((), jnp.int32))
+    return schedule
+
+
+def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
+    """Returns the temperature at `step` as a float32 scalar, whatever the schedule returns.
+
+    Raises:
+      ValueError: if the schedule returns anything but one number.
+    """
+    value = jnp.asarray(schedule(step))
+    if value.size != 1 or value.dtype == bool or jnp.issubdtype(value.dtype, jnp.complexfloating):
+        raise ValueError(
+            f"schedule returns {value.dtype} of shape {value.shape}, expected one real number"
+        )
+    return value.reshape(()).astype(jnp.float32)
+
+
+def check(schedule: Schedule, max_steps: int | None) -> None:
+    """Refuses schedules that are negative or not finite at the start, middle or end of a run.
+
+    Raises:
+      ValueError: naming the step and the temperature.
+    """
+    last = min(max_steps or 0, 2**31 - 1)
+    for step in sorted({0, last // 2, last}):
+        value = float(temperature(schedule, jnp.int32(step)))
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(
+                f"schedule gives temperature {value} at step {step}, expected a finite number >= 0"
+            )

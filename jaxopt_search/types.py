@@ -1,0 +1,228 @@
+"""The contracts between the parts of the library: this page is the design.
+
+Shapes are written for one search; the library adds a leading axis of searches with `jax.vmap`.
+Letters: `n` problem size, `S` searches, `M` moves priced at once, `D` devices.
+
+Portable code, which runs under XLA and inside a fused kernel alike, touches buffers only through
+`memory.load`, `memory.store` and `memory.copy`, and otherwise computes elementwise on scalars and
+on one axis of lanes. `propose`, `delta` and `commit` of a neighborhood and `step` of a search are
+meant to be portable; everything else runs under XLA only.
+"""
+
+import enum
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Cost: TypeAlias = jax.Array
+"""[] int32 (exact) or float32."""
+Solution: TypeAlias = Any
+"""A candidate; for permutation problems [n] int32."""
+Representation: TypeAlias = Any
+"""A pytree of whatever makes `delta` cheap. Opaque to the search."""
+Snapshot: TypeAlias = Any
+"""The part of a representation that `Neighborhood.solution` needs."""
+Move: TypeAlias = Any
+"""A pytree of scalars, or of [M] arrays when M moves are handled at once."""
+State: TypeAlias = Any
+
+
+class Problem(Protocol):
+    """What is minimized: a pytree whose data are leaves and whose sizes are static."""
+
+    def init(self, key: jax.Array) -> Solution:
+        """Returns a random feasible solution. `key` is a typed Threefry key."""
+        ...
+
+    def cost(self, solution: Solution) -> Cost:
+        """Returns the cost of `solution` in full: the definition of truth."""
+        ...
+
+
+class Neighborhood(Protocol):
+    """Small changes of a solution, with the rules to price and to make them."""
+
+    num_words: int
+    """The number of uint32 random words that one proposal takes."""
+
+    def init(self, problem: Any, solution: Solution) -> Representation:
+        """Returns the representation of `solution`."""
+        ...
+
+    def solution(self, problem: Any, snapshot: Snapshot) -> Solution:
+        """Returns the solution that a representation, or only its snapshot, stands for."""
+        ...
+
+    def snapshot(self, representation: Representation) -> Snapshot:
+        """Returns the part of `representation` worth remembering; the leaves are shared."""
+        ...
+
+    def propose(
+        self, problem: Any, representation: Representation, words: tuple[jax.Array, ...]
+    ) -> Move:
+        """Returns the random move that `words` stand for.
+
+        Args:
+          words: `num_words` uint32 arrays, all scalars or all [M]; the move's leaves follow.
+        """
+        ...
+
+    def delta(self, problem: Any, representation: Representation, move: Move) -> Cost:
+        """Returns cost after minus cost before; `null_delta` for a move that changes nothing."""
+        ...
+
+    def commit(
+        self, problem: Any, representation: Representation, move: Move, accept: jax.Array
+    ) -> Representation:
+        """Returns the representation after one scalar `move`; unchanged where not `accept`."""
+        ...
+
+
+class Stream(Protocol):
+    """The random words of one search at one step: a pure function of (key, search, step, slot)."""
+
+    step: jax.Array
+    """[] int32, the number of steps made so far; stays at 2**31 - 1 from there on."""
+
+    def words(self, slot: jax.Array, num_words: int) -> tuple[jax.Array, ...]:
+        """Returns `num_words` uint32 arrays of the shape of `slot` (uint32, below 2**24)."""
+        ...
+
+
+class Search(Protocol):
+    """An algorithm that improves one solution step by step."""
+
+    evaluations_per_step: int
+    """The number of moves or solutions priced in a step, for `Result.nfev`."""
+
+    def init(self, problem: Any, solution: Solution) -> State:
+        """Returns the state from which a search starts at `solution`."""
+        ...
+
+    def step(self, stream: Stream, problem: Any, state: State) -> tuple[State, "Info"]:
+        """Returns the state after one step, of the same types and shapes, and what happened."""
+        ...
+
+    def best_cost(self, state: State) -> Cost:
+        """Returns the lowest cost met so far, the start and the last step included."""
+        ...
+
+    def best(self, problem: Any, state: State) -> Solution:
+        """Returns a solution of cost `best_cost(state)`."""
+        ...
+
+    def adopt(self, problem: Any, state: State, solution: Solution) -> State:
+        """Returns the state going on from `solution`; the best so far is kept."""
+        ...
+
+    def refresh(self, problem: Any, state: State) -> State:
+        """Returns the state with running costs computed anew, against drift of float costs."""
+        ...
+
+
+class Exchange(Protocol):
+    """What searches learn from one another, between steps."""
+
+    every: jax.Array
+    """[] int32, the number of steps between exchanges."""
+
+    def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+        """Returns for each search the index of the one whose best solution it goes on from.
+
+        Args:
+          costs: [S] the best cost of each search, by global index. Entries from `num_searches`
+            on are padding and hold the highest cost there is.
+
+        Returns:
+          [S] int32, each below `num_searches`, or -1 to leave a search as it is.
+        """
+        ...
+
+
+class Info(NamedTuple):
+    """What a person may want to see of a step. Fields are counts: sums over steps make sense."""
+
+    accepted: jax.Array
+    """[] int32, 1 if the solution changed."""
+
+
+class Status(enum.IntEnum):
+    """How a run ended, or that it has not."""
+
+    RUNNING = 0
+    TARGET = 1
+    MAX_STEPS = 2
+    PATIENCE = 3
+    MAX_SECONDS = 4
+    CALLBACK = 5
+    INTERRUPTED = 6
+
+
+class Hit(NamedTuple):
+    """The first finisher: which search reached the target first, after how many steps."""
+
+    step: int
+    search: int
+
+
+class Record(NamedTuple):
+    """One line of a run's history."""
+
+    step: int
+    seconds: float
+    best: int | float
+    acceptance: float
+    """Accepted moves per search and step since the line before."""
+
+
+class Result(NamedTuple):
+    """What `solve` returns. The first seven names are those of SciPy's `OptimizeResult`.
+
+    Attributes:
+      x: the best solution; for permutation problems [n] int32.
+      fun: its cost, recomputed on the host: exactly, as an `int`, for integer problems.
+      success: the target was reached or, where none was given, the run was not interrupted.
+      status: how the run ended.
+      message: the same as a sentence, with notes on the instance.
+      nit: steps made by each search.
+      nfev: moves priced by all searches together.
+      gap: `(fun - best_known) / best_known`; None where no best-known cost is given.
+      first_hit: the first search to reach the target; None if none did.
+      feasible: whether `x` uses nothing forbidden; `fun` is infinite if it does.
+      history: one `Record` per chunk, thinned to `history_size` lines.
+      costs: [num_searches] the best cost of each search.
+      solutions: [num_searches, ...] the best solution of each search.
+      state: the `RunState` to resume from.
+      elapsed: wall-clock seconds from the call of `solve`, compilation included.
+      env: versions and devices.
+    """
+
+    x: np.ndarray
+    fun: int | float
+    success: bool
+    status: Status
+    message: str
+    nit: int
+    nfev: int
+    gap: float | None
+    first_hit: Hit | None
+    feasible: bool
+    history: list[Record]
+    costs: np.ndarray
+    solutions: Any
+    state: Any
+    elapsed: float
+    env: dict[str, str]
+
+
+def null_delta(dtype: Any) -> np.generic:
+    """Returns the delta of a move that changes nothing: above every other, and never accepted.
+
+    Priced at 0, such a move would win whenever all the others are worse, and a search that picks
+    the best of several moves would freeze.
+    """
+    dtype = jnp.dtype(dtype)
+    limit = np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max
+    return dtype.type(limit)
