@@ -10,3 +10,35 @@ from jaxopt_search.problems import TSP, tsp, tsp_from_coords, tsp_from_instance
 from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.types import Result, Status
+
+__all__ = [
+    "TSP",
+    "FullEvaluation",
+    "InstanceFormatError",
+    "Relocate",
+    "Result",
+    "RunState",
+    "SimulatedAnnealing",
+    "Snapshot",
+    "Status",
+    "Swap",
+    "UnsupportedInstance",
+    "advance",
+    "best",
+    "broadcast_best",
+    "datasets",
+    "first_hit",
+    "geometric",
+    "init",
+    "neighborhoods",
+    "problems",
+    "ring",
+    "run",
+    "schedules",
+    "searches",
+    "simulated_annealing",
+    "solve",
+    "tsp",
+    "tsp_from_coords",
+    "tsp_from_instance",
+]

@@ -267,12 +267,11 @@ class _Driver:
         if self.host is None:
             return solution, cost.item()
         exact = self.host.cost(solution)
-        if isinstance(exact, int):
-            if exact != cost.item() * self.host.unit:
-                raise RuntimeError(
-                    f"the device's cost {cost.item() * self.host.unit} is not the exact {exact};"
-                    " please report this bug"
-                )
+        if isinstance(exact, int) and exact != cost.item() * self.host.unit:
+            raise RuntimeError(
+                f"the device's cost {cost.item() * self.host.unit} is not the exact {exact};"
+                " please report this bug"
+            )
         return solution, exact if self.host.is_feasible(solution) else math.inf
 
     def _gap(self, fun: int | float) -> float | None:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxopt_search import loop
 from jaxopt_search.loop import RunState
 
-Devices: TypeAlias = None | int | str | Sequence[jax.Device]
+Devices: TypeAlias = int | str | Sequence[jax.Device] | None
 
 _AXIS = "devices"
 # Which parts of a run's state have an entry per search; the others are the same on every device.

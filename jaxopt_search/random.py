@@ -201,7 +201,7 @@ def below(word: jax.Array, n: int) -> jax.Array:
     return upper.astype(jnp.int32)
 
 
-# log2(1 + t) on [0, 1): coefficients of t, t**2, ... t**5 in units of 2**-15, fitted with sum 2**15.
+# log2(1 + t) on [0, 1): coefficients of t, t**2, ... in units of 2**-15, which sum to 2**15.
 _LOG2_COEFFICIENTS = (47249, -23236, 13619, -6344, 1480)
 
 
