@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+_LANES = 32
+
 
 def load(buffer: Any, index: jax.Array) -> jax.Array:
     """Returns `buffer[index]` for a buffer of one axis; `index` must be in range.
@@ -54,12 +56,20 @@ def copy(destination: Any, source: Any, where: jax.Array) -> Any:
 
     def copy_leaf(old: Any, new: Any) -> Any:
         if isinstance(old, jax.Ref):
-
-            @lax.cond(where, None)
-            def _(_: None) -> None:
-                old[...] = new[...]
-
+            lax.cond(where, lambda: _copy_by_lanes(old, new), lambda: None)
             return old
         return jnp.where(where, new, old)
 
     return jax.tree.map(copy_leaf, destination, source)
+
+
+def _copy_by_lanes(destination: jax.Ref, source: Any) -> None:
+    (n,) = destination.shape
+    lanes = lax.iota(jnp.int32, _LANES)
+
+    def copy_tile(tile: jax.Array, carry: None) -> None:
+        # Lanes past the end copy the last element once more, which needs no mask.
+        index = jnp.minimum(tile * _LANES + lanes, n - 1)
+        destination[index] = source[index]
+
+    lax.fori_loop(0, -(-n // _LANES), copy_tile, None)

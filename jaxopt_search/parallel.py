@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
 from jaxopt_search import loop
 from jaxopt_search.loop import RunState
@@ -78,15 +78,14 @@ class Placement:
         num_searches = state.index.shape[0]
         padding = -num_searches % len(self.devices)
 
-        def split_leaf(leaf: jax.Array) -> jax.Array:
-            filled = jnp.concatenate([leaf, jnp.repeat(leaf[-1:], padding, axis=0)])
+        def split_leaf(leaf: np.ndarray) -> np.ndarray:
+            filled = np.concatenate([leaf, np.repeat(leaf[-1:], padding, axis=0)])
             return filled.reshape(len(self.devices), -1, *leaf.shape[1:])
 
-        split = _map_searches(split_leaf, state)
-        is_padding = jnp.arange(num_searches + padding) >= num_searches
-        return split._replace(
-            index=jnp.where(is_padding.reshape(split.index.shape), -1, split.index)
-        )
+        split = _map_searches(split_leaf, jax.device_get(state))
+        is_padding = np.arange(num_searches + padding) >= num_searches
+        index = np.where(is_padding.reshape(split.index.shape), np.int32(-1), split.index)
+        return split._replace(index=index)
 
     def advance(
         self, problem: Any, search: Any, state: RunState, num_steps: int, **options: Any
@@ -107,7 +106,7 @@ class Placement:
         )
 
 
-def _map_searches(change: Callable[[jax.Array], jax.Array], state: RunState) -> RunState:
+def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
     """Applies `change` to the leaves that have an entry per search."""
     return RunState(
         *(

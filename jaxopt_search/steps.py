@@ -35,7 +35,7 @@ def is_never(steps: Steps) -> jax.Array:
 
 def add(steps: Steps, amount: jax.Array) -> Steps:
     """Returns `steps + amount`; `amount` is a nonnegative int32."""
-    low = steps.low + amount.astype(jnp.uint32)
+    low = steps.low + jnp.asarray(amount, jnp.uint32)
     return Steps(steps.high + (low < steps.low).astype(jnp.uint32), low)
 
 

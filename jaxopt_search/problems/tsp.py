@@ -41,13 +41,13 @@ class TSP:
       host: the instance as it was given.
     """
 
-    matrix: jax.Array | None = None
-    x: jax.Array | None = None
-    y: jax.Array | None = None
+    matrix: jax.Array | None = dataclasses.field(default=None, repr=False)
+    x: jax.Array | None = dataclasses.field(default=None, repr=False)
+    y: jax.Array | None = dataclasses.field(default=None, repr=False)
     n: int
     metric: str
     is_symmetric: bool
-    host: Host
+    host: Host = dataclasses.field(repr=False)
 
     @property
     def is_trivial(self) -> bool:

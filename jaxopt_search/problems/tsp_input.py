@@ -121,15 +121,15 @@ def tsp_from_coords(
     if storage not in ("auto", "matrix", "coordinates"):
         raise ValueError(f"storage is {storage!r}, expected auto, matrix or coordinates")
     n = len(points)
-    is_computable = _is_computable(points, metric)
-    if storage == "coordinates" and not is_computable:
+    can_compute = is_computable(points, metric)
+    if storage == "coordinates" and not can_compute:
         raise ValueError(
             f"storage is 'coordinates', expected 'matrix': the {metric} distances of these"
             " coordinates cannot be computed exactly in int32"
         )
     if storage == "auto":
         is_small = jax.default_backend() == "cpu" and n <= _MATRIX_CITIES_ON_CPU
-        storage = "matrix" if is_small or not is_computable else "coordinates"
+        storage = "matrix" if is_small or not can_compute else "coordinates"
     host = Host(
         cost=functools.partial(_coords_cost, points, metric),
         check=functools.partial(_check_tour, n),
@@ -276,8 +276,8 @@ def _dtype(is_exact: bool) -> Any:
     return jnp.int32 if is_exact else jnp.float32
 
 
-def _is_computable(points: np.ndarray, metric: str) -> bool:
-    """Whether the device gets these distances right from coordinates."""
+def is_computable(points: np.ndarray, metric: str) -> bool:
+    """Returns whether the device gets these distances right from coordinates."""
     if metric == "EUCLID":
         return True
     if metric not in DISTANCES or not _is_integral(points):

@@ -1,0 +1,315 @@
+"""What the experiment scripts share: result files, instances, tables, progress.
+
+A script writes one JSON line per run as soon as the run is finished. A script that was interrupted
+is started again with the same arguments and the same file, and makes the runs that are missing.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TextIO
+
+from jaxopt_search import datasets, driver, plotting
+from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.datasets.loading import DATA_VARIABLE
+
+_CPU_DEVICES = "--xla_force_host_platform_device_count"
+_NEIGHBOR_DATA = pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+def use_cpu_cores(num: int | None = None) -> None:
+    """Makes JAX's CPU platform show `num` devices, so that searches spread over the cores.
+
+    To be called before JAX starts: XLA reads the flag only then. A number that the user has set
+    in XLA_FLAGS is kept. GPUs are not affected.
+
+    Args:
+      num: devices; None for one per core that this process may use.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if _CPU_DEVICES in flags:
+        return
+    if num is None:
+        is_known = hasattr(os, "sched_getaffinity")
+        num = len(os.sched_getaffinity(0)) if is_known else os.cpu_count() or 1
+    os.environ["XLA_FLAGS"] = f"{flags} {_CPU_DEVICES}={num}".strip()
+
+
+def append(path: str | os.PathLike, record: dict[str, Any]) -> None:
+    """Adds `record` to a file of JSON lines; it is on the disk when this returns.
+
+    Half a line that a killed run left at the end of the file is cut off first.
+    """
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(record, default=_as_python) + "\n"
+    with path.open("a+b") as file:
+        _mend(file)
+        file.write(line.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(path: str | os.PathLike) -> list[dict[str, Any]]:
+    """Returns the records of a file of JSON lines; none if there is no file.
+
+    A last line without an end is what a killed run leaves behind; it is left out if incomplete.
+
+    Raises:
+      ValueError: if any other line is not JSON, with its number.
+    """
+    path = pathlib.Path(path)
+    if not path.exists():
+        return []
+    *lines, last = path.read_text(encoding="utf-8").split("\n")
+    records = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            records.append(json.loads(line))
+        except ValueError as error:
+            raise ValueError(f"{path}:{number}: the line is not JSON") from error
+    return records + ([json.loads(last)] if _is_json(last) else [])
+
+
+class Runs:
+    """The runs in a file of JSON lines, and those added to it.
+
+    Attributes:
+      path: the file; None to keep the records in memory only.
+      records: all of them, oldest first.
+    """
+
+    def __init__(self, path: str | os.PathLike | None):
+        self.path = path
+        self.records = [] if path is None else read(path)
+        self._done = {self._name(**_identity(record)) for record in self.records}
+
+    def has(self, settings: dict[str, Any], instance: str, seed: int) -> bool:
+        """Returns whether this run was made before."""
+        return self._name(settings, instance, seed) in self._done
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Writes a finished run down, unless it is there."""
+        name = self._name(**_identity(record))
+        if name in self._done:
+            return
+        if self.path is not None:
+            append(self.path, record)
+        self._done.add(name)
+        self.records.append(json.loads(json.dumps(record, default=_as_python)))
+
+    @staticmethod
+    def _name(settings: dict[str, Any], instance: str, seed: int) -> str:
+        return json.dumps([settings, instance, seed], sort_keys=True, default=_as_python)
+
+
+def provenance(devices: Sequence[Any]) -> dict[str, Any]:
+    """Returns what every record ends with: versions, devices and the date.
+
+    Args:
+      devices: the `jax.Device`s that the run used.
+    """
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"env": driver.environment(tuple(devices)), "date": now}
+
+
+def add_data_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--data`, the folder with instance files."""
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        help=f"folder that holds tsplib/NAME.tsp (default: {DATA_VARIABLE}, or ../shared/data"
+        " beside the repository)",
+    )
+
+
+def data_folder(data: str | None) -> pathlib.Path | None:
+    """Returns the folder with instance files: as named, from the environment, or next door.
+
+    Raises:
+      ValueError: if the named folder does not exist.
+    """
+    named = data or os.environ.get(DATA_VARIABLE)
+    if named:
+        if not pathlib.Path(named).is_dir():
+            raise ValueError(f"the data folder is {named!r}, expected an existing folder")
+        return pathlib.Path(named)
+    return _NEIGHBOR_DATA if _NEIGHBOR_DATA.is_dir() else None
+
+
+def find_instances(
+    names: Sequence[str] | None,
+    data: str | None,
+    default: str,
+    generate: Callable[[], TSPInstance],
+) -> list[TSPInstance]:
+    """Returns TSPLIB instances by name; without names or files, a generated one, and says so.
+
+    Args:
+      names: what the user asked for; None for `default`.
+      data: the value of `--data`.
+      default: the instance to take if the user names none.
+      generate: makes the instance that replaces `default` where its file is not found.
+
+    Raises:
+      ValueError, FileNotFoundError: if an instance that was asked for cannot be had.
+    """
+    folder = data_folder(data)
+    if names is not None:
+        return [datasets.load(name, data_dir=folder) for name in names]
+    try:
+        return [datasets.load(default, data_dir=folder)]
+    except FileNotFoundError:
+        instance = generate()
+        print(f"no file of {default} found (see --data): the generated {instance.name} instead")
+        return [instance]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, markdown: bool = False) -> str:
+    """Returns a table as text: the first column to the left, the others to the right.
+
+    Example:
+      >>> print(table(["instance", "SEC"], [["rd100", "0.14"]]))
+      instance   SEC
+      rd100     0.14
+    """
+    cells = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    lines = [
+        [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
+        for row in cells
+    ]
+    if not markdown:
+        return "\n".join("  ".join(line).rstrip() for line in lines)
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [lines[0], rule, *lines[1:]])
+
+
+def number(value: float | None, digits: int) -> str:
+    """Returns `value` with so many decimals, or a dash for None."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+class Progress:
+    """A line on standard error about a long experiment: runs done, time used, time left.
+
+    On a terminal the line is rewritten in place; elsewhere plain lines are written now and then.
+    """
+
+    def __init__(self, total: int, stream: TextIO | None = None):
+        self._out = sys.stderr if stream is None else stream
+        self._total, self._done, self._skipped = total, 0, 0
+        self._start = time.monotonic()
+        self._shown_at = -float("inf")
+
+    def skip(self, num_runs: int) -> None:
+        """Counts runs that were in the file already."""
+        self._done += num_runs
+        self._skipped += num_runs
+
+    def step(self, num_runs: int, text: str) -> None:
+        """Counts runs that were made, and shows where the experiment stands.
+
+        Args:
+          num_runs: how many; 0 to show only what is going on.
+          text: what was done or is under way.
+        """
+        self._done += num_runs
+        now, is_terminal = time.monotonic(), self._out.isatty()
+        is_last = self._done >= self._total
+        if is_terminal:
+            self._out.write(f"\r{self._line(now, text):<79}" + "\n" * is_last)
+        elif is_last or now - self._shown_at >= _SECONDS_BETWEEN_LINES:
+            self._out.write(self._line(now, text) + "\n")
+            self._shown_at = now
+        self._out.flush()
+
+    def _line(self, now: float, text: str) -> str:
+        elapsed, made = now - self._start, self._done - self._skipped
+        line = f"{self._done}/{self._total} runs, {_duration(elapsed)}"
+        if made:
+            line += f", about {_duration(elapsed / made * (self._total - self._done))} left"
+        return f"{line}: {text}"
+
+
+def save_plot(
+    path: str | os.PathLike, draw: Callable[[Any], Any], size: tuple[float, float]
+) -> None:
+    """Writes a picture, or says on one line why not.
+
+    Args:
+      path: of the PNG file; its folder is made.
+      draw: draws on the axes that it is given.
+      size: width and height in inches.
+    """
+    try:
+        axes = plotting.detached_axes(size)
+    except ImportError as error:
+        print(f"no plot {path}: {error}")
+        return
+    draw(axes)
+    pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+    axes.figure.savefig(path)
+    print(f"plot written: {path}")
+
+
+def integers(text: str) -> list[int]:
+    """Returns the numbers of a list such as `12,32,64`; a type for argparse."""
+    values = [int(part) for part in text.split(",")]
+    if min(values) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} holds {min(values)}, expected numbers from 1 up"
+        )
+    return values
+
+
+def words(text: str) -> list[str]:
+    """Returns the parts of a list such as `rd100,eil101`; a type for argparse."""
+    return [part for part in text.split(",") if part]
+
+
+def devices_argument(text: str) -> int | str:
+    """Returns a number of devices, or `all` or a platform; a type for argparse."""
+    return int(text) if text.isdigit() else text
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _identity(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: record[name] for name in ("settings", "instance", "seed")}
+
+
+def _mend(file: Any) -> None:
+    """Ends an open binary file with a whole line."""
+    file.seek(0)
+    content = file.read()
+    *_, last = content.rpartition(b"\n")
+    if not last:
+        return
+    if _is_json(last):
+        file.write(b"\n")
+    else:
+        file.truncate(len(content) - len(last))
+
+
+def _is_json(text: str | bytes) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _as_python(value: Any) -> Any:
+    """Returns a numpy number as a Python one, for `json`."""
+    return value.item()

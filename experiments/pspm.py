@@ -1,0 +1,233 @@
+"""Parallel search, parallel move: Tables 2, 3, 4 and Figure 4 of the PSPM paper.
+
+Lam, Tsoi, Luk, "Parallel neighbourhood search on many-core platforms": simulated annealing for the
+TSP with the relocation move, as PSPM (98 searches x 12 moves), SSPM (1 x 12) and PSSM (12 x 1).
+
+    python -m experiments.pspm --table 2                    rd100, one run of each scheme
+    python -m experiments.pspm --table 3 --quick            a minute or less
+    python -m experiments.pspm --table 2 --instances all --runs 10 --out full.jsonl
+    python -m experiments.pspm --report full.jsonl
+
+Each finished run is one line of the file; the same command goes on where it was interrupted. The
+number of devices and the batch are part of a run's settings. How we differ from the paper:
+
+- All schemes run on the same device, so speeds compare numbers of lanes, not a GPU with a CPU.
+- Runs of one scheme may be made side by side ("batch"), as narrow schemes leave a device idle. They
+  are independent; but seconds are those of the batch, and SSES counts the moves of all its runs.
+- Run times leave out compilation and the reading of results between chunks of 10 temperatures,
+  which is how finely a time to the threshold is known (1% of a cooling).
+- A search that has cooled down without reaching the threshold starts afresh, from another random
+  tour; its time goes on.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+
+import jaxopt_search as js
+from experiments import common, pspm_runs, pspm_tables
+from experiments.common import Progress, Runs
+from experiments.pspm_runs import QUICK, SCHEMES, Cooling, Limit, Scheme
+from jaxopt_search import parallel
+from jaxopt_search.datasets.instances import TSPInstance
+
+MOVES_PER_DEVICE = 500
+"""Fewer moves per step than this on a device cost more to split up than they save."""
+MOVES = (4, 8, 12, 24, 32, 48)
+"""Table 4: the values of Pm and TPB."""
+
+
+class Plan(NamedTuple):
+    """What the user asked for."""
+
+    table: int
+    instances: list[TSPInstance]
+    schemes: list[Scheme]
+    cooling: Cooling
+    num_runs: int
+    first_seed: int
+    batch: int | None
+    devices: int | str | None
+    max_coolings: int
+
+
+def execute(plan: Plan, runs: Runs, progress: Progress) -> None:
+    """Makes the runs of a plan that are not in the file yet."""
+    for instance in plan.instances:
+        for kind, scheme in stages(plan):
+            limit = _limit(plan, runs, instance, kind)
+            if limit is None:
+                print(f"{instance.name}: PSPM never reached the threshold, so no {kind} runs")
+                progress.skip(plan.num_runs)
+                continue
+            for seeds in _batches(plan, scheme):
+                devices = _devices(plan, scheme, len(seeds))
+                job = pspm_runs.Job(instance, scheme, plan.cooling, kind, limit, seeds, devices)
+                _make_missing(job, runs, progress)
+
+
+def stages(plan: Plan) -> list[tuple[str, Scheme]]:
+    """Returns the kinds of runs, with their schemes, in the order in which they are needed."""
+    if plan.table == 4:
+        wide = [scheme for scheme in plan.schemes if scheme.name != "pssm"]
+        return [("quality", scheme._replace(moves=m)) for scheme in wide for m in MOVES]
+    if plan.table == 2:
+        return [("quality", scheme) for scheme in plan.schemes]
+    first = [("quality", SCHEMES["sspm"])]
+    return first + [(kind, s) for kind in ("throughput", "convergence") for s in plan.schemes]
+
+
+def _make_missing(job: pspm_runs.Job, runs: Runs, progress: Progress) -> None:
+    text = f"{job.instance.name} {job.scheme.name} x{job.scheme.moves} {job.kind}"
+    if all(runs.has(job.settings(), job.instance.name, seed) for seed in job.seeds):
+        progress.skip(len(job.seeds))
+        return
+    progress.step(0, text)
+    for record in pspm_runs.make(job):
+        runs.add(record)
+    progress.step(len(job.seeds), text)
+
+
+def _batches(plan: Plan, scheme: Scheme) -> list[tuple[int, ...]]:
+    size = plan.batch or (1 if scheme.name == "pspm" else plan.num_runs)
+    seeds = range(plan.first_seed, plan.first_seed + plan.num_runs)
+    return [tuple(seeds[i : i + size]) for i in range(0, plan.num_runs, size)]
+
+
+def _devices(plan: Plan, scheme: Scheme, batch: int) -> tuple[jax.Device, ...]:
+    if plan.devices is not None:
+        return parallel.find_devices(plan.devices)
+    found = parallel.find_devices("all")
+    return found[: max(1, batch * scheme.searches * scheme.moves // MOVES_PER_DEVICE)]
+
+
+def _limit(plan: Plan, runs: Runs, instance: TSPInstance, kind: str) -> Limit | None:
+    """Returns when runs of this kind end, which for Table 3 depends on earlier ones."""
+    steps = plan.cooling.steps(instance.n)
+    if kind == "quality":
+        return Limit(max_steps=steps)
+    seeds = range(plan.first_seed, plan.first_seed + plan.num_runs)
+    earlier = [
+        record
+        for record in runs.records
+        if record["instance"] == instance.name
+        and record["settings"]["cooling"] == plan.cooling._asdict()
+        and record["seed"] in seeds
+    ]
+    sspm = pspm_tables.select(earlier, "quality", "sspm", SCHEMES["sspm"].moves)
+    threshold = min(record["cost"] for record in sspm)
+    if kind == "throughput":
+        return Limit(max_steps=plan.max_coolings * steps, threshold=threshold)
+    pspm = pspm_tables.select(earlier, "throughput", "pspm", SCHEMES["pspm"].moves)
+    seconds = [record["seconds"] for record in pspm if record["reached"]]
+    return Limit(max_seconds=sum(seconds) / len(seconds)) if seconds else None
+
+
+def plan_from_arguments(args: argparse.Namespace) -> Plan:
+    """Returns what to do; `--figure 4` needs the runs of Table 4."""
+    table = 4 if args.figure else args.table
+    if table == 3 and not {"sspm", "pspm"} <= set(args.schemes):
+        raise ValueError("--table 3 compares times to a threshold; it needs sspm and pspm")
+    names = list(pspm_tables.INSTANCES) if args.instances == ["all"] else args.instances
+    return Plan(
+        table=table,
+        instances=common.find_instances(
+            names, args.data, "rd100", lambda: js.datasets.grid_tsp(5, 10, spacing=100, seed=0)
+        ),
+        schemes=[SCHEMES[name] for name in args.schemes],
+        cooling=QUICK if args.quick else Cooling(),
+        num_runs=args.runs,
+        first_seed=args.seed0,
+        batch=args.batch,
+        devices=args.devices,
+        max_coolings=args.max_coolings,
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the flags of this script."""
+    flags = argparse.ArgumentParser(prog="experiments.pspm", description=__doc__.split("\n")[0])
+    flags.add_argument("--table", type=int, choices=(2, 3, 4), default=2)
+    flags.add_argument("--figure", type=int, choices=(4,), help="also draw it, from Table 4's runs")
+    flags.add_argument("--instances", type=common.words, help="names, or all (default: rd100)")
+    flags.add_argument("--schemes", type=_schemes, default=list(SCHEMES), help="of pspm,sspm,pssm")
+    flags.add_argument("--runs", type=_positive, default=1, help="independent runs (paper: 10)")
+    flags.add_argument("--seed0", type=int, default=0, help="seed of the first run")
+    flags.add_argument(
+        "--batch", type=_positive, help="runs side by side (default: 1 for pspm, else all)"
+    )
+    flags.add_argument(
+        "--max-coolings", type=_positive, default=5, help="Table 3: coolings before giving up"
+    )
+    flags.add_argument(
+        "--devices",
+        type=common.devices_argument,
+        help=f"a number or all (default: one for every {MOVES_PER_DEVICE} moves per step)",
+    )
+    flags.add_argument("--quick", action="store_true", help=f"{QUICK.alpha=}: a tenth of the steps")
+    flags.add_argument("--out", default="results/pspm.jsonl", help="file of JSON lines")
+    flags.add_argument("--report", metavar="FILE", help="print the tables of a file, run nothing")
+    flags.add_argument("--markdown", action="store_true", help="tables for a web page")
+    common.add_data_argument(flags)
+    return flags
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = parser()
+    args = flags.parse_args(arguments)
+    if args.report:
+        print(pspm_tables.report(common.read(args.report), markdown=args.markdown))
+        return 0
+    common.use_cpu_cores()
+    try:
+        plan = plan_from_arguments(args)
+    except (ValueError, FileNotFoundError) as error:
+        flags.error(str(error))
+    print(_announcement(plan), flush=True)
+    runs, status = Runs(args.out), 0
+    try:
+        execute(plan, runs, Progress(len(plan.instances) * len(stages(plan)) * plan.num_runs))
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; what is finished is in {args.out}, the same command goes on")
+        status = 130
+    names = {instance.name for instance in plan.instances}
+    records = [
+        record
+        for record in runs.records
+        if record["instance"] in names and record["settings"]["cooling"] == plan.cooling._asdict()
+    ]
+    print(pspm_tables.report(records, tables=(plan.table,), markdown=args.markdown))
+    if args.figure:
+        common.save_plot(
+            f"{args.out}.figure4.png", lambda ax: pspm_tables.draw(records, ax), (7, 5)
+        )
+    return status
+
+
+def _announcement(plan: Plan) -> str:
+    cooling = plan.cooling
+    return (
+        f"Table {plan.table}: temperature {cooling.start:g} to {cooling.end:g} by {cooling.alpha}"
+        f" ({cooling.num_temperatures} temperatures of {cooling.sweeps} n steps), best broadcast"
+        f" every {cooling.exchange_every} temperatures; runs: {plan.num_runs}"
+    )
+
+
+def _positive(text: str) -> int:
+    (value,) = common.integers(text)
+    return value
+
+
+def _schemes(text: str) -> list[str]:
+    names = common.words(text)
+    if not names or not set(names) <= set(SCHEMES):
+        raise argparse.ArgumentTypeError(f"{text!r} is not among {','.join(SCHEMES)}")
+    return [name for name in SCHEMES if name in names]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""The parts under test, by table: adding a part to the library means adding a row here."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxopt_search as js
+from jaxopt_search import random
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class LinearOrdering:
+    """A problem of a user's own: an order that puts little weight below the diagonal."""
+
+    weight: jax.Array
+    n: int = dataclasses.field(metadata={"static": True})
+
+    def init(self, key):
+        return jax.random.permutation(key, jnp.arange(self.n, dtype=jnp.int32))
+
+    def cost(self, solution):
+        ordered = self.weight[solution][:, solution]
+        return jnp.sum(jnp.tril(ordered, -1), dtype=jnp.int32)
+
+
+def linear_ordering(n, seed=0):
+    weight = np.random.default_rng(seed).integers(0, 100, (n, n))
+    return LinearOrdering(jnp.asarray(weight, jnp.int32), n)
+
+
+def matrix_tsp(n, seed=0, symmetric=True, dtype=np.int64):
+    distances = np.random.default_rng(seed).integers(1, 1000, (n, n)).astype(dtype)
+    if dtype != np.int64:
+        distances = distances + dtype(0.25)
+    return js.tsp(np.triu(distances, 1) + np.triu(distances, 1).T if symmetric else distances)
+
+
+def coords_tsp(n, seed=0, metric="EUC_2D", storage="coordinates"):
+    coords = np.random.default_rng(seed).integers(0, 300, (n, 2))
+    return js.tsp_from_coords(coords, metric=metric, storage=storage)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A problem and one of its neighborhoods."""
+
+    name: str
+    problem: Any
+    neighborhood: Any
+
+    def __str__(self):
+        return self.name
+
+    @property
+    def is_exact(self):
+        solution = jax.eval_shape(self.problem.init, jax.random.key(0))
+        return jax.eval_shape(self.problem.cost, solution).dtype == jnp.int32
+
+    def draws(self, number, seed=0):
+        """Returns keys for start solutions and words for proposals."""
+        indices = jnp.arange(number, dtype=jnp.uint32)
+        key = random.as_key(seed)
+        keys = jax.vmap(functools.partial(random.start_key, key))(indices)
+        stream = random.Stream(random.search_key(key, indices, jnp.uint32(0)), indices, indices)
+        return keys, jax.vmap(lambda s: s.words(jnp.uint32(0), self.neighborhood.num_words))(stream)
+
+
+def _relocate(name, problem):
+    return Case(f"relocate-{name}-{problem.n}", problem, js.Relocate())
+
+
+def _swap(name, problem):
+    return Case(f"swap-{name}-{problem.n}", problem, js.FullEvaluation(js.Swap()))
+
+
+# Small sizes are the hard ones: there a move meets its own surroundings.
+NEIGHBORHOOD_CASES = [
+    *(_relocate("matrix", matrix_tsp(n)) for n in (3, 4, 5, 6, 20)),
+    *(_relocate("asymmetric", matrix_tsp(n, symmetric=False)) for n in (3, 4, 6)),
+    *(_relocate(metric, coords_tsp(6, metric=metric)) for metric in ("EUC_2D", "CEIL_2D", "ATT")),
+    _relocate("float", matrix_tsp(6, dtype=np.float64)),
+    *(_swap("tsp", matrix_tsp(n)) for n in (2, 3, 6)),
+    *(_swap("ordering", linear_ordering(n)) for n in (2, 5)),
+]

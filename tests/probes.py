@@ -1,0 +1,126 @@
+"""Problems and searches whose course is known by hand, and what the fault tests share."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from unittest import mock
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search import loop
+from jaxopt_search.steps import Steps
+from jaxopt_search.types import Info
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A solution is one number, and its own cost; every random start is `start`."""
+
+    start: jax.Array
+
+    def init(self, key: jax.Array) -> jax.Array:
+        return self.start
+
+    def cost(self, solution: jax.Array) -> jax.Array:
+        return solution
+
+
+class Course(NamedTuple):
+    number: jax.Array
+    lowest: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Countdown:
+    """Lowers its number by 1 a step, but not below `floor`."""
+
+    floor: jax.Array
+
+    evaluations_per_step = 3
+
+    def init(self, problem: Line, solution: jax.Array) -> Course:
+        return Course(solution, solution)
+
+    def step(self, stream: Any, problem: Line, state: Course) -> tuple[Course, Info]:
+        number = jnp.maximum(state.number - 1, self.floor.astype(state.number.dtype))
+        accepted = (number != state.number).astype(jnp.int32)
+        return Course(number, jnp.minimum(number, state.lowest)), Info(accepted)
+
+    def best_cost(self, state: Course) -> jax.Array:
+        return state.lowest
+
+    def best(self, problem: Line, state: Course) -> jax.Array:
+        return state.lowest
+
+    def adopt(self, problem: Line, state: Course, solution: jax.Array) -> Course:
+        return Course(solution, jnp.minimum(state.lowest, solution))
+
+    def refresh(self, problem: Line, state: Course) -> Course:
+        return state
+
+
+def line(start: int = 20, dtype: Any = jnp.int32) -> Line:
+    return Line(jnp.asarray(start, dtype))
+
+
+def countdown(floor: int = -(10**9)) -> Countdown:
+    return Countdown(jnp.int32(floor))
+
+
+def small_tsp(n: int = 8) -> js.TSP:
+    """Returns an integer instance with different distances, the same at each call."""
+    i, j = np.indices((n, n))
+    return js.tsp((7 * (i + j) + 11 * np.abs(i - j) + 3 * (i * j % 5)) * (i != j))
+
+
+def annealing(temperature: Any = 30.0, moves_per_search: int = 2) -> js.SimulatedAnnealing:
+    return js.simulated_annealing(js.Relocate(), temperature, moves_per_search=moves_per_search)
+
+
+def at_step(state: js.RunState, step: int) -> js.RunState:
+    """Returns `state` as if so many steps had been made."""
+    return state._replace(step=Steps(jnp.uint32(step >> 32), jnp.uint32(step & 0xFFFFFFFF)))
+
+
+def assert_same(a: Any, b: Any) -> None:
+    """Checks that two pytrees are equal bit for bit, dtypes included, wherever they are."""
+    a, b = jax.device_get((a, b))
+    chex.assert_trees_all_equal_shapes_and_dtypes(a, b)
+    chex.assert_trees_all_equal(a, b)
+
+
+def assert_same_results(a: js.Result, b: js.Result) -> None:
+    """Checks that two results agree in all but times and devices."""
+    for name in ("fun", "success", "status", "nit", "gap", "first_hit", "feasible"):
+        assert getattr(a, name) == getattr(b, name), name
+    assert_same((a.x, a.costs, a.solutions), (b.x, b.costs, b.solutions))
+    no_info = {"info": None}
+    assert_same(a.state._replace(**no_info), b.state._replace(**no_info))
+
+
+@contextlib.contextmanager
+def refuses(kind: type[Exception], *texts: str) -> Iterator[None]:
+    """Checks that the body raises exactly `kind`, in one line with `texts`, and compiles nothing."""
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("the loop was compiled before the arguments were checked")
+
+    with (
+        mock.patch.object(loop, "_init", fail),
+        mock.patch.object(loop, "_advance", fail),
+        pytest.raises(kind) as caught,
+    ):
+        yield
+    message = str(caught.value)
+    assert type(caught.value) is kind, f"{type(caught.value).__name__}: {message}"
+    for text in texts:
+        assert text in message, message
+    assert "\n" not in message, message

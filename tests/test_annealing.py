@@ -1,0 +1,238 @@
+"""Simulated annealing: the Metropolis rule, what is remembered, and limits known by hand."""
+
+import functools
+import itertools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from cases import coords_tsp, linear_ordering, matrix_tsp
+
+import jaxopt_search as js
+from jaxopt_search import random
+
+NUM_STREAMS = 200_000
+
+
+class TwoLevels:
+    """A problem of two solutions, 0 and 1, whose costs are the two entries of `costs`."""
+
+    def __init__(self, costs):
+        self.costs = jnp.asarray(costs)
+
+    def init(self, key):
+        return jnp.int32(0)
+
+    def cost(self, solution):
+        return self.costs[solution]
+
+
+class Flip:
+    num_words = 1
+
+    def propose(self, problem, solution, words):
+        return words[0]
+
+    def apply(self, problem, solution, move):
+        return 1 - solution
+
+
+def streams(seed):
+    index = jnp.arange(NUM_STREAMS, dtype=jnp.uint32)
+    key = random.search_key(random.as_key(seed), index, jnp.uint32(0))
+    return random.Stream(key, jnp.zeros_like(index), jnp.zeros(NUM_STREAMS, jnp.int32))
+
+
+@pytest.mark.parametrize("dtype", [jnp.int32, jnp.float32])
+@pytest.mark.parametrize(
+    ("delta", "temperature"), [(1, 1.0), (3, 1.0), (7, 10.0), (1, 100.0), (0, 1.0), (-2, 0.5)]
+)
+def test_worse_moves_pass_as_often_as_metropolis_says(delta, temperature, dtype):
+    """Acceptance is min(1, exp(-delta / T)) within six standard errors and the stated 1e-4."""
+    problem = TwoLevels(jnp.asarray([10, 10 + delta], dtype))
+    search = js.simulated_annealing(Flip(), temperature)
+    state = search.init(problem, jnp.int32(0))
+    step = jax.jit(jax.vmap(lambda stream: search.step(stream, problem, state)[1].accepted))
+    found = float(step(streams(int(np.random.default_rng().integers(2**31)))).mean())
+    expected = min(1.0, np.exp(-delta / temperature))
+    error = (expected * (1 - expected) / NUM_STREAMS) ** 0.5
+    assert abs(found - expected) <= 6 * error + (1e-4 if expected < 1 else 0)
+
+
+@pytest.mark.parametrize("schedule", [0.0, optax.linear_schedule(0.0, 0.0, 10)])
+def test_temperature_zero_is_hill_climbing(schedule):
+    """No worse solution is ever accepted, equal ones are, and nothing becomes NaN."""
+    for costs, expected in (([5, 6], 0), ([5, 5], 1), ([5, 4], 1)):
+        problem = TwoLevels(jnp.asarray(costs, jnp.float32))
+        search = js.simulated_annealing(Flip(), schedule)
+        state = search.init(problem, jnp.int32(0))
+        stream = jax.tree.map(lambda leaf: leaf[0], streams(1))
+        state, info = search.step(stream, problem, state)
+        assert int(state.representation.solution) == expected == int(info.accepted)
+        assert np.isfinite(state.cost)
+
+
+@pytest.mark.parametrize("temperature", [1e30, 3e38])
+def test_null_moves_are_never_accepted(temperature):
+    """However hot it is: on two cities every relocation is null, and the cost stays."""
+    problem = matrix_tsp(2)
+    search = js.simulated_annealing(js.Relocate(), temperature, moves_per_search=3)
+    state = js.run(0, problem, search, num_searches=4, max_steps=50)
+    assert int(state.info.accepted.sum()) == 0
+    expected = jnp.full(4, problem.cost(jnp.arange(2, dtype=jnp.int32)))
+    chex.assert_trees_all_equal(state.searches.cost, expected)
+
+
+@pytest.mark.parametrize("moves", [1, 5])
+def test_the_cheapest_of_the_moves_is_put_to_the_test(moves):
+    """At temperature 0 the step makes the first of the cheapest among the M proposed moves."""
+    problem, hood = matrix_tsp(12), js.Relocate()
+    search = js.simulated_annealing(hood, 0.0, moves_per_search=moves)
+
+    @jax.jit
+    def one(stream):
+        state = search.init(problem, problem.init(jax.random.key(3)))
+        after, _ = search.step(stream, problem, state)
+        words = [stream.words(jnp.uint32(slot), 2) for slot in range(moves)]
+        move = [hood.propose(problem, state.representation, word) for word in words]
+        deltas = jnp.stack([hood.delta(problem, state.representation, each) for each in move])
+        return after.cost - state.cost, deltas
+
+    some = jax.tree.map(lambda leaf: leaf[:300], streams(5))
+    change, deltas = jax.vmap(one)(some)
+    chex.assert_trees_all_equal(change, jnp.minimum(deltas.min(axis=1), 0))
+
+
+def run_both(problem, neighborhood, moves, temperature):
+    searches = [
+        js.simulated_annealing(
+            neighborhood, temperature, moves_per_search=moves, keep_best=keep_best
+        )
+        for keep_best in ("light", "standard")
+    ]
+    return searches, [
+        js.run(7, problem, search, num_searches=6, max_steps=3000) for search in searches
+    ]
+
+
+@pytest.mark.parametrize(
+    "problem", [matrix_tsp(9), coords_tsp(15), matrix_tsp(9, dtype=np.float64)], ids=str
+)
+@pytest.mark.parametrize("moves", [1, 4])
+def test_light_and_standard_remember_the_same_best_cost(problem, moves):
+    """LWSA walks the same path and reports the same best cost, solution and cost agreeing."""
+    searches, states = run_both(problem, js.Relocate(), moves, 60.0)
+    chex.assert_trees_all_equal(
+        states[0].searches.representation, states[1].searches.representation
+    )
+    best_costs = [
+        jax.vmap(search.best_cost)(state.searches)
+        for search, state in zip(searches, states, strict=True)
+    ]
+    chex.assert_trees_all_equal(*best_costs)
+    for search, state in zip(searches, states, strict=True):
+        best = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
+        costs = jax.vmap(problem.cost)(best)
+        chex.assert_trees_all_close(costs, best_costs[0], rtol=1e-5)
+        assert (best_costs[0] <= state.searches.cost).all()
+
+
+def test_light_writes_its_best_only_before_leaving_it_for_worse():
+    """The paper's Algorithm 2, line 12: better moves in a row write nothing."""
+    problem = TwoLevels(jnp.asarray([9, 4], jnp.int32))
+    search = js.simulated_annealing(Flip(), 1e9)
+    stream = jax.tree.map(lambda leaf: leaf[0], streams(0))
+    state = search.init(problem, jnp.int32(0))
+    state, _ = search.step(stream, problem, state)
+    assert (int(state.cost), int(state.best_cost), int(search.best_cost(state))) == (4, 9, 4)
+    state, _ = search.step(stream, problem, state)
+    assert (int(state.cost), int(state.best_cost), int(state.best.solution)) == (9, 4, 1)
+
+
+def test_best_covers_the_start():
+    """A search that starts at the optimum and is heated still reports it."""
+    problem = matrix_tsp(7)
+    tours = [np.array([0, *order]) for order in itertools.permutations(range(1, 7))]
+    optimal = min(tours, key=problem.host.cost)
+    for keep_best in ("light", "standard"):
+        search = js.simulated_annealing(js.Relocate(), 1e6, keep_best=keep_best)
+        result = js.solve(problem, search, 0, num_searches=1, max_steps=500, initial=optimal)
+        assert result.fun == problem.host.cost(optimal)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_small_tours_come_out_optimal(n, symmetric):
+    """Against all tours, by brute force."""
+    problem = matrix_tsp(n, seed=n, symmetric=symmetric)
+    optimum = min(
+        problem.host.cost(np.array([0, *order])) for order in itertools.permutations(range(1, n))
+    )
+    search = js.simulated_annealing(js.Relocate(), js.geometric(500.0, 0.97, 10))
+    result = js.solve(problem, search, 1, num_searches=16, max_steps=3000, target=optimum)
+    assert result.fun == optimum
+    assert result.success
+    assert sorted(result.x.tolist()) == list(range(n))
+
+
+def test_small_tsplib_instances_come_out_near_optimal(data_dir):
+    """Relocation alone, a second each: never below the optimum, at most 3 % above."""
+    for name in ("burma14", "gr17", "swiss42"):
+        instance = js.datasets.load(name, data_dir=data_dir)
+        problem = js.tsp_from_instance(instance)
+        steps = 40 * instance.n
+        schedule = js.geometric(instance.best_known / 10, 0.9, steps)
+        search = js.simulated_annealing(js.Relocate(), schedule, moves_per_search=4)
+        result = js.solve(problem, search, 0, num_searches=16, max_steps=60 * steps)
+        assert 0 <= result.gap <= 0.03, name
+
+
+def test_float_costs_are_refreshed():
+    """A running float cost that has drifted is put right at the next refresh; the path goes on."""
+    problem = matrix_tsp(12, dtype=np.float64)
+    search = js.simulated_annealing(js.Relocate(), 30.0)
+    state = js.init(0, problem, search, num_searches=3)
+    state = js.advance(problem, search, state, 9_990)
+    drifted = state._replace(searches=state.searches._replace(cost=state.searches.cost + 5))
+    drifted = js.advance(problem, search, drifted, 20)
+    expected = js.advance(problem, search, state, 20)
+    chex.assert_trees_all_close(drifted.searches.cost, expected.searches.cost, rtol=1e-6)
+    solutions = jax.vmap(lambda state: search.neighborhood.solution(problem, state.representation))(
+        expected.searches
+    )
+    costs = jax.vmap(problem.cost)(solutions)
+    chex.assert_trees_all_close(expected.searches.cost, costs, rtol=1e-5)
+
+
+def test_exchange_by_full_evaluation_and_by_delta_agree():
+    """`adopt` puts a search on the given solution and keeps a better best of its own."""
+    problem = linear_ordering(6)
+    search = js.simulated_annealing(js.Swap(), 1e9)
+    run = functools.partial(js.run, 0, problem, search, num_searches=1)
+    state = jax.tree.map(lambda leaf: leaf[0], run(max_steps=200).searches)
+    worst = jnp.asarray(
+        max(itertools.permutations(range(6)), key=lambda p: int(problem.cost(jnp.asarray(p)))),
+        jnp.int32,
+    )
+    after = search.adopt(problem, state, worst)
+    chex.assert_trees_all_equal(after.representation.solution, worst)
+    assert int(after.cost) == int(problem.cost(worst))
+    assert int(search.best_cost(after)) == int(search.best_cost(state)) < int(after.cost)
+    chex.assert_trees_all_equal(problem.cost(search.best(problem, after)), search.best_cost(state))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"moves_per_search": 0}, "moves_per_search is 0, expected"),
+        ({"moves_per_search": 1.5}, "moves_per_search is 1.5, expected"),
+        ({"keep_best": "never"}, "keep_best is 'never', expected"),
+    ],
+)
+def test_arguments_out_of_range_are_named(arguments, message):
+    """The factory refuses what cannot work."""
+    with pytest.raises(ValueError, match=message):
+        js.simulated_annealing(js.Relocate(), 1.0, **arguments)

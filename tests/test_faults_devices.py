@@ -1,0 +1,153 @@
+"""Faults 35, 36, 44, 45, 64 and 82: any number of searches on any number of devices."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import annealing, assert_same_results, countdown, line, refuses, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search import Status
+from jaxopt_search.types import Hit
+
+PROBLEM = small_tsp()
+SEARCH = annealing()
+EXCHANGES = {
+    "none": None,
+    "ring": js.ring(every=1),
+    "broadcast": js.broadcast_best(every=3),
+    "groups": js.broadcast_best(every=2, group_size=2),
+}
+
+
+@functools.cache
+def solve(num_searches, devices, exchange="ring", **options):
+    return js.solve(
+        PROBLEM,
+        SEARCH,
+        7,
+        num_searches=num_searches,
+        devices=devices,
+        exchange=EXCHANGES[exchange],
+        check_every=5,
+        **{"max_steps": 60} | options,
+    )
+
+
+def test_there_are_four_devices():
+    """The tests below would show nothing on one device."""
+    assert jax.local_device_count() == 4
+
+
+@pytest.mark.parametrize(
+    ("num_searches", "exchange", "devices"),
+    [
+        (6, "none", 4),
+        (6, "ring", 4),
+        (6, "broadcast", 4),
+        (6, "groups", 4),
+        (6, "ring", 2),
+        (1, "ring", 4),
+        (1, "broadcast", 4),
+        (3, "broadcast", 4),
+        (5, "groups", 4),
+    ],
+)
+def test_number_of_devices_changes_nothing(num_searches, exchange, devices):
+    """Rows 35, 36: padding, and exchange between more devices than searches, change no result."""
+    assert_same_results(solve(num_searches, devices, exchange), solve(num_searches, None, exchange))
+
+
+def test_exchange_does_something():
+    """The comparisons above would hold of an exchange that does nothing, too."""
+    assert not np.array_equal(solve(6, None, "ring").costs, solve(6, None, "none").costs)
+
+
+def tie(devices, **options):
+    """Six searches: those of index 2 and 4 reach 5 after 10 steps, the others later."""
+    starts = np.array([18, 19, 15, 17, 15, 16], np.int32)
+    options = {"target": 5, "check_every": 4, "num_searches": 6, "initial": starts} | options
+    return js.solve(line(), countdown(), 0, devices=devices, **options)
+
+
+@pytest.mark.parametrize("devices", [1, 2, 4])
+def test_tie_of_first_finishers(devices):
+    """Row 44: of searches that finish at one step, the lowest index wins on any devices."""
+    result = tie(devices)
+    assert (result.first_hit, result.status, result.nit) == (Hit(10, 2), Status.TARGET, 12)
+    assert (result.x, result.fun) == (3, 3)
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_tie_at_the_start(devices):
+    """Row 44: so it is when all searches start at the target."""
+    result = tie(devices, initial=np.int32(5), num_searches=6)
+    assert (result.first_hit, result.nit) == (Hit(0, 0), 0)
+
+
+@pytest.mark.parametrize("exchange", ["ring", "broadcast"])
+@pytest.mark.parametrize("check_every", range(1, 8))
+def test_finish_among_exchanges(check_every, exchange):
+    """Row 45: a search that finishes while others exchange ends the run in lock-step."""
+    make = js.ring if exchange == "ring" else js.broadcast_best
+    four = tie(4, check_every=check_every, exchange=make(every=1))
+    one = tie(1, check_every=check_every, exchange=make(every=1))
+    assert four.status == Status.TARGET
+    assert four.nit == -(-four.first_hit.step // check_every) * check_every
+    assert_same_results(four, one)
+
+
+@pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 4), (2, 4)])
+def test_resume_on_other_devices(before, after):
+    """Row 64: a run goes on with other devices as if it had never stopped."""
+    part = solve(6, before, max_steps=23)
+    rest = solve.__wrapped__(6, after, state=part.state)
+    assert_same_results(rest, solve(6, None))
+
+
+def test_resume_on_another_device():
+    """Row 64: a state that lies on one device goes on on another."""
+    last = jax.devices()[3:]
+    part = solve.__wrapped__(6, last, max_steps=23)
+    assert part.state.step.low.devices() == set(last)
+    assert_same_results(solve.__wrapped__(6, jax.devices()[1:2], state=part.state), solve(6, None))
+
+
+@pytest.mark.parametrize(
+    "devices",
+    ["gpu", "tpu", "", "nonsense", 0, -1, 5, [], ["cpu"], 1.5, True, [None]],
+    ids=repr,
+)
+def test_missing_devices(devices):
+    """Row 82: devices that are not there are refused, with the list of those that are."""
+    present = ", ".join(str(device) for device in jax.devices())
+    with refuses(ValueError, f"devices is {devices!r}", present):
+        js.solve(PROBLEM, SEARCH, 0, max_steps=1, devices=devices)
+
+
+def test_repeated_device():
+    """Row 82: a device that is given twice is refused."""
+    with refuses(ValueError, "devices"):
+        js.solve(PROBLEM, SEARCH, 0, max_steps=1, devices=[jax.devices()[0]] * 2)
+
+
+def test_ways_to_name_devices():
+    """Row 82: the ways to name devices that are there."""
+    find = js.parallel.find_devices
+    devices = tuple(jax.devices())
+    assert find("all") == find("cpu") == find(4) == find(devices) == devices
+    assert find(None) == find(1) == devices[:1]
+    assert find(np.int64(2)) == devices[:2]
+    with jax.default_device(devices[2]):
+        assert find(None) == devices[2:3]
+    assert find(devices[3]) == devices[3:]
+
+
+def test_problem_on_another_device():
+    """Row 82: a problem that was put on one device can be solved on another, and on all."""
+    problem = jax.device_put(PROBLEM, jax.devices()[1])
+    for devices in ([jax.devices()[2]], 2):
+        result = js.solve(problem, SEARCH, 7, num_searches=6, max_steps=10, devices=devices)
+        assert jnp.isfinite(result.fun)

@@ -1,0 +1,232 @@
+"""Faults 32-34, 39-43, 77: limits out of range, and runs whose end is known by hand."""
+
+import math
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import (
+    annealing,
+    assert_same,
+    assert_same_results,
+    at_step,
+    countdown,
+    line,
+    refuses,
+    small_tsp,
+)
+
+import jaxopt_search as js
+from jaxopt_search import Status
+from jaxopt_search.types import Hit
+
+STARTS = np.array([20, 17, 25], np.int32)  # search 1 reaches t after 17 - t steps, and first
+
+
+def solve(start=20, floor=-(10**9), dtype=jnp.int32, **options):
+    options = {"num_searches": 3, "initial": STARTS.astype(dtype), "check_every": 4} | options
+    return js.solve(line(start, dtype), countdown(floor), 0, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "no limit is given, expected max_steps, max_seconds, target or patience"),
+        ({"max_steps": -1}, "max_steps is -1, expected an integer from 0 up"),
+        ({"max_steps": 1.5}, "max_steps is 1.5"),
+        ({"max_steps": math.nan}, "max_steps is nan"),
+        ({"max_steps": math.inf}, "max_steps is inf"),
+        ({"max_steps": "9"}, "max_steps is '9'"),
+        ({"max_steps": True}, "max_steps is True"),
+        ({"max_seconds": -1}, "max_seconds is -1, expected a number >= 0"),
+        ({"max_seconds": math.nan}, "max_seconds is nan"),
+        ({"max_seconds": "9"}, "max_seconds is '9'"),
+        ({"target": math.nan}, "target is nan"),
+        ({"target": "9"}, "target is '9'"),
+        ({"patience": 0}, "patience is 0, expected an integer from 1 to 2147483647"),
+        ({"max_steps": 1, "check_every": 0}, "check_every is 0"),
+        ({"max_steps": 1, "check_every": 2**31}, "check_every is 2147483648"),
+        ({"max_steps": 1, "chunk_steps": 0}, "chunk_steps is 0"),
+        ({"max_steps": 1, "history_size": 1}, "history_size is 1, expected an integer from 2 up"),
+        ({"max_steps": 1, "num_searches": 0}, "num_searches is 0, expected an integer from 1 up"),
+        ({"max_steps": 1, "num_searches": -4}, "num_searches is -4"),
+        ({"max_steps": 1, "num_searches": 2.5}, "num_searches is 2.5"),
+        ({"max_steps": 1, "num_searches": None}, "num_searches is None"),
+    ],
+    ids=str,
+)
+def test_bad_limits_are_refused(options, text):
+    """Rows 33, 34, 39, 42, 43: a limit out of range is refused by name and value."""
+    with refuses(ValueError, text):
+        js.solve(line(), countdown(), 0, **options)
+
+
+@pytest.mark.parametrize("num_searches", [0, -1, 1.5, math.nan, math.inf, "2", None, True])
+def test_bad_number_of_searches_in_run(num_searches):
+    """Row 34: the pure layer refuses the same numbers of searches."""
+    with refuses(ValueError, f"num_searches is {num_searches!r}"):
+        js.run(0, line(), countdown(), num_searches=num_searches, max_steps=1)
+
+
+@pytest.mark.parametrize("make", [js.ring, js.broadcast_best])
+@pytest.mark.parametrize("every", [0, -1, 1.5, 2**31, math.nan, math.inf, None], ids=str)
+def test_bad_exchange_is_refused(make, every):
+    """Row 34: the distance of exchanges is a positive int32."""
+    with refuses(ValueError, f"every is {every}"):
+        make(every=every)
+
+
+@pytest.mark.parametrize("group_size", [0, -1, 1.5, math.nan], ids=str)
+def test_bad_group_size_is_refused(group_size):
+    """Row 34: so is the size of its groups."""
+    with refuses(ValueError, f"group_size is {group_size}"):
+        js.broadcast_best(every=1, group_size=group_size)
+
+
+@pytest.mark.parametrize("kind", [int, float, np.int64, np.float32])
+def test_zero_steps(kind):
+    """Rows 32, 33: no steps give the start, and integral floats count as integers."""
+    result = solve(max_steps=kind(0))
+    assert (result.nit, result.nfev, result.x, result.fun) == (0, 0, 17, 17)
+    assert (result.status, result.success) == (Status.MAX_STEPS, True)
+    assert [record.step for record in result.history] == [0]
+
+
+@pytest.mark.parametrize("chunk_steps", [None, 1, 5, 1000])
+@pytest.mark.parametrize("check_every", [1, 4, 7, 1000])
+def test_first_hit(check_every, chunk_steps):
+    """The first finisher and its step are exact however the run is cut and tested."""
+    result = solve(target=8, max_steps=30, check_every=check_every, chunk_steps=chunk_steps)
+    assert result.first_hit == Hit(step=9, search=1)
+    assert (result.status, result.success) == (Status.TARGET, True)
+    assert result.nit == min(math.ceil(9 / check_every) * check_every, 30)
+    assert result.nfev == result.nit * 3 * 3
+    assert result.fun == 17 - result.nit
+
+
+@pytest.mark.parametrize("start", [12, 10])
+def test_hit_in_the_last_step(start):
+    """A target met between the last stop test and max_steps counts, one step later it does not."""
+    result = solve(initial=None, start=start, target=2, max_steps=9, check_every=100)
+    assert result.success == (start == 10)
+    assert result.status == (Status.TARGET if start == 10 else Status.MAX_STEPS)
+    assert result.first_hit == (Hit(8, 0) if start == 10 else None)
+
+
+@pytest.mark.parametrize("patience", [1, 4, 5, 8])
+@pytest.mark.parametrize("chunk_steps", [None, 3])
+def test_patience(patience, chunk_steps):
+    """The run ends at the first stop test after `patience` steps without a better cost."""
+    # The best falls from 17 to 10 in 7 steps; the stop test at 8 is the last that sees it fall.
+    result = solve(floor=10, patience=patience, chunk_steps=chunk_steps)
+    assert (result.nit, result.fun) == (8 + 4 * math.ceil(patience / 4), 10)
+    assert (result.status, result.success) == (Status.PATIENCE, True)
+
+
+@pytest.mark.parametrize("target", [math.inf, 10**30, 17, 17.0, np.float32(18.5), np.int64(17)])
+def test_target_met_by_the_start(target):
+    """Rows 39, 40: a target that the start meets ends the run before its first step."""
+    result = solve(target=target)
+    assert (result.nit, result.status, result.success) == (0, Status.TARGET, True)
+    assert result.first_hit == Hit(0, 1 if target < 20 else 0)
+
+
+@pytest.mark.parametrize("dtype", [jnp.int32, jnp.float32])
+@pytest.mark.parametrize("target", [-math.inf, -(10**30), 9, 9.999])
+def test_target_out_of_reach(target, dtype):
+    """Rows 39, 41: a target below the minimum is never met, and that is no error."""
+    result = solve(floor=10, target=target, max_steps=40, dtype=dtype)
+    assert (result.nit, result.status, result.success) == (40, Status.MAX_STEPS, False)
+    assert (result.first_hit, result.fun) == (None, 10)
+
+
+@pytest.mark.parametrize("target", [-0.5, 2.5])
+def test_fractional_target_in_run(target):
+    """Row 39: the pure layer, too, meets a fractional target at the next lower integer."""
+    state = js.run(0, line(), countdown(), num_searches=1, max_steps=99, target=target)
+    step, _ = js.first_hit(state)
+    assert int(step.low) == 20 - math.floor(target)
+
+
+@pytest.mark.parametrize("target", [math.inf, -math.inf], ids=str)
+def test_infinite_target_in_run(target):
+    """Row 39: and an infinite one at once or never, whatever the dtype of costs."""
+    state = js.run(0, line(), countdown(), num_searches=1, max_steps=5, target=target)
+    assert int(js.first_hit(state)[1]) == (0 if target > 0 else -1)
+
+
+@pytest.mark.parametrize("max_seconds", [0, 1e-9])
+def test_no_time(max_seconds):
+    """Row 43: without time the start solution comes back, in the time that compiling takes."""
+    result = solve(max_seconds=max_seconds)
+    assert (result.nit, result.fun) == (0, 17)
+    assert (result.status, result.success) == (Status.MAX_SECONDS, True)
+
+
+def test_seconds_are_kept():
+    """Row 43: a wall-clock limit ends the run soon after, whatever max_steps is."""
+    solve(max_steps=1)
+    began = time.perf_counter()
+    result = solve(max_seconds=0.4, max_steps=2**40)
+    assert result.status == Status.MAX_SECONDS
+    assert 0.4 <= time.perf_counter() - began < 3
+    assert result.nit > 1000
+
+
+@pytest.mark.parametrize("chunk_steps", [None, 1, 7])
+def test_more_steps_than_32_bits(chunk_steps):
+    """Row 33: counts go on beyond 2**32, and first hits beyond it are exact."""
+    begin = 2**32 - 6
+    state = solve(max_steps=0).state
+    result = solve(
+        state=at_step(state, begin), max_steps=2**32 + 50, target=5, chunk_steps=chunk_steps
+    )
+    assert result.first_hit == Hit(begin + 12, 1)
+    assert (result.nit, result.nfev) == (begin + 12, 12 * 9)
+    result = solve(state=at_step(state, begin), max_steps=2**32 + 50, chunk_steps=chunk_steps)
+    assert (result.nit, result.fun) == (2**32 + 50, 17 - 56)
+    assert result.history[-1].step == 2**32 + 50
+
+
+def test_chunks_across_the_carry():
+    """Row 33: words and schedules at 2**31 and 2**32 do not depend on how the run is cut."""
+    schedule = js.geometric(50.0, 0.9, steps_per_temperature=2**28)
+    problem, search = small_tsp(), annealing(schedule)
+    state = js.init(3, problem, search, num_searches=3)
+    for begin in (2**31 - 9, 2**32 - 9):
+        whole = js.advance(problem, search, at_step(state, begin), 20, check_every=6)
+        pieces = at_step(state, begin)
+        for length in (1, 7, 0, 3, 9):
+            pieces = js.advance(problem, search, pieces, length, check_every=6)
+        assert_same(pieces._replace(info=None), whole._replace(info=None))
+        assert int(whole.step.high) * 2**32 + int(whole.step.low) == begin + 20
+    alias = js.advance(problem, search, at_step(state, 11), 9, check_every=6)
+    beyond = js.advance(problem, search, at_step(state, 2**32 + 11), 9, check_every=6)
+    assert not np.array_equal(
+        alias.searches.representation.successor, beyond.searches.representation.successor
+    )
+
+
+def test_chunks_across_a_refresh():
+    """Float costs are refreshed at fixed steps, so chunks change nothing there, either."""
+    points = np.random.default_rng(0).random((8, 2))
+    problem, search = js.tsp_from_coords(points), annealing(0.2)
+    options = {"num_searches": 3, "max_steps": 20_500, "exchange": js.ring(every=700)}
+    whole = js.solve(problem, search, 1, **options)
+    pieces = js.solve(problem, search, 1, chunk_steps=3_333, **options)
+    assert_same_results(pieces, whole)
+
+
+@pytest.mark.parametrize("history_size", [2, 3, 8, 9])
+@pytest.mark.parametrize("max_steps", [5, 40])
+def test_history_is_thinned(history_size, max_steps):
+    """Row 77: at most `history_size` lines are kept, the first and the last among them."""
+    history = solve(max_steps=max_steps, chunk_steps=1, history_size=history_size).history
+    course = [record.step for record in history]
+    assert history_size / 2 <= len(history) <= history_size
+    assert (course[0], course[-1]) == (0, max_steps)
+    assert course == sorted(set(course))
+    assert [record.best for record in history] == [17 - step for step in course]
+    gaps = set(np.diff(course[:-1]).tolist())
+    assert len(gaps) <= 1, f"kept lines are unevenly spaced: {course}"

@@ -1,0 +1,320 @@
+"""Faults 1-15, 19-21 and 24-28: what bad, odd and tiny TSP instances get."""
+
+import itertools
+import tracemalloc
+
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from probes import annealing, refuses, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.problems import tsp_input
+
+GOOD = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
+
+
+def changed(row, column, value, dtype=float):
+    matrix = GOOD.astype(dtype)
+    matrix[row, column] = value
+    return matrix
+
+
+def optimum(matrix):
+    n = len(matrix)
+    return min(
+        sum(matrix[a][b] for a, b in zip((0, *rest), (*rest, 0), strict=True))
+        for rest in itertools.permutations(range(1, n))
+    )
+
+
+def solve(problem, **options):
+    options = {"max_steps": 200, "num_searches": 2} | options
+    return js.solve(problem, annealing(3.0), 0, **options)
+
+
+@pytest.mark.parametrize(
+    ("row", "matrix", "kind", "text"),
+    [
+        (1, changed(2, 3, np.nan), ValueError, "distance[2,3] is NaN"),
+        (2, changed(1, 0, np.inf), ValueError, "distance[1,0] is inf"),
+        (2, changed(1, 0, np.inf), ValueError, "forbidden='inf' allows it"),
+        (3, changed(1, 0, -np.inf), ValueError, "distance[1,0] is -inf"),
+        (8, np.ones((5, 3)), ValueError, "shape (5, 3), expected (n, n)"),
+        (9, np.ones(5), ValueError, "shape (5,)"),
+        (9, np.ones((3, 3, 3)), ValueError, "shape (3, 3, 3)"),
+        (9, [[0, 1], [1]], ValueError, "ragged"),
+        (9, 5.0, ValueError, "shape ()"),
+        (10, GOOD.astype(object), TypeError, "dtype object"),
+        (10, GOOD.astype(str), TypeError, "dtype <U"),
+        (10, GOOD.astype(complex), TypeError, "dtype complex128"),
+        (10, GOOD > 4, TypeError, "dtype bool"),
+        (13, GOOD * (2**31 - 1) + 1, ValueError, "beyond int32 (2147483647)"),
+        (14, GOOD * 2**54 + 1, ValueError, "beyond int32 (2147483647)"),
+        (14, changed(0, 1, 2**63, np.uint64), ValueError, "holds 9223372036854775808"),
+        (19, [], ValueError, "shape (0,)"),
+        (19, np.ones((0, 0)), ValueError, "shape (0, 0), expected (n, n) with n >= 1"),
+        (26, np.ones((5, 2)), ValueError, "use tsp_from_coords"),
+    ],
+)
+def test_bad_matrix_is_refused(row, matrix, kind, text):
+    """A matrix that is no distance matrix is refused by name, value and expectation."""
+    with refuses(kind, text):
+        js.tsp(matrix)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"forbidden": "nan"}, "forbidden is 'nan'"),
+        ({"forbidden": True}, "forbidden is True"),
+        ({"dtype": "int16"}, "dtype is 'int16'"),
+        ({"dtype": "float64"}, "dtype is 'float64'"),
+    ],
+)
+def test_unknown_option_is_refused(options, text):
+    """Rows 2, 10: an option that is none of the documented ones is refused, not ignored."""
+    with refuses(ValueError, text):
+        js.tsp(GOOD, **options)
+
+
+def test_int32_is_not_promised_for_fractions():
+    """Row 13: `dtype="int32"` with distances that are no integers is refused."""
+    with refuses(ValueError, "dtype"):
+        js.tsp(GOOD + 0.5, dtype="int32")
+
+
+@pytest.mark.parametrize("value", [1e39, -1e39, 1e38])
+def test_floats_beyond_float32_are_refused(value):
+    """Rows 2, 13: finite float64 distances whose tours are infinite in float32 are refused."""
+    with refuses(ValueError, "float32"):
+        js.tsp(changed(0, 1, value) * 1.5)
+
+
+@pytest.mark.parametrize("storage", ["matrix", "coordinates"])
+def test_coordinates_beyond_float32_are_refused(storage):
+    """Rows 2, 26: coordinates whose distances or their squares overflow float32 are refused."""
+    with refuses(ValueError, "float32"):
+        js.tsp_from_coords([[0, 0], [1e38, 1e38], [0, 1e38], [1e38, 0]], storage=storage)
+
+
+@pytest.mark.parametrize(
+    ("row", "coords", "kind", "text"),
+    [
+        (1, [[0, 0], [1, np.nan]], ValueError, "coords[1,1] is NaN"),
+        (2, [[0, 0], [np.inf, 1]], ValueError, "coords[1,0] is inf"),
+        (9, [[0, 0], [1]], ValueError, "ragged"),
+        (9, np.ones((4, 3)), ValueError, "shape (4, 3), expected (n, 2)"),
+        (10, [["a", "b"]], TypeError, "dtype <U1"),
+        (19, np.ones((0, 2)), ValueError, "shape (0, 2), expected (n, 2) with n >= 1"),
+    ],
+)
+def test_bad_coordinates_are_refused(row, coords, kind, text):
+    """Coordinates that are none are refused by name, value and expectation."""
+    with refuses(kind, text):
+        js.tsp_from_coords(coords)
+
+
+def test_forbidden_edges():
+    """Row 2: +inf forbids an edge; the best tour without it is found and is feasible."""
+    matrix = changed(0, 1, np.inf)
+    matrix[1, 0] = np.inf
+    result = solve(js.tsp(matrix, forbidden="inf"), num_searches=4)
+    assert result.feasible
+    assert (result.fun, type(result.fun)) == (optimum(matrix), int)
+    matrix[0, 1:] = np.inf
+    result = solve(js.tsp(matrix, forbidden="inf"))
+    assert not result.feasible
+    assert result.fun == np.inf
+
+
+def test_forbidden_edges_beside_negative_distances():
+    """Rows 2, 5: a tour with a forbidden edge is dearer than any without, negative ones or not."""
+    matrix = np.full((4, 4), np.inf)
+    for city in range(4):
+        matrix[city, (city + 1) % 4] = 10
+        matrix[(city + 1) % 4, city] = -10
+    matrix[0, 3] = np.inf  # the cheap way round is closed
+    result = solve(js.tsp(matrix, forbidden="inf"), num_searches=4)
+    assert result.feasible
+    assert result.fun == 40
+
+
+def test_target_is_not_met_by_a_forbidden_edge():
+    """Rows 2, 39: a generous finite target is not reached by a solution of infinite cost."""
+    matrix = np.full((5, 5), np.inf)
+    matrix[range(5), np.roll(range(5), -1)] = 1
+    forbidden_start = [0, 4, 3, 2, 1]
+    result = solve(
+        js.tsp(matrix, forbidden="inf"), num_searches=1, target=10**6, initial=forbidden_start
+    )
+    assert result.fun <= 10**6 or not result.success
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 7.5])
+def test_diagonal_is_ignored(value):
+    """Row 4: what stands on the diagonal changes nothing, and there is no warning."""
+    matrix = GOOD.astype(float)
+    np.fill_diagonal(matrix, value)
+    problem, expected = js.tsp(matrix), js.tsp(GOOD)
+    assert problem.matrix.dtype == jnp.int32
+    np.testing.assert_array_equal(problem.matrix, expected.matrix)
+    assert problem.host.note == ""
+
+
+def test_negative_distances():
+    """Row 5: negative distances are data like any other, and the bound takes their size."""
+    matrix = -GOOD
+    result = solve(js.tsp(matrix), num_searches=4)
+    assert result.fun == optimum(matrix)
+    with refuses(ValueError, "beyond int32"):
+        js.tsp(changed(0, 1, -(2**31) + 1, np.int64))
+
+
+def test_nearly_symmetric():
+    """Row 7: a relative asymmetry of 1e-7 is averaged out with a note; one of 1e-3 is data."""
+    noisy = GOOD + 0.25 * (GOOD > 0)
+    noisy[0, 1] *= 1 + 1e-7
+    problem = js.tsp(noisy)
+    assert problem.is_symmetric
+    assert "symmetrized" in solve(problem, max_steps=0).message
+    noisy[0, 1] *= 1 + 1e-3
+    assert not js.tsp(noisy).is_symmetric
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [np.uint8, np.int8, np.uint16, np.float16, ml_dtypes.bfloat16, np.float32, np.uint64],
+    ids=lambda dtype: dtype.__name__,
+)
+def test_narrow_types_are_widened(dtype):
+    """Rows 11, 12: sums and differences beyond the range of the input's type are exact."""
+    matrix = (GOOD * 16).astype(dtype)  # 112 is the largest; tours reach 352
+    result = solve(js.tsp(matrix), max_steps=0)
+    expected = int((GOOD * 16)[result.x, np.roll(result.x, -1)].sum())
+    assert (result.fun, type(result.fun)) == (expected, int)
+    assert js.tsp(matrix).matrix.dtype == jnp.int32
+
+
+def test_float16_fractions_do_not_overflow():
+    """Row 12: float16 distances that are no integers are summed in float32."""
+    n = 40
+    matrix = np.full((n, n), 3000.5).astype(np.float16)
+    matrix[0, 1] = 1.5
+    problem = js.tsp(matrix)
+    assert problem.matrix.dtype == jnp.float32
+    assert float(problem.cost(jnp.arange(n))) == float(matrix[2, 3]) * (n - 1) + 1.5
+
+
+@pytest.mark.parametrize("unit", [10**9, 10**12], ids=["1e9", "1e12"])
+def test_common_divisor(unit):
+    """Rows 13, 14: integers beyond int32 with a common divisor are solved exactly, in units."""
+    matrix = GOOD * unit
+    result = solve(js.tsp(matrix), num_searches=4)
+    assert result.fun == optimum(matrix.tolist())
+    expected = [int(matrix[tour, np.roll(tour, -1)].sum()) for tour in result.solutions]
+    np.testing.assert_array_equal(result.costs, expected)
+
+
+def test_common_divisor_and_target():
+    """Rows 13, 39: a target between two multiples of the divisor is met by the lower one only."""
+    matrix, best = GOOD * 10**9, 10**9 * optimum(GOOD)
+    problem = js.tsp(matrix)
+    assert solve(problem, target=best + 1).success
+    result = solve(problem, target=best - 1)
+    assert (result.success, result.status) == (False, js.Status.MAX_STEPS)
+
+
+def test_common_divisor_beside_forbidden_edges():
+    """Rows 2, 13: forbidding an edge does not undo the division by a common divisor."""
+    matrix = changed(0, 1, np.inf) * 10.0**12
+    result = solve(js.tsp(matrix, forbidden="inf"), num_searches=4)
+    assert result.fun == optimum(matrix)
+
+
+def test_integral_floats():
+    """Row 15: floats beyond 2**24 that are integers take the integer path, to the last digit."""
+    matrix = changed(0, 1, 20_000_001.0)
+    matrix[1, 0] = 20_000_001.0
+    problem = js.tsp(matrix)
+    assert problem.matrix.dtype == jnp.int32
+    result = solve(problem, max_steps=0, initial=[0, 1, 2, 3], num_searches=1)
+    assert result.fun == 20_000_001 + 6 + 7 + 5
+
+
+def test_refused_size_is_accepted_as_float():
+    """Row 13: the way out that the message names works."""
+    matrix = GOOD * (2**31 - 1) + 1
+    result = solve(js.tsp(matrix, dtype="float32"), max_steps=0)
+    assert result.fun == matrix[result.x, np.roll(result.x, -1)].sum()
+
+
+@pytest.mark.parametrize(
+    ("matrix", "tours"),
+    [
+        ([[7]], {(0,): 0}),
+        ([[0, 2], [5, 0]], {(0, 1): 7}),
+        ([[0, 2, 4], [2, 0, 9], [4, 9, 0]], {(0, 1, 2): 15}),
+        ([[0, 2, 4], [8, 0, 9], [1, 7, 0]], {(0, 1, 2): 12}),
+    ],
+    ids=["n=1", "n=2", "n=3", "n=3 asymmetric"],
+)
+@pytest.mark.parametrize("neighborhood", [js.Relocate(), js.Swap()], ids=["relocate", "swap"])
+def test_tiny_instances(matrix, tours, neighborhood):
+    """Rows 20, 21: up to three cities the answer is exact; without a choice there are no steps."""
+    problem = js.tsp(matrix)
+    search = js.simulated_annealing(neighborhood, 1.0)
+    result = js.solve(problem, search, 0, max_steps=50, num_searches=2)
+    ((_, fun),) = tours.items()
+    assert result.fun == fun
+    assert sorted(result.x.tolist()) == list(range(len(matrix)))
+    assert result.nit == (0 if problem.is_trivial else 50)
+    assert result.status == js.Status.MAX_STEPS
+    assert js.solve(problem, search, 0, target=fun, max_steps=50).status == js.Status.TARGET
+    state = js.run(0, problem, search, num_searches=2, max_steps=20)
+    assert int(js.best(problem, search, state)[1]) == fun
+
+
+def test_matrix_beyond_memory(monkeypatch):
+    """Row 24: a matrix beyond the limit is refused before anything of its size is allocated."""
+    monkeypatch.setattr(tsp_input, "_MAX_MATRIX_BYTES", 2**20)
+    matrix = np.broadcast_to(np.int8(1), (1000, 1000))
+    tracemalloc.start()
+    with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):
+        js.tsp(matrix)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+    points = np.stack([np.arange(1000), np.zeros(1000)], axis=1)
+    with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):
+        js.tsp_from_coords(points, storage="matrix")
+    assert js.tsp_from_coords(points, storage="coordinates").matrix is None
+
+
+def test_too_many_searches():
+    """Row 25: searches whose solutions pass 2**31 - 1 elements are refused."""
+    with refuses(ValueError, "num_searches is 268435456", "2147483648 elements"):
+        js.solve(small_tsp(), annealing(), 0, num_searches=2**31 // 8, max_steps=1)
+
+
+@pytest.mark.parametrize("storage", ["matrix", "coordinates"])
+@pytest.mark.parametrize("metric", ["EUCLID", "EUC_2D", "CEIL_2D", "ATT"])
+def test_duplicate_coordinates(metric, storage):
+    """Row 27: cities at one place are at distance 0, and nothing becomes NaN."""
+    problem = js.tsp_from_coords([[5, 5]] * 4, metric=metric, storage=storage)
+    result = solve(problem, max_steps=20)
+    assert result.fun == 0
+    assert result.history[-1].acceptance == 1
+
+
+@pytest.mark.parametrize("value", [0, 7, 0.1], ids=str)
+@pytest.mark.parametrize("temperature", [0.0, 5.0])
+def test_all_distances_equal(value, temperature):
+    """Row 28: every move is accepted and any permutation is the answer."""
+    problem = js.tsp(np.full((8, 8), value), best_known=8 * value)
+    result = js.solve(problem, annealing(temperature), 0, max_steps=30, num_searches=2)
+    assert sorted(result.x.tolist()) == list(range(8))
+    assert result.fun == pytest.approx(8 * value)
+    assert result.gap == pytest.approx(0)
+    assert result.history[-1].acceptance == 1

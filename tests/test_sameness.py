@@ -1,0 +1,170 @@
+"""The same searches however a run is carried out: devices, chunks, jit, progress, resuming."""
+
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import coords_tsp, linear_ordering, matrix_tsp
+
+import jaxopt_search as js
+from jaxopt_search import datasets
+
+EXCHANGES = {
+    "none": None,
+    "broadcast": js.broadcast_best(every=30),
+    "groups": js.broadcast_best(every=30, group_size=3),
+    "ring": js.ring(every=7),
+}
+
+
+def searches_of(result):
+    """Returns all of a run's state but the sums since the last chunk."""
+    return result.state._replace(info=None)
+
+
+@functools.cache
+def annealing(moves=4):
+    return js.simulated_annealing(
+        js.Relocate(), js.geometric(300.0, 0.95, 20), moves_per_search=moves
+    )
+
+
+def solve(problem, **arguments):
+    search = arguments.pop("search", annealing())
+    arguments = {"num_searches": 10, "max_steps": 500, "key": 3} | arguments
+    return js.solve(problem, search, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("exchange", "numbers"),
+    [("none", (1, 2, 4)), ("broadcast", (1, 2, 4)), ("groups", (1, 4)), ("ring", (1, 3))],
+)
+def test_number_of_devices_changes_nothing(exchange, numbers):
+    """Ten searches on 1, 2, 3 and 4 devices; they do not divide evenly by three or four."""
+    problem = matrix_tsp(14)
+    results = [solve(problem, exchange=EXCHANGES[exchange], devices=number) for number in numbers]
+    for result in results[1:]:
+        chex.assert_trees_all_equal(searches_of(results[0]), searches_of(result))
+        np.testing.assert_array_equal(results[0].solutions, result.solutions)
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=str)
+@pytest.mark.parametrize("target", [None, 4000])
+def test_chunks_and_progress_change_nothing(exchange, target, capsys):
+    """Chunks of 1, 13 and 499 steps, progress on or off; with a target, the same end."""
+    problem = matrix_tsp(14)
+    whole = solve(problem, exchange=EXCHANGES[exchange], target=target, chunk_steps=500)
+    for chunk_steps in (13, 499):
+        cut = solve(
+            problem,
+            exchange=EXCHANGES[exchange],
+            target=target,
+            chunk_steps=chunk_steps,
+            show_progress=chunk_steps == 13,
+        )
+        chex.assert_trees_all_equal(searches_of(whole), searches_of(cut))
+        assert (whole.status, whole.first_hit) == (cut.status, cut.first_hit)
+    assert "best" in capsys.readouterr().err
+
+
+def test_float_runs_are_refreshed_at_the_same_steps():
+    """Costs of float instances are computed anew by the step, not by the chunk."""
+    problem = matrix_tsp(10, dtype=np.float64)
+    whole = solve(problem, max_steps=20_500, chunk_steps=20_500)
+    cut = solve(problem, max_steps=20_500, chunk_steps=7_000, devices=2)
+    chex.assert_trees_all_equal(searches_of(whole), searches_of(cut))
+
+
+def test_a_resumed_run_equals_an_unbroken_one():
+    """On another number of devices, too."""
+    problem = matrix_tsp(14)
+    exchange = EXCHANGES["broadcast"]
+    whole = solve(problem, exchange=exchange)
+    half = solve(problem, exchange=exchange, max_steps=217, devices=2)
+    resumed = solve(problem, exchange=exchange, state=half.state, devices=3)
+    chex.assert_trees_all_equal(searches_of(whole), searches_of(resumed))
+    assert (resumed.nit, resumed.nfev) == (500, (500 - 217) * 10 * 4)
+
+
+def test_the_pure_layer_is_the_driver_without_a_host():
+    """`run`, `run` inside jit, and `solve` walk the same path; Python without jit, too."""
+    problem, search = matrix_tsp(14), annealing()
+    exchange = EXCHANGES["broadcast"]
+    driven = solve(problem, max_steps=60, exchange=exchange).state.searches
+    run = functools.partial(js.run, num_searches=10, exchange=exchange)
+    plain = run(3, problem, search, max_steps=60)
+    chex.assert_trees_all_equal(driven, plain.searches)
+    key = jax.random.key(3)
+    jitted = jax.jit(lambda key, problem: run(key, problem, search, max_steps=60))(key, problem)
+    chex.assert_trees_all_equal(driven, jitted.searches)
+    with jax.disable_jit():
+        short = js.run(3, problem, search, num_searches=2, max_steps=3)
+    expected = js.run(3, problem, search, num_searches=2, max_steps=3)
+    chex.assert_trees_all_equal(short.searches, expected.searches)
+
+
+def test_searches_do_not_depend_on_how_many_there_are():
+    """A search is named by its index: the first three of ten are the three of three."""
+    problem = matrix_tsp(14)
+    ten, three = solve(problem), solve(problem, num_searches=3)
+    first = jax.tree.map(lambda leaf: leaf[:3], ten.state.searches)
+    chex.assert_trees_all_equal(first, three.state.searches)
+    assert len({tuple(row) for row in ten.solutions.tolist()}) > 1
+
+
+def test_a_vmap_over_keys_is_one_run_per_key():
+    """Batching a whole run changes no search in it."""
+    problem, search = matrix_tsp(10), annealing()
+    keys = jax.vmap(jax.random.key)(jnp.arange(3))
+    run = functools.partial(
+        js.run, problem=problem, search=search, num_searches=4, max_steps=80, target=2000
+    )
+    together = jax.vmap(lambda key: run(key))(keys)
+    for number in range(3):
+        alone = run(number)
+        one = jax.tree.map(lambda leaf, number=number: leaf[number], together)
+        chex.assert_trees_all_equal(alone.searches, one.searches)
+        chex.assert_trees_all_equal((alone.hit, alone.status), (one.hit, one.status))
+
+
+@pytest.mark.parametrize("storage", ["matrix", "coordinates"])
+def test_a_second_instance_of_one_size_compiles_nothing(storage, monkeypatch):
+    """Nor do another temperature, key, target, period, patience or number of steps."""
+    traces = []
+    delta = js.Relocate.delta
+    monkeypatch.setattr(js.Relocate, "delta", lambda *args: traces.append(1) or delta(*args))
+    for number in range(3):
+        problem = coords_tsp(11, seed=number, storage=storage)
+        search = js.simulated_annealing(js.Relocate(), js.geometric(10.0 + number, 0.9, 1 + number))
+        result = js.solve(
+            problem,
+            search,
+            number,
+            num_searches=4,
+            max_steps=100 + number,
+            target=number,
+            patience=50 + number,
+            check_every=10 + number,
+            exchange=js.broadcast_best(every=5 + number),
+        )
+        assert result.nit > 0
+        if number == 0:
+            first = len(traces)
+    assert len(traces) == first > 0
+
+
+def test_generated_instances_and_user_problems_run_everywhere():
+    """A problem of a user's own and a priced-in-full neighborhood on 1 and 4 devices."""
+    problem = linear_ordering(6)
+    search = js.simulated_annealing(js.Swap(), 20.0, moves_per_search=3)
+    results = [
+        js.solve(problem, search, 0, num_searches=5, max_steps=50, devices=devices)
+        for devices in (1, 4)
+    ]
+    np.testing.assert_array_equal(results[0].solutions, results[1].solutions)
+    instance = datasets.planted_tsp(12, seed=0)
+    result = solve(js.tsp_from_instance(instance), target=instance.best_known, max_steps=20_000)
+    assert result.fun >= instance.best_known
