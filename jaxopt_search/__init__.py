@@ -9,6 +9,7 @@ from jaxopt_search.neighborhoods import FullEvaluation, Relocate, Swap
 from jaxopt_search.problems import TSP, tsp, tsp_from_coords, tsp_from_instance
 from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
+from jaxopt_search.solvers import solve_tsp
 from jaxopt_search.types import Result, Status
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "searches",
     "simulated_annealing",
     "solve",
+    "solve_tsp",
     "tsp",
     "tsp_from_coords",
     "tsp_from_instance",

@@ -134,8 +134,7 @@ def solve(
         chunk_steps=chunk_steps,
     )
     history_size = driver_input.check_count("history_size", history_size, 2)
-    if hasattr(search, "check"):
-        search.check(limits.max_steps)
+    getattr(search, "check", lambda max_steps: None)(limits.max_steps)
     placement = parallel.Placement(parallel.find_devices(devices))
     driver = _Driver(problem, search, host, placement, limits, exchange, start, history_size)
     if callback is not None:

@@ -21,6 +21,9 @@ REFRESH_EVERY = 10_000
 """Steps after which running float costs are computed anew."""
 
 
+_STREAM_AXES = random.Stream._make((0, None, None))  # a key per search, one step for all
+
+
 class Since(NamedTuple):
     """[] int32 steps since each event last happened."""
 
@@ -211,6 +214,7 @@ def _advance(
     def exchange_solutions(state: RunState) -> RunState:
         key = random.exchange_key(state.key, state.step.high)
         stream = random.Stream(key, state.step.low, steps.as_int32(state.step))
+        assert exchange_rule is not None
         searches = exchange.apply(
             exchange_rule, stream, problem, search, state.searches, state.index, axis_name
         )
@@ -262,7 +266,7 @@ def _steps(
 ) -> RunState:
     """Returns the state after `length` steps, between which nothing else happens."""
     keys = random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high)
-    step_all = jax.vmap(search.step, in_axes=(random.Stream(0, None, None), None, 0))
+    step_all = jax.vmap(search.step, in_axes=(_STREAM_AXES, None, 0))
 
     def one_step(i: jax.Array, carry: tuple[Any, Steps, Info]) -> tuple[Any, Steps, Info]:
         searches, hit, info = carry

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 from jaxopt_search import loop
 from jaxopt_search.loop import RunState
@@ -18,19 +20,9 @@ from jaxopt_search.loop import RunState
 Devices: TypeAlias = int | str | Sequence[jax.Device] | None
 
 _AXIS = "devices"
-# Which parts of a run's state have an entry per search; the others are the same on every device.
-_AXES = RunState(
-    key=None,
-    step=None,
-    since=None,
-    best_cost=None,
-    stale=None,
-    status=None,
-    index=0,
-    searches=0,
-    hit=0,
-    info=0,
-)
+# The parts of a run's state with an entry per search; the others are the same on every device.
+_PER_SEARCH = ("index", "searches", "hit", "info")
+_AXES = RunState._make(0 if name in _PER_SEARCH else None for name in RunState._fields)
 
 
 def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
@@ -46,7 +38,7 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
     local = jax.local_devices()
     found: Sequence[jax.Device] = ()
     if devices is None:
-        default = jax.config.jax_default_device
+        default = getattr(jax.config, "jax_default_device", None)
         found = [default if isinstance(default, jax.Device) else local[0]]
     elif devices == "all":
         found = local
@@ -85,7 +77,14 @@ class Placement:
         split = _map_searches(split_leaf, jax.device_get(state))
         is_padding = np.arange(num_searches + padding) >= num_searches
         index = np.where(is_padding.reshape(split.index.shape), np.int32(-1), split.index)
-        return split._replace(index=index)
+        return self._put(split._replace(index=index))
+
+    def _put(self, split: RunState) -> RunState:
+        """Places the parts as `pmap` returns them, so that the first chunk compiles for all."""
+        mesh = Mesh(np.array(self.devices), (_AXIS,))
+        whole, split_up = NamedSharding(mesh, P()), NamedSharding(mesh, P(_AXIS))
+        shardings = [split_up if name in _PER_SEARCH else whole for name in RunState._fields]
+        return RunState._make(map(jax.device_put, split, shardings))
 
     def advance(
         self, problem: Any, search: Any, state: RunState, num_steps: int, **options: Any
@@ -108,12 +107,8 @@ class Placement:
 
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
     """Applies `change` to the leaves that have an entry per search."""
-    return RunState(
-        *(
-            part if axis is None else jax.tree.map(change, part)
-            for part, axis in zip(state, _AXES, strict=True)
-        )
-    )
+    parts = {name: jax.tree.map(change, getattr(state, name)) for name in _PER_SEARCH}
+    return state._replace(**parts)
 
 
 @functools.cache

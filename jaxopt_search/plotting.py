@@ -122,5 +122,5 @@ def _axes(ax: Any) -> Any:
 def _percent_axis(ax: Any) -> None:
     ax.set_ylabel("gap to the best known cost (%)")
     ax.set_yscale("symlog", linthresh=1.0)
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(bottom=-0.04)  # so that a line at 0 is seen
     ax.yaxis.set_major_formatter("{x:g}")

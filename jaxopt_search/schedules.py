@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Schedule: TypeAlias = Callable[[jax.Array], jax.Array]
+Schedule: TypeAlias = Callable[[jax.Array], Any]
 
 
 @jax.tree_util.register_dataclass

@@ -32,11 +32,11 @@ State: TypeAlias = Any
 class Problem(Protocol):
     """What is minimized: a pytree whose data are leaves and whose sizes are static."""
 
-    def init(self, key: jax.Array) -> Solution:
+    def init(self, key: jax.Array, /) -> Solution:
         """Returns a random feasible solution. `key` is a typed Threefry key."""
         ...
 
-    def cost(self, solution: Solution) -> Cost:
+    def cost(self, solution: Solution, /) -> Cost:
         """Returns the cost of `solution` in full: the definition of truth."""
         ...
 
@@ -44,23 +44,25 @@ class Problem(Protocol):
 class Neighborhood(Protocol):
     """Small changes of a solution, with the rules to price and to make them."""
 
-    num_words: int
-    """The number of uint32 random words that one proposal takes."""
+    @property
+    def num_words(self) -> int:
+        """The number of uint32 random words that one proposal takes."""
+        ...
 
-    def init(self, problem: Any, solution: Solution) -> Representation:
+    def init(self, problem: Any, solution: Solution, /) -> Representation:
         """Returns the representation of `solution`."""
         ...
 
-    def solution(self, problem: Any, snapshot: Snapshot) -> Solution:
+    def solution(self, problem: Any, snapshot: Snapshot, /) -> Solution:
         """Returns the solution that a representation, or only its snapshot, stands for."""
         ...
 
-    def snapshot(self, representation: Representation) -> Snapshot:
+    def snapshot(self, representation: Representation, /) -> Snapshot:
         """Returns the part of `representation` worth remembering; the leaves are shared."""
         ...
 
     def propose(
-        self, problem: Any, representation: Representation, words: tuple[jax.Array, ...]
+        self, problem: Any, representation: Representation, words: tuple[jax.Array, ...], /
     ) -> Move:
         """Returns the random move that `words` stand for.
 
@@ -69,12 +71,12 @@ class Neighborhood(Protocol):
         """
         ...
 
-    def delta(self, problem: Any, representation: Representation, move: Move) -> Cost:
+    def delta(self, problem: Any, representation: Representation, move: Move, /) -> Cost:
         """Returns cost after minus cost before; `null_delta` for a move that changes nothing."""
         ...
 
     def commit(
-        self, problem: Any, representation: Representation, move: Move, accept: jax.Array
+        self, problem: Any, representation: Representation, move: Move, accept: jax.Array, /
     ) -> Representation:
         """Returns the representation after one scalar `move`; unchanged where not `accept`."""
         ...
@@ -83,10 +85,12 @@ class Neighborhood(Protocol):
 class Stream(Protocol):
     """The random words of one search at one step: a pure function of (key, search, step, slot)."""
 
-    step: jax.Array
-    """[] int32, the number of steps made so far; stays at 2**31 - 1 from there on."""
+    @property
+    def step(self) -> jax.Array:
+        """[] int32, the number of steps made so far; stays at 2**31 - 1 from there on."""
+        ...
 
-    def words(self, slot: jax.Array, num_words: int) -> tuple[jax.Array, ...]:
+    def words(self, slot: jax.Array, num_words: int, /) -> tuple[jax.Array, ...]:
         """Returns `num_words` uint32 arrays of the shape of `slot` (uint32, below 2**24)."""
         ...
 
@@ -94,30 +98,32 @@ class Stream(Protocol):
 class Search(Protocol):
     """An algorithm that improves one solution step by step."""
 
-    evaluations_per_step: int
-    """The number of moves or solutions priced in a step, for `Result.nfev`."""
+    @property
+    def evaluations_per_step(self) -> int:
+        """The number of moves or solutions priced in a step, for `Result.nfev`."""
+        ...
 
-    def init(self, problem: Any, solution: Solution) -> State:
+    def init(self, problem: Any, solution: Solution, /) -> State:
         """Returns the state from which a search starts at `solution`."""
         ...
 
-    def step(self, stream: Stream, problem: Any, state: State) -> tuple[State, "Info"]:
+    def step(self, stream: Stream, problem: Any, state: State, /) -> tuple[State, "Info"]:
         """Returns the state after one step, of the same types and shapes, and what happened."""
         ...
 
-    def best_cost(self, state: State) -> Cost:
+    def best_cost(self, state: State, /) -> Cost:
         """Returns the lowest cost met so far, the start and the last step included."""
         ...
 
-    def best(self, problem: Any, state: State) -> Solution:
+    def best(self, problem: Any, state: State, /) -> Solution:
         """Returns a solution of cost `best_cost(state)`."""
         ...
 
-    def adopt(self, problem: Any, state: State, solution: Solution) -> State:
+    def adopt(self, problem: Any, state: State, solution: Solution, /) -> State:
         """Returns the state going on from `solution`; the best so far is kept."""
         ...
 
-    def refresh(self, problem: Any, state: State) -> State:
+    def refresh(self, problem: Any, state: State, /) -> State:
         """Returns the state with running costs computed anew, against drift of float costs."""
         ...
 
@@ -125,10 +131,12 @@ class Search(Protocol):
 class Exchange(Protocol):
     """What searches learn from one another, between steps."""
 
-    every: jax.Array
-    """[] int32, the number of steps between exchanges."""
+    @property
+    def every(self) -> jax.Array:
+        """[] int32, the number of steps between exchanges."""
+        ...
 
-    def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+    def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
         """Returns for each search the index of the one whose best solution it goes on from.
 
         Args:
@@ -217,7 +225,7 @@ class Result(NamedTuple):
     env: dict[str, str]
 
 
-def null_delta(dtype: Any) -> np.generic:
+def null_delta(dtype: Any) -> Any:
     """Returns the delta of a move that changes nothing: above every other, and never accepted.
 
     Priced at 0, such a move would win whenever all the others are worse, and a search that picks

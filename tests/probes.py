@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search import loop
+from jaxopt_search import loop, random
 from jaxopt_search.steps import Steps
 from jaxopt_search.types import Info
 
@@ -67,12 +67,28 @@ class Countdown:
         return state
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Walk(Countdown):
+    """Changes its number by -3 to 3 at random."""
+
+    def step(self, stream: Any, problem: Line, state: Course) -> tuple[Course, Info]:
+        (word,) = stream.words(jnp.uint32(0), 1)
+        number = state.number + random.below(word, 7) - 3
+        accepted = (number != state.number).astype(jnp.int32)
+        return Course(number, jnp.minimum(number, state.lowest)), Info(accepted)
+
+
 def line(start: int = 20, dtype: Any = jnp.int32) -> Line:
     return Line(jnp.asarray(start, dtype))
 
 
 def countdown(floor: int = -(10**9)) -> Countdown:
     return Countdown(jnp.int32(floor))
+
+
+def walk() -> Walk:
+    return Walk(jnp.int32(0))
 
 
 def small_tsp(n: int = 8) -> js.TSP:
@@ -108,7 +124,7 @@ def assert_same_results(a: js.Result, b: js.Result) -> None:
 
 @contextlib.contextmanager
 def refuses(kind: type[Exception], *texts: str) -> Iterator[None]:
-    """Checks that the body raises exactly `kind`, in one line with `texts`, and compiles nothing."""
+    """Checks that the body raises just `kind`, in one line with `texts`, and compiles nothing."""
 
     def fail(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("the loop was compiled before the arguments were checked")

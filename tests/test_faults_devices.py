@@ -3,17 +3,16 @@
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import annealing, assert_same_results, countdown, line, refuses, small_tsp
+from probes import annealing, assert_same_results, countdown, line, refuses, small_tsp, walk
 
 import jaxopt_search as js
 from jaxopt_search import Status
 from jaxopt_search.types import Hit
 
-PROBLEM = small_tsp()
-SEARCH = annealing()
+PROBLEM = line(0)
+SEARCH = walk()
 EXCHANGES = {
     "none": None,
     "ring": js.ring(every=1),
@@ -148,6 +147,15 @@ def test_ways_to_name_devices():
 def test_problem_on_another_device():
     """Row 82: a problem that was put on one device can be solved on another, and on all."""
     problem = jax.device_put(PROBLEM, jax.devices()[1])
+    options = {"exchange": EXCHANGES["ring"], "check_every": 5, "max_steps": 60}
     for devices in ([jax.devices()[2]], 2):
-        result = js.solve(problem, SEARCH, 7, num_searches=6, max_steps=10, devices=devices)
-        assert jnp.isfinite(result.fun)
+        result = js.solve(problem, SEARCH, 7, num_searches=6, devices=devices, **options)
+        assert_same_results(result, solve(6, None))
+
+
+def test_annealing_on_four_devices():
+    """Row 35: the same for annealing on a TSP, with its permutations and linked lists."""
+    problem, search = small_tsp(), annealing()
+    options = {"num_searches": 3, "max_steps": 40, "exchange": js.ring(every=3), "check_every": 8}
+    four, one = (js.solve(problem, search, 7, devices=devices, **options) for devices in (4, 1))
+    assert_same_results(four, one)

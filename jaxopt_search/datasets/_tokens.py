@@ -101,7 +101,7 @@ class Source:
                 raise self._no_integer(begin, what)
             if found + len(tokens) > max(counts):
                 surplus = self._position(begin, max(counts) - found)
-                token = show(_TOKEN.match(self.data, surplus).group())
+                token = show(next(_TOKEN.finditer(self.data, surplus)).group())
                 raise self.error(surplus, f"{token} follows the last of {what}, expected {end}")
             found += len(tokens)
             blocks.append(np.array(list(map(int, tokens)), np.int64))

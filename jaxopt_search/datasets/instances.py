@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from jaxopt_search import metrics
+from jaxopt_search.checks import check_permutation
 
 MAX_COORDINATE = 1e12
 """Largest coordinate: squares stay finite and distances fit 64 bits."""
@@ -56,12 +57,15 @@ class TSPInstance:
     @property
     def n(self) -> int:
         """The number of cities."""
-        return len(self.matrix if self.coordinates is None else self.coordinates)
+        data = self.matrix if self.coordinates is None else self.coordinates
+        assert data is not None  # checked on construction
+        return len(data)
 
     def distances(self) -> np.ndarray:
         """Returns the [n, n] int64 distances; 8 n^2 bytes, computed anew from coordinates."""
-        if self.coordinates is None:
+        if self.matrix is not None:
             return self.matrix
+        assert self.coordinates is not None  # checked on construction
         return metrics.distance_matrix(self.coordinates, self.edge_weight_type)
 
     def tour_length(self, tour: np.ndarray) -> int:
@@ -73,9 +77,10 @@ class TSPInstance:
         Raises:
           ValueError: `tour` is not a permutation.
         """
-        tour = check_permutation("tour", tour, self.n)
-        if self.coordinates is None:
+        tour = check_permutation(tour, self.n, "tour")
+        if self.matrix is not None:
             return sum(self.matrix[tour, np.roll(tour, -1)].tolist())
+        assert self.coordinates is not None  # checked on construction
         return metrics.tour_length(self.coordinates, self.edge_weight_type, tour)
 
 
@@ -124,7 +129,7 @@ class QAPInstance:
         Raises:
           ValueError: `assignment` is not a permutation.
         """
-        p = check_permutation("assignment", assignment, self.n)
+        p = check_permutation(assignment, self.n, "assignment")
         placed = self.distance[np.ix_(p, p)]
         flow = self.flow
         if self.n**2 * _largest(flow) * _largest(placed) >= 2**63:
@@ -154,29 +159,6 @@ def rate(cost: int, best_known: int | None, is_optimal: bool = False) -> str:
     if best_known <= 0:
         return f"{cost - best_known} above the {what} {best_known}"
     return f"{100 * (cost - best_known) / best_known:.2f} % above the {what} {best_known}"
-
-
-def check_permutation(what: str, values: np.ndarray, n: int) -> np.ndarray:
-    """Returns `values` as [n] int64 if they are a permutation of `0..n-1`.
-
-    Raises:
-      ValueError: they are not; the message names `what` and the first offence.
-    """
-    values = np.asarray(values)
-    if values.shape != (n,):
-        raise ValueError(f"{what} has shape {values.shape}, expected ({n},)")
-    if not np.issubdtype(values.dtype, np.integer):
-        raise ValueError(f"{what} has dtype {values.dtype}, expected integers")
-    outside = values[(values < 0) | (values >= n)]
-    if outside.size:
-        hint = "; is it 1-based?" if np.array_equal(np.sort(values), np.arange(1, n + 1)) else ""
-        raise ValueError(f"{what} contains {outside[0]}, expected values in 0..{n - 1}{hint}")
-    values = values.astype(np.int64)
-    counts = np.bincount(values, minlength=n)
-    if counts.max(initial=1) > 1:
-        twice = int(np.argmax(counts > 1))
-        raise ValueError(f"{what} contains {twice} more than once, expected a permutation")
-    return values
 
 
 def check_square(what: str, matrix: np.ndarray) -> None:

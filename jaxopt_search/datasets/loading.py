@@ -9,6 +9,7 @@ import shutil
 import urllib.error
 import urllib.parse
 import urllib.request
+from typing import Any
 
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.qaplib import load_qaplib
@@ -149,12 +150,13 @@ def _download(entry: Entry, cache: pathlib.Path, base_url: str | None) -> pathli
         cache.mkdir(parents=True, exist_ok=True)
         if target.is_symlink() or target.exists():
             target.unlink()  # not the recorded file, or it would have been found
+        fetch: Any = _fetch  # pooch's type for it has more arguments than it passes
         pooch.retrieve(
             url,
             known_hash=f"sha256:{entry.sha256}",
             fname=target.name,
             path=cache,
-            downloader=_fetch,
+            downloader=fetch,
         )
     except DownloadError:
         raise
@@ -170,7 +172,7 @@ def _download(entry: Entry, cache: pathlib.Path, base_url: str | None) -> pathli
     return target
 
 
-def _fetch(url: str, output_file: str | os.PathLike, pooch: object) -> None:
+def _fetch(url: str, output_file: Any, pooch: Any) -> None:
     """Writes `url` to a file, for pooch; each redirect is checked before it is followed."""
     loopback = _is_loopback(url)
     handlers: list = [_Redirects(loopback)]
@@ -198,10 +200,10 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 class _Limited:
     """A stream that fails once it has given more than the largest size allowed."""
 
-    def __init__(self, stream, url: str):
+    def __init__(self, stream: Any, url: str):
         self.stream, self.url, self.left = stream, url, _MAX_DOWNLOAD
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         block = self.stream.read(size)
         self.left -= len(block)
         if self.left < 0:

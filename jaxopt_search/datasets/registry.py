@@ -56,8 +56,8 @@ class Entry(NamedTuple):
 def entries() -> dict[str, Entry]:
     """Returns all rows by name. The table is read on the first call."""
     table = importlib.resources.files("jaxopt_search.datasets").joinpath("registry.csv")
-    with table.open(encoding="ascii", newline="") as file:
-        return {row["name"]: _entry(row) for row in csv.DictReader(file)}
+    rows = csv.DictReader(table.read_text(encoding="ascii").splitlines())
+    return {row["name"]: _entry(row) for row in rows}
 
 
 def names(collection: str | None = None) -> list[str]:

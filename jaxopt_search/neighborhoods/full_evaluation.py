@@ -19,23 +19,25 @@ class Moves(Protocol):
     A move must change the solution: one that changes nothing would be priced 0 and win.
     """
 
-    num_words: int
-    """The number of uint32 random words that one proposal takes."""
+    @property
+    def num_words(self) -> int:
+        """The number of uint32 random words that one proposal takes."""
+        ...
 
-    def propose(self, problem: Any, solution: Solution, words: tuple[jax.Array, ...]) -> Move:
+    def propose(self, problem: Any, solution: Solution, words: tuple[jax.Array, ...], /) -> Move:
         """Returns the random move that `words` (`num_words` uint32 scalars) stand for."""
         ...
 
-    def apply(self, problem: Any, solution: Solution, move: Move) -> Solution:
+    def apply(self, problem: Any, solution: Solution, move: Move, /) -> Solution:
         """Returns the solution after `move`."""
         ...
 
 
 class Evaluated(NamedTuple):
-    """A solution and its cost; the cost is None in a snapshot."""
+    """A solution and its cost, [] int32 or float32; the cost is None in a snapshot."""
 
     solution: Solution
-    cost: Cost | None
+    cost: Any
 
 
 @jax.tree_util.register_dataclass

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import metrics
+from jaxopt_search.checks import check_permutation
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.problems.host import Host
-from jaxopt_search.problems.permutation import check_permutation
 from jaxopt_search.problems.tsp import DISTANCES, MAX_SQUARED, TSP
 
 Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]

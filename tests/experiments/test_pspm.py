@@ -1,0 +1,312 @@
+"""The PSPM experiment: formulas, independent runs, interruption and resumption, tables."""
+
+import copy
+
+import jax
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from experiments import pspm, pspm_runs, pspm_tables
+from experiments.common import Progress, Runs
+from experiments.pspm_runs import SCHEMES, Cooling, Job, Limit
+from jaxopt_search import loop, parallel
+
+TINY = Cooling(start=100.0, end=1.0, alpha=0.5, sweeps=2, exchange_every=2)
+INSTANCES = [js.datasets.grid_tsp(3, 4, spacing=100), js.datasets.grid_tsp(2, 6, spacing=100)]
+
+
+class Silent:
+    """A stream that is no terminal and keeps nothing."""
+
+    def isatty(self):
+        return False
+
+    def write(self, text):
+        pass
+
+    def flush(self):
+        pass
+
+
+def plan(table=2, **changes):
+    settings = {
+        "table": table,
+        "instances": INSTANCES,
+        "schemes": list(SCHEMES.values()),
+        "cooling": TINY,
+        "num_runs": 2,
+        "first_seed": 0,
+        "batch": None,
+        "devices": 1,
+        "max_coolings": 2,
+    }
+    return pspm.Plan(**(settings | changes))
+
+
+def execute(the_plan, path=None):
+    runs = Runs(path)
+    pspm.execute(the_plan, runs, Progress(1000, Silent()))
+    return runs
+
+
+def job(seeds=(0, 1), scheme=SCHEMES["pssm"], kind="quality", limit=None, devices=1):
+    found = parallel.find_devices(devices)
+    limit = limit or Limit(max_steps=TINY.steps(12))
+    return Job(INSTANCES[0], scheme, TINY, kind, limit, seeds, found)
+
+
+def without_times(records):
+    timed = ("seconds", "compile_seconds", "sses", "date")
+    records = [{k: v for k, v in record.items() if k not in timed} for record in records]
+    for record in records:
+        limit = record["settings"]["limit"]
+        limit["max_seconds"] = limit["max_seconds"] is not None
+    return records
+
+
+def test_formulas_against_the_paper():
+    """Equations 4, 5 and 7 with numbers worked out by hand."""
+    paper = Cooling()
+    assert (paper.num_temperatures, paper.steps(100)) == (1146, 1_146_000)
+    # rd100 under PSPM: 1.146e6 steps of 98 x 12 moves at 456.8e6 moves/s last 2.950 s.
+    assert pspm_tables.sses(1_146_000 * 98 * 12, 2.950) == pytest.approx(456.8e6, rel=1e-3)
+    assert pspm_tables.sec(8305.5, 7910) == pytest.approx(5.0)
+    assert pspm_tables.sec(8305.5, None) is None
+    assert pspm_tables.tc([1.0, 2.0, 3.0], 3) == pytest.approx(0.5)
+    assert pspm_tables.tc([1.0, 2.0, 5.0], 2) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("changed", [0, 1])
+def test_runs_of_a_batch_do_not_affect_one_another(changed):
+    """Other start tours for one group leave the other group's searches as they are.
+
+    With one broadcast among all searches, they would not.
+    """
+    batch = job(seeds=(0, 1, 2))
+    problem, advance = pspm_runs._prepared(batch)
+    size, own = batch.scheme.searches, 1 - changed
+    starts = np.stack([np.random.default_rng(i).permutation(12) for i in range(3 * size)])
+    others = starts.copy()
+    others[changed * size : (changed + 1) * size] = np.arange(12)
+
+    def final(tours, advance=advance):
+        search = pspm_runs.annealing(batch)
+        state = loop.init(
+            5, problem, search, num_searches=3 * size, solutions=jax.numpy.array(tours)
+        )
+        return advance(state, TINY.steps(12)).searches
+
+    group = slice(own * size, (own + 1) * size)
+    kept, same = (jax.tree.map(lambda leaf: leaf[group], final(t)) for t in (starts, others))
+    jax.tree.map(np.testing.assert_array_equal, kept, same)
+
+    def advance_all(state, num_steps):
+        everyone = js.broadcast_best(every=TINY.exchange_every * TINY.sweeps * 12)
+        search = pspm_runs.annealing(batch)
+        return js.advance(problem, search, state, num_steps, exchange=everyone)
+
+    mixed = [
+        final(tours, advance_all).representation.successor[group] for tours in (starts, others)
+    ]
+    assert not np.array_equal(*mixed)
+
+
+def test_the_first_run_of_a_batch_is_the_run_alone():
+    """Same seed, same searches, whatever runs beside it: the record's cost and steps agree."""
+    alone, together = pspm_runs.make(job(seeds=(7,))), pspm_runs.make(job(seeds=(7, 8, 9)))
+    assert (alone[0]["cost"], alone[0]["steps"]) == (together[0]["cost"], together[0]["steps"])
+    assert [record["seed"] for record in together] == [7, 8, 9]
+
+
+def test_devices_do_not_change_the_results():
+    """A batch on two devices gives the costs that it gives on one."""
+    costs = [[r["cost"] for r in pspm_runs.make(job(devices=d))] for d in (1, 2)]
+    assert costs[0] == costs[1]
+
+
+def test_a_record_adds_up():
+    """Moves are those of the run; its speed counts the whole batch; the cost is the best tour's."""
+    for record in pspm_runs.make(job(scheme=SCHEMES["pspm"])):
+        assert record["steps"] == TINY.steps(12) == 7 * 2 * 12
+        assert record["moves"] == record["steps"] * 98 * 12
+        assert record["sses"] == pytest.approx(2 * record["moves"] / record["seconds"])
+        assert record["sec"] == pytest.approx(100 * (record["cost"] - 1200) / 1200)
+
+
+def test_costs_are_exact_and_never_get_worse():
+    """Trace goes through several coolings; best costs only fall, and no lower than the optimum."""
+    points = [point for point, _ in zip(pspm_runs.trace(job()), range(4), strict=False)]
+    assert points[-1].steps == 4 * TINY.steps(12)  # a cooling of 7 temperatures is one chunk
+    costs = np.stack([point.costs for point in points])
+    assert (np.diff(costs, axis=0) <= 0).all() and (costs >= 1200).all()
+
+
+def test_a_threshold_is_met_strictly_or_given_up():
+    """Below the optimum nothing is reached within the step limit; above any tour it is at once."""
+    steps = 2 * TINY.steps(12)
+    never = pspm_runs.make(job(kind="throughput", limit=Limit(steps, threshold=1200)))
+    assert [(r["reached"], r["steps"]) for r in never] == [(False, steps)] * 2
+    at_once = pspm_runs.make(job(kind="throughput", limit=Limit(steps, threshold=10**6)))
+    assert [(r["reached"], r["steps"]) for r in at_once] == [(True, steps // 2)] * 2
+
+
+def test_throughput_runs_are_not_the_runs_that_gave_the_threshold():
+    """Regression: with the same keys the first cooling repeats the threshold's own run."""
+    starts = [
+        pspm_runs.start(job(kind=kind), js.tsp_from_instance(INSTANCES[0])).searches.cost
+        for kind in pspm_runs.KINDS
+    ]
+    assert not np.array_equal(starts[0], starts[1])
+    assert not np.array_equal(starts[1], starts[2])
+
+
+@pytest.mark.parametrize("table", [2, 3, 4])
+def test_each_table_from_nothing(table):
+    """All runs are made, each once, and the table names instances and the paper's figures."""
+    runs = execute(plan(table))
+    num_kinds = {2: 3, 3: 7, 4: 12}[table]
+    keys = [(str(r["settings"]), r["instance"], r["seed"]) for r in runs.records]
+    assert len(set(keys)) == len(keys)
+    skipped = (
+        0
+        if table != 3
+        else sum(
+            3 * 2
+            for instance in INSTANCES
+            if not any(
+                r["reached"] and r["settings"]["scheme"]["name"] == "pspm"
+                for r in runs.records
+                if r["instance"] == instance.name
+            )
+        )
+    )
+    assert len(keys) == 2 * 2 * num_kinds - skipped
+    text = pspm_tables.report(runs.records, tables=(table,))
+    assert f"Table {table}" in text and INSTANCES[0].name in text
+
+
+def test_an_interrupted_experiment_resumes(tmp_path, monkeypatch):
+    """Killed at any run and started again, the file holds what an unbroken run writes."""
+    the_plan = plan(batch=2, num_runs=3)
+    whole = without_times(copy.deepcopy(execute(the_plan, tmp_path / "whole.jsonl").records))
+    path, make = tmp_path / "broken.jsonl", pspm_runs.make
+
+    for allowed in (1, 3, 100):
+        count = iter(range(allowed))
+
+        def interrupted(batch, count=count):
+            if next(count, None) is None:
+                raise KeyboardInterrupt
+            return make(batch)
+
+        monkeypatch.setattr(pspm_runs, "make", interrupted)
+        try:
+            execute(the_plan, path)
+        except KeyboardInterrupt:
+            path.write_bytes(path.read_bytes()[:-7])  # and the last line is torn
+    assert without_times(Runs(path).records) == whole
+
+
+def test_a_finished_experiment_runs_nothing(tmp_path, monkeypatch):
+    """The same plan over a full file makes no run, Table 3's measured limits included."""
+    for table in (2, 3):
+        execute(plan(table), tmp_path / "runs.jsonl")
+    monkeypatch.setattr(pspm_runs, "make", lambda batch: pytest.fail("a run was made again"))
+    for table in (2, 3):
+        execute(plan(table), tmp_path / "runs.jsonl")
+
+
+def fake(instance, scheme, sec, seed=0, kind="quality", **others):
+    """Returns a record with the figures that tables use."""
+    own = SCHEMES[scheme]
+    settings = {
+        "kind": kind,
+        "scheme": own._asdict(),
+        "cooling": Cooling()._asdict(),
+        "limit": Limit()._asdict(),
+        "batch": 1,
+        "device_kind": "cpu",
+        "num_devices": 1,
+    }
+    record = {"settings": settings, "instance": instance, "seed": seed, "sec": sec, "sses": 2e6}
+    return record | others
+
+
+def test_table_2_averages_and_verdict():
+    """Seeds are averaged, the paper's figure stands beside, the order is judged per instance."""
+    records = [
+        fake("rd100", "pspm", 1.0),
+        fake("rd100", "pspm", 2.0, seed=1, sses=6e6),
+        fake("rd100", "sspm", 3.0),
+        fake("rd100", "pssm", 9.0),
+        fake("eil101", "pspm", 4.0),
+        fake("eil101", "sspm", 3.0),
+        fake("eil101", "pssm", 9.0),
+    ]
+    lines = pspm_tables.table_2(records).splitlines()
+    rd100, average = (
+        next(line for line in lines if line.startswith(name)) for name in ("rd100", "average")
+    )
+    assert "4.0 (456.8)  1.50 (0.14)" in rd100
+    assert "2.75 (0.32)" in average  # the paper's mean is over these two instances as well
+    assert "1 of 2 (rd100 yes, eil101 no)" in lines[-1]
+
+
+def test_a_file_with_several_coolings_keeps_them_apart():
+    """Quick and full runs in one file give a table each."""
+    quick = fake("rd100", "pspm", 1.0)
+    quick["settings"] = quick["settings"] | {"cooling": pspm_runs.QUICK._asdict()}
+    text = pspm_tables.report([fake("rd100", "pspm", 2.0), quick])
+    assert text.count("Table 2.") == 2 and text.count("Cooling:") == 2
+
+
+def test_the_command_runs_and_reports(tmp_path, monkeypatch, capsys):
+    """Arguments reach the plan; a second call only prints; `--report` prints the same table."""
+    out = str(tmp_path / "runs.jsonl")
+    monkeypatch.setattr(pspm, "Cooling", lambda: TINY)
+    monkeypatch.setattr(pspm.common, "find_instances", lambda *args: INSTANCES[:1])
+    monkeypatch.setattr(pspm.common, "use_cpu_cores", lambda: None)
+    command = ["--schemes", "sspm,pssm", "--runs", "2", "--devices", "1", "--out", out]
+    tables = []
+    for arguments in (command, command, ["--report", out]):
+        assert pspm.main(arguments) == 0
+        tables.append(capsys.readouterr().out.partition("Table 2.")[2])
+    assert "grid-3x4-d100" in tables[0]
+    assert tables[0] == tables[1] == tables[2]
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
+    """The status is that of an interrupted command, and the finished scheme is in the table."""
+    monkeypatch.setattr(pspm, "Cooling", lambda: TINY)
+    monkeypatch.setattr(pspm.common, "find_instances", lambda *args: INSTANCES[:1])
+    monkeypatch.setattr(pspm.common, "use_cpu_cores", lambda: None)
+    make = pspm_runs.make
+
+    def interrupted(batch):
+        if batch.scheme.name == "pssm":
+            raise KeyboardInterrupt
+        return make(batch)
+
+    monkeypatch.setattr(pspm_runs, "make", interrupted)
+    out = tmp_path / "runs.jsonl"
+    assert pspm.main(["--devices", "1", "--out", str(out)]) == 130
+    assert "interrupted" in capsys.readouterr().out
+    assert [r["settings"]["scheme"]["name"] for r in Runs(out).records] == ["sspm"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--table", "1"],
+        ["--schemes", "pspm,other"],
+        ["--runs", "0"],
+        ["--table", "3", "--schemes", "pspm"],
+    ],
+)
+def test_bad_arguments_are_refused(arguments, capsys):
+    """One line says what is wrong, and nothing runs."""
+    with pytest.raises(SystemExit) as stopped:
+        pspm.main(arguments)
+    assert stopped.value.code == 2
+    assert "error" in capsys.readouterr().err

@@ -1,0 +1,100 @@
+"""The quickstart and the benchmark run, and their figures are what they say."""
+
+import pytest
+
+import jaxopt_search as js
+from experiments import benchmark, common, quickstart
+from jaxopt_search import parallel
+
+
+@pytest.fixture
+def outcome():
+    instance = js.datasets.grid_tsp(4, 4, spacing=100, seed=0)
+    return quickstart.anneal(instance, 0.1, devices=1, show_progress=False)
+
+
+def test_quickstart_solves_a_small_grid(outcome):
+    """A tenth of a second is plenty for 16 cities; the row and the record agree with the result."""
+    assert outcome.result.gap == 0.0
+    assert quickstart.row(outcome)[2:5] == ["1600", "1600", "0.00%"]
+    record = quickstart.record(outcome)
+    assert (record["cost"], record["best_known"]) == (1600, 1600)
+    assert record["moves"] == record["steps"] * 64 * 4
+
+
+def test_quickstart_cools_from_hot_to_cold():
+    """The schedule ends close to the last temperature however many steps there are."""
+    for num_steps in (1000, 12_345):
+        schedule = quickstart.annealing(10.0, num_steps).schedule
+        assert float(schedule(js.schedules.jnp.int32(0))) == pytest.approx(20.0)
+        assert float(schedule(js.schedules.jnp.int32(num_steps))) == pytest.approx(0.5, rel=0.05)
+
+
+def test_mean_nearest_distance():
+    """On a grid every nearest neighbor is one spacing away."""
+    problem = js.tsp_from_instance(js.datasets.grid_tsp(3, 3, spacing=70))
+    assert quickstart.mean_nearest_distance(problem) == 70
+
+
+def test_quickstart_writes_pictures(outcome, tmp_path, capsys):
+    """A tour and a convergence plot come out as PNG files."""
+    pytest.importorskip("matplotlib")
+    quickstart.save_plots([outcome], tmp_path)
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["convergence.png", "tour-grid-4x4-d100-s0.png"]
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
+    assert capsys.readouterr().out.count("plot written") == 2
+
+
+def test_quickstart_does_without_matplotlib(outcome, tmp_path, monkeypatch, capsys):
+    """Plots are skipped with the command that installs what is missing."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    quickstart.save_plots([outcome], tmp_path)
+    assert 'pip install "jaxopt_search[plot]"' in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_quickstart_command(tmp_path, monkeypatch, capsys):
+    """The whole command on one tiny instance prints the table and writes a record."""
+    monkeypatch.setattr(quickstart, "instances", lambda: [js.datasets.planted_tsp(12, seed=0)])
+    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
+    assert quickstart.main(["--seconds", "0.05", "--out", str(tmp_path), "--devices", "1"]) == 0
+    assert "planted-12-s0" in capsys.readouterr().out
+    assert len(common.read(tmp_path / "runs.jsonl")) == 1
+
+
+def test_benchmark_counts_steps_and_moves():
+    """Median and spread of three repetitions, worked out by hand."""
+    case = benchmark.Case(10, 2, 5, parallel.find_devices(1))
+    timing = benchmark.Timing(1.5, 100, [1.0, 2.0, 0.5], 7)
+    assert benchmark.row(case, timing)[4:] == ["100", "1e+03", "500 to 2e+03", "1.5"]
+    assert [record["sses"] for record in benchmark.records(case, timing)] == [1000, 500, 2000]
+
+
+@pytest.mark.parametrize(
+    ("speed", "word"), [(5e7, ": holds"), (4.9e7, "does not hold")], ids=["fast", "slow"]
+)
+def test_benchmark_judges_the_claim(speed, word):
+    """The median of the fastest case on 100 cities counts; other sizes do not."""
+    case = benchmark.Case(100, 10, 10, parallel.find_devices(1))
+    seconds = [100 / speed * 100 * factor for factor in (1.0, 1.0, 0.5)]
+    records = benchmark.records(case, benchmark.Timing(1.0, 100, seconds, 7))
+    assert word in benchmark.verdict(records)
+    other = benchmark.records(case._replace(cities=50), benchmark.Timing(1.0, 100, [1e-9], 7))
+    assert benchmark.verdict(other) == ""
+
+
+def test_benchmark_command(tmp_path, monkeypatch, capsys):
+    """One line per combination, one record per repetition, on one device and on all."""
+    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
+    out = tmp_path / "speed.jsonl"
+    command = "--cities 9,12 --searches 4 --moves 2 --repetitions 2 --seconds 0.01"
+    assert benchmark.main([*command.split(), "--out", str(out)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("1 x cpu" in line for line in lines) == 2
+    assert sum("4 x cpu" in line for line in lines) == 2
+    records = common.read(out)
+    assert len(records) == 8
+    assert all(record["sses"] == record["moves"] / record["seconds"] for record in records)
