@@ -128,7 +128,7 @@ def test_cost_counts_all_ordered_pairs_and_the_diagonal():
     inverse = np.argsort(p)
     assert instance.cost(inverse) != expected
     np.testing.assert_array_equal(orient(instance, expected, inverse), p)
-    with pytest.raises(ValueError, match="assignment contains 2 more than once"):
+    with pytest.raises(ValueError, match="assignment holds 2 twice"):
         instance.cost([2, 2, 1])
 
 
