@@ -171,7 +171,7 @@ def table_4(records: Records, markdown: bool = False) -> str:
     if len(rows) < 2:
         return ""
     names = sorted({record["instance"] for record in records})
-    title = f"\nTable 4. Means over {len(names)} instances (paper: 20): {', '.join(names)}"
+    title = f"\nTable 4. Means over {', '.join(names)} (paper: 20 instances)."
     body = _render(rows, columns, markdown, first="moves", has_average=False)
     notes = _run_notes([record for row in rows for record in row.records], "quality")
     return "\n".join([title, _PAPER_NOTE, body, *notes])
@@ -201,7 +201,7 @@ def draw(records: Records, ax: Any) -> Any:
     ax.set_xlabel("moves per search")
     ax.set_ylabel("SSES ($10^6$ moves/s)")
     ax.grid(alpha=0.3)
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
 
 
@@ -323,7 +323,8 @@ def _run_notes(records: Records, kind: str) -> list[str]:
         seeds = len({settings["seed"] for settings in own})
         batch = max(settings["batch"] for settings in own)
         devices = sorted({f"{s['num_devices']} x {s['device_kind']}" for s in own})
-        line = f"{scheme}: {seeds} runs per instance on {', '.join(devices)}"
+        runs = "1 run" if seeds == 1 else f"{seeds} runs"
+        line = f"{scheme}: {runs} per instance on {', '.join(devices)}"
         if batch > 1:
             line += f", {batch} side by side: its speed is moves/s of the whole batch"
         lines.append(line)

@@ -30,7 +30,6 @@ MOVES_PER_SEARCH = 4
 HOT, COLD = 2.0, 0.05
 """First and last temperature, in mean distances between nearest neighbors."""
 NUM_EXCHANGES = 10
-_NUM_TEMPERATURES = 1000
 _PILOT_STEPS = 2000
 
 
@@ -102,8 +101,7 @@ def annealing(scale: float, num_steps: int) -> js.SimulatedAnnealing:
     Args:
       scale: a typical change of length, to which temperatures are proportional.
     """
-    alpha = (COLD / HOT) ** (1 / _NUM_TEMPERATURES)
-    schedule = js.geometric(HOT * scale, alpha, max(1, num_steps // _NUM_TEMPERATURES))
+    schedule = js.geometric(HOT * scale, alpha=(COLD / HOT) ** (1 / num_steps))
     return js.simulated_annealing(js.Relocate(), schedule, moves_per_search=MOVES_PER_SEARCH)
 
 

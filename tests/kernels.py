@@ -1,7 +1,9 @@
 """Running portable code inside a Pallas kernel, for tests: interpreted, or lowered for CUDA."""
 
 import functools
+import warnings
 
+import chex
 import jax
 from jax.experimental import pallas as pl
 
@@ -25,14 +27,13 @@ def lower_for_cuda(fn, *args):
     mesh = jax.sharding.AbstractMesh(
         (1,), ("x",), (jax.sharding.AxisType.Explicit,), abstract_device=device
     )
-    with jax.sharding.use_abstract_mesh(mesh):
+    with jax.sharding.use_abstract_mesh(mesh), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The Pallas Triton backend is deprecated")
         return jax.jit(fn).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
 
 
 def check_in_kernel(body, out_shape, expected_fn, *arrays):
     """Asserts that `body` computes `expected_fn(*arrays)` bit for bit, and lowers for CUDA."""
-    import chex
-
     interpreted = in_kernel(body, out_shape, *arrays)
     chex.assert_trees_all_equal(interpreted, jax.jit(expected_fn)(*arrays))
     text = lower_for_cuda(functools.partial(in_kernel, body, out_shape, interpret=False), *arrays)

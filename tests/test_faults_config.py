@@ -9,7 +9,7 @@ from probes import annealing, assert_same, assert_same_results, line, small_tsp,
 
 import jaxopt_search as js
 
-OPTIONS = {"num_searches": 2, "max_steps": 12, "check_every": 5}
+OPTIONS = {"num_searches": 2, "max_steps": 7, "check_every": 5}
 PROBLEMS = {
     "matrix": small_tsp,
     "coordinates": lambda: js.tsp_from_coords(

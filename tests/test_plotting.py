@@ -1,5 +1,7 @@
 """What is drawn is the tour and the history, on the axes given."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -55,8 +57,6 @@ def test_axes_that_are_given_leave_pyplot_alone():
 
 def test_a_missing_matplotlib_is_named(monkeypatch):
     """The error is one line with the command that installs it."""
-    import sys
-
     for module in ("matplotlib", "matplotlib.pyplot", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=r"jaxopt_search\[plot\]"):

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from experiments import common
@@ -19,8 +20,6 @@ def record(seed, **others):
 def test_append_then_read_gives_the_records_in_order(tmp_path):
     """Each record is one line; folders are made; numpy numbers become plain ones."""
     path = tmp_path / "new" / "runs.jsonl"
-    import numpy as np
-
     for seed in range(3):
         common.append(path, record(seed, cost=np.int32(7), sec=np.float64(0.5)))
     assert common.read(path) == [record(seed, cost=7, sec=0.5) for seed in range(3)]

@@ -1,6 +1,7 @@
 """The PSPM experiment: formulas, independent runs, interruption and resumption, tables."""
 
 import copy
+import dataclasses
 
 import jax
 import numpy as np
@@ -155,29 +156,35 @@ def test_throughput_runs_are_not_the_runs_that_gave_the_threshold():
     assert not np.array_equal(starts[1], starts[2])
 
 
-@pytest.mark.parametrize("table", [2, 3, 4])
-def test_each_table_from_nothing(table):
-    """All runs are made, each once, and the table names instances and the paper's figures."""
+@pytest.mark.parametrize("table, num_kinds", [(2, 3), (3, 4), (4, 4)])
+def test_each_table_from_nothing(table, num_kinds, monkeypatch):
+    """Each run is made once, and the table stands with the instances or numbers of moves."""
+    monkeypatch.setattr(pspm, "MOVES", (4, 12))
     runs = execute(plan(table))
-    num_kinds = {2: 3, 3: 7, 4: 12}[table]
-    keys = [(str(r["settings"]), r["instance"], r["seed"]) for r in runs.records]
-    assert len(set(keys)) == len(keys)
-    skipped = (
-        0
-        if table != 3
-        else sum(
-            3 * 2
-            for instance in INSTANCES
-            if not any(
-                r["reached"] and r["settings"]["scheme"]["name"] == "pspm"
-                for r in runs.records
-                if r["instance"] == instance.name
-            )
-        )
-    )
-    assert len(keys) == 2 * 2 * num_kinds - skipped
+    keys = {(str(r["settings"]), r["instance"], r["seed"]) for r in runs.records}
+    assert len(keys) == len(runs.records)
+    kinds = [r for r in runs.records if r["settings"]["kind"] != "convergence"]
+    assert len(kinds) == len(INSTANCES) * 2 * num_kinds
     text = pspm_tables.report(runs.records, tables=(table,))
-    assert f"Table {table}" in text and INSTANCES[0].name in text
+    assert f"Table {table}" in text
+    labels = [line.split()[0] for line in text.splitlines() if line]
+    assert set(labels) >= ({"4", "12"} if table == 4 else {i.name for i in INSTANCES})
+
+
+def test_convergence_runs_last_as_long_as_pspm_needed():
+    """Their limit is the mean time of the PSPM runs that got below the threshold."""
+    runs = Runs(None)
+    for seed, (reached, seconds) in enumerate([(True, 1.0), (True, 2.0), (False, 9.0)]):
+        times = {"reached": reached, "seconds": seconds, "cost": 1}
+        runs.add(fake("x", "sspm", 1.0, seed, cost=50 + seed))
+        runs.add(fake("x", "pspm", 1.0, seed, kind="throughput", **times))
+    instance = dataclasses.replace(INSTANCES[0], name="x")
+    the_plan = plan(3, num_runs=3, cooling=Cooling())
+    limit = pspm._limit(the_plan, runs, instance, "throughput")
+    assert limit == Limit(max_steps=2 * Cooling().steps(12), threshold=50)
+    assert pspm._limit(the_plan, runs, instance, "convergence") == Limit(max_seconds=1.5)
+    first_two = the_plan._replace(first_seed=2, num_runs=1)
+    assert pspm._limit(first_two, runs, instance, "convergence") is None
 
 
 def test_an_interrupted_experiment_resumes(tmp_path, monkeypatch):

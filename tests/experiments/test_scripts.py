@@ -1,5 +1,8 @@
 """The quickstart and the benchmark run, and their figures are what they say."""
 
+import sys
+
+import numpy as np
 import pytest
 
 import jaxopt_search as js
@@ -23,11 +26,11 @@ def test_quickstart_solves_a_small_grid(outcome):
 
 
 def test_quickstart_cools_from_hot_to_cold():
-    """The schedule ends close to the last temperature however many steps there are."""
+    """The schedule ends at the last temperature however many steps there are."""
     for num_steps in (1000, 12_345):
         schedule = quickstart.annealing(10.0, num_steps).schedule
-        assert float(schedule(js.schedules.jnp.int32(0))) == pytest.approx(20.0)
-        assert float(schedule(js.schedules.jnp.int32(num_steps))) == pytest.approx(0.5, rel=0.05)
+        assert float(schedule(np.int32(0))) == pytest.approx(20.0)
+        assert float(schedule(np.int32(num_steps))) == pytest.approx(0.5, rel=0.01)
 
 
 def test_mean_nearest_distance():
@@ -48,8 +51,6 @@ def test_quickstart_writes_pictures(outcome, tmp_path, capsys):
 
 def test_quickstart_does_without_matplotlib(outcome, tmp_path, monkeypatch, capsys):
     """Plots are skipped with the command that installs what is missing."""
-    import sys
-
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     quickstart.save_plots([outcome], tmp_path)
     assert 'pip install "jaxopt_search[plot]"' in capsys.readouterr().out
@@ -87,14 +88,14 @@ def test_benchmark_judges_the_claim(speed, word):
 
 
 def test_benchmark_command(tmp_path, monkeypatch, capsys):
-    """One line per combination, one record per repetition, on one device and on all."""
+    """One line per case, one record per repetition, on one device and on all."""
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     out = tmp_path / "speed.jsonl"
-    command = "--cities 9,12 --searches 4 --moves 2 --repetitions 2 --seconds 0.01"
+    command = "--cities 9 --searches 4 --moves 2 --repetitions 2 --seconds 0.01"
     assert benchmark.main([*command.split(), "--out", str(out)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert sum("1 x cpu" in line for line in lines) == 2
-    assert sum("4 x cpu" in line for line in lines) == 2
+    assert sum("1 x cpu" in line for line in lines) == 1
+    assert sum("4 x cpu" in line for line in lines) == 1
     records = common.read(out)
-    assert len(records) == 8
+    assert len(records) == 4
     assert all(record["sses"] == record["moves"] / record["seconds"] for record in records)
