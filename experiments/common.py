@@ -162,9 +162,9 @@ def find_instances(
     """
     folder = data_folder(data)
     if names is not None:
-        return [datasets.load(name, data_dir=folder) for name in names]
+        return [_load_tsp(name, folder) for name in names]
     try:
-        return [datasets.load(default, data_dir=folder)]
+        return [_load_tsp(default, folder)]
     except FileNotFoundError:
         instance = generate()
         print(f"no file of {default} found (see --data): the generated {instance.name} instead")
@@ -277,6 +277,13 @@ def words(text: str) -> list[str]:
 def devices_argument(text: str) -> int | str:
     """Returns a number of devices, or `all` or a platform; a type for argparse."""
     return int(text) if text.isdigit() else text
+
+
+def _load_tsp(name: str, folder: pathlib.Path | None) -> TSPInstance:
+    instance = datasets.load(name, data_dir=folder)
+    if not isinstance(instance, TSPInstance):
+        raise ValueError(f"{name} is a quadratic assignment problem, expected a TSP instance")
+    return instance
 
 
 def _duration(seconds: float) -> str:

@@ -149,7 +149,10 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
 
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(prog="experiments.pspm", description=__doc__.split("\n")[0])
+    flags = argparse.ArgumentParser(
+        prog="experiments.pspm",
+        description="Tables 2, 3, 4 and Figure 4 of the PSPM paper, ours beside the paper's.",
+    )
     flags.add_argument("--table", type=int, choices=(2, 3, 4), default=2)
     flags.add_argument("--figure", type=int, choices=(4,), help="also draw it, from Table 4's runs")
     flags.add_argument("--instances", type=common.words, help="names, or all (default: rd100)")

@@ -252,8 +252,6 @@ def _compile(job: Job) -> float:
     """Returns the seconds it takes to compile everything that `trace` calls."""
     began = time.perf_counter()
     problem, advance = _prepared(job)
-    state = start(job, problem)
-    for _ in range(2):  # on several devices, the second call gets its arrays placed otherwise
-        state = jax.block_until_ready(advance(state, 0))
+    state = jax.block_until_ready(advance(start(job, problem), 0))
     best_of_runs(job, problem, state)
     return time.perf_counter() - began

@@ -108,7 +108,7 @@ def table_2(records: Records, markdown: bool = False) -> str:
         return ""
     title = "\nTable 2. SSES in 1e6 moves/s, compilation left out; SEC in percent."
     notes = _run_notes([record for row in rows for record in row.records], "quality")
-    return "\n".join([title, _PAPER_NOTE, body, *notes, *_order(rows)])
+    return _lines([title, _PAPER_NOTE, body, *notes, *_order(rows)], markdown)
 
 
 def table_3(records: Records, markdown: bool = False) -> str:
@@ -140,7 +140,7 @@ def table_3(records: Records, markdown: bool = False) -> str:
     title = "\nTable 3. TC in 0.01 solutions/s; SEC in percent after the mean time of PSPM."
     thresholds = [line for row in rows for line in _reached(row)]
     notes = _run_notes([record for row in rows for record in row.records], "throughput")
-    return "\n".join([title, _PAPER_NOTE, body, *thresholds, *notes])
+    return _lines([title, _PAPER_NOTE, body, *thresholds, *notes], markdown)
 
 
 def table_4(records: Records, markdown: bool = False) -> str:
@@ -174,7 +174,7 @@ def table_4(records: Records, markdown: bool = False) -> str:
     title = f"\nTable 4. Means over {', '.join(names)} (paper: 20 instances)."
     body = _render(rows, columns, markdown, first="moves", has_average=False)
     notes = _run_notes([record for row in rows for record in row.records], "quality")
-    return "\n".join([title, _PAPER_NOTE, body, *notes])
+    return _lines([title, _PAPER_NOTE, body, *notes], markdown)
 
 
 def draw(records: Records, ax: Any) -> Any:
@@ -206,6 +206,11 @@ def draw(records: Records, ax: Any) -> Any:
 
 
 _TABLES = {2: table_2, 3: table_3, 4: table_4}
+
+
+def _lines(parts: Sequence[str], markdown: bool) -> str:
+    """Returns the parts below one another; in Markdown with blank lines, or they would flow."""
+    return ("\n\n" if markdown else "\n").join(parts)
 
 
 def _rows(records: Records, kind: str, paper: dict[str, Any]) -> list[Row]:
@@ -326,7 +331,8 @@ def _run_notes(records: Records, kind: str) -> list[str]:
         runs = "1 run" if seeds == 1 else f"{seeds} runs"
         line = f"{scheme}: {runs} per instance on {', '.join(devices)}"
         if batch > 1:
-            line += f", {batch} side by side: its speed is moves/s of the whole batch"
+            what = "speed is moves/s" if kind == "quality" else "times are those"
+            line += f", {batch} side by side: its {what} of the whole batch"
         lines.append(line)
     return lines
 
@@ -349,9 +355,9 @@ def _order(rows: list[Row]) -> list[str]:
     """Returns where PSPM < SSPM < PSSM holds for SEC."""
     holds = {}
     for row in rows:
-        errors = [_error(scheme)(row.records) for scheme in ("pspm", "sspm", "pssm")]
-        if None not in errors:
-            holds[row.label] = errors[0] < errors[1] < errors[2]
+        pspm, sspm, pssm = (_error(scheme)(row.records) for scheme in ("pspm", "sspm", "pssm"))
+        if pspm is not None and sspm is not None and pssm is not None:
+            holds[row.label] = pspm < sspm < pssm
     if not holds:
         return []
     each = ", ".join(f"{name} {'yes' if is_so else 'no'}" for name, is_so in holds.items())

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
@@ -107,9 +108,8 @@ def annealing(scale: float, num_steps: int) -> js.SimulatedAnnealing:
 
 def mean_nearest_distance(problem: js.TSP) -> float:
     """Returns the mean over the cities of the distance to the nearest other city."""
-    cities = np.arange(problem.n, dtype=np.int32)
-    a, b = np.meshgrid(cities, cities, indexing="ij")
-    distances = np.array(problem.distance(a, b), float)
+    cities = jnp.arange(problem.n, dtype=jnp.int32)
+    distances = np.array(problem.distance(*jnp.meshgrid(cities, cities)), float)
     np.fill_diagonal(distances, np.inf)
     return float(distances.min(axis=1).mean())
 
@@ -169,15 +169,19 @@ def save_plots(outcomes: list[Outcome], folder: pathlib.Path) -> None:
                 lambda ax, i=instance, r=result: plot_tour(i, r, ax),
                 size=(5, 5),
             )
-    known = [outcome for outcome in outcomes if outcome.instance.best_known]
-    if known:
+    optima = {
+        outcome.instance.name: outcome.instance.best_known
+        for outcome in outcomes
+        if outcome.instance.best_known is not None
+    }
+    if optima:
         common.save_plot(
             folder / "convergence.png",
             lambda ax: plotting.plot_convergence(
-                [outcome.result for outcome in known],
-                labels=[outcome.instance.name for outcome in known],
+                [o.result for o in outcomes if o.instance.name in optima],
+                labels=list(optima),
                 against="step",
-                best_known=[outcome.instance.best_known for outcome in known],
+                best_known=list(optima.values()),
                 ax=ax,
             ),
             size=(7, 4.5),
@@ -195,7 +199,8 @@ def plot_tour(instance: TSPInstance, result: js.Result, ax: Any) -> Any:
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
-        prog="experiments.quickstart", description=__doc__.split("\n")[0]
+        prog="experiments.quickstart",
+        description="Anneals generated instances and compares with their known optima.",
     )
     flags.add_argument("--seconds", type=float, default=8.0, help="of search on each instance")
     flags.add_argument("--out", type=pathlib.Path, default=pathlib.Path("results/quickstart"))

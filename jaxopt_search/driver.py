@@ -108,8 +108,8 @@ def solve(
     Raises:
       ValueError: for arguments out of range, before anything is compiled.
       MemoryError: if a device runs out of memory.
-      RuntimeError: if called under `jit`; or if a cost from the device differs from the exact
-        one, which is a bug.
+      RuntimeError: if called under `jit`; or if the sum of deltas differs from the exact cost of
+        an integer problem, which is a bug.
 
     Example:
       >>> import jaxopt_search as js
@@ -264,14 +264,16 @@ class _Driver:
         """Returns the best solution and its exact cost, after comparing that with the device's."""
         solution, cost = jax.device_get(loop.best(self.problem, self.search, state))
         if self.host is None:
-            return solution, cost.item()
-        exact = self.host.cost(solution)
-        if isinstance(exact, int) and exact != cost.item() * self.host.unit:
+            exact, unit = _full_cost(self.problem, solution).item(), 1
+        else:
+            exact, unit = self.host.cost(solution), self.host.unit
+        if isinstance(exact, int) and exact != cost.item() * unit:
             raise RuntimeError(
-                f"the device's cost {cost.item() * self.host.unit} is not the exact {exact};"
-                " please report this bug"
+                f"the running cost {cost.item() * unit} is not the exact {exact}; please report"
+                " this bug, if delta and cost are not your own"
             )
-        return solution, exact if self.host.is_feasible(solution) else math.inf
+        is_feasible = self.host is None or self.host.is_feasible(solution)
+        return solution, exact if is_feasible else math.inf
 
     def _gap(self, fun: int | float) -> float | None:
         best_known = self.host.best_known if self.host else None
@@ -312,7 +314,7 @@ class _Driver:
             first_hit=Hit(steps.as_python(count), int(winner)) if has_hit else None,
             feasible=math.isfinite(fun),
             history=self.history,
-            costs=costs * (self.host.unit if self.host else 1),
+            costs=costs if self.host is None else costs * np.asarray(self.host.unit, np.int64),
             solutions=solutions,
             state=state._replace(status=jnp.int32(status)),
             elapsed=time.perf_counter() - self.start,
@@ -327,6 +329,11 @@ class _Driver:
             if self.host.note:
                 parts.append(self.host.note)
         return "; ".join(parts)
+
+
+@jax.jit
+def _full_cost(problem: Problem, solution: Any) -> jax.Array:
+    return problem.cost(solution)
 
 
 def environment(devices: tuple[jax.Device, ...]) -> dict[str, str]:

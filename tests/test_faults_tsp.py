@@ -136,9 +136,10 @@ def test_forbidden_edges_beside_negative_distances():
         matrix[city, (city + 1) % 4] = 10
         matrix[(city + 1) % 4, city] = -10
     matrix[0, 3] = np.inf  # the cheap way round is closed
-    result = solve(js.tsp(matrix, forbidden="inf"))
-    assert result.feasible
-    assert result.fun == 40
+    problem = js.tsp(matrix, forbidden="inf")
+    assert problem.cost(jnp.array([0, 3, 2, 1])) > problem.cost(jnp.arange(4))
+    assert not problem.host.is_feasible(np.array([0, 3, 2, 1]))
+    assert problem.host.is_feasible(np.arange(4))
 
 
 def test_target_is_not_met_by_a_forbidden_edge():

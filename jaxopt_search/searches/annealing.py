@@ -117,6 +117,7 @@ class SimulatedAnnealing:
 
         moves = propose(lax.iota(jnp.uint32, self.moves_per_search))
         deltas = self.neighborhood.delta(problem, representation, moves)
+        deltas = jnp.where(deltas == deltas, deltas, null_delta(deltas.dtype))  # NaN never wins
         winner = jnp.argmin(deltas, axis=0).astype(jnp.uint32)
         # Proposing again from the winner's slot is cheaper than picking it out of the lanes.
         return propose(winner), jnp.min(deltas)
