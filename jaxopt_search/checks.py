@@ -1,8 +1,50 @@
-"""Checks on what users hand in, on the host."""
+"""Checks on what users hand in, on the host, without JAX."""
 
+import math
+import operator
 from typing import Any
 
 import numpy as np
+
+MAX_INT32 = 2**31 - 1
+
+
+def check_count(name: str, value: Any, minimum: int = 1, maximum: int | None = MAX_INT32) -> int:
+    """Returns `value` as a Python integer in range; floats are accepted if integral.
+
+    Raises:
+      ValueError: naming `name`, the value and the range.
+    """
+    try:
+        count = int(value) if isinstance(value, float | np.floating) else operator.index(value)
+        is_valid = count == value and count >= minimum and (maximum is None or count <= maximum)
+    except (TypeError, ValueError, OverflowError):
+        count, is_valid = 0, False
+    if not is_valid or isinstance(value, bool | np.bool_):
+        upper = "up" if maximum is None else f"to {maximum}"
+        raise ValueError(f"{name} is {value!r}, expected an integer from {minimum} {upper}")
+    return count
+
+
+def check_number(name: str, value: Any, minimum: float = -math.inf) -> Any:
+    """Returns `value`, a number of at least `minimum`; infinity is one, NaN is not."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not value >= minimum:
+        bound = "a number" if minimum == -math.inf else f"a number >= {minimum:g}"
+        raise ValueError(f"{name} is {value!r}, expected {bound}")
+    return value
+
+
+def highest_cost_that_meets(target: Any, dtype: Any, unit: int = 1) -> Any:
+    """Returns the highest cost of `dtype`, counted in `unit`, that is at most `target`."""
+    check_number("target", target)
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return dtype.type(target)
+    limits = np.iinfo(dtype)
+    if math.isinf(target):
+        return dtype.type(limits.max if target > 0 else limits.min)
+    return dtype.type(min(max(math.floor(target) // unit, limits.min), limits.max))
 
 
 def check_permutation(values: Any, n: int, name: str) -> np.ndarray:

@@ -17,7 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import driver_input, loop, parallel, progress, steps
+from jaxopt_search import driver_input, loop, parallel, progress, random, steps
+from jaxopt_search.checks import check_count
 from jaxopt_search.driver_input import Limits
 from jaxopt_search.loop import RunState
 from jaxopt_search.problems.host import Host
@@ -120,12 +121,12 @@ def solve(
       (160, True)
     """
     start = time.perf_counter()
-    driver_input.refuse_tracers()
+    driver_input.refuse_tracers(problem, search, key, exchange, initial, state)
     host = getattr(problem, "host", None)
     solution, cost = driver_input.shapes(problem)
     limits = driver_input.check_limits(
         dtype=cost.dtype,
-        unit=host.unit if host else 1,
+        host=host,
         max_steps=0 if getattr(problem, "is_trivial", False) else max_steps,
         max_seconds=max_seconds,
         target=target,
@@ -133,7 +134,7 @@ def solve(
         check_every=check_every,
         chunk_steps=chunk_steps,
     )
-    history_size = driver_input.check_count("history_size", history_size, 2)
+    history_size = check_count("history_size", history_size, 2, None)
     getattr(search, "check", lambda max_steps: None)(limits.max_steps)
     placement = parallel.Placement(parallel.find_devices(devices))
     driver = _Driver(problem, search, host, placement, limits, exchange, start, history_size)
@@ -141,13 +142,18 @@ def solve(
         driver.observers.append(callback)
     if show_progress:
         driver.observers.append(progress.reporter())
-    with _memory_errors_explained(num_searches):
+    if state is None:
+        words, count = random.as_key(key), check_count("num_searches", num_searches, 1, None)
+        driver_input.check_size(solution, count)
+        starts = driver_input.start_solutions(problem, host, words, count, solution, initial)
+    else:
+        count = driver_input.check_state(problem, search, state)
+    with _memory_errors_explained(count):
         if state is None:
-            count = driver_input.check_count("num_searches", num_searches, 1)
-            driver_input.check_size(solution, count)
-            solutions = driver_input.start_solutions(problem, host, key, count, solution, initial)
-            state = loop.init(key, problem, search, num_searches=count, solutions=solutions)
-        return driver.drive(driver_input.reopened(state))
+            state = loop.init(words, problem, search, num_searches=count, solutions=starts)
+        else:
+            state = driver_input.reopened(problem, host, search, state, limits.target)
+        return driver.drive(state)
 
 
 @contextlib.contextmanager
@@ -198,12 +204,15 @@ class _Driver:
                     self._record(snapshot)
                 num_chunks += 1
                 for observe in self.observers:
-                    if observe(snapshot) is True and status == Status.RUNNING:
+                    answer = observe(snapshot)
+                    is_true = isinstance(answer, bool | np.bool_) and bool(answer)
+                    if is_true and status == Status.RUNNING:
                         status = Status.CALLBACK
         except KeyboardInterrupt:
             if not num_chunks:
                 raise
-            status = Status.INTERRUPTED
+            if status == Status.RUNNING:
+                status = Status.INTERRUPTED
         return self._result(state, status, first_step)
 
     def _advance(self, placed: RunState, num_steps: int) -> RunState:
@@ -273,7 +282,7 @@ class _Driver:
                 " this bug, if delta and cost are not your own"
             )
         is_feasible = self.host is None or self.host.is_feasible(solution)
-        return solution, exact if is_feasible else math.inf
+        return jax.tree.map(np.array, solution), exact if is_feasible else math.inf
 
     def _gap(self, fun: int | float) -> float | None:
         best_known = self.host.best_known if self.host else None
@@ -284,7 +293,7 @@ class _Driver:
         return (fun - best_known) / abs(best_known)
 
     def _record(self, snapshot: Snapshot) -> None:
-        if len(self.history) >= self.history_size:
+        if len(self.history) >= self.history_size // 2 * 2:  # even, so that gaps stay equal
             self.history = self.history[::2]
             self.record_every *= 2
         self.history.append(
@@ -293,7 +302,10 @@ class _Driver:
 
     def _result(self, state: RunState, status: Status, first_step: int) -> Result:
         x, fun = self._best(state)
-        solutions, costs = jax.device_get(loop.all_best(self.problem, self.search, state))
+        best = jax.device_get(loop.all_best(self.problem, self.search, state))
+        solutions, costs = jax.tree.map(np.array, best)
+        if self.host is not None and self.host.unit > 1:
+            costs = costs.astype(np.int64) * self.host.unit
         count, winner = loop.first_hit(state)
         has_hit = int(winner) >= 0
         made = steps.as_python(state.step)
@@ -314,7 +326,7 @@ class _Driver:
             first_hit=Hit(steps.as_python(count), int(winner)) if has_hit else None,
             feasible=math.isfinite(fun),
             history=self.history,
-            costs=costs if self.host is None else costs * np.asarray(self.host.unit, np.int64),
+            costs=costs,
             solutions=solutions,
             state=state._replace(status=jnp.int32(status)),
             elapsed=time.perf_counter() - self.start,

@@ -1,8 +1,6 @@
 """What `solve` checks and prepares on the host before anything is compiled."""
 
 import dataclasses
-import math
-import operator
 from typing import Any
 
 import jax
@@ -11,25 +9,25 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import random, steps
+from jaxopt_search import loop, random, steps
+from jaxopt_search.checks import check_count, check_number, highest_cost_that_meets
+from jaxopt_search.loop import RunState
 from jaxopt_search.problems.host import Host
-from jaxopt_search.types import Problem, Solution, Status
+from jaxopt_search.types import Problem, Result, Search, Solution, Status
 
 _MAX_ELEMENTS = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """When a run ends and how often that is looked at; checked.
+    """When a run ends and how often that is looked at, checked; as in `solve`.
 
-    Attributes:
-      target: in the device's units and dtype, or None.
-      Others: as in `solve`; None for no limit.
+    The target is in the units and the dtype of the device.
     """
 
     max_steps: int | None
     max_seconds: float | None
-    target: np.generic | None
+    target: Any
     patience: int | None
     check_every: int
     chunk_steps: int | None
@@ -38,7 +36,7 @@ class Limits:
 def check_limits(
     *,
     dtype: Any,
-    unit: int,
+    host: Host | None,
     max_steps: Any,
     max_seconds: Any,
     target: Any,
@@ -46,56 +44,25 @@ def check_limits(
     check_every: Any,
     chunk_steps: Any,
 ) -> Limits:
-    """Returns the limits of a run.
-
-    Args:
-      dtype: of costs on the device.
-      unit: in which the device counts costs.
+    """Returns the limits of a run; `dtype` is that of costs on the device.
 
     Raises:
       ValueError: for a limit out of range, or if there is none.
     """
     if max_steps is None and max_seconds is None and target is None and patience is None:
         raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
-    if max_seconds is not None and not max_seconds >= 0:
-        raise ValueError(f"max_seconds is {max_seconds}, expected a number >= 0")
-    largest = steps.MAX_INT32
+    if target is not None:
+        target = highest_cost_that_meets(target, dtype, host.unit if host else 1)
+        if host is not None and host.max_feasible is not None:
+            target = min(target, dtype.type(host.max_feasible))
     return Limits(
-        max_steps=None if max_steps is None else check_count("max_steps", max_steps, 0),
-        max_seconds=max_seconds,
-        target=None if target is None else device_target(target, dtype, unit),
-        patience=None if patience is None else check_count("patience", patience, 1, largest),
-        check_every=check_count("check_every", check_every, 1, largest),
-        chunk_steps=None
-        if chunk_steps is None
-        else check_count("chunk_steps", chunk_steps, 1, largest),
+        max_steps=None if max_steps is None else check_count("max_steps", max_steps, 0, None),
+        max_seconds=None if max_seconds is None else check_number("max_seconds", max_seconds, 0),
+        target=target,
+        patience=None if patience is None else check_count("patience", patience),
+        check_every=check_count("check_every", check_every),
+        chunk_steps=None if chunk_steps is None else check_count("chunk_steps", chunk_steps),
     )
-
-
-def check_count(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
-    """Returns `value` as a Python integer in range; floats are accepted if integral."""
-    upper = "" if maximum is None else f" to {maximum}"
-    try:
-        count = int(value) if isinstance(value, float | np.floating) else operator.index(value)
-        is_valid = count == value and count >= minimum and (maximum is None or count <= maximum)
-    except (TypeError, ValueError, OverflowError):
-        count, is_valid = 0, False
-    if not is_valid or isinstance(value, bool):
-        raise ValueError(f"{name} is {value!r}, expected an integer from {minimum}{upper or ' up'}")
-    return count
-
-
-def device_target(target: float, dtype: Any, unit: int) -> np.generic:
-    """Returns the highest device cost that meets `target`."""
-    if math.isnan(target):
-        raise ValueError("target is nan, expected a number")
-    dtype = np.dtype(dtype)
-    if dtype.kind == "f":
-        return dtype.type(target)
-    limits = np.iinfo(dtype)
-    if math.isinf(target):
-        return dtype.type(limits.max if target > 0 else limits.min)
-    return dtype.type(min(max(math.floor(target) // unit, limits.min), limits.max))
 
 
 def shapes(problem: Problem) -> tuple[Any, jax.ShapeDtypeStruct]:
@@ -103,42 +70,6 @@ def shapes(problem: Problem) -> tuple[Any, jax.ShapeDtypeStruct]:
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
     solution = jax.eval_shape(problem.init, key)
     return solution, jax.eval_shape(problem.cost, solution)
-
-
-def start_solutions(
-    problem: Problem, host: Host | None, key: Any, num_searches: int, shape: Any, initial: Any
-) -> Solution | None:
-    """Returns start solutions, leaves [num_searches, ...], as `solve` describes them.
-
-    Args:
-      shape: of one solution.
-      initial: as in `solve`.
-    """
-    if initial is None:
-        return None
-    is_batched = np.ndim(jax.tree.leaves(initial)[0]) > jax.tree.leaves(shape)[0].ndim
-    if not is_batched:
-        one = host.check(initial, "initial") if host else initial
-        return _around(problem, key, jax.tree.map(jnp.asarray, one), num_searches)
-    if host is not None:
-        initial = np.stack(
-            [host.check(row, f"initial[{i}]") for i, row in enumerate(np.asarray(initial))]
-        )
-    found = len(jax.tree.leaves(initial)[0])
-    if found != num_searches:
-        raise ValueError(f"initial holds {found} solutions, expected 1 or {num_searches}")
-    return jax.tree.map(jnp.asarray, initial)
-
-
-def _around(problem: Problem, key: Any, one: Solution, num_searches: int) -> Solution:
-    index = lax.iota(jnp.uint32, num_searches)
-    perturb = getattr(problem, "perturb", lambda key, solution: solution)
-
-    def start(index: jax.Array) -> Solution:
-        moved = perturb(random.start_key(random.as_key(key), index), one)
-        return jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), one, moved)
-
-    return jax.vmap(start)(index)
 
 
 def check_size(solution: Solution, num_searches: int) -> None:
@@ -151,16 +82,112 @@ def check_size(solution: Solution, num_searches: int) -> None:
         )
 
 
-def refuse_tracers() -> None:
+def start_solutions(
+    problem: Problem,
+    host: Host | None,
+    key: random.Key,
+    num_searches: int,
+    shape: Any,
+    initial: Any,
+) -> Solution | None:
+    """Returns start solutions, leaves [num_searches, ...], as `solve` describes them.
+
+    Args:
+      shape: of one solution.
+      initial: as in `solve`.
+    """
+    if initial is None:
+        return None
+    if host is not None:
+        initial = np.asarray(initial)
+        is_one = initial.ndim <= 1
+        rows = [initial] if is_one else list(initial)
+        names = ["initial"] if is_one else [f"initial[{i}]" for i in range(len(rows))]
+        starts = [host.check(row, name) for row, name in zip(rows, names, strict=True)]
+        initial = starts[0] if is_one else np.array(starts)
+    else:
+        is_one = np.ndim(jax.tree.leaves(initial)[0]) <= jax.tree.leaves(shape)[0].ndim
+        lead = () if is_one else (len(jax.tree.leaves(initial)[0]),)
+        initial = jax.tree.map(lambda leaf, one: _checked_leaf(leaf, lead, one), initial, shape)
+    initial = jax.tree.map(jnp.asarray, initial)
+    if is_one:
+        return _around(problem, key, initial, num_searches)
+    if (found := len(jax.tree.leaves(initial)[0])) != num_searches:
+        raise ValueError(f"initial holds {found} solutions, expected {num_searches}")
+    return initial
+
+
+def _checked_leaf(leaf: Any, lead: tuple[int, ...], one: jax.ShapeDtypeStruct) -> np.ndarray:
+    """Returns a part of a user's start solutions with the dtype of a random one."""
+    array = np.asarray(leaf)
+    if array.shape != lead + one.shape or not np.can_cast(array.dtype, one.dtype, "same_kind"):
+        raise ValueError(
+            f"initial has a part of shape {array.shape} and dtype {array.dtype}, expected"
+            f" {lead + one.shape} and {one.dtype}"
+        )
+    return array.astype(one.dtype)
+
+
+def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int) -> Solution:
+    index = lax.iota(jnp.uint32, num_searches)
+    perturb = getattr(problem, "perturb", lambda key, solution: solution)
+
+    def start(index: jax.Array) -> Solution:
+        moved = perturb(random.start_key(key, index), one)
+        return jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), one, moved)
+
+    return jax.vmap(start)(index)
+
+
+def refuse_tracers(*arguments: Any) -> None:
     """Refuses to drive a run from inside a traced function."""
-    if isinstance(lax.add(np.float32(0), np.float32(0)), jax.core.Tracer):
+    probe = lax.add(np.float32(0), np.float32(0))
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((probe, arguments))):
         raise RuntimeError(
             "solve is a host driver and was called inside jit or vmap; use run there"
         )
 
 
-def reopened(state: Any) -> Any:
-    """Returns a finished run's state ready to go on; hits of a target that ended it are dropped."""
-    if int(state.status) == Status.TARGET:
-        state = state._replace(hit=steps.never(state.index.shape))
-    return state._replace(status=jnp.int32(Status.RUNNING))
+def check_state(problem: Problem, search: Search, state: Any) -> int:
+    """Returns the number of searches in the state of an earlier run.
+
+    Raises:
+      TypeError: if `state` is not a `RunState`.
+      ValueError: if it was made with a problem or a search of other sizes.
+    """
+    if isinstance(state, Result):
+        raise TypeError("state is a Result, expected its .state")
+    if not isinstance(state, RunState):
+        raise TypeError(f"state is a {type(state).__name__}, expected the .state of a Result")
+    key, num_searches = random.as_key(0), state.index.shape[0]
+    expected = jax.eval_shape(lambda: loop.fresh(key, problem, search, None, num_searches))
+    signature = [
+        [(np.shape(leaf), np.dtype(leaf.dtype)) for leaf in jax.tree.leaves(tree)]
+        for tree in (state, expected)
+    ]
+    if signature[0] != signature[1]:
+        raise ValueError("state is of another problem or search, expected one made with these")
+    return num_searches
+
+
+def reopened(
+    problem: Problem, host: Host | None, search: Search, state: RunState, target: Any
+) -> RunState:
+    """Returns a checked state ready to go on.
+
+    Of the searches that met an earlier run's target, those that meet this one's keep their hits.
+
+    Raises:
+      ValueError: if it was made with another instance.
+    """
+    if host is not None and jnp.issubdtype(state.best_cost.dtype, jnp.integer):
+        solution, cost = jax.device_get(loop.best(problem, search, state))
+        if host.cost(solution) != cost.item() * host.unit:
+            raise ValueError("state is of another instance, expected one made with this problem")
+    costs = loop.best_costs(search, state.searches, state.index)
+    meets = jnp.zeros(costs.shape, bool) if target is None else costs <= target
+    hit = jax.tree.map(
+        lambda kept, never: jnp.where(meets, kept, never), state.hit, steps.never(costs.shape)
+    )
+    status = jnp.where(steps.is_never(hit).all(), Status.RUNNING, Status.TARGET)
+    return state._replace(hit=hit, status=status.astype(jnp.int32))

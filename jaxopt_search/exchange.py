@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import collectives
+from jaxopt_search.checks import check_count
 from jaxopt_search.types import Exchange, Search, Stream, null_delta
 
 
@@ -61,19 +62,13 @@ def broadcast_best(*, every: int, group_size: int | None = None) -> BroadcastBes
       ValueError: if a number is not a positive integer.
     """
     if group_size is not None:
-        _check_positive("group_size", group_size)
-    return BroadcastBest(every=_check_positive("every", every), group_size=group_size)
+        group_size = check_count("group_size", group_size)
+    return BroadcastBest(every=jnp.int32(check_count("every", every)), group_size=group_size)
 
 
 def ring(*, every: int) -> Ring:
     """Returns the exchange in which each search takes over from the one before it, if better."""
-    return Ring(every=_check_positive("every", every))
-
-
-def _check_positive(name: str, value: int) -> jax.Array:
-    if value != int(value) or not 1 <= value < 2**31:
-        raise ValueError(f"{name} is {value}, expected an integer from 1 to 2**31 - 1")
-    return jnp.int32(value)
+    return Ring(every=jnp.int32(check_count("every", every)))
 
 
 def apply(

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxopt_search import collectives, exchange, random, steps
+from jaxopt_search.checks import check_count, highest_cost_that_meets
 from jaxopt_search.steps import Steps
 from jaxopt_search.types import Cost, Exchange, Info, Problem, Search, Solution, Status, null_delta
 
@@ -120,19 +122,18 @@ def init(
     Raises:
       ValueError: if `num_searches` is no positive integer.
     """
-    if num_searches != int(num_searches) or num_searches < 1:
-        raise ValueError(f"num_searches is {num_searches}, expected an integer from 1 up")
-    return _init(random.as_key(key), problem, search, solutions, int(num_searches))
+    num_searches = check_count("num_searches", num_searches, 1, None)
+    return _init(random.as_key(key), problem, search, solutions, num_searches)
 
 
-@functools.partial(jax.jit, static_argnames="num_searches")
-def _init(
+def fresh(
     key: random.Key,
     problem: Problem,
     search: Search,
     solutions: Solution | None,
     num_searches: int,
 ) -> RunState:
+    """Returns what `init` does, without checks and without `jit`."""
     index = lax.iota(jnp.int32, num_searches)
     if solutions is None:
         keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
@@ -151,6 +152,9 @@ def _init(
         hit=steps.never((num_searches,)),
         info=_no_info(num_searches),
     )
+
+
+_init = jax.jit(fresh, static_argnames="num_searches")
 
 
 def advance(
@@ -184,11 +188,19 @@ def advance(
         state,
         jnp.asarray(num_steps, jnp.int32),
         exchange,
-        None if target is None else jnp.asarray(target, state.best_cost.dtype),
+        None if target is None else _device_target(target, state.best_cost.dtype),
         None if patience is None else jnp.asarray(patience, jnp.int32),
         jnp.asarray(check_every, jnp.int32),
         axis_name,
     )
+
+
+def _device_target(target: Any, dtype: Any) -> jax.Array:
+    if isinstance(target, int | float | np.integer | np.floating):
+        target = highest_cost_that_meets(target, dtype)
+    elif jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(target.dtype, jnp.floating):
+        target = jnp.floor(target)
+    return jnp.asarray(target, dtype)
 
 
 @functools.partial(jax.jit, static_argnames="axis_name")

@@ -17,7 +17,7 @@ from jax.sharding import PartitionSpec as P
 from jaxopt_search import loop
 from jaxopt_search.loop import RunState
 
-Devices: TypeAlias = int | str | Sequence[jax.Device] | None
+Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 
 _AXIS = "devices"
 # The parts of a run's state with an entry per search; the others are the same on every device.
@@ -30,31 +30,44 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
 
     Args:
       devices: None for the default device; `"all"`; a platform such as `"gpu"` for all of it; how
-        many of the local devices; or the devices themselves.
+        many of the local devices; one device, or several.
 
     Raises:
       ValueError: if there are no such devices, with the list of those there are.
     """
-    local = jax.local_devices()
-    found: Sequence[jax.Device] = ()
-    if devices is None:
-        default = getattr(jax.config, "jax_default_device", None)
-        found = [default if isinstance(default, jax.Device) else local[0]]
-    elif devices == "all":
-        found = local
-    elif isinstance(devices, str):
-        try:
-            found = jax.local_devices(backend=devices)
-        except RuntimeError:
-            found = ()
-    elif isinstance(devices, int):
-        found = local[:devices] if 0 < devices <= len(local) else ()
-    elif all(isinstance(device, jax.Device) for device in devices):
-        found = devices
-    if not found:
+    found = _matching_devices(devices)
+    if not found or len(set(found)) < len(found):
         names = ", ".join(str(device) for device in jax.devices())
-        raise ValueError(f"devices is {devices!r}, expected some of: {names}")
-    return tuple(found)
+        raise ValueError(f"devices is {devices!r}, expected different ones of: {names}")
+    return found
+
+
+def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
+    local = jax.local_devices()
+    match devices:
+        case None:
+            default = getattr(jax.config, "jax_default_device", None)
+            return (default if isinstance(default, jax.Device) else local[0],)
+        case "all":
+            return tuple(local)
+        case str():
+            return tuple(_platform_devices(devices))
+        case jax.Device():
+            return (devices,)
+        case bool() | np.bool_():
+            return ()
+        case int() | np.integer():
+            return tuple(local[:devices]) if 0 < devices <= len(local) else ()
+        case Sequence() if all(isinstance(device, jax.Device) for device in devices):
+            return tuple(devices)
+    return ()
+
+
+def _platform_devices(platform: str) -> list[jax.Device]:
+    try:
+        return jax.local_devices(backend=platform) if platform else []
+    except RuntimeError:
+        return []
 
 
 @dataclasses.dataclass(frozen=True)

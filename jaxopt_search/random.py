@@ -11,6 +11,7 @@ cannot be rounded differently), so runs on integer costs agree bit for bit betwe
 
 import math
 import operator
+import sys
 import warnings
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ KEY_ROUNDS = 20
 WORD_ROUNDS = 13
 MAX_SLOTS = 2**24
 
+_PACKAGE = __name__.partition(".")[0]
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _PARITY = 0x1BD11BDA  # Skein's key-schedule constant
 
@@ -92,13 +94,16 @@ def as_key(key: Any) -> Key:
     """Returns the two words of a user's key.
 
     Args:
-      key: an integer seed of any size and sign; a `jax.random.key`; or a legacy uint32[2] key.
+      key: an integer seed of any size and sign; a `jax.random.key`; a legacy uint32[2] key; or
+        what this function returned.
         Seeds beyond 32 bits are folded in whole, 32 bits at a time.
 
     Raises:
       TypeError: if `key` is none of these.
       ValueError: if `key` is None or an array of several keys.
     """
+    if isinstance(key, Key):
+        return key
     if key is None:
         raise ValueError("key is None, expected an integer seed or a jax.random.key")
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
@@ -130,9 +135,17 @@ def _from_typed_key(key: jax.Array) -> Key:
     warnings.warn(
         f"key uses {implementation!r}; its data is folded into a Threefry key, on which all runs"
         " are based",
-        stacklevel=3,
+        stacklevel=_frames_of_the_library(),
     )
     return _fold([data[i] for i in range(data.shape[0])])
+
+
+def _frames_of_the_library() -> int:
+    """Returns the stack level at which a warning names the line of the user's call."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__", "").startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _from_seed(seed: int) -> Key:

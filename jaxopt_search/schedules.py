@@ -13,6 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.checks import check_count, check_number
+
+_MAX_FLOAT32 = float(np.finfo(np.float32).max)
+
 Schedule: TypeAlias = Callable[[jax.Array], Any]
 
 
@@ -52,24 +56,22 @@ def geometric(start: float, alpha: float, steps_per_temperature: int = 1) -> Geo
       >>> [round(float(schedule(jax.numpy.int32(step)))) for step in (0, 999, 1000, 100_000)]
       [10000, 10000, 9900, 3660]
     """
-    if not (math.isfinite(start) and start > 0):
-        raise ValueError(f"start is {start}, expected a finite temperature above 0")
-    if not 0 < alpha <= 1:
+    if not 0 < check_number("start", start) <= _MAX_FLOAT32:
+        raise ValueError(f"start is {start}, expected a finite float32 above 0")
+    if not 0 < check_number("alpha", alpha) <= 1:
         raise ValueError(f"alpha is {alpha}, expected a cooling constant in (0, 1]")
-    if steps_per_temperature < 1 or steps_per_temperature != int(steps_per_temperature):
-        raise ValueError(
-            f"steps_per_temperature is {steps_per_temperature}, expected an integer from 1 up"
-        )
     return Geometric(
         start=jnp.float32(start),
         log2_alpha=jnp.float32(math.log2(alpha)),
-        steps_per_temperature=jnp.int32(steps_per_temperature),
+        steps_per_temperature=jnp.int32(
+            check_count("steps_per_temperature", steps_per_temperature)
+        ),
     )
 
 
 def constant(value: float) -> Geometric:
     """Returns a schedule that stays at one temperature; 0 accepts no worse solution."""
-    if not (math.isfinite(value) and value >= 0):
+    if not 0 <= value <= _MAX_FLOAT32:
         raise ValueError(f"temperature is {value}, expected a finite number >= 0")
     return Geometric(
         start=jnp.float32(value), log2_alpha=jnp.float32(0), steps_per_temperature=jnp.int32(1)
@@ -100,7 +102,8 @@ def as_schedule(schedule: Any) -> Schedule:
       TypeError: if it is neither a number nor callable.
       ValueError: if it does not map a step to one number.
     """
-    if isinstance(schedule, int | float | np.number) and not isinstance(schedule, bool):
+    is_number = isinstance(schedule, int | float | np.number) and not isinstance(schedule, bool)
+    if is_number or (isinstance(schedule, np.ndarray | jax.Array) and not schedule.ndim):
         return constant(float(schedule))
     if not callable(schedule):
         raise TypeError(f"schedule is a {type(schedule).__name__}, expected a number or a function")
@@ -116,7 +119,10 @@ def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
     Raises:
       ValueError: if the schedule returns anything but one number.
     """
-    value = jnp.asarray(schedule(step))
+    value = schedule(step)
+    if not isinstance(value, int | float | np.ndarray | np.number | jax.Array):
+        raise ValueError(f"schedule returns a {type(value).__name__}, expected one real number")
+    value = jnp.asarray(value)
     if value.size != 1 or value.dtype == bool or jnp.issubdtype(value.dtype, jnp.complexfloating):
         raise ValueError(
             f"schedule returns {value.dtype} of shape {value.shape}, expected one real number"

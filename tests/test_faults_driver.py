@@ -14,7 +14,7 @@ import pytest
 from probes import annealing, assert_same_results, countdown, line, refuses, small_tsp
 
 import jaxopt_search as js
-from jaxopt_search import Status, driver_input, loop, progress
+from jaxopt_search import Status, driver_input, loop, progress, random
 
 PROBLEM = small_tsp()
 SEARCH = annealing()
@@ -69,7 +69,7 @@ def test_kinds_of_starts(dtype):
 def test_one_start_for_many_searches():
     """Row 50: the first search starts exactly there and the others close by."""
     tour = np.array([0, 2, 4, 6, 1, 3, 5, 7])
-    starts = driver_input.start_solutions(PROBLEM, PROBLEM.host, 0, 32, tour, tour)
+    starts = driver_input.start_solutions(PROBLEM, PROBLEM.host, random.as_key(0), 32, tour, tour)
     np.testing.assert_array_equal(starts[0], tour)
     assert (np.sort(starts, axis=1) == np.arange(8)).all()
     edges = {frozenset(edge) for edge in zip(tour, np.roll(tour, -1), strict=True)}

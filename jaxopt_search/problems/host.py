@@ -18,6 +18,8 @@ class Host:
       cost: maps a solution to its exact cost, an `int` for integer instances.
       check: returns a start solution as an array of the right dtype or raises `ValueError`.
       is_feasible: whether a solution avoids everything forbidden.
+      max_feasible: no feasible solution costs more, as the device counts, and every other does;
+        None where all solutions are feasible.
       unit: the device counts in multiples of this (a common divisor of all costs).
       best_known: the best-known cost, where there is one.
       note: one sentence about what was done to the data, or "".
@@ -26,6 +28,7 @@ class Host:
     cost: Callable[[np.ndarray], int | float]
     check: Callable[[Any, str], np.ndarray]
     is_feasible: Callable[[np.ndarray], bool] = lambda solution: True
+    max_feasible: int | float | None = None
     unit: int = 1
     best_known: int | float | None = None
     note: str = ""

@@ -1,12 +1,17 @@
-"""Random and perturbed permutations."""
+"""Random and perturbed permutations, from the library's own generator."""
 
 import jax
 import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search import random
 
 
 def random_permutation(key: jax.Array, n: int) -> jax.Array:
-    """Returns a uniformly random permutation, [n] int32."""
-    return jax.random.permutation(key, jnp.arange(n, dtype=jnp.int32))
+    """Returns a uniformly random permutation, [n] int32: positions sorted by 64 random bits."""
+    positions = lax.iota(jnp.int32, n)
+    words = _words(key, n)
+    return lax.sort((*words, positions), num_keys=2)[2]
 
 
 def exchange_segments(key: jax.Array, permutation: jax.Array) -> jax.Array:
@@ -16,10 +21,17 @@ def exchange_segments(key: jax.Array, permutation: jax.Array) -> jax.Array:
     traveling salesman problem", 1991).
     """
     n = permutation.shape[0]
-    low, middle, high = jnp.sort(jax.random.randint(key, (3,), 0, n + 1, dtype=jnp.int32))
-    position = jnp.arange(n, dtype=jnp.int32)
+    low, middle, high = jnp.sort(random.below(_words(key, 3)[0], n + 1))
+    position = lax.iota(jnp.int32, n)
     moved = jnp.where(
         position < low + high - middle, position + middle - low, position - high + middle
     )
     inside = (position >= low) & (position < high)
     return permutation[jnp.where(inside, moved, position)]
+
+
+def _words(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:
+    """Returns two uint32 arrays [number]."""
+    data = jax.random.key_data(key)
+    counter = lax.iota(jnp.uint32, number)
+    return random.threefry2x32((data[0], data[1]), (counter, jnp.zeros_like(counter)))

@@ -21,6 +21,8 @@ Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
 DType: TypeAlias = Literal["int32", "float32"]
 
 _INT32_MAX = 2**31 - 1
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+_HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _EDGES_IN_A_DELTA = 6
 _MAX_MATRIX_BYTES = 2**30
 _MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
@@ -55,30 +57,39 @@ def tsp(
       >>> int(problem.cost(jax.numpy.arange(4)))
       16
     """
+    _check_option("dtype", dtype, (None, "int32", "float32"))
+    _check_option("forbidden", forbidden, (None, "inf"))
+    shape = np.shape(distances) if isinstance(distances, np.ndarray | jax.Array) else ()
+    _check_memory(shape[0] if len(shape) == 2 else 0, "tsp_from_coords(..., storage='coordinates')")
     matrix = _checked_matrix(distances, allow_inf=forbidden == "inf")
     n = matrix.shape[0]
-    _check_memory(n)
     allowed = np.isfinite(matrix)
     is_exact = dtype != "float32" and _is_integral(matrix[allowed])
-    if is_exact:
-        matrix = np.where(allowed, matrix, 0).astype(np.int64)
-    if not allowed.all():
-        matrix = np.where(allowed, matrix, 0)
-        matrix[~allowed] = n * np.abs(matrix).max() + 1  # dearer than any tour without it
+    if dtype == "int32" and not is_exact:
+        raise ValueError("dtype is 'int32', expected None or 'float32' for fractional distances")
+    matrix = np.where(allowed, matrix, 0).astype(np.int64 if is_exact else np.float64)
     note = ""
     if not is_exact and not np.array_equal(matrix, matrix.T) and _is_nearly_symmetric(matrix):
         matrix = matrix / 2 + matrix.T / 2
         note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
-    unit = _unit(matrix) if is_exact else 1
+    largest = max(matrix.max().item(), -matrix.min().item())
+    has_forbidden, unit = not allowed.all(), 1
+    if is_exact and _bound(n, _dearest(n, largest, has_forbidden)) > _INT32_MAX:
+        unit = max(int(np.gcd.reduce(matrix, axis=None)), 1)
+        matrix, largest = matrix // unit, largest // unit
+    dearest = _dearest(n, largest, has_forbidden)
+    matrix[~allowed] = dearest
+    _check_bound(n, dearest, is_exact)
     return TSP(
-        matrix=jnp.asarray((matrix // unit if is_exact else matrix).ravel(), _dtype(is_exact)),
+        matrix=jnp.asarray(matrix.ravel(), _dtype(is_exact)),
         n=n,
         metric="MATRIX",
         is_symmetric=np.array_equal(matrix, matrix.T),
         host=Host(
-            cost=functools.partial(_matrix_cost, matrix),
+            cost=functools.partial(_matrix_cost, matrix, unit),
             check=functools.partial(_check_tour, n),
             is_feasible=functools.partial(_uses_only, allowed),
+            max_feasible=n * largest if has_forbidden else None,
             unit=unit,
             best_known=best_known,
             note=note,
@@ -115,11 +126,8 @@ def tsp_from_coords(
       14
     """
     points = _checked_coords(coords)
-    if metric not in {"EUCLID", *metrics.EDGE_WEIGHTS}:
-        expected = ", ".join(["EUCLID", *metrics.EDGE_WEIGHTS])
-        raise ValueError(f"metric is {metric!r}, expected one of {expected}")
-    if storage not in ("auto", "matrix", "coordinates"):
-        raise ValueError(f"storage is {storage!r}, expected auto, matrix or coordinates")
+    _check_option("metric", metric, ("EUCLID", *metrics.EDGE_WEIGHTS))
+    _check_option("storage", storage, ("auto", "matrix", "coordinates"))
     n = len(points)
     can_compute = is_computable(points, metric)
     if storage == "coordinates" and not can_compute:
@@ -136,17 +144,14 @@ def tsp_from_coords(
         best_known=best_known,
     )
     is_exact = metric != "EUCLID"
+    diameter = math.hypot(*np.ptp(points, axis=0))
+    _check_bound(n, diameter if metric in DISTANCES else _HALF_THE_EQUATOR, is_exact)
     common: dict[str, Any] = {"n": n, "is_symmetric": True, "host": host}
     if storage == "matrix":
-        _check_memory(n)
+        _check_memory(n, "storage='coordinates'" if can_compute else "metric='EUCLID'")
         matrix = metrics.distance_matrix(points, metric) if is_exact else _euclid_matrix(points)
-        if is_exact:
-            _check_bound(n, int(matrix.max(initial=0)))
         return TSP(matrix=jnp.asarray(matrix.ravel(), _dtype(is_exact)), metric="MATRIX", **common)
-    extent = np.ptp(points, axis=0)
-    if is_exact:
-        _check_bound(n, math.ceil(math.hypot(*extent)) + 1)
-    x, y = jnp.asarray((points - points.min(axis=0)).T, jnp.int32 if is_exact else jnp.float32)
+    x, y = jnp.asarray((points - points.min(axis=0)).T, _dtype(is_exact))
     return TSP(x=x, y=y, metric=metric, **common)
 
 
@@ -240,36 +245,47 @@ def _is_nearly_symmetric(matrix: np.ndarray) -> bool:
     return bool((np.abs(matrix - matrix.T) <= 1e-6 * scale).all())
 
 
-def _unit(matrix: np.ndarray) -> int:
-    """Returns 1, or a common divisor that brings all costs into int32."""
-    n = matrix.shape[0]
-    largest = max(int(matrix.max()), -int(matrix.min()))
-    if _bound(n, largest) <= _INT32_MAX:
-        return 1
-    unit = int(np.gcd.reduce(matrix, axis=None))
-    _check_bound(n, largest // unit)
-    return unit
+def _dearest(n: int, largest: int | float, has_forbidden: bool) -> int | float:
+    """Returns the largest entry of the matrix on the device.
+
+    A forbidden edge makes a tour dearer than every tour without one, negative distances included.
+    """
+    return 2 * n * largest + 1 if has_forbidden else largest
 
 
-def _bound(n: int, largest: int) -> int:
+def _bound(n: int, largest: int | float) -> int | float:
+    """Returns what no cost, and no sum in a delta, exceeds."""
     return max(n, _EDGES_IN_A_DELTA) * largest
 
 
-def _check_bound(n: int, largest: int) -> None:
-    if _bound(n, largest) > _INT32_MAX:
+def _check_bound(n: int, largest: int | float, is_exact: bool) -> None:
+    bound = _bound(n, largest)
+    if is_exact and bound > _INT32_MAX:
         raise ValueError(
-            f"distances up to {largest} over {n} cities reach costs of {_bound(n, largest)}, beyond"
+            f"distances up to {largest:.6g} over {n} cities reach costs of {bound:.6g}, beyond"
             f" int32 ({_INT32_MAX}); use dtype='float32' or metric='EUCLID' for inexact costs"
+        )
+    # Squares of coordinates are to be finite, too.
+    if not is_exact and not max(bound, largest * largest) <= _FLOAT32_MAX:
+        raise ValueError(
+            f"distances up to {largest:.6g} over {n} cities, expected ones that float32 can square"
+            f" and add up (to {_FLOAT32_MAX:.6g}); divide them by a constant"
         )
 
 
-def _check_memory(n: int) -> None:
+def _check_memory(n: int, way_out: str) -> None:
     num_bytes = 4 * n * n
     if num_bytes > _MAX_MATRIX_BYTES:
         raise ValueError(
             f"a matrix of {n} cities takes {num_bytes / 2**30:.1f} GiB on each device, expected at"
-            " most 1 GiB; use tsp_from_coords(..., storage='coordinates')"
+            f" most 1 GiB; use {way_out}"
         )
+
+
+def _check_option(name: str, value: Any, options: tuple[str | None, ...]) -> None:
+    if not any(value is option or value == option for option in options):
+        expected = ", ".join(map(str, options))
+        raise ValueError(f"{name} is {value!r}, expected one of {expected}")
 
 
 def _dtype(is_exact: bool) -> Any:
@@ -294,9 +310,9 @@ def _check_tour(n: int, values: Any, name: str) -> np.ndarray:
     return check_permutation(values, n, name)
 
 
-def _matrix_cost(matrix: np.ndarray, tour: np.ndarray) -> int | float:
+def _matrix_cost(matrix: np.ndarray, unit: int, tour: np.ndarray) -> int | float:
     lengths = matrix[tour, np.roll(tour, -1)].tolist()
-    return sum(lengths) if matrix.dtype.kind == "i" else math.fsum(lengths)
+    return unit * sum(lengths) if matrix.dtype.kind == "i" else math.fsum(lengths)
 
 
 def _coords_cost(points: np.ndarray, metric: str, tour: np.ndarray) -> int | float:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import memory, random, schedules
+from jaxopt_search.checks import check_count
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
 from jaxopt_search.types import (
     Cost,
@@ -159,9 +160,9 @@ def simulated_annealing(
         whose moves are then priced by full evaluation.
       schedule: a temperature, or a function from the step to one, such as an optax schedule.
       moves_per_search: M, the moves priced per step.
-      keep_best: when a search writes down its best solution, which changes no result:
-        `"standard"`, at once; `"light"` (the paper's LWSA), only before leaving it for a worse
-        one.
+      keep_best: when a search writes down its best solution: `"standard"`, at once; `"light"` (the
+        paper's LWSA), only before leaving it for a worse one. Best costs are the same; of several
+        solutions of that cost, one remembers the first and the other the last.
 
     Raises:
       ValueError: if `moves_per_search` or `keep_best` is out of range.
@@ -171,13 +172,12 @@ def simulated_annealing(
       >>> from jaxopt_search.neighborhoods import Relocate
       >>> search = simulated_annealing(Relocate(), 10.0, moves_per_search=12)
     """
-    if moves_per_search != int(moves_per_search) or not 1 <= moves_per_search < random.MAX_SLOTS:
-        raise ValueError(f"moves_per_search is {moves_per_search}, expected an integer from 1 up")
+    moves_per_search = check_count("moves_per_search", moves_per_search, 1, random.MAX_SLOTS - 1)
     if keep_best not in ("light", "standard"):
         raise ValueError(f"keep_best is {keep_best!r}, expected 'light' or 'standard'")
     return SimulatedAnnealing(
         neighborhood=as_neighborhood(neighborhood),
         schedule=schedules.as_schedule(schedule),
-        moves_per_search=int(moves_per_search),
+        moves_per_search=moves_per_search,
         keep_best=keep_best,
     )
