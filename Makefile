@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 .PHONY: help demo test lint docs clean
 
 help:
-	@echo "make demo    solve three small instances, print a table, save plots (about a minute)"
+	@echo "make demo    solve small instances, print a table, save plots (about a minute)"
 	@echo "make test    run all tests; a part of them: make test PYTEST_ARGS='-m \"not slow\"'"
 	@echo "make lint    check style, formatting and types"
 	@echo "make docs    write the API pages to build/docs"

@@ -59,8 +59,10 @@ def check_limits(
         max_steps=None if max_steps is None else check_count("max_steps", max_steps, 0, None),
         max_seconds=None if max_seconds is None else check_number("max_seconds", max_seconds, 0),
         target=target,
-        patience=None if patience is None else check_count("patience", patience),
-        check_every=check_count("check_every", check_every),
+        patience=None
+        if patience is None
+        else check_count("patience", patience, 1, loop.MAX_PATIENCE),
+        check_every=check_count("check_every", check_every, 1, loop.MAX_PATIENCE),
         chunk_steps=None if chunk_steps is None else check_count("chunk_steps", chunk_steps),
     )
 

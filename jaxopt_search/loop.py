@@ -22,6 +22,9 @@ from jaxopt_search.types import Cost, Exchange, Info, Problem, Search, Solution,
 REFRESH_EVERY = 10_000
 """Steps after which running float costs are computed anew."""
 
+MAX_PATIENCE = 2**30 - 1
+"""The largest `patience` and `check_every`: two of them add up in int32."""
+
 
 _STREAM_AXES = random.Stream._make((0, None, None))  # a key per search, one step for all
 
@@ -175,8 +178,8 @@ def advance(
       num_steps: [] integer up to 2**31 - 1.
       exchange: what searches learn from one another, or None.
       target: [] end once a search has a cost of at most this; None for no target.
-      patience: [] integer; end once so many steps bring no better cost; None for no limit.
-      check_every: steps between stop tests, counted from the start of the run.
+      patience: [] integer up to `MAX_PATIENCE`; end once so many steps bring no better cost.
+      check_every: steps between stop tests, up to `MAX_PATIENCE`, counted from the run's start.
       axis_name: the name of the `pmap` axis over which the searches are spread, or None.
 
     Returns:
@@ -318,8 +321,7 @@ def _stop_test(
 ) -> RunState:
     best_cost = best_costs(search, state.searches, state.index).min()
     best_cost = collectives.minimum(best_cost, axis_name)
-    room = steps.MAX_INT32 - state.stale
-    stale = state.stale + jnp.minimum(state.since.stop_test, room)
+    stale = jnp.minimum(state.stale, MAX_PATIENCE) + state.since.stop_test
     stale = jnp.where(best_cost < state.best_cost, 0, stale)
     status = state.status
     if patience is not None:

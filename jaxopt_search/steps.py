@@ -40,15 +40,19 @@ def add(steps: Steps, amount: jax.Array) -> Steps:
 
 
 def until_carry(steps: Steps) -> jax.Array:
-    """Returns how many steps share the high word of `steps`, at most 2**31 - 1, as int32."""
-    room = jnp.minimum(_MAX_WORD - steps.low, jnp.uint32(MAX_INT32 - 1)).astype(jnp.int32)
-    return room + 1
+    """Returns how many steps share the high word of `steps`, at most 2**31 - 1, as int32.
+
+    Written without `minimum`: on an H200 with JAX 0.11.2, the minimum of this difference and a
+    constant, plus 1, came out with the wrong sign inside the loop.
+    """
+    room = _MAX_WORD - steps.low
+    return jnp.where(room < MAX_INT32, room.astype(jnp.int32) + 1, jnp.int32(MAX_INT32))
 
 
 def as_int32(steps: Steps) -> jax.Array:
     """Returns the count as int32, held at 2**31 - 1."""
-    low = jnp.where(steps.high > 0, _MAX_WORD, steps.low)
-    return jnp.minimum(low, jnp.uint32(MAX_INT32)).astype(jnp.int32)
+    is_small = (steps.high == 0) & (steps.low < MAX_INT32)
+    return jnp.where(is_small, steps.low.astype(jnp.int32), jnp.int32(MAX_INT32))
 
 
 def as_python(steps: Steps) -> int:
@@ -58,5 +62,6 @@ def as_python(steps: Steps) -> int:
 
 def first(steps: Steps) -> jax.Array:
     """Returns the index of the smallest of [S] counts, the lowest of equals, as int32."""
-    is_lowest = steps.high == steps.high.min()
-    return jnp.argmin(jnp.where(is_lowest, steps.low, _MAX_WORD)).astype(jnp.int32)
+    is_first = steps.high == steps.high.min()
+    is_first &= steps.low == jnp.where(is_first, steps.low, _MAX_WORD).min()
+    return jnp.argmax(is_first).astype(jnp.int32)

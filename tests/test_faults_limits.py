@@ -44,7 +44,7 @@ def solve(start=20, floor=-(10**9), dtype=jnp.int32, **options):
         ({"max_seconds": "9"}, "max_seconds is '9'"),
         ({"target": math.nan}, "target is nan"),
         ({"target": "9"}, "target is '9'"),
-        ({"patience": 0}, "patience is 0, expected an integer from 1 to 2147483647"),
+        ({"patience": 0}, "patience is 0, expected an integer from 1 to 1073741823"),
         ({"max_steps": 1, "check_every": 0}, "check_every is 0"),
         ({"max_steps": 1, "check_every": 2**31}, "check_every is 2147483648"),
         ({"max_steps": 1, "chunk_steps": 0}, "chunk_steps is 0"),
