@@ -138,7 +138,7 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
             names, args.data, "rd100", lambda: js.datasets.grid_tsp(5, 10, spacing=100, seed=0)
         ),
         schemes=[SCHEMES[name] for name in args.schemes],
-        cooling=QUICK if args.quick else Cooling(),
+        cooling=(QUICK if args.quick else Cooling())._replace(sweeps=args.sweeps),
         num_runs=args.runs,
         first_seed=args.seed0,
         batch=args.batch,
@@ -171,6 +171,9 @@ def parser() -> argparse.ArgumentParser:
         help=f"a number or all (default: one for every {MOVES_PER_DEVICE} moves per step)",
     )
     flags.add_argument("--quick", action="store_true", help=f"{QUICK.alpha=}: a tenth of the steps")
+    flags.add_argument(
+        "--sweeps", type=_positive, default=10, help="of n steps at each temperature (paper: 10)"
+    )
     flags.add_argument("--out", default="results/pspm.jsonl", help="file of JSON lines")
     flags.add_argument("--report", metavar="FILE", help="print the tables of a file, run nothing")
     flags.add_argument("--markdown", action="store_true", help="tables for a web page")

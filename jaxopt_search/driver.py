@@ -233,8 +233,8 @@ class _Driver:
         if (status := Status(int(state.status))) != Status.RUNNING:
             return status, 0
         left = self._steps_left(state)
+        has_hit = int(loop.first_hit(state)[1]) >= 0
         if left <= 0 or self._seconds_left() <= 0:
-            has_hit = int(loop.first_hit(state)[1]) >= 0
             limit = Status.MAX_STEPS if left <= 0 else Status.MAX_SECONDS
             return (Status.TARGET if has_hit else limit), 0
         if self.limits.chunk_steps is not None:

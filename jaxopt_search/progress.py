@@ -13,9 +13,12 @@ _SECONDS_BETWEEN_LINES = 5.0
 def reporter(stream: TextIO | None = None) -> Callable[[Any], None]:
     """Returns a function that shows a `Snapshot`.
 
-    On a terminal one line is rewritten in place. Elsewhere (a file, a notebook, a pipe) plain
-    lines are written every few seconds, without control characters.
+    On a terminal one line is rewritten in place, and in a notebook one with tqdm's help where that
+    is installed (the extra `progress`). Elsewhere (a file, a pipe) plain lines are written every
+    few seconds, without control characters.
     """
+    if stream is None and _in_notebook() and (bar := _notebook_bar()) is not None:
+        return bar
     out = sys.stderr if stream is None else stream
     is_terminal = out.isatty()
     shown_at = -float("inf")
@@ -41,3 +44,22 @@ def describe(snapshot: Any) -> str:
         f"step {snapshot.step}  {snapshot.seconds:.1f} s  best {best}{gap}"
         f"  acceptance {snapshot.acceptance:.3f}"
     )
+
+
+def _in_notebook() -> bool:
+    return "ipykernel" in sys.modules
+
+
+def _notebook_bar() -> Callable[[Any], None] | None:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    bar = tqdm(bar_format="{desc}")
+
+    def show(snapshot: Any) -> None:
+        bar.set_description_str(describe(snapshot))
+        if snapshot.status != Status.RUNNING:
+            bar.close()
+
+    return show

@@ -8,19 +8,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import exchange, parallel, schedules
-from jaxopt_search.driver import solve
+from jaxopt_search.driver import Snapshot, solve
 from jaxopt_search.neighborhoods import Relocate
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp
 from jaxopt_search.searches import simulated_annealing
-from jaxopt_search.types import Result
+from jaxopt_search.types import Result, Status
 
 # Temperatures in units of the mean distance from a city to its three nearest ones.
 _HOTTEST, _COLDEST = 2.0, 0.05
 _NUM_TEMPERATURES = 400
 _NUM_EXCHANGES = 20
 _SEARCHES_PER_CPU, _SEARCHES_PER_ACCELERATOR = 16, 1024
-_TRIAL_STEPS = 2000
+_TRIAL_STEPS = 2000  # within which the trial is cooled; it goes on cold
+_TRIAL_SHARE = 0.05  # of the time limit
+_SAFETY = 0.95
 _SAMPLED_CITIES = 256
 _DEFAULT_SECONDS = 10.0
 
@@ -71,37 +73,51 @@ def solve_tsp(
         num_searches = len(found) * (_SEARCHES_PER_CPU if is_cpu else _SEARCHES_PER_ACCELERATOR)
     scale = _near_distance(problem)
 
-    def anneal(steps: int, seconds: float | None, shows: bool) -> Result:
+    def anneal(cooled_within: int, **options: Any) -> Result:
         alpha = (_COLDEST / _HOTTEST) ** (1 / _NUM_TEMPERATURES)
-        per_temperature = max(1, steps // _NUM_TEMPERATURES)
+        per_temperature = max(1, cooled_within // _NUM_TEMPERATURES)
         schedule = schedules.geometric(_HOTTEST * scale, alpha, per_temperature)
         return solve(
             problem,
             simulated_annealing(Relocate(), schedule, moves_per_search=moves_per_search),
             key,
             num_searches=num_searches,
-            max_steps=steps,
-            max_seconds=seconds,
             target=target,
-            exchange=exchange.broadcast_best(every=max(1, steps // _NUM_EXCHANGES)),
+            exchange=exchange.broadcast_best(every=max(1, cooled_within // _NUM_EXCHANGES)),
             devices=found,
-            show_progress=shows,
+            **options,
         )
 
     if max_steps is not None:
-        return anneal(max_steps, max_seconds, show_progress)
+        return anneal(
+            max_steps, max_steps=max_steps, max_seconds=max_seconds, show_progress=show_progress
+        )
     max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
-    trial = anneal(_TRIAL_STEPS, max_seconds, False)
+    clock = _Stopwatch(_TRIAL_SHARE * max_seconds)
+    trial = anneal(_TRIAL_STEPS, max_seconds=max_seconds, callback=clock)
     left = max_seconds - (time.perf_counter() - start)
-    result = anneal(_steps_within(left, trial), max(left, 0.0), show_progress)
+    if trial.status != Status.CALLBACK or left <= 0:
+        return trial
+    steps = max(_TRIAL_STEPS, int(_SAFETY * clock.rate * left))
+    result = anneal(steps, max_steps=steps, max_seconds=left, show_progress=show_progress)
     return min(trial, result, key=lambda each: each.fun)
 
 
-def _steps_within(seconds: float, trial: Result) -> int:
-    """Returns how many steps take `seconds`, by the history of a short run."""
-    first, last = trial.history[0], trial.history[-1]
-    rate = (last.step - first.step) / max(last.seconds - first.seconds, 1e-9)
-    return max(_TRIAL_STEPS, int(0.95 * rate * seconds))
+class _Stopwatch:
+    """A callback that ends a run after some seconds of steps and keeps the last chunk's speed."""
+
+    def __init__(self, seconds: float):
+        self.seconds, self.rate = seconds, 0.0
+        self.first: Snapshot | None = None
+        self.last: Snapshot | None = None
+
+    def __call__(self, snapshot: Snapshot) -> bool:
+        before, self.last = self.last, snapshot
+        if before is None or self.first is None:
+            self.first = snapshot
+            return False
+        self.rate = (snapshot.step - before.step) / (snapshot.seconds - before.seconds)
+        return snapshot.seconds - self.first.seconds >= self.seconds
 
 
 def _near_distance(problem: TSP) -> float:

@@ -1,17 +1,8 @@
-"""Four CPU devices, strict JAX, and the folder of benchmark instances where there is one."""
+"""The folder of benchmark instances where there is one. The root conftest sets up JAX."""
 
-import os
 import pathlib
 
-os.environ["XLA_FLAGS"] = (
-    os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
-)
-
-import jax
 import pytest
-
-jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.config.update("jax_debug_key_reuse", True)
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -122,6 +122,7 @@ def run_both(problem, neighborhood, moves, temperature):
     "problem", [matrix_tsp(9), coords_tsp(15), matrix_tsp(9, dtype=np.float64)], ids=str
 )
 @pytest.mark.parametrize("moves", [1, 4])
+@pytest.mark.slow
 def test_light_and_standard_remember_the_same_best_cost(problem, moves):
     """LWSA walks the same path and reports the same best cost, solution and cost agreeing."""
     searches, states = run_both(problem, js.Relocate(), moves, 60.0)
@@ -152,6 +153,7 @@ def test_light_writes_its_best_only_before_leaving_it_for_worse():
     assert (int(state.cost), int(state.best_cost), int(state.best.solution)) == (9, 4, 1)
 
 
+@pytest.mark.slow
 def test_best_covers_the_start():
     """A search that starts at the optimum and is heated still reports it."""
     problem = matrix_tsp(7)

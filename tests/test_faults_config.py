@@ -48,6 +48,7 @@ def expected(name):
         ("disable_jit", "matrix"),
     ],
 )
+@pytest.mark.slow
 def test_switches_change_nothing(switch, problem):
     """Rows 51, 52: a run and its result are the same, dtypes included, under JAX's switches."""
     plain = expected(problem)

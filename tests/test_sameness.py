@@ -42,6 +42,7 @@ def solve(problem, **arguments):
     ("exchange", "numbers"),
     [("none", (1, 2, 4)), ("broadcast", (1, 2, 4)), ("groups", (1, 4)), ("ring", (1, 3))],
 )
+@pytest.mark.slow
 def test_number_of_devices_changes_nothing(exchange, numbers):
     """Ten searches on 1, 2, 3 and 4 devices; they do not divide evenly by three or four."""
     problem = matrix_tsp(14)
@@ -89,6 +90,7 @@ def test_a_resumed_run_equals_an_unbroken_one():
     assert (resumed.nit, resumed.nfev) == (500, (500 - 217) * 10 * 4)
 
 
+@pytest.mark.slow
 def test_the_pure_layer_is_the_driver_without_a_host():
     """`run`, `run` inside jit, and `solve` walk the same path; Python without jit, too."""
     problem, search = matrix_tsp(14), annealing()
@@ -156,6 +158,7 @@ def test_a_second_instance_of_one_size_compiles_nothing(storage, monkeypatch):
     assert len(traces) == first > 0
 
 
+@pytest.mark.slow
 def test_generated_instances_and_user_problems_run_everywhere():
     """A problem of a user's own and a priced-in-full neighborhood on 1 and 4 devices."""
     problem = linear_ordering(6)

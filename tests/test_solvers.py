@@ -1,0 +1,60 @@
+"""solve_tsp: any kind of input, sensible temperatures, and it keeps to its limits."""
+
+import time
+
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search import solvers
+
+
+@pytest.mark.parametrize("kind", ["instance", "problem", "coords", "matrix", "list"])
+def test_any_kind_of_input(kind):
+    """An instance, a TSP, coordinates, a matrix and nested lists; fun is a tour's exact length."""
+    instance = js.datasets.grid_tsp(3, 4, spacing=7, seed=0)
+    data = {
+        "instance": instance,
+        "problem": js.tsp_from_instance(instance),
+        "coords": instance.coordinates,
+        "matrix": instance.distances(),
+        "list": instance.distances().tolist(),
+    }[kind]
+    result = js.solve_tsp(data, max_steps=4000, target=instance.best_known, devices=1)
+    assert sorted(result.x.tolist()) == list(range(12))
+    assert result.fun == pytest.approx(instance.best_known)
+    if kind != "coords":
+        assert isinstance(result.fun, int)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_temperatures_follow_the_scale_of_the_distances(scale):
+    """An instance a million times as large is solved as well: within 3 % of the grid's optimum."""
+    instance = js.datasets.grid_tsp(6, 6, spacing=10, seed=1)
+    result = js.solve_tsp(instance.coordinates * scale, max_steps=6000, devices=1)
+    assert result.fun <= 1.03 * instance.best_known * scale
+
+
+@pytest.mark.parametrize(
+    ("matrix", "expected"),
+    [
+        (np.array([[0, 3, 4], [3, 0, 5], [4, 5, 0]]), 4.0),
+        (np.zeros((5, 5), int), 1.0),
+        (-np.ones((5, 5), int), 1.0),
+        (np.zeros((1, 1)), 1.0),
+    ],
+)
+def test_near_distance(matrix, expected):
+    """The mean of the three nearest, and never 0 or less."""
+    assert solvers._near_distance(js.tsp(matrix)) == pytest.approx(expected)
+
+
+def test_a_limit_of_seconds_is_kept():
+    """The run ends in time, its steps fill most of the time, and the tour is good."""
+    instance = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
+    js.solve_tsp(instance, max_steps=10, devices=1)  # compiles
+    start = time.perf_counter()
+    result = js.solve_tsp(instance, max_seconds=3, devices=1)
+    assert 1.0 < time.perf_counter() - start < 5.0
+    assert result.nit > 2 * solvers._TRIAL_STEPS
+    assert result.gap <= 0.03
