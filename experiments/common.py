@@ -115,8 +115,12 @@ def provenance(devices: Sequence[Any]) -> dict[str, Any]:
     Args:
       devices: the `jax.Device`s that the run used.
     """
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return {"env": driver.environment(tuple(devices)), "date": now}
+    return {"env": driver.environment(tuple(devices)), "date": now()}
+
+
+def now() -> str:
+    """Returns the date and time of day in ISO format, UTC."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def add_data_argument(parser: argparse.ArgumentParser) -> None:

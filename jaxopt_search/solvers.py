@@ -16,9 +16,10 @@ from jaxopt_search.searches import simulated_annealing
 from jaxopt_search.types import Result, Status
 
 # Temperatures in units of the mean distance from a city to its three nearest ones.
-_HOTTEST, _COLDEST = 2.0, 0.05
+_HOTTEST, _COLDEST = 4.0, 0.1
 _NUM_TEMPERATURES = 400
-_NUM_EXCHANGES = 20
+_NUM_EXCHANGES = 5
+_NUM_CHUNKS = 100
 _SEARCHES_PER_CPU, _SEARCHES_PER_ACCELERATOR = 16, 1024
 _TRIAL_STEPS = 2000  # within which the trial is cooled; it goes on cold
 _TRIAL_SHARE = 0.05  # of the time limit
@@ -90,7 +91,11 @@ def solve_tsp(
 
     if max_steps is not None:
         return anneal(
-            max_steps, max_steps=max_steps, max_seconds=max_seconds, show_progress=show_progress
+            max_steps,
+            max_steps=max_steps,
+            max_seconds=max_seconds,
+            chunk_steps=max(1, max_steps // _NUM_CHUNKS),
+            show_progress=show_progress,
         )
     max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
     clock = _Stopwatch(_TRIAL_SHARE * max_seconds)
@@ -99,7 +104,13 @@ def solve_tsp(
     if trial.status != Status.CALLBACK or left <= 0:
         return trial
     steps = max(_TRIAL_STEPS, int(_SAFETY * clock.rate * left))
-    result = anneal(steps, max_steps=steps, max_seconds=left, show_progress=show_progress)
+    result = anneal(
+        steps,
+        max_steps=steps,
+        max_seconds=left,
+        chunk_steps=max(1, steps // _NUM_CHUNKS),
+        show_progress=show_progress,
+    )
     return min(trial, result, key=lambda each: each.fun)
 
 
