@@ -12,7 +12,8 @@ class Host:
     """The instance as it was given: exact costs, and what is known of it.
 
     A problem carries it as a static field. All of them compare equal, so that two instances of
-    one size share their compiled code; nothing traced may therefore depend on it.
+    one size share their compiled code; nothing traced may therefore depend on it. JAX's cache keeps
+    the first one alive.
 
     Attributes:
       cost: maps a solution to its exact cost, an `int` for integer instances.
