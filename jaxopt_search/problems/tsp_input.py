@@ -144,7 +144,7 @@ def tsp_from_coords(
         best_known=best_known,
     )
     is_exact = metric != "EUCLID"
-    diameter = math.hypot(*np.ptp(points, axis=0))
+    diameter = math.hypot(*np.ptp(points, axis=0)) + is_exact  # rounding adds up to 1
     _check_bound(n, diameter if metric in DISTANCES else _HALF_THE_EQUATOR, is_exact)
     common: dict[str, Any] = {"n": n, "is_symmetric": True, "host": host}
     if storage == "matrix":
