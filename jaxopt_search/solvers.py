@@ -111,7 +111,7 @@ def solve_tsp(
         chunk_steps=max(1, steps // _NUM_CHUNKS),
         show_progress=show_progress,
     )
-    return min(trial, result, key=lambda each: each.fun)
+    return min(result, trial, key=lambda each: each.fun)
 
 
 class _Stopwatch:
