@@ -1,6 +1,6 @@
 """Gradient-free, vectorized combinatorial search in JAX."""
 
-from jaxopt_search import datasets, neighborhoods, problems, schedules, searches
+from jaxopt_search import datasets, memory, neighborhoods, problems, random, schedules, searches
 from jaxopt_search.driver import Snapshot, solve
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 from jaxopt_search.exchange import broadcast_best, ring
@@ -31,8 +31,10 @@ __all__ = [
     "first_hit",
     "geometric",
     "init",
+    "memory",
     "neighborhoods",
     "problems",
+    "random",
     "ring",
     "run",
     "schedules",

@@ -1,7 +1,8 @@
-"""Faults 49, 50, 54, 56, 57, 78 and 79: start solutions, threads, memory, Ctrl-C, callbacks."""
+"""Faults 49, 50, 54, 56, 57, 76, 78 and 79: starts, threads, memory, Ctrl-C, records, callbacks."""
 
 import concurrent.futures
 import io
+import math
 import os
 import signal
 import threading
@@ -335,3 +336,17 @@ def test_solve_in_grad():
 
     with refuses(RuntimeError, "use run there"):
         jax.grad(fun)(jnp.ones((2, 8)))
+
+
+@pytest.mark.parametrize(
+    ("best_known", "gap", "text"),
+    [(20, -0.4, "better than the best known 20"), (12, 0.0, ""), (0, math.inf, ""), (-3, 5.0, "")],
+)
+def test_best_known_tables_may_be_wrong(best_known, gap, text):
+    """Row 76: a cost below the recorded one is reported, and 0 is no divisor."""
+    problem = js.tsp(4 * (1 - np.eye(3, dtype=int)), best_known=best_known)
+    result = js.solve(problem, SEARCH, 0, max_steps=1)
+    assert result.fun == 12
+    assert result.gap == gap
+    assert ("better than" in result.message) == bool(text)
+    assert text in result.message

@@ -12,7 +12,7 @@ from jaxopt_search.datasets.generators import (
     uniform_qap,
     uniform_tsp,
 )
-from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, rate
+from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import load
 from jaxopt_search.datasets.qaplib import load_qaplib, load_qaplib_solution, orient
 from jaxopt_search.datasets.registry import names
@@ -32,7 +32,6 @@ __all__ = [
     "orient",
     "planted_qap",
     "planted_tsp",
-    "rate",
     "uniform_qap",
     "uniform_tsp",
 ]

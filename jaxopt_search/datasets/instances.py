@@ -137,30 +137,6 @@ class QAPInstance:
         return int((flow * placed).sum())
 
 
-def rate(cost: int, best_known: int | None, is_optimal: bool = False) -> str:
-    """Returns in words how `cost` compares with the best known cost; it never fails.
-
-    A cost below the recorded one is reported and not treated as an error: records get beaten, and
-    tables have mistakes.
-
-    Example:
-      >>> rate(110, 100, True)
-      '10.00 % above the optimum 100'
-      >>> rate(99, 100)
-      'better than recorded: 99 < 100'
-    """
-    if best_known is None:
-        return "no best known cost on record"
-    what = "optimum" if is_optimal else "best known"
-    if cost < best_known:
-        return f"better than recorded: {cost} < {best_known}"
-    if cost == best_known:
-        return f"equal to the {what} {best_known}"
-    if best_known <= 0:
-        return f"{cost - best_known} above the {what} {best_known}"
-    return f"{100 * (cost - best_known) / best_known:.2f} % above the {what} {best_known}"
-
-
 def check_square(what: str, matrix: np.ndarray) -> None:
     """Raises `ValueError` unless `matrix` is [n, n] int64 with n >= 1."""
     if not isinstance(matrix, np.ndarray) or matrix.dtype != np.int64:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxopt_search import metrics
-from jaxopt_search.datasets import TSPInstance, load_tour, load_tsplib, rate
+from jaxopt_search.datasets import TSPInstance, load_tour, load_tsplib
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 
 HEAD = "NAME: x\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\n"
@@ -386,18 +386,3 @@ def test_instances_check_their_arrays(fields, message):
     kind = "EXPLICIT" if "matrix" in fields else "EUC_2D"
     with pytest.raises(ValueError, match=message):
         TSPInstance(**{"name": "x", "edge_weight_type": kind, **fields})
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ((102, 100), "2.00 % above the best known 100"),
-        ((100, 100, True), "equal to the optimum 100"),
-        ((99, 100, True), "better than recorded: 99 < 100"),
-        ((3, 0, True), "3 above the optimum 0"),  # esc16f: no division by zero
-        ((3, None), "no best known cost on record"),
-    ],
-)
-def test_rate_survives_wrong_tables(arguments, expected):
-    """A cost below the recorded one is reported and is no error."""
-    assert rate(*arguments) == expected
