@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import driver_input, loop, parallel, progress, random, steps
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.driver_input import Limits
 from jaxopt_search.loop import RunState
 from jaxopt_search.problems.host import Host
@@ -244,7 +244,7 @@ class _Driver:
         else:
             wanted = min(_CHUNK_SECONDS, self._seconds_left()) / max(seconds, 1e-9)
             size = max(1, int(num_steps * min(wanted, _MAX_GROWTH)))
-        return Status.RUNNING, int(min(size, left, steps.MAX_INT32))
+        return Status.RUNNING, int(min(size, left, MAX_INT32))
 
     def _steps_left(self, state: RunState) -> float:
         if self.limits.max_steps is None:

@@ -9,13 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import loop, random, steps
-from jaxopt_search.checks import check_count, check_number, highest_cost_that_meets
+from jaxopt_search import exchange, loop, random, steps
+from jaxopt_search.checks import MAX_INT32, check_count, check_number, highest_cost_that_meets
 from jaxopt_search.loop import RunState
 from jaxopt_search.problems.host import Host
 from jaxopt_search.types import Problem, Result, Search, Solution, Status
-
-_MAX_ELEMENTS = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,10 +75,10 @@ def shapes(problem: Problem) -> tuple[Any, jax.ShapeDtypeStruct]:
 def check_size(solution: Solution, num_searches: int) -> None:
     """Refuses more searches than an array can index."""
     elements = num_searches * max(leaf.size for leaf in jax.tree.leaves(solution))
-    if elements > _MAX_ELEMENTS:
+    if elements > MAX_INT32:
         raise ValueError(
             f"num_searches is {num_searches}, expected fewer: their solutions have {elements}"
-            f" elements in all, beyond {_MAX_ELEMENTS}"
+            f" elements in all, beyond {MAX_INT32}"
         )
 
 
@@ -186,7 +184,7 @@ def reopened(
         solution, cost = jax.device_get(loop.best(problem, search, state))
         if host.cost(solution) != cost.item() * host.unit:
             raise ValueError("state is of another instance, expected one made with this problem")
-    costs = loop.best_costs(search, state.searches, state.index)
+    costs = exchange.best_costs(search, state.searches, state.index)
     meets = jnp.zeros(costs.shape, bool) if target is None else costs <= target
     hit = jax.tree.map(
         lambda kept, never: jnp.where(meets, kept, never), state.hit, steps.never(costs.shape)

@@ -71,6 +71,12 @@ def ring(*, every: int) -> Ring:
     return Ring(every=jnp.int32(check_count("every", every)))
 
 
+def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
+    """Returns [S] the best cost of each search, with the highest number there is for padding."""
+    costs = jax.vmap(search.best_cost)(searches)
+    return jnp.where(index >= 0, costs, null_delta(costs.dtype))
+
+
 def apply(
     exchange: Exchange,
     stream: Stream,
@@ -89,8 +95,7 @@ def apply(
       axis_name: the device axis, or None.
     """
     is_padding = index < 0
-    costs = jax.vmap(search.best_cost)(states)
-    costs = jnp.where(is_padding, null_delta(costs.dtype), costs)
+    costs = best_costs(search, states, index)
     num_searches = collectives.total(jnp.sum(~is_padding, dtype=jnp.int32), axis_name)
     donors = exchange.donors(stream, collectives.all_gather(costs, axis_name), num_searches)
     (size,) = index.shape

@@ -17,7 +17,7 @@ from jax import lax
 from jaxopt_search import collectives, exchange, random, steps
 from jaxopt_search.checks import check_count, highest_cost_that_meets
 from jaxopt_search.steps import Steps
-from jaxopt_search.types import Cost, Exchange, Info, Problem, Search, Solution, Status, null_delta
+from jaxopt_search.types import Cost, Exchange, Info, Problem, Search, Solution, Status
 
 REFRESH_EVERY = 10_000
 """Steps after which running float costs are computed anew."""
@@ -147,7 +147,7 @@ def fresh(
         key=key,
         step=steps.zero(),
         since=Since(never_yet, never_yet, never_yet),
-        best_cost=best_costs(search, searches, index).min(),
+        best_cost=exchange.best_costs(search, searches, index).min(),
         stale=jnp.int32(0),
         status=jnp.int32(Status.RUNNING),
         index=index,
@@ -319,7 +319,7 @@ def _stop_test(
     patience: jax.Array | None,
     axis_name: str | None,
 ) -> RunState:
-    best_cost = best_costs(search, state.searches, state.index).min()
+    best_cost = exchange.best_costs(search, state.searches, state.index).min()
     best_cost = collectives.minimum(best_cost, axis_name)
     stale = jnp.minimum(state.stale, MAX_PATIENCE) + state.since.stop_test
     stale = jnp.where(best_cost < state.best_cost, 0, stale)
@@ -341,16 +341,10 @@ def _no_info(size: int) -> Info:
     return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
 
 
-def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
-    """Returns [S] the best cost of each search, with the highest number there is for padding."""
-    costs = jax.vmap(search.best_cost)(searches)
-    return jnp.where(index >= 0, costs, null_delta(costs.dtype))
-
-
 @jax.jit
 def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
     """Returns the best solution of all searches and its cost; the lowest index of equals."""
-    costs = best_costs(search, state.searches, state.index)
+    costs = exchange.best_costs(search, state.searches, state.index)
     winner = jnp.argmin(costs)
     winning = jax.tree.map(lambda leaf: leaf[winner], state.searches)
     return search.best(problem, winning), costs[winner]
@@ -360,7 +354,7 @@ def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, C
 def all_best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, jax.Array]:
     """Returns the best solution of each search, leaves [S, ...], and their costs [S]."""
     solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
-    return solutions, best_costs(search, state.searches, state.index)
+    return solutions, exchange.best_costs(search, state.searches, state.index)
 
 
 @jax.jit

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-MAX_INT32 = 2**31 - 1
+from jaxopt_search.checks import MAX_INT32
+
 _MAX_WORD = np.uint32(2**32 - 1)
 
 

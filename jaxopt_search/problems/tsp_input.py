@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import metrics
-from jaxopt_search.checks import check_permutation
+from jaxopt_search.checks import MAX_INT32, check_permutation
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.tsp import DISTANCES, MAX_SQUARED, TSP
@@ -20,7 +20,6 @@ from jaxopt_search.problems.tsp import DISTANCES, MAX_SQUARED, TSP
 Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
 DType: TypeAlias = Literal["int32", "float32"]
 
-_INT32_MAX = 2**31 - 1
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _EDGES_IN_A_DELTA = 6
@@ -74,7 +73,7 @@ def tsp(
         note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
     largest = max(matrix.max().item(), -matrix.min().item())
     has_forbidden, unit = not allowed.all(), 1
-    if is_exact and _bound(n, _dearest(n, largest, has_forbidden)) > _INT32_MAX:
+    if is_exact and _bound(n, _dearest(n, largest, has_forbidden)) > MAX_INT32:
         unit = max(int(np.gcd.reduce(matrix, axis=None)), 1)
         matrix, largest = matrix // unit, largest // unit
     dearest = _dearest(n, largest, has_forbidden)
@@ -260,10 +259,10 @@ def _bound(n: int, largest: int | float) -> int | float:
 
 def _check_bound(n: int, largest: int | float, is_exact: bool) -> None:
     bound = _bound(n, largest)
-    if is_exact and bound > _INT32_MAX:
+    if is_exact and bound > MAX_INT32:
         raise ValueError(
             f"distances up to {largest:.6g} over {n} cities reach costs of {bound:.6g}, beyond"
-            f" int32 ({_INT32_MAX}); use dtype='float32' or metric='EUCLID' for inexact costs"
+            f" int32 ({MAX_INT32}); use dtype='float32' or metric='EUCLID' for inexact costs"
         )
     # Squares of coordinates are to be finite, too.
     if not is_exact and not max(bound, largest * largest) <= _FLOAT32_MAX:
