@@ -1,11 +1,11 @@
 """Gradient-free, vectorized combinatorial search in JAX."""
 
 from jaxopt_search import datasets, memory, neighborhoods, problems, random, schedules, searches
-from jaxopt_search.driver import Snapshot, solve
-from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
-from jaxopt_search.exchange import broadcast_best, ring
+from jaxopt_search.driver import Snapshot, Steer, solve
+from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
+from jaxopt_search.exchange import broadcast_best, resample, ring
 from jaxopt_search.loop import RunState, advance, best, first_hit, init, run
-from jaxopt_search.neighborhoods import FullEvaluation, Relocate, Swap
+from jaxopt_search.neighborhoods import FullEvaluation, Relocate, Swap, TwoOpt, two_opt
 from jaxopt_search.problems import TSP, tsp, tsp_from_coords, tsp_from_instance
 from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
@@ -16,13 +16,16 @@ __all__ = [
     "TSP",
     "FullEvaluation",
     "InstanceFormatError",
+    "NotPortable",
     "Relocate",
     "Result",
     "RunState",
     "SimulatedAnnealing",
     "Snapshot",
     "Status",
+    "Steer",
     "Swap",
+    "TwoOpt",
     "UnsupportedInstance",
     "advance",
     "best",
@@ -35,6 +38,7 @@ __all__ = [
     "neighborhoods",
     "problems",
     "random",
+    "resample",
     "ring",
     "run",
     "schedules",
@@ -45,4 +49,5 @@ __all__ = [
     "tsp",
     "tsp_from_coords",
     "tsp_from_instance",
+    "two_opt",
 ]

@@ -17,14 +17,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import driver_input, loop, parallel, progress, random, steps
+from jaxopt_search import driver_input, loop, parallel, progress, random, stepping, steps
 from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.driver_input import Limits
+from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.loop import RunState
 from jaxopt_search.problems.host import Host
 from jaxopt_search.types import Exchange, Hit, Problem, Record, Result, Search, Status
 
 _CHUNK_SECONDS = 0.5
+_CHUNKS_IN_A_LIMIT = 50  # at least, if it is given in seconds
 _MAX_GROWTH = 8
 
 _MESSAGES = {
@@ -59,6 +61,13 @@ class Snapshot(NamedTuple):
     status: Status
 
 
+class Steer(NamedTuple):
+    """What a callback returns to go on with other settings, of the same types and shapes."""
+
+    search: Search
+    exchange: Exchange | None
+
+
 def solve(
     problem: Problem,
     search: Search,
@@ -78,6 +87,7 @@ def solve(
     callback: Callable[[Snapshot], Any] | None = None,
     show_progress: bool = False,
     history_size: int = 1000,
+    implementation: Implementation = "auto",
 ) -> Result:
     """Runs many searches on a problem until a limit, and returns the best solution.
 
@@ -102,9 +112,12 @@ def solve(
       devices: None for the default device, `"all"`, a platform, a number, or a list.
       check_every: steps between stop tests. First hits are exact whatever it is.
       chunk_steps: steps per chunk; None for chunks of about half a second.
-      callback: called with a `Snapshot` after each chunk; True ends the run.
+      callback: called with a `Snapshot` after each chunk; True ends the run, a `Steer` changes
+        its settings.
       show_progress: whether to write lines on standard error.
       history_size: lines of history kept; beyond, every other line is dropped, as often as needed.
+      implementation: how steps are run: `"triton"` as a fused kernel, `"xla"`, or another of
+        `kernels.Implementation`; `"auto"` takes the fastest. `Result.env` tells what ran and why.
 
     Raises:
       ValueError: for arguments out of range, before anything is compiled.
@@ -137,7 +150,16 @@ def solve(
     history_size = check_count("history_size", history_size, 2, None)
     getattr(search, "check", lambda max_steps: None)(limits.max_steps)
     placement = parallel.Placement(parallel.find_devices(devices))
-    driver = _Driver(problem, search, host, placement, limits, exchange, start, history_size)
+    choice = stepping.choose(
+        implementation,
+        placement.devices[0].platform,
+        problem,
+        search,
+        jax.eval_shape(driver_input.searches_of, problem, search),
+    )
+    driver = _Driver(
+        problem, search, host, placement, limits, exchange, choice, start, history_size
+    )
     if callback is not None:
         driver.observers.append(callback)
     if show_progress:
@@ -179,6 +201,7 @@ class _Driver:
     placement: parallel.Placement
     limits: Limits
     exchange: Exchange | None
+    choice: Choice
     start: float
     history_size: int
     observers: list[Callable[[Snapshot], Any]] = dataclasses.field(default_factory=list)
@@ -205,6 +228,8 @@ class _Driver:
                 num_chunks += 1
                 for observe in self.observers:
                     answer = observe(snapshot)
+                    if isinstance(answer, Steer):
+                        self.search, self.exchange = answer
                     is_true = isinstance(answer, bool | np.bool_) and bool(answer)
                     if is_true and status == Status.RUNNING:
                         status = Status.CALLBACK
@@ -225,6 +250,7 @@ class _Driver:
             target=self.limits.target,
             patience=self.limits.patience,
             check_every=self.limits.check_every,
+            implementation=self.choice.implementation,
         )
         return jax.block_until_ready(placed)
 
@@ -242,7 +268,8 @@ class _Driver:
         elif num_steps == 0:
             size = self.limits.check_every
         else:
-            wanted = min(_CHUNK_SECONDS, self._seconds_left()) / max(seconds, 1e-9)
+            limit = (self.limits.max_seconds or math.inf) / _CHUNKS_IN_A_LIMIT
+            wanted = min(_CHUNK_SECONDS, limit, self._seconds_left()) / max(seconds, 1e-9)
             size = max(1, int(num_steps * min(wanted, _MAX_GROWTH)))
         return Status.RUNNING, int(min(size, left, MAX_INT32))
 
@@ -328,9 +355,10 @@ class _Driver:
             history=self.history,
             costs=costs,
             solutions=solutions,
+            ancestors=np.array(state.ancestor),
             state=state._replace(status=jnp.int32(status)),
             elapsed=time.perf_counter() - self.start,
-            env=environment(self.placement.devices),
+            env=environment(self.placement.devices) | {"implementation": str(self.choice)},
         )
 
     def _message(self, status: Status, fun: int | float) -> str:
@@ -357,7 +385,6 @@ def environment(devices: tuple[jax.Device, ...]) -> dict[str, str]:
         "python": platform.python_version(),
         "platform": devices[0].platform,
         "devices": f"{len(devices)} x {devices[0].device_kind}",
-        "implementation": "xla",
     }
 
 

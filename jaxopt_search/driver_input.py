@@ -72,6 +72,11 @@ def shapes(problem: Problem) -> tuple[Any, jax.ShapeDtypeStruct]:
     return solution, jax.eval_shape(problem.cost, solution)
 
 
+def searches_of(problem: Problem, search: Search) -> Any:
+    """Returns the state of a run of one search, leaves [1, ...]; for its shapes."""
+    return loop.fresh(random.as_key(0), problem, search, None, 1).searches
+
+
 def check_size(solution: Solution, num_searches: int) -> None:
     """Refuses more searches than an array can index."""
     elements = num_searches * max(leaf.size for leaf in jax.tree.leaves(solution))

@@ -11,3 +11,7 @@ class UnsupportedInstance(InstanceFormatError):
 
 class DownloadError(OSError):
     """A file could not be downloaded, or is not the file that was asked for."""
+
+
+class NotPortable(ValueError):
+    """A search cannot run as a fused kernel. The message names the function and the operation."""

@@ -1,8 +1,8 @@
 """How searches learn from one another between steps.
 
-An exchange names for each search the donor whose best solution it goes on from; `apply` moves the
-solutions, within a device and across. It sees best costs by global index only, so it does the same
-on any number of devices.
+An exchange names for each search the donor whose solution it goes on from; `apply` moves the
+solutions, within a device and across. It sees costs by global index only, so it does the same on
+any number of devices.
 """
 
 import dataclasses
@@ -12,9 +12,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import collectives
+from jaxopt_search import collectives, random, schedules
 from jaxopt_search.checks import check_count
 from jaxopt_search.types import Exchange, Search, Stream, null_delta
+
+_HIGHEST_INVERSE = 1e30  # of a temperature: times a cost, it is still finite
 
 
 @jax.tree_util.register_dataclass
@@ -24,6 +26,8 @@ class BroadcastBest:
 
     every: jax.Array
     group_size: int | None = dataclasses.field(metadata={"static": True})
+
+    passes_on = "best"
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         (size,) = costs.shape
@@ -41,10 +45,56 @@ class Ring:
 
     every: jax.Array
 
+    passes_on = "best"
+
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
         before = jnp.where(own == 0, num_searches - 1, own - 1)
         return jnp.where(costs[before] < costs, before, -1)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Resample:
+    """Build it with `resample`."""
+
+    every: jax.Array
+    schedule: schedules.Schedule
+
+    passes_on = "current"
+
+    def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+        index = lax.iota(jnp.int32, costs.shape[0])
+        is_real = index < num_searches
+        copies = self._copies(stream, costs, is_real)
+        # A search that survives keeps its place; further copies fill the places of those that
+        # do not, in order.
+        further = jnp.cumsum(jnp.maximum(copies - 1, 0))
+        is_free = is_real & (copies == 0)
+        number = jnp.cumsum(is_free, dtype=jnp.int32) - 1
+        donor = jnp.searchsorted(further, number, side="right").astype(jnp.int32)
+        return jnp.where(is_free, donor, -1)
+
+    def _copies(self, stream: Stream, costs: jax.Array, is_real: jax.Array) -> jax.Array:
+        """Returns [S] int32, how many searches go on from each one; their sum is that of searches.
+
+        Systematic: search i gets the points k + u, k = 0, 1, ..., in its part of the line, where u
+        is uniform and a part is as long as the mean number of copies.
+        """
+        rise = self._inverse(stream.step) - self._inverse(jnp.maximum(stream.step - self.every, 0))
+        above = jnp.where(is_real, costs, costs.min()) - costs.min()
+        weight = jnp.where(is_real, jnp.exp(-jnp.maximum(rise, 0) * above.astype(jnp.float32)), 0)
+        end = jnp.cumsum(weight)
+        num = jnp.sum(is_real, dtype=jnp.int32)
+        (word,) = stream.words(jnp.uint32(0), 1)
+        points = end / end[-1] * num.astype(jnp.float32) - random.uniform(word)
+        upto = jnp.clip(jnp.ceil(points).astype(jnp.int32), 0, num)
+        upto = jnp.where(end == end[-1], num, upto)
+        return jnp.diff(upto, prepend=0)
+
+    def _inverse(self, step: jax.Array) -> jax.Array:
+        """Returns 1 / temperature, held below infinity."""
+        return jnp.minimum(1 / schedules.temperature(self.schedule, step), _HIGHEST_INVERSE)
 
 
 def broadcast_best(*, every: int, group_size: int | None = None) -> BroadcastBest:
@@ -71,6 +121,24 @@ def ring(*, every: int) -> Ring:
     return Ring(every=jnp.int32(check_count("every", every)))
 
 
+def resample(schedule: Any, *, every: int) -> Resample:
+    """Returns the exchange of population annealing: searches are resampled as they cool.
+
+    Each search goes on in proportion to exp(-(1/T - 1/T') cost), where T' is the temperature at the
+    exchange before and T the one now: some twice or more often, others not at all. If searches
+    are in equilibrium at T', the resampled ones are nearly so at T. Hukushima, Iba, "Population
+    annealing and its application to a spin glass", 2003; Machta, "Population annealing with
+    weighted averages", 2010. Copies are drawn systematically, as near to proportion as can be.
+
+    Args:
+      schedule: that of the annealing, above 0; as in `simulated_annealing`.
+      every: steps between exchanges.
+    """
+    return Resample(
+        every=jnp.int32(check_count("every", every)), schedule=schedules.as_schedule(schedule)
+    )
+
+
 def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
     """Returns [S] the best cost of each search, with the highest number there is for padding."""
     costs = jax.vmap(search.best_cost)(searches)
@@ -82,31 +150,37 @@ def apply(
     stream: Stream,
     problem: Any,
     search: Search,
-    states: Any,
+    searches: Any,
+    ancestor: jax.Array,
     index: jax.Array,
     axis_name: str | None,
-) -> Any:
-    """Returns the states of this device's searches after an exchange among all searches.
+) -> tuple[Any, jax.Array]:
+    """Returns this device's searches and their ancestors after an exchange among all searches.
 
     Args:
       stream: of the exchange, the same on every device.
-      states: search states with a leading axis [S], S per device.
+      searches: search states with a leading axis [S], S per device.
+      ancestor: [S] int32, as in `RunState`.
       index: [S] int32 global index of each search, -1 for padding.
       axis_name: the device axis, or None.
     """
     is_padding = index < 0
-    costs = best_costs(search, states, index)
+    if exchange.passes_on == "best":
+        costs, solution_of = jax.vmap(search.best_cost)(searches), search.best
+    else:
+        costs, solution_of = jax.vmap(search.current_cost)(searches), search.current
+    costs = jnp.where(is_padding, null_delta(costs.dtype), costs)
     num_searches = collectives.total(jnp.sum(~is_padding, dtype=jnp.int32), axis_name)
     donors = exchange.donors(stream, collectives.all_gather(costs, axis_name), num_searches)
     (size,) = index.shape
     donors = lax.dynamic_slice_in_dim(donors, collectives.device_index(axis_name) * size, size)
-    best = jax.vmap(search.best, in_axes=(None, 0))(problem, states)
-    best = collectives.all_gather(best, axis_name)
-    given = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], best)
-    adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, states, given)
     takes_part = (donors >= 0) & ~is_padding
+    solutions = jax.vmap(solution_of, in_axes=(None, 0))(problem, searches)
+    offered = collectives.all_gather((solutions, ancestor), axis_name)
+    given, given_ancestor = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], offered)
+    adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
     return jax.tree.map(
         lambda new, old: jnp.where(takes_part.reshape((size,) + (1,) * (new.ndim - 1)), new, old),
-        adopted,
-        states,
+        (adopted, given_ancestor),
+        (searches, ancestor),
     )

@@ -13,9 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
-from jaxopt_search import collectives, exchange, random, steps
+from jaxopt_search import collectives, exchange, random, stepping, steps
 from jaxopt_search.checks import check_count, highest_cost_that_meets
+from jaxopt_search.kernels import Implementation
+from jaxopt_search.stepping import Course, Setup
 from jaxopt_search.steps import Steps
 from jaxopt_search.types import Cost, Exchange, Info, Problem, Search, Solution, Status
 
@@ -24,9 +27,6 @@ REFRESH_EVERY = 10_000
 
 MAX_PATIENCE = 2**30 - 1
 """The largest `patience` and `check_every`: two of them add up in int32."""
-
-
-_STREAM_AXES = random.Stream._make((0, None, None))  # a key per search, one step for all
 
 
 class Since(NamedTuple):
@@ -49,6 +49,7 @@ class RunState(NamedTuple):
       status: [] int32 `Status`.
       index: [S] int32 global index of each search; -1 for padding.
       searches: states of the searches, leaves [S, ...].
+      ancestor: [S] int32 index of the search from whose start each one's solution descends.
       hit: [S] steps after which each search first met the target.
       info: [S] sums over the steps of the last `advance`.
     """
@@ -61,6 +62,7 @@ class RunState(NamedTuple):
     status: jax.Array
     index: jax.Array
     searches: Any
+    ancestor: jax.Array
     hit: Steps
     info: Info
 
@@ -77,6 +79,7 @@ def run(
     target: jax.Array | float | None = None,
     patience: jax.Array | int | None = None,
     check_every: jax.Array | int = 100,
+    implementation: Implementation = "auto",
 ) -> RunState:
     """Returns the state at the end of a run: `init`, `advance`, and the status why it ended.
 
@@ -101,6 +104,7 @@ def run(
         target=target,
         patience=patience,
         check_every=check_every,
+        implementation=implementation,
     )
     ended = jnp.where(_num_hits(state, None) > 0, Status.TARGET, Status.MAX_STEPS)
     is_running = state.status == Status.RUNNING
@@ -152,6 +156,7 @@ def fresh(
         status=jnp.int32(Status.RUNNING),
         index=index,
         searches=searches,
+        ancestor=index,
         hit=steps.never((num_searches,)),
         info=_no_info(num_searches),
     )
@@ -170,6 +175,7 @@ def advance(
     target: jax.Array | float | None = None,
     patience: jax.Array | int | None = None,
     check_every: jax.Array | int = 100,
+    implementation: Implementation = "auto",
     axis_name: str | None = None,
 ) -> RunState:
     """Returns the state after `num_steps` more steps, or fewer if the run ends before.
@@ -180,11 +186,16 @@ def advance(
       target: [] end once a search has a cost of at most this; None for no target.
       patience: [] integer up to `MAX_PATIENCE`; end once so many steps bring no better cost.
       check_every: steps between stop tests, up to `MAX_PATIENCE`, counted from the run's start.
+      implementation: how steps are run; all ways give the same searches. See
+        `kernels.Implementation`.
       axis_name: the name of the `pmap` axis over which the searches are spread, or None.
 
     Returns:
       The state; its `status` is `TARGET`, `PATIENCE` or `RUNNING`.
     """
+    choice = stepping.choose(
+        implementation, _platform(state.index), problem, search, state.searches
+    )
     return _advance(
         problem,
         search,
@@ -194,8 +205,17 @@ def advance(
         None if target is None else _device_target(target, state.best_cost.dtype),
         None if patience is None else jnp.asarray(patience, jnp.int32),
         jnp.asarray(check_every, jnp.int32),
+        choice.implementation,
         axis_name,
     )
+
+
+def _platform(array: jax.Array) -> str:
+    """Returns the platform that holds `array`; JAX's default one while it is traced."""
+    if isinstance(array, Tracer):
+        return jax.default_backend()
+    (platform,) = {device.platform for device in array.devices()}
+    return platform
 
 
 def _device_target(target: Any, dtype: Any) -> jax.Array:
@@ -206,7 +226,7 @@ def _device_target(target: Any, dtype: Any) -> jax.Array:
     return jnp.asarray(target, dtype)
 
 
-@functools.partial(jax.jit, static_argnames="axis_name")
+@functools.partial(jax.jit, static_argnames=("implementation", "axis_name"))
 def _advance(
     problem: Problem,
     search: Search,
@@ -216,6 +236,7 @@ def _advance(
     target: jax.Array | None,
     patience: jax.Array | None,
     check_every: jax.Array,
+    implementation: str,
     axis_name: str | None,
 ) -> RunState:
     def refresh(state: RunState) -> RunState:
@@ -230,12 +251,21 @@ def _advance(
         key = random.exchange_key(state.key, state.step.high)
         stream = random.Stream(key, state.step.low, steps.as_int32(state.step))
         assert exchange_rule is not None
-        searches = exchange.apply(
-            exchange_rule, stream, problem, search, state.searches, state.index, axis_name
+        searches, ancestor = exchange.apply(
+            exchange_rule,
+            stream,
+            problem,
+            search,
+            state.searches,
+            state.ancestor,
+            state.index,
+            axis_name,
         )
-        return state._replace(searches=searches)
+        return state._replace(searches=searches, ancestor=ancestor)
 
-    events = [("stop_test", check_every, stop_test)]
+    events = []
+    if target is not None or patience is not None:
+        events.append(("stop_test", check_every, stop_test))
     if jnp.issubdtype(state.best_cost.dtype, jnp.floating):
         events.insert(0, ("refresh", jnp.int32(REFRESH_EVERY), refresh))
     if exchange_rule is not None:
@@ -250,19 +280,23 @@ def _advance(
         due = {
             name: jnp.maximum(every - getattr(state.since, name), 1) for name, every, _ in events
         }
-        length = functools.reduce(
-            jnp.minimum, due.values(), jnp.minimum(left, steps.until_carry(state.step))
-        )
-        state = _steps(problem, search, state, length, target)
+        limits = (steps.until_carry(state.step), stepping.max_steps(implementation))
+        length = functools.reduce(jnp.minimum, (*due.values(), *limits), left)
+        state = _steps(problem, search, state, length, target, implementation)
         for name, _, event in events:
             is_due = due[name] == length
             state = lax.cond(is_due, event, lambda state: state, state)
             since = jnp.where(is_due, 0, getattr(state.since, name))
             state = state._replace(since=state.since._replace(**{name: since}))
+        if "stop_test" not in due:  # stop tests of a later call are counted from the start, too
+            since = state.since._replace(stop_test=state.since.stop_test % check_every)
+            state = state._replace(since=since)
         return state, left - length
 
     # A start that meets the target ends the run before its first step.
-    hit = _note_hits(search, target, state.searches, state.hit, state.step)
+    hit = jax.vmap(stepping.note_hit, in_axes=(None, None, 0, 0, None))(
+        search, target, state.searches, state.hit, state.step
+    )
     num_new = _num_hits(state._replace(hit=hit), axis_name) - _num_hits(state, axis_name)
     state = state._replace(
         hit=hit,
@@ -278,38 +312,24 @@ def _steps(
     state: RunState,
     length: jax.Array,
     target: jax.Array | None,
+    implementation: str,
 ) -> RunState:
     """Returns the state after `length` steps, between which nothing else happens."""
     keys = random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high)
-    step_all = jax.vmap(search.step, in_axes=(_STREAM_AXES, None, 0))
-
-    def one_step(i: jax.Array, carry: tuple[Any, Steps, Info]) -> tuple[Any, Steps, Info]:
-        searches, hit, info = carry
-        before = steps.add(state.step, i)
-        stream = random.Stream(keys, before.low, steps.as_int32(before))
-        searches, new_info = step_all(stream, problem, searches)
-        hit = _note_hits(search, target, searches, hit, steps.add(before, jnp.int32(1)))
-        return searches, hit, jax.tree.map(jnp.add, info, new_info)
-
-    searches, hit, info = lax.fori_loop(
-        0, length, one_step, (state.searches, state.hit, state.info)
+    courses = stepping.run(
+        Setup(problem, search, state.step, target),
+        keys,
+        Course(state.searches, state.hit, state.info),
+        length,
+        implementation,
     )
     return state._replace(
         step=steps.add(state.step, length),
         since=Since(*(count + length for count in state.since)),
-        searches=searches,
-        hit=hit,
-        info=info,
+        searches=courses.search,
+        hit=courses.hit,
+        info=courses.info,
     )
-
-
-def _note_hits(
-    search: Search, target: jax.Array | None, searches: Any, hit: Steps, now: Steps
-) -> Steps:
-    if target is None:
-        return hit
-    is_first = (jax.vmap(search.best_cost)(searches) <= target) & steps.is_never(hit)
-    return Steps(jnp.where(is_first, now.high, hit.high), jnp.where(is_first, now.low, hit.low))
 
 
 def _stop_test(

@@ -3,15 +3,53 @@
 Under XLA a buffer is an array and a write returns the new array. In a kernel a buffer is a
 `jax.Ref`, a write happens in place, and the ref itself is returned; so code that goes on with what
 `store` returned is right in both worlds.
+
+Where the library runs one search by itself, in a kernel or searches one after the other, `when`
+branches; where it runs all searches abreast, `when` leaves it to masks.
 """
 
-from typing import Any
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-_LANES = 32
+LANES = 32
+"""Elements that `copy` and moves of many elements handle at once."""
+
+
+Place: TypeAlias = Literal["xla", "interpreter", "gpu"]
+"""Where a search runs by itself: under XLA, or in a kernel that is interpreted or runs on a GPU."""
+
+_place: contextvars.ContextVar[Place | None] = contextvars.ContextVar("place", default=None)
+
+
+@contextlib.contextmanager
+def one_search(place: Place) -> Iterator[None]:
+    """Declares that portable code traced within handles one search by itself."""
+    token = _place.set(place)
+    try:
+        yield
+    finally:
+        _place.reset(token)
+
+
+def lanes(number: int) -> jax.Array:
+    """Returns the numbers of at least `number` lanes, int32; in a kernel a power of two of them."""
+    if _place.get() in ("interpreter", "gpu"):
+        number = 1 << (number - 1).bit_length()
+    return lax.iota(jnp.int32, number)
+
+
+def barrier() -> None:
+    """Orders reads and writes of different lanes: all before come before all after."""
+    if _place.get() == "gpu":
+        from jax.experimental.pallas import triton
+
+        triton.debug_barrier()
 
 
 def load(buffer: Any, index: jax.Array) -> jax.Array:
@@ -27,22 +65,106 @@ def load(buffer: Any, index: jax.Array) -> jax.Array:
 
 
 def store(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Array) -> Any:
-    """Returns `buffer` with `value` at `index` where `where` holds; `index` must be in range.
+    """Returns `buffer` with `value` at `index` where `where` holds.
 
-    Under `vmap` a conditional computes both sides, so a rejected write puts back what was there:
-    that touches one element and keeps the update in place.
+    Under `vmap` a conditional computes both sides, so a rejected scalar write puts back what was
+    there: that touches one element and keeps the update in place.
 
     Args:
       buffer: [n] array or ref.
-      index: [] integer.
-      value: [] converted to the dtype of `buffer`.
-      where: [] bool.
+      index: [] integer in range, or [M] integers, in range and different where `where` holds.
+      value: [] or [M], converted to the dtype of `buffer`.
+      where: [] bool, or [M].
     """
-    value = jnp.where(where, jnp.asarray(value, buffer.dtype), load(buffer, index))
+    value = jnp.asarray(value, buffer.dtype)
+    if jnp.ndim(index):
+        return _store_lanes(buffer, index, value, where)
+    value = jnp.where(where, value, load(buffer, index))
     if isinstance(buffer, jax.Ref):
         buffer[index] = value
         return buffer
     return buffer.at[index].set(value, mode="promise_in_bounds")
+
+
+def _store_lanes(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Array) -> Any:
+    # A lane that is masked out must not write at all: another lane may own its element. The
+    # interpreter has no such store.
+    if isinstance(buffer, jax.Ref) and _place.get() == "gpu":
+        from jax.experimental.pallas import triton
+
+        triton.store(buffer.at[index], value, mask=where)
+        return buffer
+    array = buffer[...] if isinstance(buffer, jax.Ref) else buffer
+    array = array.at[jnp.where(where, index, array.shape[0])].set(value, mode="drop")
+    if isinstance(buffer, jax.Ref):
+        buffer[...] = array
+        return buffer
+    return array
+
+
+def when(where: jax.Array, change: Callable[[Any, jax.Array], Any], tree: Any) -> Any:
+    """Returns `change(tree, where)`, which must be `tree` itself unless the scalar `where` holds.
+
+    Costs nothing where `where` does not hold, if there are branches; refs are written in place.
+
+    Args:
+      where: [] bool.
+      change: writes to the buffers of a pytree where its second argument holds, and returns them.
+      tree: a pytree of arrays, refs and scalars.
+    """
+    if _place.get() is None:
+        return change(tree, where)
+
+    values, merge = _split(tree)
+
+    def taken(old: list[Any]) -> list[Any]:
+        barrier()
+        new = _values_of(change(merge(old), jnp.bool_(True)), like=tree)
+        barrier()
+        return new
+
+    return merge(lax.cond(where, taken, lambda old: old, values))
+
+
+def fori_loop(num: jax.Array, body: Callable[[jax.Array, Any], Any], tree: Any) -> Any:
+    """Returns `tree` after `body(i, tree)` for i = 0 to `num` - 1; refs are written in place.
+
+    Args:
+      num: [] int32.
+      body: returns a tree of the same types and shapes, with the same refs in it.
+      tree: a pytree of arrays, refs and scalars.
+    """
+    values, merge = _split(tree)
+
+    def step(i: jax.Array, old: list[Any]) -> list[Any]:
+        return _values_of(body(i, merge(old)), like=tree)
+
+    return merge(lax.fori_loop(0, num, step, values))
+
+
+def _split(tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+    """Returns the leaves of `tree` that are no refs, and what puts others in their place."""
+    leaves, structure = jax.tree.flatten(tree)
+
+    def merge(values: list[Any]) -> Any:
+        rest = iter(values)
+        return structure.unflatten(
+            leaf if isinstance(leaf, jax.Ref) else next(rest) for leaf in leaves
+        )
+
+    return [leaf for leaf in leaves if not isinstance(leaf, jax.Ref)], merge
+
+
+def _values_of(tree: Any, like: Any) -> list[Any]:
+    """Returns the leaves of `tree` that are no refs, if its refs are those of `like`."""
+    leaves = jax.tree.leaves(tree)
+    for (path, old), new in zip(jax.tree.leaves_with_path(like), leaves, strict=True):
+        if isinstance(old, jax.Ref) and new is not old:
+            raise TypeError(
+                f"the buffer state{jax.tree_util.keystr(path)} was replaced, expected the buffer"
+                " itself, as `store` returns it"
+            )
+    return [leaf for leaf in leaves if not isinstance(leaf, jax.Ref)]
 
 
 def copy(destination: Any, source: Any, where: jax.Array) -> Any:
@@ -54,22 +176,23 @@ def copy(destination: Any, source: Any, where: jax.Array) -> Any:
       where: [] bool.
     """
 
-    def copy_leaf(old: Any, new: Any) -> Any:
-        if isinstance(old, jax.Ref):
-            lax.cond(where, lambda: _copy_by_lanes(old, new), lambda: None)
-            return old
-        return jnp.where(where, new, old)
+    def copy_all(destination: Any, where: jax.Array) -> Any:
+        return jax.tree.map(lambda old, new: _copy_leaf(old, new, where), destination, source)
 
-    return jax.tree.map(copy_leaf, destination, source)
+    return when(where, copy_all, destination)
 
 
-def _copy_by_lanes(destination: jax.Ref, source: Any) -> None:
+def _copy_leaf(destination: Any, source: Any, where: jax.Array) -> Any:
+    if not isinstance(destination, jax.Ref):
+        return jnp.where(where, source, destination)
     (n,) = destination.shape
-    lanes = lax.iota(jnp.int32, _LANES)
+    tile = lax.iota(jnp.int32, LANES)
 
-    def copy_tile(tile: jax.Array, carry: None) -> None:
+    def copy_tile(number: jax.Array, carry: None) -> None:
         # Lanes past the end copy the last element once more, which needs no mask.
-        index = jnp.minimum(tile * _LANES + lanes, n - 1)
+        index = jnp.minimum(number * LANES + tile, n - 1)
         destination[index] = source[index]
 
-    lax.fori_loop(0, -(-n // _LANES), copy_tile, None)
+    num_tiles = jnp.where(where, -(-n // LANES), 0)
+    lax.fori_loop(0, num_tiles, copy_tile, None)
+    return destination

@@ -15,13 +15,14 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jaxopt_search import loop
+from jaxopt_search.kernels import Implementation
 from jaxopt_search.loop import RunState
 
 Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 
 _AXIS = "devices"
 # The parts of a run's state with an entry per search; the others are the same on every device.
-_PER_SEARCH = ("index", "searches", "hit", "info")
+_PER_SEARCH = ("index", "searches", "ancestor", "hit", "info")
 _AXES = RunState._make(0 if name in _PER_SEARCH else None for name in RunState._fields)
 
 
@@ -100,12 +101,19 @@ class Placement:
         return RunState._make(map(jax.device_put, split, shardings))
 
     def advance(
-        self, problem: Any, search: Any, state: RunState, num_steps: int, **options: Any
+        self,
+        problem: Any,
+        search: Any,
+        state: RunState,
+        num_steps: int,
+        implementation: Implementation = "auto",
+        **options: Any,
     ) -> RunState:
         """Returns `loop.advance` of a state from `split`; arguments as there."""
-        if len(self.devices) == 1:
-            return loop.advance(problem, search, state, num_steps, **options)
-        return _pmapped(self.devices)(problem, search, state, num_steps, options)
+        advance = functools.partial(loop.advance, implementation=implementation)
+        if len(self.devices) > 1:
+            advance = _pmapped(self.devices, implementation)
+        return advance(problem, search, state, num_steps, **options)
 
     def join(self, state: RunState, num_searches: int) -> RunState:
         """Returns the state as `split` got it, on the first device."""
@@ -125,16 +133,18 @@ def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
 
 
 @functools.cache
-def _pmapped(devices: tuple[jax.Device, ...]) -> Callable[..., RunState]:
+def _pmapped(devices: tuple[jax.Device, ...], implementation: Implementation) -> Callable[..., Any]:
     def advance(
         problem: Any, search: Any, state: RunState, num_steps: jax.Array, options: dict[str, Any]
     ) -> RunState:
-        return loop.advance(problem, search, state, num_steps, axis_name=_AXIS, **options)
+        fixed = {"implementation": implementation, "axis_name": _AXIS}
+        return loop.advance(problem, search, state, num_steps, **fixed, **options)
 
-    return jax.pmap(
+    mapped = jax.pmap(
         advance,
         axis_name=_AXIS,
         in_axes=(None, None, _AXES, None, None),
         out_axes=_AXES,
         devices=devices,
     )
+    return lambda *arguments, **options: mapped(*arguments, options)

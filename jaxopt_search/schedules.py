@@ -23,7 +23,7 @@ Schedule: TypeAlias = Callable[[jax.Array], Any]
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Geometric:
-    """`start * alpha**(step // steps_per_temperature)`. Build it with `geometric`.
+    """`start * alpha**((step - first_step) // steps_per_temperature)`. Build it with `geometric`.
 
     The numbers are leaves: changing them compiles nothing.
     """
@@ -31,13 +31,17 @@ class Geometric:
     start: jax.Array
     log2_alpha: jax.Array
     steps_per_temperature: jax.Array
+    first_step: jax.Array
 
     def __call__(self, step: jax.Array) -> jax.Array:
-        exponent = (step // self.steps_per_temperature).astype(jnp.float32)
+        exponent = (step - self.first_step) // self.steps_per_temperature
+        exponent = exponent.astype(jnp.float32)
         return self.start * jnp.exp2(exponent * self.log2_alpha)
 
 
-def geometric(start: float, alpha: float, steps_per_temperature: int = 1) -> Geometric:
+def geometric(
+    start: float, alpha: float, steps_per_temperature: int = 1, first_step: int = 0
+) -> Geometric:
     """Returns a schedule that multiplies the temperature by `alpha` once in a while.
 
     Lam, Tsoi, Luk, "Parallel neighbourhood search on many-core platforms", equation 2, with
@@ -47,6 +51,7 @@ def geometric(start: float, alpha: float, steps_per_temperature: int = 1) -> Geo
       start: the first temperature, above 0, in units of cost.
       alpha: the cooling constant, in (0, 1].
       steps_per_temperature: steps between two coolings.
+      first_step: the step of the first temperature; before it, it was hotter by the same rule.
 
     Raises:
       ValueError: if an argument is outside these ranges.
@@ -66,6 +71,7 @@ def geometric(start: float, alpha: float, steps_per_temperature: int = 1) -> Geo
         steps_per_temperature=jnp.int32(
             check_count("steps_per_temperature", steps_per_temperature)
         ),
+        first_step=jnp.int32(check_count("first_step", first_step, 0)),
     )
 
 
@@ -74,7 +80,10 @@ def constant(value: float) -> Geometric:
     if not 0 <= value <= _MAX_FLOAT32:
         raise ValueError(f"temperature is {value}, expected a finite number >= 0")
     return Geometric(
-        start=jnp.float32(value), log2_alpha=jnp.float32(0), steps_per_temperature=jnp.int32(1)
+        start=jnp.float32(value),
+        log2_alpha=jnp.float32(0),
+        steps_per_temperature=jnp.int32(1),
+        first_step=jnp.int32(0),
     )
 
 

@@ -1,31 +1,43 @@
 """One call from data to a good solution, with settings chosen from the instance."""
 
-import time
-from typing import Any
+import dataclasses
+import math
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import exchange, parallel, schedules
-from jaxopt_search.driver import Snapshot, solve
-from jaxopt_search.neighborhoods import Relocate
+from jaxopt_search import exchange, parallel
+from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.driver import Snapshot, Steer, solve
+from jaxopt_search.neighborhoods import Relocate, two_opt
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp
+from jaxopt_search.schedules import Geometric
 from jaxopt_search.searches import simulated_annealing
-from jaxopt_search.types import Result, Status
+from jaxopt_search.types import Exchange, Result, Search
 
-# Temperatures in units of the mean distance from a city to its three nearest ones.
-_HOTTEST, _COLDEST = 4.0, 0.1
-_NUM_TEMPERATURES = 400
-_NUM_EXCHANGES = 5
 _NUM_CHUNKS = 100
-_SEARCHES_PER_CPU, _SEARCHES_PER_ACCELERATOR = 16, 1024
-_TRIAL_STEPS = 2000  # within which the trial is cooled; it goes on cold
-_TRIAL_SHARE = 0.05  # of the time limit
-_SAFETY = 0.95
+_NUM_EXCHANGES = 100
+_NUM_CANDIDATES = 10
+_SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 _SAMPLED_CITIES = 256
 _DEFAULT_SECONDS = 10.0
+
+
+class _Recipe(NamedTuple):
+    """Settings of an annealing; temperatures in units of the mean distance to near cities."""
+
+    hottest: float
+    coldest: float
+    moves_per_search: int
+    searches_per_cpu: int
+    searches_per_accelerator: int
+
+
+_SYMMETRIC = _Recipe(1.5, 0.02, 8, 1, 2112)
+_ASYMMETRIC = _Recipe(4.0, 0.1, 12, 16, 1024)
 
 
 def solve_tsp(
@@ -36,14 +48,15 @@ def solve_tsp(
     max_steps: int | None = None,
     target: float | None = None,
     num_searches: int | None = None,
-    moves_per_search: int = 12,
+    moves_per_search: int | None = None,
     devices: parallel.Devices = "all",
     show_progress: bool = False,
 ) -> Result:
-    """Returns a short tour: PSPM annealing by relocations, cooled once over the whole run.
+    """Returns a short tour: population annealing by 2-opt and Or-opt, cooled once over the run.
 
-    With `max_seconds` only, a short trial measures how many steps fit in, so the result depends on
-    the speed of the machine; with `max_steps`, it does not.
+    Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
+    clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An
+    asymmetric instance is annealed by relocations.
 
     Args:
       data: [n, 2] coordinates (Euclidean), an [n, n] matrix of distances, a `TSPInstance` as read
@@ -53,7 +66,8 @@ def solve_tsp(
       max_steps: steps of each search.
       target: end once a tour is at most this long.
       num_searches: searches side by side; None for a number that suits the devices.
-      moves_per_search: moves priced per search and step.
+      moves_per_search: moves priced per search and step; None for the number that was measured to
+        serve best.
       devices: as in `solve`; by default all.
       show_progress: whether to write lines on standard error.
 
@@ -66,69 +80,86 @@ def solve_tsp(
       >>> round(js.solve_tsp(corners, max_steps=500).fun, 3)
       8.828
     """
-    start = time.perf_counter()
     problem = as_tsp(data)
     found = parallel.find_devices(devices)
+    is_cpu = found[0].platform == "cpu"
+    recipe = _SYMMETRIC if problem.is_symmetric else _ASYMMETRIC
     if num_searches is None:
-        is_cpu = found[0].platform == "cpu"
-        num_searches = len(found) * (_SEARCHES_PER_CPU if is_cpu else _SEARCHES_PER_ACCELERATOR)
-    scale = _near_distance(problem)
-
-    def anneal(cooled_within: int, **options: Any) -> Result:
-        alpha = (_COLDEST / _HOTTEST) ** (1 / _NUM_TEMPERATURES)
-        per_temperature = max(1, cooled_within // _NUM_TEMPERATURES)
-        schedule = schedules.geometric(_HOTTEST * scale, alpha, per_temperature)
-        return solve(
-            problem,
-            simulated_annealing(Relocate(), schedule, moves_per_search=moves_per_search),
-            key,
-            num_searches=num_searches,
-            target=target,
-            exchange=exchange.broadcast_best(every=max(1, cooled_within // _NUM_EXCHANGES)),
-            devices=found,
-            **options,
-        )
-
-    if max_steps is not None:
-        return anneal(
-            max_steps,
-            max_steps=max_steps,
-            max_seconds=max_seconds,
-            chunk_steps=max(1, max_steps // _NUM_CHUNKS),
-            show_progress=show_progress,
-        )
-    max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
-    clock = _Stopwatch(_TRIAL_SHARE * max_seconds)
-    trial = anneal(_TRIAL_STEPS, max_seconds=max_seconds, callback=clock)
-    left = max_seconds - (time.perf_counter() - start)
-    if trial.status != Status.CALLBACK or left <= 0:
-        return trial
-    steps = max(_TRIAL_STEPS, int(_SAFETY * clock.rate * left))
-    result = anneal(
-        steps,
-        max_steps=steps,
-        max_seconds=left,
-        chunk_steps=max(1, steps // _NUM_CHUNKS),
+        per_device = recipe.searches_per_cpu if is_cpu else recipe.searches_per_accelerator
+        num_searches = len(found) * per_device
+    annealing = _Annealing(problem, recipe, moves_per_search or recipe.moves_per_search)
+    limits: dict[str, Any] = {"max_steps": max_steps, "max_seconds": max_seconds}
+    if max_steps is None:
+        limits["max_seconds"] = _DEFAULT_SECONDS if max_seconds is None else max_seconds
+        limits["callback"] = _CoolByTheClock(annealing, limits["max_seconds"])
+    else:
+        limits["chunk_steps"] = max(1, max_steps // _NUM_CHUNKS)
+    search, rule = annealing.from_here(0, 0.0, 0.0 if max_steps is None else 1 / max(max_steps, 1))
+    return solve(
+        problem,
+        search,
+        key,
+        num_searches=num_searches,
+        target=target,
+        exchange=rule,
+        devices=found,
         show_progress=show_progress,
+        **limits,
     )
-    return min(result, trial, key=lambda each: each.fun)
 
 
-class _Stopwatch:
-    """A callback that ends a run after some seconds of steps and keeps the last chunk's speed."""
+class _Annealing:
+    """Annealing that cools from the recipe's hottest to its coldest temperature."""
 
-    def __init__(self, seconds: float):
-        self.seconds, self.rate = seconds, 0.0
-        self.first: Snapshot | None = None
+    def __init__(self, problem: TSP, recipe: _Recipe, moves_per_search: int):
+        scale = _near_distance(problem)
+        self.start = recipe.hottest * scale
+        self.log2_range = math.log2(recipe.coldest / recipe.hottest)
+        self.search = simulated_annealing(
+            two_opt(problem, num_candidates=_NUM_CANDIDATES)
+            if problem.is_symmetric
+            else Relocate(),
+            self.start,
+            moves_per_search=moves_per_search,
+        )
+
+    def from_here(self, step: int, done: float, per_step: float) -> tuple[Search, Exchange]:
+        """Returns the search and its exchange from `step` on.
+
+        Args:
+          done: the share of the cooling made so far, 0 to 1.
+          per_step: the share that each further step makes.
+        """
+        schedule = Geometric(
+            start=jnp.float32(self.start * 2 ** (self.log2_range * done)),
+            log2_alpha=jnp.float32(self.log2_range * per_step),
+            steps_per_temperature=jnp.int32(1),
+            first_step=jnp.int32(min(step, MAX_INT32)),
+        )
+        period = 1 / (_NUM_EXCHANGES * per_step) if per_step > 0 else MAX_INT32
+        every = int(min(max(period, 1), MAX_INT32))
+        search = dataclasses.replace(self.search, schedule=schedule)
+        return search, exchange.resample(schedule, every=every)
+
+
+class _CoolByTheClock:
+    """A callback that sets the pace of the cooling after each chunk, to end with the time."""
+
+    def __init__(self, annealing: _Annealing, max_seconds: float):
+        self.annealing, self.seconds = annealing, _SAFETY * max_seconds
         self.last: Snapshot | None = None
+        self.done, self.per_step = 0.0, 0.0
 
-    def __call__(self, snapshot: Snapshot) -> bool:
+    def __call__(self, snapshot: Snapshot) -> Steer | None:
         before, self.last = self.last, snapshot
-        if before is None or self.first is None:
-            self.first = snapshot
-            return False
-        self.rate = (snapshot.step - before.step) / (snapshot.seconds - before.seconds)
-        return snapshot.seconds - self.first.seconds >= self.seconds
+        if before is None or snapshot.step == before.step:
+            return None
+        made = snapshot.step - before.step
+        self.done = min(1.0, self.done + made * self.per_step)
+        rate = made / (snapshot.seconds - before.seconds)
+        left = max(self.seconds - snapshot.seconds, 0.0)
+        self.per_step = (1 - self.done) / max(rate * left, 1.0)
+        return Steer(*self.annealing.from_here(snapshot.step, self.done, self.per_step))
 
 
 def _near_distance(problem: TSP) -> float:

@@ -4,9 +4,9 @@ Shapes are written for one search; the library adds a leading axis of searches w
 Letters: `n` problem size, `S` searches, `M` moves priced at once, `D` devices.
 
 Portable code, which runs under XLA and inside a fused kernel alike, touches buffers only through
-`memory.load`, `memory.store` and `memory.copy`, and otherwise computes elementwise on scalars and
-on one axis of lanes. `propose`, `delta` and `commit` of a neighborhood and `step` of a search are
-meant to be portable; everything else runs under XLA only.
+the functions of `memory`, and otherwise computes elementwise on scalars and on one axis of lanes.
+`propose`, `delta` and `commit` of a neighborhood and `step` of a search are meant to be portable;
+everything else runs under XLA only.
 """
 
 import enum
@@ -107,8 +107,21 @@ class Search(Protocol):
         """Returns the state from which a search starts at `solution`."""
         ...
 
-    def step(self, stream: Stream, problem: Any, state: State, /) -> tuple[State, "Info"]:
-        """Returns the state after one step, of the same types and shapes, and what happened."""
+    def control(self, step: jax.Array, /) -> Any:
+        """Returns scalars that steer all searches at `step`, [] int32, such as a temperature.
+
+        Computed under XLA and handed to `step`, so that a kernel gets the same bits.
+        """
+        ...
+
+    def step(
+        self, stream: Stream, control: Any, problem: Any, state: State, /
+    ) -> tuple[State, "Info"]:
+        """Returns the state after one step, of the same types and shapes, and what happened.
+
+        Args:
+          control: what `self.control` returned for this step.
+        """
         ...
 
     def best_cost(self, state: State, /) -> Cost:
@@ -117,6 +130,14 @@ class Search(Protocol):
 
     def best(self, problem: Any, state: State, /) -> Solution:
         """Returns a solution of cost `best_cost(state)`."""
+        ...
+
+    def current_cost(self, state: State, /) -> Cost:
+        """Returns the cost of the solution from which the next step starts."""
+        ...
+
+    def current(self, problem: Any, state: State, /) -> Solution:
+        """Returns that solution."""
         ...
 
     def adopt(self, problem: Any, state: State, solution: Solution, /) -> State:
@@ -136,12 +157,17 @@ class Exchange(Protocol):
         """[] int32, the number of steps between exchanges."""
         ...
 
+    @property
+    def passes_on(self) -> str:
+        """Which solution of the donor a search goes on from: its `"best"` or its `"current"`."""
+        ...
+
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
-        """Returns for each search the index of the one whose best solution it goes on from.
+        """Returns for each search the index of the one whose solution it goes on from.
 
         Args:
-          costs: [S] the best cost of each search, by global index. Entries from `num_searches`
-            on are padding and hold the highest cost there is.
+          costs: [S] the cost of the solution that each search would pass on, by global index.
+            Entries from `num_searches` on are padding and hold the highest cost there is.
 
         Returns:
           [S] int32, each below `num_searches`, or -1 to leave a search as it is.
@@ -202,9 +228,11 @@ class Result(NamedTuple):
       history: one `Record` per chunk, thinned to `history_size` lines.
       costs: [num_searches] the best cost of each search.
       solutions: [num_searches, ...] the best solution of each search.
+      ancestors: [num_searches] the search from whose start each one's solution descends, by way of
+        exchanges; `np.bincount` of it gives the sizes of families.
       state: the `RunState` to resume from.
       elapsed: wall-clock seconds from the call of `solve`, compilation included.
-      env: versions and devices.
+      env: versions, devices, and the implementation that ran.
     """
 
     x: np.ndarray
@@ -220,6 +248,7 @@ class Result(NamedTuple):
     history: list[Record]
     costs: np.ndarray
     solutions: Any
+    ancestors: np.ndarray
     state: Any
     elapsed: float
     env: dict[str, str]

@@ -74,6 +74,10 @@ def _relocate(name, problem):
     return Case(f"relocate-{name}-{problem.n}", problem, js.Relocate())
 
 
+def _two_opt(name, problem, **options):
+    return Case(f"two_opt-{name}-{problem.n}", problem, js.two_opt(problem, **options))
+
+
 def _swap(name, problem):
     return Case(f"swap-{name}-{problem.n}", problem, js.FullEvaluation(js.Swap()))
 
@@ -84,6 +88,11 @@ NEIGHBORHOOD_CASES = [
     *(_relocate("asymmetric", matrix_tsp(n, symmetric=False)) for n in (3, 4, 6)),
     *(_relocate(metric, coords_tsp(6, metric=metric)) for metric in ("EUC_2D", "CEIL_2D", "ATT")),
     _relocate("float", matrix_tsp(6, dtype=np.float64)),
+    *(_two_opt("matrix", matrix_tsp(n)) for n in (4, 5, 6, 8)),
+    *(_two_opt(metric, coords_tsp(9, metric=metric)) for metric in ("EUC_2D", "ATT")),
+    _two_opt("large", coords_tsp(150), num_candidates=5),
+    _two_opt("quadrant", coords_tsp(70), num_candidates=8, candidates="quadrant"),
+    _two_opt("float", matrix_tsp(6, dtype=np.float64)),
     *(_swap("tsp", matrix_tsp(n)) for n in (2, 3, 6)),
     *(_swap("ordering", linear_ordering(n)) for n in (2, 5)),
 ]

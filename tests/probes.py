@@ -49,7 +49,10 @@ class Countdown:
     def init(self, problem: Line, solution: jax.Array) -> Course:
         return Course(solution, solution)
 
-    def step(self, stream: Any, problem: Line, state: Course) -> tuple[Course, Info]:
+    def control(self, step: jax.Array) -> None:
+        return None
+
+    def step(self, stream: Any, control: None, problem: Line, state: Course) -> tuple[Course, Info]:
         number = jnp.maximum(state.number - 1, self.floor.astype(state.number.dtype))
         accepted = (number != state.number).astype(jnp.int32)
         return Course(number, jnp.minimum(number, state.lowest)), Info(accepted)
@@ -59,6 +62,12 @@ class Countdown:
 
     def best(self, problem: Line, state: Course) -> jax.Array:
         return state.lowest
+
+    def current_cost(self, state: Course) -> jax.Array:
+        return state.number
+
+    def current(self, problem: Line, state: Course) -> jax.Array:
+        return state.number
 
     def adopt(self, problem: Line, state: Course, solution: jax.Array) -> Course:
         return Course(solution, jnp.minimum(state.lowest, solution))
@@ -72,7 +81,7 @@ class Countdown:
 class Walk(Countdown):
     """Changes its number by -3 to 3 at random."""
 
-    def step(self, stream: Any, problem: Line, state: Course) -> tuple[Course, Info]:
+    def step(self, stream: Any, control: None, problem: Line, state: Course) -> tuple[Course, Info]:
         (word,) = stream.words(jnp.uint32(0), 1)
         number = state.number + random.below(word, 7) - 3
         accepted = (number != state.number).astype(jnp.int32)

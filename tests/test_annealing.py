@@ -55,7 +55,13 @@ def test_worse_moves_pass_as_often_as_metropolis_says(delta, temperature, dtype)
     problem = TwoLevels(jnp.asarray([10, 10 + delta], dtype))
     search = js.simulated_annealing(Flip(), temperature)
     state = search.init(problem, jnp.int32(0))
-    step = jax.jit(jax.vmap(lambda stream: search.step(stream, problem, state)[1].accepted))
+    step = jax.jit(
+        jax.vmap(
+            lambda stream: (
+                search.step(stream, search.control(stream.step), problem, state)[1].accepted
+            )
+        )
+    )
     found = float(step(streams(int(np.random.default_rng().integers(2**31)))).mean())
     expected = min(1.0, np.exp(-delta / temperature))
     error = (expected * (1 - expected) / NUM_STREAMS) ** 0.5
@@ -70,7 +76,7 @@ def test_temperature_zero_is_hill_climbing(schedule):
         search = js.simulated_annealing(Flip(), schedule)
         state = search.init(problem, jnp.int32(0))
         stream = jax.tree.map(lambda leaf: leaf[0], streams(1))
-        state, info = search.step(stream, problem, state)
+        state, info = search.step(stream, search.control(stream.step), problem, state)
         assert int(state.representation.solution) == expected == int(info.accepted)
         assert np.isfinite(state.cost)
 
@@ -95,7 +101,7 @@ def test_the_cheapest_of_the_moves_is_put_to_the_test(moves):
     @jax.jit
     def one(stream):
         state = search.init(problem, problem.init(jax.random.key(3)))
-        after, _ = search.step(stream, problem, state)
+        after, _ = search.step(stream, search.control(stream.step), problem, state)
         words = [stream.words(jnp.uint32(slot), 2) for slot in range(moves)]
         move = [hood.propose(problem, state.representation, word) for word in words]
         deltas = jnp.stack([hood.delta(problem, state.representation, each) for each in move])
@@ -147,9 +153,9 @@ def test_light_writes_its_best_only_before_leaving_it_for_worse():
     search = js.simulated_annealing(Flip(), 1e9)
     stream = jax.tree.map(lambda leaf: leaf[0], streams(0))
     state = search.init(problem, jnp.int32(0))
-    state, _ = search.step(stream, problem, state)
+    state, _ = search.step(stream, search.control(stream.step), problem, state)
     assert (int(state.cost), int(state.best_cost), int(search.best_cost(state))) == (4, 9, 4)
-    state, _ = search.step(stream, problem, state)
+    state, _ = search.step(stream, search.control(stream.step), problem, state)
     assert (int(state.cost), int(state.best_cost), int(state.best.solution)) == (9, 4, 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 from cases import matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search import exchange
+from jaxopt_search import exchange, random
 from jaxopt_search.types import null_delta
 
 HIGHEST = int(null_delta(jnp.int32))
@@ -48,27 +48,32 @@ def states_and_tours(num_searches=5):
     return problem, search, state
 
 
+def apply(rule, problem, search, state, stream=None):
+    return exchange.apply(
+        rule, stream, problem, search, state.searches, state.ancestor, state.index, None
+    )
+
+
 def test_broadcast_puts_every_search_on_the_best_solution():
     """All go on from the best tour of any; the costs fit; no search forgets its best."""
     problem, search, state = states_and_tours()
     before = jax.vmap(search.best_cost)(state.searches)
     rule = js.broadcast_best(every=1)
-    after = exchange.apply(rule, None, problem, search, state.searches, state.index, None)
+    after, ancestor = apply(rule, problem, search, state)
     solution, cost = js.best(problem, search, state)
     tours = jax.vmap(lambda state: search.neighborhood.solution(problem, state.representation))(
         after
     )
     np.testing.assert_array_equal(tours, np.broadcast_to(solution, tours.shape))
     np.testing.assert_array_equal(after.cost, np.full(5, cost))
+    np.testing.assert_array_equal(ancestor, np.full(5, before.argmin()))
     np.testing.assert_array_equal(jax.vmap(search.best_cost)(after), np.full(5, before.min()))
 
 
 def test_ring_leaves_the_better_search_alone():
     """A search whose predecessor is no better keeps its current solution, bit for bit."""
     problem, search, state = states_and_tours()
-    after = exchange.apply(
-        js.ring(every=1), None, problem, search, state.searches, state.index, None
-    )
+    after, ancestor = apply(js.ring(every=1), problem, search, state)
     costs = jax.vmap(search.best_cost)(state.searches)
     donors = js.ring(every=1).donors(None, costs, jnp.int32(5))
     assert 0 < int((donors < 0).sum()) < 5
@@ -77,6 +82,7 @@ def test_ring_leaves_the_better_search_alone():
             jax.tree.map(lambda leaf, index=index: leaf[index], states)
             for states in (state.searches, after)
         )
+        assert int(ancestor[index]) == (index if donor < 0 else donor)
         if donor < 0:
             chex.assert_trees_all_equal(own, new)
         else:
@@ -92,10 +98,8 @@ def test_exchanges_come_every_so_many_steps():
     for length in (7, 7, 6):
         state = js.advance(problem, search, state, length)
         if length == 7:
-            searches = exchange.apply(
-                rule, None, problem, search, state.searches, state.index, None
-            )
-            state = state._replace(searches=searches)
+            searches, ancestor = apply(rule, problem, search, state)
+            state = state._replace(searches=searches, ancestor=ancestor)
     chex.assert_trees_all_equal(whole.searches, state.searches)
 
 
@@ -112,8 +116,105 @@ def test_groups_are_independent_runs():
 @pytest.mark.parametrize("every", [0, -1, 1.5, 2**31])
 def test_periods_are_checked(every):
     """A period is a positive int32."""
-    for rule in (js.broadcast_best, js.ring):
+    for rule in (js.broadcast_best, js.ring, functools.partial(js.resample, 1.0)):
         with pytest.raises(ValueError, match=f"every is {every}, expected an integer from 1"):
             rule(every=every)
     with pytest.raises(ValueError, match="group_size is 0, expected"):
         js.broadcast_best(every=1, group_size=0)
+
+
+def copies(donors, num_searches):
+    """Returns how many searches go on from each one."""
+    own = np.arange(len(donors))
+    sources = np.where(donors < 0, own, donors)[:num_searches]
+    return np.bincount(sources, minlength=num_searches)
+
+
+@pytest.mark.parametrize(
+    ("costs", "num_searches"),
+    [
+        ([5, 3, 4], 3),
+        ([7], 1),
+        ([2, 2, 2, 2], 4),
+        ([9, 1, HIGHEST, HIGHEST], 2),
+        ([0] + [99] * 9, 10),
+    ],
+)
+def test_resampling_copies_in_proportion(costs, num_searches):
+    """Each search gets its share rounded up or down, survivors stay, padding gets nothing."""
+    rule = js.resample(js.geometric(2.0, 0.5, 10), every=10)
+    costs = np.asarray(costs, np.int32)
+    weights = np.exp(-(1 / 1.0 - 1 / 2.0) * (costs[:num_searches] - costs.min()))
+    share = weights / weights.sum() * num_searches
+    for counter in range(20):
+        stream = random.Stream(random.as_key(1), jnp.uint32(counter), jnp.int32(10))
+        donors = np.asarray(rule.donors(stream, jnp.asarray(costs), jnp.int32(num_searches)))
+        found = copies(donors, num_searches)
+        assert found.sum() == num_searches
+        assert (np.abs(found - share) < 1 + 1e-4).all()
+        for donor in donors[:num_searches]:
+            assert donor < 0 or donors[donor] < 0  # who is copied has survived
+
+
+def test_resampling_is_fair_on_average():
+    """Over many draws the mean number of copies is the share, within its standard error."""
+    rule, num_draws = js.resample(js.geometric(3.0, 0.5, 10), every=10), 4000
+    costs = np.asarray([4, 0, 7, 3, 3, 1], np.int32)
+    key = random.as_key(int(np.random.default_rng().integers(2**31)))
+    streams = random.Stream(key, jnp.arange(num_draws, dtype=jnp.uint32), jnp.int32(10))
+    axes = random.Stream(None, 0, None)
+    donors = jax.vmap(lambda s: rule.donors(s, jnp.asarray(costs), jnp.int32(6)), in_axes=(axes,))(
+        streams
+    )
+    found = np.stack([copies(row, 6) for row in np.asarray(donors)])
+    weights = np.exp(-(1 / 1.5 - 1 / 3) * costs)
+    error = 0.5 / num_draws**0.5  # a number rounded up or down varies by 1/2 at most
+    assert (np.abs(found.mean(axis=0) - 6 * weights / weights.sum()) < 5 * error).all()
+
+
+def test_resampling_turns_one_equilibrium_into_the_next():
+    """A population in equilibrium at one temperature is, resampled, in that of another."""
+    cost = np.random.default_rng(0).integers(0, 30, 400)
+    generator = np.random.default_rng()
+    before, after = (np.exp(-cost / t) / np.exp(-cost / t).sum() for t in (8.0, 5.0))
+    population = cost[generator.choice(400, 20_000, p=before)]
+    rule = js.resample(js.geometric(8.0, 5 / 8, 10), every=10)
+    stream = random.Stream(random.as_key(0), jnp.uint32(10), jnp.int32(10))
+    costs = jnp.asarray(population, jnp.int32)
+    donors = np.asarray(rule.donors(stream, costs, jnp.int32(20_000)))
+    resampled = population[np.where(donors < 0, np.arange(20_000), donors)]
+    mean, spread = after @ cost, (after @ cost**2 - (after @ cost) ** 2) ** 0.5
+    assert abs(resampled.mean() - mean) < 10 * spread / 20_000**0.5
+    assert abs(before @ cost - mean) > 20 * spread / 20_000**0.5
+
+
+def test_resampling_passes_on_current_solutions():
+    """Copies have the donor's current tour and cost; the best of each search is kept."""
+    problem, search, state = states_and_tours(8)
+    rule = js.resample(js.geometric(1000.0, 0.01, 30), every=30)
+    stream = random.Stream(random.as_key(0), jnp.uint32(30), jnp.int32(30))
+    donors = np.asarray(rule.donors(stream, state.searches.cost, jnp.int32(8)))
+    assert (donors >= 0).any()
+    after, ancestor = apply(rule, problem, search, state, stream)
+    source = np.where(donors < 0, np.arange(8), donors)
+    np.testing.assert_array_equal(ancestor, source)
+    np.testing.assert_array_equal(after.cost, state.searches.cost[source])
+    tours = jax.vmap(lambda one: search.current(problem, one))
+    np.testing.assert_array_equal(tours(after), tours(state.searches)[source])
+    best = jax.vmap(search.best_cost)
+    assert (best(after) <= best(state.searches)).all()
+
+
+def test_resampling_survives_temperature_zero():
+    """At 0 only the best are copied; from 0 to 0 nothing happens."""
+    stream = random.Stream(random.as_key(0), jnp.uint32(10), jnp.int32(10))
+    costs = jnp.asarray([3, 1, 2, 1], jnp.int32)
+    cooled = js.resample(lambda step: jnp.where(step < 10, 1.0, 0.0), every=10)
+    assert copies(np.asarray(cooled.donors(stream, costs, jnp.int32(4))), 4).tolist() == [
+        0,
+        2,
+        0,
+        2,
+    ]
+    cold = js.resample(0.0, every=10)
+    assert cold.donors(stream, costs, jnp.int32(4)).tolist() == [-1] * 4

@@ -56,5 +56,5 @@ def test_a_limit_of_seconds_is_kept():
     start = time.perf_counter()
     result = js.solve_tsp(instance, max_seconds=3, devices=1)
     assert 1.0 < time.perf_counter() - start < 5.0
-    assert result.nit > 2 * solvers._TRIAL_STEPS
+    assert result.nit > 2 * solvers._NUM_CHUNKS
     assert result.gap <= 0.03

@@ -3,5 +3,6 @@
 from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
 from jaxopt_search.neighborhoods.relocate import Relocate
 from jaxopt_search.neighborhoods.swap import Swap
+from jaxopt_search.neighborhoods.two_opt import TwoOpt, two_opt
 
-__all__ = ["FullEvaluation", "Relocate", "Swap"]
+__all__ = ["FullEvaluation", "Relocate", "Swap", "TwoOpt", "two_opt"]

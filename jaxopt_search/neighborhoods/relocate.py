@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import memory
 from jaxopt_search.memory import load, store
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.random import below
@@ -96,6 +97,7 @@ class Relocate:
     ) -> LinkedTour:
         city, after = move
         before, behind, next_to_after = _surroundings(representation, move)
+        memory.barrier()
         successor, predecessor = representation
         for left, right in ((before, behind), (after, city), (city, next_to_after)):
             successor = store(successor, left, right, accept)

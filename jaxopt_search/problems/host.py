@@ -23,6 +23,7 @@ class Host:
         None where all solutions are feasible.
       unit: the device counts in multiples of this (a common divisor of all costs).
       best_known: the best-known cost, where there is one.
+      coords: [n, 2] float64, the places in the plane of a TSP's cities, where it was given by them.
       note: one sentence about what was done to the data, or "".
     """
 
@@ -32,6 +33,7 @@ class Host:
     max_feasible: int | float | None = None
     unit: int = 1
     best_known: int | float | None = None
+    coords: np.ndarray | None = None
     note: str = ""
 
     def __eq__(self, other: object) -> bool:

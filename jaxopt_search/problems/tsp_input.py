@@ -24,7 +24,9 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _EDGES_IN_A_DELTA = 6
 _MAX_MATRIX_BYTES = 2**30
-_MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
+_MATRIX_CITIES_ON_CPU = (
+    360  # 4 n^2 bytes; XLA spreads reads of more than 512 KB over threads, slowly
+)
 
 
 def tsp(
@@ -141,6 +143,7 @@ def tsp_from_coords(
         cost=functools.partial(_coords_cost, points, metric),
         check=functools.partial(_check_tour, n),
         best_known=best_known,
+        coords=points,
     )
     is_exact = metric != "EUCLID"
     diameter = math.hypot(*np.ptp(points, axis=0)) + is_exact  # rounding adds up to 1

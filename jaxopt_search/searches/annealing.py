@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxopt_search import memory, random, schedules
 from jaxopt_search.checks import check_count
@@ -26,6 +25,8 @@ from jaxopt_search.types import (
 )
 
 KeepBest: TypeAlias = Literal["light", "standard"]
+
+_LANES_PER_WARP, _MAX_WARPS = 128, 8  # in a kernel
 
 
 class AnnealingState(NamedTuple):
@@ -59,6 +60,14 @@ class SimulatedAnnealing:
     def evaluations_per_step(self) -> int:
         return self.moves_per_search
 
+    @property
+    def num_warps(self) -> int:
+        return max(1, min(self.moves_per_search // _LANES_PER_WARP, _MAX_WARPS))
+
+    @property
+    def prefers_branches(self) -> bool:
+        return getattr(self.neighborhood, "prefers_branches", False)
+
     def check(self, max_steps: int | None) -> None:
         """Refuses a schedule that is negative or not finite within `max_steps`; on the host."""
         schedules.check(self.schedule, max_steps)
@@ -70,16 +79,24 @@ class SimulatedAnnealing:
             representation, cost, self.neighborhood.snapshot(representation), cost
         )
 
+    def control(self, step: jax.Array) -> jax.Array:
+        """Returns the temperature."""
+        return schedules.temperature(self.schedule, step)
+
     def step(
-        self, stream: Stream, problem: Any, state: AnnealingState
+        self, stream: Stream, control: jax.Array, problem: Any, state: AnnealingState
     ) -> tuple[AnnealingState, Info]:
         move, delta = self._best_of_moves(stream, problem, state.representation)
-        accept = self._accepts(stream, delta)
+        accept = self._accepts(stream, control, delta)
         if self.keep_best == "light":
             # The solution about to be left for a worse one may be the best so far.
             state = self._remember(state, accept & (delta > 0))
+
+        def commit(representation: Representation, where: jax.Array) -> Representation:
+            return self.neighborhood.commit(problem, representation, move, where)
+
         state = state._replace(
-            representation=self.neighborhood.commit(problem, state.representation, move, accept),
+            representation=memory.when(accept, commit, state.representation),
             cost=state.cost + jnp.where(accept, delta, jnp.zeros_like(delta)),
         )
         if self.keep_best == "standard":
@@ -92,6 +109,13 @@ class SimulatedAnnealing:
     def best(self, problem: Any, state: AnnealingState) -> Solution:
         return self.neighborhood.solution(problem, self._remember(state, jnp.bool_(True)).best)
 
+    def current_cost(self, state: AnnealingState) -> Cost:
+        return state.cost
+
+    def current(self, problem: Any, state: AnnealingState) -> Solution:
+        snapshot = self.neighborhood.snapshot(state.representation)
+        return self.neighborhood.solution(problem, snapshot)
+
     def adopt(self, problem: Any, state: AnnealingState, solution: Solution) -> AnnealingState:
         state = self._remember(state, jnp.bool_(True))
         return state._replace(
@@ -99,8 +123,7 @@ class SimulatedAnnealing:
         )
 
     def refresh(self, problem: Any, state: AnnealingState) -> AnnealingState:
-        hood = self.neighborhood
-        solution = hood.solution(problem, hood.snapshot(state.representation))
+        hood, solution = self.neighborhood, self.current(problem, state)
         return state._replace(
             representation=hood.init(problem, solution),
             cost=problem.cost(solution),
@@ -116,21 +139,22 @@ class SimulatedAnnealing:
             words = stream.words(slot, self.neighborhood.num_words)
             return self.neighborhood.propose(problem, representation, words)
 
-        moves = propose(lax.iota(jnp.uint32, self.moves_per_search))
-        deltas = self.neighborhood.delta(problem, representation, moves)
-        deltas = jnp.where(deltas == deltas, deltas, null_delta(deltas.dtype))  # NaN never wins
+        lane = memory.lanes(self.moves_per_search)
+        deltas = self.neighborhood.delta(problem, representation, propose(lane.astype(jnp.uint32)))
+        can_win = (lane < self.moves_per_search) & (deltas == deltas)  # NaN never wins
+        deltas = jnp.where(can_win, deltas, null_delta(deltas.dtype))
         winner = jnp.argmin(deltas, axis=0).astype(jnp.uint32)
         # Proposing again from the winner's slot is cheaper than picking it out of the lanes.
         return propose(winner), jnp.min(deltas)
 
-    def _accepts(self, stream: Stream, delta: Cost) -> jax.Array:
+    def _accepts(self, stream: Stream, temperature: jax.Array, delta: Cost) -> jax.Array:
         """Metropolis: always if not worse, else with probability exp(-delta / temperature).
 
         A uniform u lies below that probability where -log(u), which is exponentially distributed,
         lies above delta / temperature; written so, temperature 0 accepts delta <= 0 only.
         """
         (word,) = stream.words(jnp.uint32(self.moves_per_search), 1)
-        threshold = schedules.temperature(self.schedule, stream.step) * random.exponential(word)
+        threshold = temperature * random.exponential(word)
         return (delta.astype(jnp.float32) <= threshold) & (delta < null_delta(delta.dtype))
 
     def _remember(self, state: AnnealingState, where: jax.Array) -> AnnealingState:

@@ -20,7 +20,7 @@ def test_quickstart_reports_what_was_found(outcome):
     assert quickstart.row(outcome)[:5] == ["grid-4x4-d100-s0", "16", "1600", "1600", "0.00%"]
     record = quickstart.record(outcome, 3.0)
     assert (record["cost"], record["best_known"], record["steps"]) == (1600, 1600, 2000)
-    assert record["moves"] == 2000 * record["settings"]["searches"] * 12
+    assert record["moves"] == 2000 * record["settings"]["searches"] * 8
 
 
 def test_quickstart_writes_pictures(outcome, tmp_path, capsys):

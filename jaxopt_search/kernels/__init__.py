@@ -1,0 +1,10 @@
+"""Fused GPU kernels: the portable step of a search in a loop, one Pallas program per search.
+
+Nothing here knows of an algorithm: a kernel is the loop around `Search.step`, and the same step
+runs under XLA. Pallas is imported when a kernel is asked for.
+"""
+
+from jaxopt_search.kernels.choice import Choice, Implementation, choose
+from jaxopt_search.kernels.launcher import MAX_STEPS, launch
+
+__all__ = ["MAX_STEPS", "Choice", "Implementation", "choose", "launch"]

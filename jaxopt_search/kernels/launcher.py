@@ -1,0 +1,99 @@
+"""The launcher: a loop over steps as one kernel, with the state of each search in its refs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search import memory
+
+MAX_STEPS = 2**14
+"""Steps per launch: their control values are computed ahead, for all searches together."""
+
+
+def launch(
+    body: Callable[[jax.Array, Any, Any, Any], Any],
+    num_steps: jax.Array,
+    shared: Any,
+    controls: Any,
+    carry: Any,
+    *,
+    num_warps: int = 1,
+    interpret: bool = False,
+) -> Any:
+    """Returns `carry` after `num_steps` steps of every search, a program per search.
+
+    Inside a kernel, leaves with an axis are refs, to be used through `memory`, and leaves without
+    one are scalars. What a step does not write is not touched.
+
+    Args:
+      body: maps (i, shared, control, carry) of one search to its carry after step i; the same
+        refs must come back.
+      num_steps: [] int32.
+      shared: a pytree of arrays that all searches read.
+      controls: a pytree whose leaves [num_steps or more] hold a scalar for each step.
+      carry: a pytree of arrays [S, ...].
+      num_warps: warps per program.
+      interpret: whether to run on any device, slowly, for tests.
+    """
+    from jax.experimental import pallas as pl
+
+    read_only, carried = (num_steps, shared, controls), jax.tree.leaves(carry)
+    read_leaves, read_structure = jax.tree.flatten(read_only)
+    read_leaves = [jnp.asarray(leaf) for leaf in read_leaves]
+    is_scalar = [leaf.ndim == 0 for leaf in read_leaves]
+    is_carried_scalar = [leaf.ndim == 1 for leaf in carried]
+    num_inputs = len(read_leaves) + len(carried)
+
+    def kernel(*refs: Any) -> None:
+        inputs, state = refs[: len(read_leaves)], refs[num_inputs:]
+        num, data, tables = read_structure.unflatten(
+            ref[0] if scalar else ref for ref, scalar in zip(inputs, is_scalar, strict=True)
+        )
+        start = jax.tree.structure(carry).unflatten(
+            ref[0] if scalar else ref for ref, scalar in zip(state, is_carried_scalar, strict=True)
+        )
+
+        def step(i: jax.Array, old: Any) -> Any:
+            control = jax.tree.map(lambda table: memory.load(table, i), tables)
+            return body(i, data, control, old)
+
+        with memory.one_search("interpreter" if interpret else "gpu"):
+            end = memory.fori_loop(num, step, start)
+        for ref, value in zip(state, jax.tree.leaves(end), strict=True):
+            if not isinstance(value, jax.Ref):
+                ref[0] = value
+
+    whole = [_whole(pl, leaf.reshape(leaf.shape or (1,))) for leaf in read_leaves]
+    own = [_own(pl, leaf) for leaf in carried]
+    results = pl.pallas_call(
+        kernel,
+        grid=(carried[0].shape[0],),
+        in_specs=[*whole, *own],
+        out_specs=own,
+        out_shape=[jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in carried],
+        input_output_aliases={len(read_leaves) + k: k for k in range(len(carried))},
+        **_options(num_warps, interpret),
+    )(*(leaf.reshape(leaf.shape or (1,)) for leaf in read_leaves), *carried)
+    return jax.tree.structure(carry).unflatten(results)
+
+
+def _whole(pl: Any, array: jax.Array) -> Any:
+    return pl.BlockSpec(array.shape, lambda search: (0,) * array.ndim)
+
+
+def _own(pl: Any, array: jax.Array) -> Any:
+    if array.ndim == 1:
+        return pl.BlockSpec((1,), lambda search: (search,))
+    return pl.BlockSpec(
+        (None, *array.shape[1:]), lambda search: (search,) + (0,) * (array.ndim - 1)
+    )
+
+
+def _options(num_warps: int, interpret: bool) -> dict[str, Any]:
+    if interpret:
+        return {"interpret": True}
+    from jax.experimental.pallas import triton
+
+    return {"compiler_params": triton.CompilerParams(num_warps=num_warps, num_stages=1)}

@@ -1,0 +1,79 @@
+"""Whether a function lowers to a Triton kernel, and if not, which function and operation is why."""
+
+import pathlib
+import re
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+import jax
+
+_JAX = str(pathlib.Path(jax.__file__).parent)
+_OURS = tuple(str(pathlib.Path(__file__).parents[1] / name) for name in ("kernels", "memory.py"))
+_CUDA_DEVICE = {"device_kind": "NVIDIA H200", "num_cores": 132, "platform": "gpu"}
+
+
+def lower_for_cuda(fn: Callable[..., Any], *args: Any) -> str:
+    """Returns the text of `fn` lowered for an NVIDIA GPU, on a machine with or without one."""
+    device = jax.sharding.AbstractDevice(**_CUDA_DEVICE)
+    mesh = jax.sharding.AbstractMesh(
+        (1,), ("x",), (jax.sharding.AxisType.Explicit,), abstract_device=device
+    )
+    with jax.sharding.use_abstract_mesh(mesh), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The Pallas Triton backend is deprecated")
+        return jax.jit(fn).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
+
+
+def obstacle(fn: Callable[..., Any], *args: Any) -> str:
+    """Returns in one line what keeps `fn` from lowering for an NVIDIA GPU, or "" if nothing does.
+
+    Args:
+      fn: launches a kernel.
+      args: arrays, or their shapes.
+    """
+    try:
+        lower_for_cuda(fn, *args)
+    except Exception as error:  # whatever it is, it keeps the kernel from running
+        found = re.search(r"lowering: ?(\w+)", str(error))
+        if found:
+            where = _function_with(found[1], fn, args) or "the search"
+            return f"{where} uses {found[1]}, which a fused kernel cannot"
+        where = _last_frame((error.__cause__ or error).__traceback__) or "the search"
+        first_line = str(error).strip().partition("\n")[0]
+        return f"{where} does not lower to a fused kernel: {type(error).__name__}: {first_line}"
+    return ""
+
+
+def _function_with(primitive: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    """Returns the function whose code holds the first use of `primitive`, with file and line."""
+    found = (
+        function
+        for name, function in _operations(jax.make_jaxpr(fn)(*args).jaxpr, "")
+        if name == primitive
+    )
+    return next(found, "")
+
+
+def _operations(jaxpr: Any, caller: str) -> Iterator[tuple[str, str]]:
+    """Yields every operation with the function that holds it: a user's, not JAX's."""
+    for equation in jaxpr.eqns:
+        trace = equation.source_info.traceback
+        function = (_last_frame(trace.as_python_traceback()) if trace else "") or caller
+        yield equation.primitive.name, function
+        for value in equation.params.values():
+            for part in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(part, "jaxpr", part)
+                if hasattr(inner, "eqns"):
+                    yield from _operations(inner, function)
+
+
+def _last_frame(trace: TracebackType | None) -> str:
+    """Returns the innermost function that is neither JAX's nor the launcher's."""
+    frames = [
+        f"{frame.f_code.co_qualname} ({pathlib.Path(frame.f_code.co_filename).name}:{line})"
+        for frame, line in traceback.walk_tb(trace)
+        if not frame.f_code.co_filename.startswith((_JAX, *_OURS))
+    ]
+    return frames[-1] if frames else ""

@@ -1,0 +1,135 @@
+"""A tour as an array with the position of every city: reversals and shifts, by lanes.
+
+Positions are cyclic: they wrap around at n. Of the two parts into which a change cuts the cycle,
+the shorter one is rewritten, in tiles of `memory.LANES` elements.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search import memory
+from jaxopt_search.memory import load, store
+
+
+class ArrayTour(NamedTuple):
+    """A tour of n cities.
+
+    Attributes:
+      city: [n] int32, the city at each position: the solution.
+      position: [n] int32, its inverse; None in a snapshot.
+    """
+
+    city: jax.Array
+    position: jax.Array | None
+
+
+def from_solution(solution: jax.Array) -> ArrayTour:
+    """Returns the array tour of a solution, [n] int32."""
+    positions = lax.iota(jnp.int32, solution.shape[0])
+    return ArrayTour(solution, jnp.zeros_like(solution).at[solution].set(positions))
+
+
+def wrap(position: jax.Array, n: int) -> jax.Array:
+    """Returns `position`, between -n and 2n - 1, modulo n; portable."""
+    position = jnp.where(position < 0, position + n, position)
+    return jnp.where(position >= n, position - n, position)
+
+
+def reverse(tour: ArrayTour, first: jax.Array, last: jax.Array, where: jax.Array) -> ArrayTour:
+    """Returns the tour with the path from position `first` to `last` reversed; portable.
+
+    Reversing the rest of the cycle instead gives the same edges.
+
+    Args:
+      first: [] int32.
+      last: [] int32, cyclically at or after `first`.
+      where: [] bool; the tour is unchanged where it does not hold.
+    """
+    n = tour.city.shape[0]
+    inside = wrap(last - first, n) + 1
+    is_inside = inside <= n - inside
+    low = jnp.where(is_inside, first, wrap(last + 1, n))
+    high = jnp.where(is_inside, last, wrap(first - 1, n))
+    num_pairs = jnp.where(where, jnp.minimum(inside, n - inside) // 2, 0)
+
+    def swap_tile(pair: jax.Array, tour: ArrayTour) -> ArrayTour:
+        left, right = wrap(low + pair, n), wrap(high - pair, n)
+        left_city, right_city = load(tour.city, left), load(tour.city, right)
+        memory.barrier()
+        tour = _put(tour, left, right_city, pair < num_pairs)
+        return _put(tour, right, left_city, pair < num_pairs)
+
+    return _by_tiles(num_pairs, swap_tile, tour)
+
+
+def move_segment(
+    tour: ArrayTour,
+    first: jax.Array,
+    length: jax.Array,
+    after: jax.Array,
+    is_reversed: jax.Array,
+    where: jax.Array,
+    max_length: int,
+) -> ArrayTour:
+    """Returns the tour with a short segment taken out and put in elsewhere; portable.
+
+    Args:
+      first: [] int32, the position of the segment's first city.
+      length: [] int32, its number of cities, at most `max_length`.
+      after: [] int32, the position of the city behind which it goes, outside the segment.
+      is_reversed: [] bool, whether it is turned around.
+      where: [] bool; the tour is unchanged where it does not hold.
+      max_length: static.
+    """
+    n = tour.city.shape[0]
+    lane = memory.lanes(max_length)
+    in_segment = jnp.where(is_reversed, length - 1 - lane, lane)
+    in_segment = jnp.clip(in_segment, 0, length - 1)
+    segment = load(tour.city, wrap(first + in_segment, n))
+    # The cities between the segment and its new place move up by its length: those behind it, or
+    # those before it.
+    behind = wrap(after - first, n) + 1 - length
+    is_behind = behind <= n - length - behind
+    num_moved = jnp.where(where, jnp.minimum(behind, n - length - behind), 0)
+    sign = jnp.where(is_behind, jnp.int32(1), jnp.int32(-1))
+    source = jnp.where(is_behind, wrap(first + length, n), wrap(first - 1, n))
+    target = jnp.where(is_behind, first, wrap(first + length - 1, n))
+
+    def shift_tile(index: jax.Array, tour: ArrayTour) -> ArrayTour:
+        cities = load(tour.city, wrap(source + sign * index, n))
+        memory.barrier()
+        tour = _put(tour, wrap(target + sign * index, n), cities, index < num_moved)
+        memory.barrier()
+        return tour
+
+    tour = _by_tiles(num_moved, shift_tile, tour)
+    start = jnp.where(is_behind, wrap(first + behind, n), wrap(after + 1, n))
+    return _put(tour, wrap(start + lane, n), segment, where & (lane < length))
+
+
+def _put(tour: ArrayTour, index: jax.Array, cities: jax.Array, where: jax.Array) -> ArrayTour:
+    return ArrayTour(
+        store(tour.city, index, cities, where), store(tour.position, cities, index, where)
+    )
+
+
+def _by_tiles(
+    count: jax.Array, change: Callable[[jax.Array, ArrayTour], ArrayTour], tour: ArrayTour
+) -> ArrayTour:
+    """Returns the tour after `change(index, tour)` for all indices below `count`, in order.
+
+    The last tile goes on beyond `count`: `change` masks what it writes.
+    """
+    n = tour.city.shape[0]
+    lane = memory.lanes(memory.LANES)
+
+    def tile(number: jax.Array, tour: ArrayTour) -> ArrayTour:
+        index = jnp.minimum(number * memory.LANES + lane, n - 1)
+        return change(index, tour)
+
+    num_tiles = lax.div(count + memory.LANES - 1, jnp.int32(memory.LANES))
+    return memory.fori_loop(num_tiles, tile, tour)

@@ -1,0 +1,176 @@
+"""TSP: 2-opt and Or-opt moves that join a city to one of its candidates, on an array tour.
+
+Croes, "A method for solving traveling-salesman problems", 1958; Or, "Traveling salesman-type
+combinatorial problems and their relation to the logistics of regional blood banking", 1976;
+candidate lists as in Johnson, McGeoch, "The traveling salesman problem: a case study in local
+optimization", 1997.
+"""
+
+import dataclasses
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search import memory
+from jaxopt_search.checks import check_count
+from jaxopt_search.memory import load
+from jaxopt_search.neighborhoods import array_tour
+from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap
+from jaxopt_search.problems import candidates as candidate_lists
+from jaxopt_search.problems.tsp import TSP
+from jaxopt_search.random import below
+from jaxopt_search.types import null_delta
+
+MAX_SEGMENT = 3
+"""The longest segment that Or-opt moves."""
+
+
+class EdgeMove(NamedTuple):
+    """A 2-opt or an Or-opt move, by positions in the tour.
+
+    2-opt reverses the path from `first` + 1 to `after`. Or-opt takes out the segment of `length`
+    cities from `first` on and puts it behind `after`.
+
+    Attributes:
+      first: int32.
+      after: int32.
+      length: int32, 1 to `MAX_SEGMENT`; 0 for 2-opt.
+      is_reversed: bool, whether the segment is turned around.
+    """
+
+    first: jax.Array
+    after: jax.Array
+    length: jax.Array
+    is_reversed: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TwoOpt:
+    """Build it with `two_opt`.
+
+    Attributes:
+      candidates: [n * K] int32, K cities near each city.
+    """
+
+    candidates: jax.Array
+
+    num_words = 2
+    prefers_branches = True
+
+    def init(self, problem: TSP, solution: jax.Array) -> ArrayTour:
+        return array_tour.from_solution(solution)
+
+    def solution(self, problem: TSP, snapshot: ArrayTour) -> jax.Array:
+        return snapshot.city
+
+    def snapshot(self, representation: ArrayTour) -> ArrayTour:
+        return representation._replace(position=None)
+
+    def propose(
+        self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]
+    ) -> EdgeMove:
+        """Draws a city, one of its candidates to stand beside it, and a move that does so.
+
+        2-opt and Or-opt have the same chance. The second word is used twice: its upper bits draw
+        the candidate, its lower ones the move.
+        """
+        n, bits = problem.n, words[1]
+        num_candidates = self.candidates.shape[0] // n
+        city = below(words[0], n)
+        near = load(self.candidates, city * num_candidates + below(bits, num_candidates))
+        at, near_at = load(representation.position, city), load(representation.position, near)
+        is_or_opt, is_before, is_end = _bit(bits, 0), _bit(bits, 1), _bit(bits, 2)
+        length = 1 + below(bits << jnp.uint32(16), MAX_SEGMENT)
+        # `city` goes behind or, if `is_before`, in front of `near`. In 2-opt the partner's edge
+        # and its own lie on the same side; in Or-opt it is an end of the segment.
+        step_back = is_before.astype(jnp.int32)
+        first = at - jnp.where(is_or_opt, jnp.where(is_end, length - 1, 0), step_back)
+        return EdgeMove(
+            first=wrap(first, n),
+            after=wrap(near_at - step_back, n),
+            length=jnp.where(is_or_opt, length, 0),
+            is_reversed=is_before != is_end,
+        )
+
+    def delta(self, problem: TSP, representation: ArrayTour, move: EdgeMove) -> jax.Array:
+        n, distance = problem.n, problem.distance
+        is_or_opt = move.length > 0
+
+        def city_at(position: jax.Array) -> jax.Array:
+            return load(representation.city, wrap(position, n))
+
+        # Or-opt: `before`, the segment from `head` to `tail`, `behind`. 2-opt: the edge from
+        # `before` to `head` is cut, and the others are set so that two of six distances cancel.
+        head = city_at(move.first + (~is_or_opt).astype(jnp.int32))
+        before = city_at(move.first - is_or_opt.astype(jnp.int32))
+        tail = jnp.where(is_or_opt, city_at(move.first + move.length - 1), before)
+        behind = jnp.where(is_or_opt, city_at(move.first + move.length), before)
+        left, right = city_at(move.after), city_at(move.after + 1)
+        turned = move.is_reversed
+        to_left = jnp.where(is_or_opt, jnp.where(turned, tail, head), before)
+        to_right = jnp.where(is_or_opt, jnp.where(turned, head, tail), head)
+        gained = distance(left, to_left) + distance(to_right, right) + distance(before, behind)
+        lost = distance(before, head) + distance(left, right) + distance(tail, behind)
+        change = gained - lost
+        return jnp.where(_is_null(move, n), null_delta(change.dtype), change)
+
+    def commit(
+        self, problem: TSP, representation: ArrayTour, move: EdgeMove, accept: jax.Array
+    ) -> ArrayTour:
+        is_or_opt = move.length > 0
+        first, after, length, is_reversed = move
+        start = wrap(first + 1, problem.n)
+        tour = array_tour.reverse(representation, start, after, accept & ~is_or_opt)
+        memory.barrier()
+        return array_tour.move_segment(
+            tour, first, length, after, is_reversed, accept & is_or_opt, MAX_SEGMENT
+        )
+
+
+def _bit(bits: jax.Array, number: int) -> jax.Array:
+    return (bits >> jnp.uint32(number)) & jnp.uint32(1) != 0
+
+
+def _is_null(move: EdgeMove, n: int) -> jax.Array:
+    """Returns where a move leads to the same cycle or makes no sense, bool."""
+    first, after, length, is_reversed = move
+    gap = wrap(after - first, n)
+    is_null = (gap < jnp.where(length > 0, length, 2)) | (gap == n - 1)
+    if n <= 3:
+        return jnp.full_like(is_null, True)
+    # With two cities left over, turning the segment in its new place turns the whole cycle.
+    return is_null | ((n - length == 2) & (is_reversed | (length == 1)))
+
+
+def two_opt(
+    problem: TSP,
+    *,
+    num_candidates: int = 10,
+    candidates: Literal["nearest", "quadrant"] = "nearest",
+) -> TwoOpt:
+    """Returns the 2-opt and Or-opt moves that join a city to one of its candidates.
+
+    A move is priced in O(1). Making it takes up to n / 2 steps, 32 at a time. Or-opt moves
+    segments of 1 to 3 cities, in both directions.
+
+    Args:
+      problem: of symmetric distances.
+      num_candidates: K, cities in the list of each city; n - 1 if there are no more.
+      candidates: `"nearest"`, or `"quadrant"`: as many from each quadrant around the city, for
+        clustered instances.
+
+    Raises:
+      ValueError: for asymmetric distances, or options out of range.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4, spacing=10))
+      >>> search = js.simulated_annealing(js.two_opt(problem), 5.0, moves_per_search=8)
+    """
+    if not problem.is_symmetric:
+        raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
+    num_candidates = check_count("num_candidates", num_candidates)
+    lists = candidate_lists.neighbors(problem, num_candidates, candidates)
+    return TwoOpt(candidates=jnp.asarray(lists.ravel()))
