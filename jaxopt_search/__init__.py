@@ -1,16 +1,25 @@
 """Gradient-free, vectorized combinatorial search in JAX."""
 
-from jaxopt_search import datasets, memory, neighborhoods, problems, random, schedules, searches
+from jaxopt_search import (
+    datasets,
+    kernels,
+    memory,
+    neighborhoods,
+    problems,
+    random,
+    schedules,
+    searches,
+)
 from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
 from jaxopt_search.exchange import broadcast_best, resample, ring
-from jaxopt_search.loop import RunState, advance, best, first_hit, init, run
+from jaxopt_search.loop import RunState, advance, best, first_hit, init, run, why_not_portable
 from jaxopt_search.neighborhoods import FullEvaluation, Relocate, Swap, TwoOpt, two_opt
 from jaxopt_search.problems import TSP, tsp, tsp_from_coords, tsp_from_instance
 from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.solvers import solve_tsp
-from jaxopt_search.types import Result, Status
+from jaxopt_search.types import Result, Status, null_delta
 
 __all__ = [
     "TSP",
@@ -34,8 +43,10 @@ __all__ = [
     "first_hit",
     "geometric",
     "init",
+    "kernels",
     "memory",
     "neighborhoods",
+    "null_delta",
     "problems",
     "random",
     "resample",
@@ -50,4 +61,5 @@ __all__ = [
     "tsp_from_coords",
     "tsp_from_instance",
     "two_opt",
+    "why_not_portable",
 ]

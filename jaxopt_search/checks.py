@@ -35,8 +35,8 @@ def check_number(name: str, value: Any, minimum: float = -math.inf) -> Any:
     return value
 
 
-def highest_cost_that_meets(target: Any, dtype: Any, unit: int = 1) -> Any:
-    """Returns the highest cost of `dtype`, counted in `unit`, that is at most `target`."""
+def highest_cost_that_meets(target: Any, dtype: Any, unit: int = 1, offset: int = 0) -> Any:
+    """Returns the highest cost of `dtype`, counted in `unit` from `offset`, up to `target`."""
     check_number("target", target)
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
@@ -44,7 +44,7 @@ def highest_cost_that_meets(target: Any, dtype: Any, unit: int = 1) -> Any:
     limits = np.iinfo(dtype)
     if math.isinf(target):
         return dtype.type(limits.max if target > 0 else limits.min)
-    return dtype.type(min(max(math.floor(target) // unit, limits.min), limits.max))
+    return dtype.type(min(max(math.floor(target) // unit - offset, limits.min), limits.max))
 
 
 def check_permutation(values: Any, n: int, name: str) -> np.ndarray:

@@ -26,7 +26,8 @@ from jaxopt_search.problems.host import Host
 from jaxopt_search.types import Exchange, Hit, Problem, Record, Result, Search, Status
 
 _CHUNK_SECONDS = 0.5
-_CHUNKS_IN_A_LIMIT = 50  # at least, if it is given in seconds
+_MIN_CHUNK_SECONDS = 0.1
+_CHUNKS_IN_A_LIMIT = 50  # if it is given in seconds, and they do not become too short
 _MAX_GROWTH = 8
 
 _MESSAGES = {
@@ -155,7 +156,7 @@ def solve(
         placement.devices[0].platform,
         problem,
         search,
-        jax.eval_shape(driver_input.searches_of, problem, search),
+        loop.search_shapes(problem, search),
     )
     driver = _Driver(
         problem, search, host, placement, limits, exchange, choice, start, history_size
@@ -268,8 +269,9 @@ class _Driver:
         elif num_steps == 0:
             size = self.limits.check_every
         else:
-            limit = (self.limits.max_seconds or math.inf) / _CHUNKS_IN_A_LIMIT
-            wanted = min(_CHUNK_SECONDS, limit, self._seconds_left()) / max(seconds, 1e-9)
+            share = (self.limits.max_seconds or math.inf) / _CHUNKS_IN_A_LIMIT
+            wanted = min(_CHUNK_SECONDS, max(share, _MIN_CHUNK_SECONDS), self._seconds_left())
+            wanted = wanted / max(seconds, 1e-9)
             size = max(1, int(num_steps * min(wanted, _MAX_GROWTH)))
         return Status.RUNNING, int(min(size, left, MAX_INT32))
 
@@ -299,14 +301,15 @@ class _Driver:
     def _best(self, state: RunState) -> tuple[Any, int | float]:
         """Returns the best solution and its exact cost, after comparing that with the device's."""
         solution, cost = jax.device_get(loop.best(self.problem, self.search, state))
+        running = cost.item()
         if self.host is None:
-            exact, unit = _full_cost(self.problem, solution).item(), 1
+            exact = _full_cost(self.problem, solution).item()
         else:
-            exact, unit = self.host.cost(solution), self.host.unit
-        if isinstance(exact, int) and exact != cost.item() * unit:
+            exact, running = self.host.cost(solution), self.host.in_full(running)
+        if isinstance(exact, int) and exact != running:
             raise RuntimeError(
-                f"the running cost {cost.item() * unit} is not the exact {exact}; please report"
-                " this bug, if delta and cost are not your own"
+                f"the running cost {running} is not the exact {exact}; please report this bug, if"
+                " delta and cost are not your own"
             )
         is_feasible = self.host is None or self.host.is_feasible(solution)
         return jax.tree.map(np.array, solution), exact if is_feasible else math.inf
@@ -331,8 +334,10 @@ class _Driver:
         x, fun = self._best(state)
         best = jax.device_get(loop.all_best(self.problem, self.search, state))
         solutions, costs = jax.tree.map(np.array, best)
-        if self.host is not None and self.host.unit > 1:
-            costs = costs.astype(np.int64) * self.host.unit
+        if self.host is not None and (self.host.unit > 1 or self.host.offset):
+            in_full = [self.host.in_full(cost) for cost in costs.tolist()]
+            fits = max(map(abs, in_full)) < 2**63
+            costs = np.array(in_full, np.int64 if fits else object)
         count, winner = loop.first_hit(state)
         has_hit = int(winner) >= 0
         made = steps.as_python(state.step)

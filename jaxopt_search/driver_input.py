@@ -4,7 +4,6 @@ import dataclasses
 from typing import Any
 
 import jax
-import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -50,7 +49,8 @@ def check_limits(
     if max_steps is None and max_seconds is None and target is None and patience is None:
         raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
     if target is not None:
-        target = highest_cost_that_meets(target, dtype, host.unit if host else 1)
+        scale = (host.unit, host.offset) if host else ()
+        target = highest_cost_that_meets(target, dtype, *scale)
         if host is not None and host.max_feasible is not None:
             target = min(target, dtype.type(host.max_feasible))
     return Limits(
@@ -70,11 +70,6 @@ def shapes(problem: Problem) -> tuple[Any, jax.ShapeDtypeStruct]:
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
     solution = jax.eval_shape(problem.init, key)
     return solution, jax.eval_shape(problem.cost, solution)
-
-
-def searches_of(problem: Problem, search: Search) -> Any:
-    """Returns the state of a run of one search, leaves [1, ...]; for its shapes."""
-    return loop.fresh(random.as_key(0), problem, search, None, 1).searches
 
 
 def check_size(solution: Solution, num_searches: int) -> None:
@@ -146,8 +141,7 @@ def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int)
 
 def refuse_tracers(*arguments: Any) -> None:
     """Refuses to drive a run from inside a traced function."""
-    probe = lax.add(np.float32(0), np.float32(0))
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((probe, arguments))):
+    if loop.is_traced(arguments):
         raise RuntimeError(
             "solve is a host driver and was called inside jit or vmap; use run there"
         )
@@ -187,7 +181,7 @@ def reopened(
     """
     if host is not None and jnp.issubdtype(state.best_cost.dtype, jnp.integer):
         solution, cost = jax.device_get(loop.best(problem, search, state))
-        if host.cost(solution) != cost.item() * host.unit:
+        if host.cost(solution) != host.in_full(cost.item()):
             raise ValueError("state is of another instance, expected one made with this problem")
     costs = exchange.best_costs(search, state.searches, state.index)
     meets = jnp.zeros(costs.shape, bool) if target is None else costs <= target

@@ -165,6 +165,32 @@ def fresh(
 _init = jax.jit(fresh, static_argnames="num_searches")
 
 
+def search_shapes(problem: Problem, search: Search) -> Any:
+    """Returns the shapes of the states of one search, leaves [1, ...]."""
+
+    def one(problem: Problem, search: Search) -> Any:
+        return fresh(random.as_key(0), problem, search, None, 1).searches
+
+    return jax.eval_shape(one, problem, search)
+
+
+def why_not_portable(problem: Any, search: Any) -> str:
+    """Returns in one line what keeps a search from running as a fused kernel; "" if nothing does.
+
+    It is lowered for an NVIDIA GPU, which takes no GPU and about a second.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4))
+      >>> why_not_portable(problem, js.simulated_annealing(js.Relocate(), 10.0))
+      ''
+      >>> why_not_portable(problem, js.simulated_annealing(js.Swap(), 10.0))
+      'Swap has no delta of its own and is priced in full'
+    """
+    searches = search_shapes(problem, search)
+    return stepping.choose("auto", "cuda", problem, search, searches).reason
+
+
 def advance(
     problem: Problem,
     search: Search,
@@ -194,8 +220,55 @@ def advance(
       The state; its `status` is `TARGET`, `PATIENCE` or `RUNNING`.
     """
     choice = stepping.choose(
-        implementation, _platform(state.index), problem, search, state.searches
+        implementation,
+        _platform(state.index),
+        problem,
+        search,
+        state.searches,
+        is_traced((problem, search, state)),
     )
+    return advance_by(
+        choice.implementation,
+        problem,
+        search,
+        state,
+        num_steps,
+        exchange=exchange,
+        target=target,
+        patience=patience,
+        check_every=check_every,
+        axis_name=axis_name,
+    )
+
+
+def is_traced(tree: Any) -> bool:
+    """Returns whether the caller is being traced, by `jit` or another transformation."""
+    probe = lax.add(np.float32(0), np.float32(0))
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((probe, tree)))
+
+
+def _platform(array: jax.Array) -> str:
+    """Returns the platform that holds `array`; JAX's default one while it is traced."""
+    if isinstance(array, Tracer):
+        return jax.default_backend()
+    (platform,) = {device.platform for device in array.devices()}
+    return platform
+
+
+def advance_by(
+    implementation: Implementation,
+    problem: Problem,
+    search: Search,
+    state: RunState,
+    num_steps: jax.Array | int,
+    *,
+    exchange: Exchange | None,
+    target: jax.Array | float | None,
+    patience: jax.Array | int | None,
+    check_every: jax.Array | int,
+    axis_name: str | None,
+) -> RunState:
+    """Returns what `advance` does, by an implementation that was chosen before."""
     return _advance(
         problem,
         search,
@@ -205,17 +278,9 @@ def advance(
         None if target is None else _device_target(target, state.best_cost.dtype),
         None if patience is None else jnp.asarray(patience, jnp.int32),
         jnp.asarray(check_every, jnp.int32),
-        choice.implementation,
+        implementation,
         axis_name,
     )
-
-
-def _platform(array: jax.Array) -> str:
-    """Returns the platform that holds `array`; JAX's default one while it is traced."""
-    if isinstance(array, Tracer):
-        return jax.default_backend()
-    (platform,) = {device.platform for device in array.devices()}
-    return platform
 
 
 def _device_target(target: Any, dtype: Any) -> jax.Array:
@@ -236,7 +301,7 @@ def _advance(
     target: jax.Array | None,
     patience: jax.Array | None,
     check_every: jax.Array,
-    implementation: str,
+    implementation: Implementation,
     axis_name: str | None,
 ) -> RunState:
     def refresh(state: RunState) -> RunState:
@@ -312,7 +377,7 @@ def _steps(
     state: RunState,
     length: jax.Array,
     target: jax.Array | None,
-    implementation: str,
+    implementation: Implementation,
 ) -> RunState:
     """Returns the state after `length` steps, between which nothing else happens."""
     keys = random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high)

@@ -38,9 +38,15 @@ def one_search(place: Place) -> Iterator[None]:
 
 
 def lanes(number: int) -> jax.Array:
-    """Returns the numbers of at least `number` lanes, int32; in a kernel a power of two of them."""
+    """Returns the numbers of at least `number` lanes, int32.
+
+    More where that runs faster or has to be: a power of two in a kernel, a multiple of eight in a
+    search by itself on a CPU.
+    """
     if _place.get() in ("interpreter", "gpu"):
         number = 1 << (number - 1).bit_length()
+    elif _place.get() == "xla":
+        number = -(-number // 8) * 8
     return lax.iota(jnp.int32, number)
 
 
@@ -87,6 +93,7 @@ def store(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Array) -> 
 
 
 def _store_lanes(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Array) -> Any:
+    value, where = jnp.broadcast_to(value, index.shape), jnp.broadcast_to(where, index.shape)
     # A lane that is masked out must not write at all: another lane may own its element. The
     # interpreter has no such store.
     if isinstance(buffer, jax.Ref) and _place.get() == "gpu":
@@ -94,6 +101,12 @@ def _store_lanes(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Arr
 
         triton.store(buffer.at[index], value, mask=where)
         return buffer
+    if _place.get() == "xla":  # one after the other is as fast there, and compiles as one function
+
+        def one(lane: jax.Array, buffer: jax.Array) -> jax.Array:
+            return store(buffer, index[lane], value[lane], where[lane])
+
+        return lax.fori_loop(0, index.shape[0], one, buffer)
     array = buffer[...] if isinstance(buffer, jax.Ref) else buffer
     array = array.at[jnp.where(where, index, array.shape[0])].set(value, mode="drop")
     if isinstance(buffer, jax.Ref):
@@ -119,7 +132,7 @@ def when(where: jax.Array, change: Callable[[Any, jax.Array], Any], tree: Any) -
 
     def taken(old: list[Any]) -> list[Any]:
         barrier()
-        new = _values_of(change(merge(old), jnp.bool_(True)), like=tree)
+        new = _values_of(change(merge(old), where), like=tree)
         barrier()
         return new
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxopt_search import loop
+from jaxopt_search import loop, stepping
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.loop import RunState
 
@@ -106,14 +106,23 @@ class Placement:
         search: Any,
         state: RunState,
         num_steps: int,
+        *,
         implementation: Implementation = "auto",
-        **options: Any,
+        exchange: Any = None,
+        target: Any = None,
+        patience: Any = None,
+        check_every: int = 100,
     ) -> RunState:
         """Returns `loop.advance` of a state from `split`; arguments as there."""
-        advance = functools.partial(loop.advance, implementation=implementation)
-        if len(self.devices) > 1:
-            advance = _pmapped(self.devices, implementation)
-        return advance(problem, search, state, num_steps, **options)
+        shapes = loop.search_shapes(problem, search)
+        platform = self.devices[0].platform
+        chosen = stepping.choose(implementation, platform, problem, search, shapes).implementation
+        options = {"exchange": exchange, "target": target, "patience": patience}
+        options["check_every"] = check_every
+        if len(self.devices) == 1:
+            advance = functools.partial(loop.advance_by, chosen, axis_name=None)
+            return advance(problem, search, state, num_steps, **options)
+        return _pmapped(self.devices, chosen)(problem, search, state, num_steps, options)
 
     def join(self, state: RunState, num_searches: int) -> RunState:
         """Returns the state as `split` got it, on the first device."""
@@ -133,18 +142,19 @@ def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
 
 
 @functools.cache
-def _pmapped(devices: tuple[jax.Device, ...], implementation: Implementation) -> Callable[..., Any]:
+def _pmapped(
+    devices: tuple[jax.Device, ...], implementation: Implementation
+) -> Callable[..., RunState]:
     def advance(
         problem: Any, search: Any, state: RunState, num_steps: jax.Array, options: dict[str, Any]
     ) -> RunState:
-        fixed = {"implementation": implementation, "axis_name": _AXIS}
-        return loop.advance(problem, search, state, num_steps, **fixed, **options)
+        advance = functools.partial(loop.advance_by, implementation, axis_name=_AXIS)
+        return advance(problem, search, state, num_steps, **options)
 
-    mapped = jax.pmap(
+    return jax.pmap(
         advance,
         axis_name=_AXIS,
         in_axes=(None, None, _AXES, None, None),
         out_axes=_AXES,
         devices=devices,
     )
-    return lambda *arguments, **options: mapped(*arguments, options)

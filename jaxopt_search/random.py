@@ -20,6 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search import memory
+
 KEY_ROUNDS = 20
 WORD_ROUNDS = 13
 MAX_SLOTS = 2**24
@@ -88,6 +90,22 @@ class Stream(NamedTuple):
             position = slot + jnp.uint32(block * MAX_SLOTS)
             words += threefry2x32(self.key, (self.counter, position), WORD_ROUNDS)
         return tuple(words[:num_words])
+
+
+class DrawnStream(NamedTuple):
+    """The same words as a `Stream`, drawn before.
+
+    Attributes:
+      drawn: arrays [slots], one for each word of a slot.
+      step: as in `Stream`.
+    """
+
+    drawn: tuple[jax.Array, ...]
+    step: jax.Array
+
+    def words(self, slot: jax.Array, num_words: int) -> tuple[jax.Array, ...]:
+        """Returns the first `num_words` words of each slot, which must have been drawn."""
+        return tuple(memory.load(words, slot) for words in self.drawn[:num_words])
 
 
 def as_key(key: Any) -> Key:

@@ -20,7 +20,7 @@ from jaxopt_search.types import Exchange, Result, Search
 
 _NUM_CHUNKS = 100
 _NUM_EXCHANGES = 100
-_NUM_CANDIDATES = 10
+_NUM_CANDIDATES = 8
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 _SAMPLED_CITIES = 256
 _DEFAULT_SECONDS = 10.0
@@ -36,7 +36,7 @@ class _Recipe(NamedTuple):
     searches_per_accelerator: int
 
 
-_SYMMETRIC = _Recipe(1.5, 0.02, 8, 1, 2112)
+_SYMMETRIC = _Recipe(1.0, 0.03, 8, 16, 2112)
 _ASYMMETRIC = _Recipe(4.0, 0.1, 12, 16, 1024)
 
 

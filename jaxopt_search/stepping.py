@@ -11,10 +11,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import kernels, memory, random, steps
+from jaxopt_search import kernels, memory, native, random, steps
 from jaxopt_search.kernels import Choice, Implementation, portability
 from jaxopt_search.steps import Steps
 from jaxopt_search.types import Info
+
+_DRAWN_AHEAD = 2**14  # words, which stay in a core's cache
+_MAX_AHEAD = 64
+_NATIVE_STEPS = 2**10
 
 
 class Course(NamedTuple):
@@ -47,10 +51,14 @@ class Setup(NamedTuple):
     target: jax.Array | None
 
 
-def max_steps(implementation: str) -> int:
+def max_steps(implementation: Implementation) -> int:
     """Returns how many steps `run` makes at most."""
-    is_kernel = implementation in ("triton", "interpret")
-    return kernels.MAX_STEPS if is_kernel else steps.MAX_INT32
+    match implementation:
+        case "xla":
+            return steps.MAX_INT32
+        case "native":
+            return _NATIVE_STEPS
+    return kernels.MAX_STEPS
 
 
 def run(
@@ -67,51 +75,73 @@ def run(
     match implementation:
         case "xla":
             return _abreast(setup, keys, courses, num_steps)
-        case "sequential":
-            return _one_after_the_other(setup, keys, courses, num_steps)
+        case "native":
+            return _natively(setup, keys, courses, num_steps)
     return _in_a_kernel(setup, keys, courses, num_steps, implementation == "interpret")
 
 
 def _abreast(setup: Setup, keys: random.Key, courses: Course, num_steps: jax.Array) -> Course:
-    step_all = jax.vmap(_one_step, in_axes=(None, 0, None, None, 0))
+    def step_one(i: jax.Array, control: Any, key: random.Key, course: Course) -> Course:
+        return _one_step(setup, _stream(setup, key, i), i, control, course)
+
+    step_all = jax.vmap(step_one, in_axes=(None, None, 0, 0))
 
     def step(i: jax.Array, courses: Course) -> Course:
-        return step_all(setup, keys, i, _control(setup, i), courses)
+        return step_all(i, _control(setup, i), keys, courses)
 
     return lax.fori_loop(0, num_steps, step, courses)
 
 
-def _one_after_the_other(
-    setup: Setup, keys: random.Key, courses: Course, num_steps: jax.Array
+def _natively(setup: Setup, keys: random.Key, courses: Course, num_steps: jax.Array) -> Course:
+    one = jax.custom_batching.sequential_vmap(native.as_one_function(_one_search))
+    run_all = jax.vmap(one, in_axes=(None, None, None, 0, 0, None))
+    controls = _controls(setup, _NATIVE_STEPS)
+    return run_all(num_steps < 0, setup, controls, keys, courses, num_steps)
+
+
+def _one_search(
+    setup: Setup, controls: Any, key: random.Key, course: Course, num_steps: jax.Array
 ) -> Course:
-    def all_steps(own: tuple[random.Key, Course]) -> Course:
-        key, course = own
+    """Returns the course of one search, whose random words are drawn for many steps at a time.
 
-        def step(i: jax.Array, course: Course) -> Course:
-            return _one_step(setup, key, i, _control(setup, i), course)
+    Drawn within a step, XLA would compute each word anew in every place that uses it.
+    """
+    num_slots, num_words = getattr(setup.search, "draws", (0, 0))
+    ahead = min(max(_DRAWN_AHEAD // max(num_slots * num_words, 1), 1), _MAX_AHEAD)
 
-        with memory.one_search("xla"):
-            return lax.fori_loop(0, num_steps, step, course)
+    def draw(i: jax.Array) -> tuple[jax.Array, ...]:
+        return _stream(setup, key, i).words(lax.iota(jnp.uint32, num_slots), num_words)
 
-    return lax.map(all_steps, (keys, courses))
+    def block(number: jax.Array, course: Course) -> Course:
+        first = number * ahead
+        drawn = jax.vmap(draw)(first + lax.iota(jnp.int32, ahead)) if num_slots else None
+
+        def step(j: jax.Array, course: Course) -> Course:
+            stream = _stream(setup, key, first + j)
+            if drawn is not None:
+                row = [lax.dynamic_index_in_dim(words, j, keepdims=False) for words in drawn]
+                stream = random.DrawnStream(tuple(row), stream.step)
+            return _one_step(setup, stream, first + j, _at(controls, first + j), course)
+
+        return lax.fori_loop(0, jnp.minimum(num_steps - first, ahead), step, course)
+
+    with memory.one_search("xla"):
+        return lax.fori_loop(0, (num_steps + ahead - 1) // ahead, block, course)
 
 
 def _in_a_kernel(
     setup: Setup, keys: random.Key, courses: Course, num_steps: jax.Array, interpret: bool
 ) -> Course:
-    def step(i: jax.Array, setup: Setup, control: Any, own: Any) -> Any:
+    def step(i: jax.Array, shared: tuple[Setup, Any], own: tuple[random.Key, Course]) -> Any:
+        setup, controls = shared
         key, course = own
-        return key, _one_step(setup, key, i, control, course)
+        return key, _one_step(setup, _stream(setup, key, i), i, _at(controls, i), course)
 
-    # Computed here because a kernel's exponential may differ from XLA's in the last bit.
-    every_step = lax.iota(jnp.int32, kernels.MAX_STEPS)
-    controls = jax.vmap(functools.partial(_control, setup))(every_step)
     num_warps = getattr(setup.search, "num_warps", 1)
     return kernels.launch(
         step,
         num_steps,
-        setup,
-        controls,
+        (setup, _controls(setup, kernels.MAX_STEPS)),
         (keys, courses),
         num_warps=num_warps,
         interpret=interpret,
@@ -122,15 +152,30 @@ def _control(setup: Setup, i: jax.Array) -> Any:
     return setup.search.control(steps.as_int32(steps.add(setup.start, i)))
 
 
-def _one_step(setup: Setup, key: random.Key, i: jax.Array, control: Any, course: Course) -> Course:
+def _controls(setup: Setup, length: int) -> Any:
+    """Returns what steers the next `length` steps, leaves [length].
+
+    Computed for all searches together and outside of kernels, whose exponential may differ from
+    XLA's in the last bit.
+    """
+    return jax.vmap(functools.partial(_control, setup))(lax.iota(jnp.int32, length))
+
+
+def _at(controls: Any, i: jax.Array) -> Any:
+    return jax.tree.map(lambda table: memory.load(table, i), controls)
+
+
+def _stream(setup: Setup, key: random.Key, i: jax.Array) -> random.Stream:
+    now = steps.add(setup.start, i)
+    return random.Stream(key, now.low, steps.as_int32(now))
+
+
+def _one_step(setup: Setup, stream: Any, i: jax.Array, control: Any, course: Course) -> Course:
     problem, search, start, target = setup
-    before = steps.add(start, i)
-    stream = random.Stream(key, before.low, steps.as_int32(before))
     state, info = search.step(stream, control, problem, course.search)
-    after = steps.add(before, jnp.int32(1))
     return Course(
         state,
-        note_hit(search, target, state, course.hit, after),
+        note_hit(search, target, state, course.hit, steps.add(start, i + 1)),
         jax.tree.map(jnp.add, course.info, info),
     )
 
@@ -144,7 +189,12 @@ def note_hit(search: Any, target: jax.Array | None, state: Any, hit: Steps, now:
 
 
 def choose(
-    implementation: Implementation, platform: str, problem: Any, search: Any, searches: Any
+    implementation: Implementation,
+    platform: str,
+    problem: Any,
+    search: Any,
+    searches: Any,
+    is_traced: bool = False,
 ) -> Choice:
     """Returns which implementation runs for this search, and why.
 
@@ -152,13 +202,16 @@ def choose(
       implementation: one of `kernels.Implementation`.
       platform: of the devices.
       searches: states of the searches, leaves [S, ...], or their shapes.
+      is_traced: whether the run is part of a function that is being traced.
     """
     leaves, structure = jax.tree.flatten((problem, search, searches))
-    shapes = tuple((jnp.shape(leaf), jnp.dtype(leaf.dtype)) for leaf in leaves)
-    prefers_branches = getattr(search, "prefers_branches", False)
-    return kernels.choose(
-        implementation, platform, prefers_branches, functools.partial(_obstacle, structure, shapes)
-    )
+    shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
+
+    def find_obstacle() -> str:
+        return getattr(search, "obstacle", "") or _obstacle(structure, shapes)
+
+    is_portable = getattr(search, "is_portable", False)
+    return kernels.choose(implementation, platform, is_portable, is_traced, find_obstacle)
 
 
 @functools.lru_cache(maxsize=256)

@@ -42,7 +42,10 @@ class Problem(Protocol):
 
 
 class Neighborhood(Protocol):
-    """Small changes of a solution, with the rules to price and to make them."""
+    """Small changes of a solution, with the rules to price and to make them.
+
+    It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are.
+    """
 
     @property
     def num_words(self) -> int:
@@ -96,7 +99,15 @@ class Stream(Protocol):
 
 
 class Search(Protocol):
-    """An algorithm that improves one solution step by step."""
+    """An algorithm that improves one solution step by step.
+
+    It may also have the following, which change no result:
+
+    - `check(max_steps)`: refuses settings that do not suit so many steps, on the host.
+    - `obstacle`: why the step cannot run in a kernel, in one line, or "".
+    - `is_portable`: True where `step` is portable; on a CPU such searches run several times faster.
+    - `num_warps`: those of a program in a kernel.
+    """
 
     @property
     def evaluations_per_step(self) -> int:

@@ -1,6 +1,7 @@
 """Kernels: the same searches as XLA, bit for bit, and lowering for CUDA without a GPU."""
 
 import dataclasses
+import functools
 import re
 import sys
 
@@ -12,7 +13,7 @@ import pytest
 from cases import NEIGHBORHOOD_CASES, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search import kernels, memory, random, stepping
+from jaxopt_search import kernels, loop, memory, random, stepping
 from jaxopt_search.kernels import choice, portability
 from jaxopt_search.types import null_delta
 
@@ -36,7 +37,7 @@ def test_every_implementation_makes_the_same_searches(case):
     """1000 steps interpreted, one search after the other, and abreast: the same bits."""
     search = annealing(case.neighborhood)
     expected = run(case.problem, search, "xla")
-    for implementation in ("sequential", "interpret"):
+    for implementation in ("native", "interpret"):
         found = run(case.problem, search, implementation)
         if case.is_exact:
             chex.assert_trees_all_equal(expected, found)
@@ -148,23 +149,70 @@ def _choose(implementation, platform, problem, search):
 
 
 def test_auto_on_a_cpu():
-    """Moves that are long to make want real branches; others are run abreast."""
+    """What is portable is compiled as one function; the rest runs abreast."""
     problem = matrix_tsp(9)
-    assert _choose("auto", "cpu", problem, annealing(js.two_opt(problem))) == ("sequential", "")
-    assert _choose("auto", "cpu", problem, annealing(js.Relocate())) == ("xla", "")
+    assert _choose("auto", "cpu", problem, annealing(js.two_opt(problem))) == ("native", "")
+    assert _choose("auto", "cpu", problem, annealing(js.Relocate())) == ("native", "")
+    assert _choose("auto", "cpu", problem, annealing(js.Swap())) == ("xla", "")
 
 
-def test_what_cannot_run_in_a_kernel_is_named():
-    """`auto` falls back to XLA and says why; `triton` refuses with function and operation."""
+def test_portable_searches_are_one_function_on_a_cpu():
+    """XLA runs the loop over steps as one function: no list of small ones, no scatter."""
+    problem = matrix_tsp(150)
+    search = annealing(js.two_opt(problem))
+    state = js.init(0, problem, search, num_searches=2)
+
+    def go(problem, search, state):
+        options = {"exchange": None, "target": None, "patience": None, "check_every": 100}
+        return loop.advance_by("native", problem, search, state, 10, axis_name=None, **options)
+
+    text = jax.jit(go).lower(problem, search, state).compile().as_text()
+    calls = [
+        line for line in text.splitlines() if "xla_cpu_small_call" in line and " call(" in line
+    ]
+    assert calls
+    assert " scatter(" not in text
+
+
+@pytest.mark.parametrize("name", ["jit", "vmap"])
+def test_native_loops_are_not_part_of_a_users_function(name):
+    """Arrays that a user's function closes over would become constants: XLA runs instead."""
+    problem = matrix_tsp(60)
+    search = annealing(js.two_opt(problem))
+    go = functools.partial(js.run, problem=problem, search=search, num_searches=2, max_steps=20)
+    wrapped = {"jit": jax.jit(lambda key: go(key)), "vmap": jax.vmap(lambda key: go(key))}[name]
+    keys = jax.random.key(3) if name == "jit" else jax.random.key(3)[None]
+    found = wrapped(keys)
+    expected = go(3, implementation="native")
+    np.testing.assert_array_equal(np.ravel(found.searches.cost), expected.searches.cost)
+    state = js.init(3, problem, search, num_searches=2)
+    enclosed = jax.jit(lambda: js.advance(problem, search, state, 20))()  # nothing is an argument
+    chex.assert_trees_all_equal(enclosed.searches, expected.searches)
+    with pytest.raises(js.NotPortable, match="expected 'auto' or 'xla': inside jit or vmap"):
+        jax.jit(lambda key: go(key, implementation="native"))(jax.random.key(3))
+
+
+@pytest.mark.parametrize("schedule", [lambda step: 5.0, lambda step: jnp.arange(2000.0)[step]])
+def test_schedules_with_constants_run_natively(schedule):
+    """Constant arrays in a schedule stay outside of what is compiled as one function."""
+    problem = matrix_tsp(60)
+    search = js.simulated_annealing(js.Relocate(), schedule, moves_per_search=4)
+    states = [run(problem, search, name, max_steps=1100) for name in ("xla", "native")]
+    chex.assert_trees_all_equal(*states)
+
+
+def test_full_evaluation_says_what_a_kernel_would_take():
+    """`auto` falls back to XLA and says why; `triton` refuses."""
     problem = linear_ordering(6)
     search = annealing(js.Swap())
-    found = _choose("auto", "cuda", problem, search)
-    assert found.implementation == "xla"
-    assert found.reason.startswith("Swap.apply (swap.py:")
-    with pytest.raises(js.NotPortable, match="Swap.apply .* does not lower to a fused kernel"):
+    reason = "Swap has no delta of its own and is priced in full"
+    assert js.why_not_portable(problem, search) == reason
+    assert _choose("auto", "cuda", problem, search) == ("xla", reason)
+    with pytest.raises(js.NotPortable, match=reason):
         _choose("triton", "cuda", problem, search)
 
 
+@jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Sorting(js.Relocate):
     """A neighborhood that does what a kernel cannot."""
@@ -178,13 +226,14 @@ def test_the_function_and_the_operation_are_named():
     """The error points at the user's own function, not at JAX's or ours."""
     problem = matrix_tsp(9)
     with pytest.raises(js.NotPortable) as caught:
-        _choose("triton", "cuda", problem, annealing(jax.tree_util.register_static(Sorting)()))
+        _choose("triton", "cuda", problem, annealing(Sorting()))
     message = str(caught.value)
     assert re.fullmatch(
         r"propose \(test_kernels.py:\d+\) uses sort, which a fused kernel cannot", message
     )
 
 
+@jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Replacing(js.Relocate):
     """A neighborhood that forgets to go on with what `store` returned."""
@@ -196,7 +245,7 @@ class Replacing(js.Relocate):
 
 def test_a_buffer_must_come_back():
     """A state whose refs were exchanged is refused: a kernel writes in place."""
-    search = annealing(jax.tree_util.register_static(Replacing)())
+    search = annealing(Replacing())
     with pytest.raises(js.NotPortable, match="was replaced, expected the buffer itself"):
         _choose("triton", "cuda", matrix_tsp(9), search)
 
@@ -218,7 +267,7 @@ def test_without_pallas_xla_runs_with_one_warning(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax.experimental.pallas.triton", None)
     with pytest.warns(UserWarning, match="no fused kernels, XLA runs instead") as caught:
         for _ in range(2):
-            assert choice.choose("auto", "cuda", False, lambda: "").implementation == "xla"
+            assert choice.choose("auto", "cuda", False, False, lambda: "").implementation == "xla"
     assert len(caught) == 1
     choice.has_triton.cache_clear()
 
@@ -230,3 +279,25 @@ def test_lanes_and_null_deltas():
         assert memory.lanes(12).shape == (16,)
         assert memory.lanes(1).shape == (1,)
     assert null_delta(jnp.int32) == 2**31 - 1
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Cautious(js.Relocate):
+    """A neighborhood whose commit copies, branches and stores by lanes."""
+
+    def commit(self, problem, representation, move, accept):
+        tour = super().commit(problem, representation, move, accept)
+        successor = memory.copy(tour.successor, tour.successor, accept)
+        lane = memory.lanes(4)
+        value = memory.load(successor, jnp.int32(0))
+        successor = memory.store(successor, lane, value, accept & (lane < 1))
+        return tour._replace(successor=successor)
+
+
+def test_copies_and_scalars_for_all_lanes():
+    """`copy` inside of a commit, and one value and one condition for all lanes, are fine."""
+    problem, search = matrix_tsp(9), annealing(Cautious())
+    assert js.why_not_portable(problem, search) == ""
+    runs = [run(problem, search, name, max_steps=60) for name in ("xla", "native", "interpret")]
+    chex.assert_trees_all_equal(*runs)

@@ -7,16 +7,17 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from jaxopt_search.errors import NotPortable
 
-Implementation: TypeAlias = Literal["auto", "xla", "sequential", "triton", "interpret"]
+Implementation: TypeAlias = Literal["auto", "xla", "native", "triton", "interpret"]
 """How steps are run; all give the same searches on integer costs.
 
-`"xla"`: all searches abreast, by `vmap`. `"sequential"`: under XLA, too, but one search after the
-other, with real branches: for few searches on a CPU, where moves are long to make. `"triton"`: a
-fused kernel on an NVIDIA GPU, a program per search. `"interpret"`: the same, interpreted by Pallas
-on any device, for tests. `"auto"`: the fastest that the devices and the search allow.
+`"xla"`: all searches abreast, by `vmap`. `"native"`: on a CPU, one search after the other on each
+device, in loops compiled as one function; for portable searches, and not inside a `jit` or `vmap`
+of your own. `"triton"`: a fused kernel on an NVIDIA GPU, a program per search. `"interpret"`: the
+same, interpreted by Pallas on any device, for tests. `"auto"`: the fastest that the devices and the
+search allow.
 """
 
-_NAMES = ("auto", "xla", "sequential", "triton", "interpret")
+_NAMES = ("auto", "xla", "native", "triton", "interpret")
 
 
 class Choice(NamedTuple):
@@ -37,7 +38,8 @@ class Choice(NamedTuple):
 def choose(
     implementation: Implementation,
     platform: str,
-    prefers_branches: bool,
+    is_portable: bool,
+    is_traced: bool,
     find_obstacle: Callable[[], str],
 ) -> Choice:
     """Returns what is to run.
@@ -45,7 +47,8 @@ def choose(
     Args:
       implementation: what the user asks for.
       platform: of the devices, such as `"cpu"`.
-      prefers_branches: whether `"sequential"` suits the search on a CPU.
+      is_portable: whether the search says so.
+      is_traced: whether the run is part of a function that is being traced.
       find_obstacle: tells in one line what keeps the search out of a kernel, or "".
 
     Raises:
@@ -55,15 +58,17 @@ def choose(
     if implementation not in _NAMES:
         expected = ", ".join(_NAMES)
         raise ValueError(f"implementation is {implementation!r}, expected one of {expected}")
-    is_cuda = platform in ("cuda", "gpu")
-    if implementation == "triton" and not is_cuda:
-        raise ValueError(
-            f"implementation is 'triton', expected 'auto' or 'xla' on {platform!r} devices"
-        )
-    if implementation == "auto" and not is_cuda:
-        return Choice("sequential" if platform == "cpu" and prefers_branches else "xla")
-    if implementation not in ("auto", "triton"):
+    if implementation in ("xla", "interpret"):
         return Choice(implementation)
+    if platform == "cpu" and implementation != "triton":
+        return _choose_on_cpu(implementation, is_portable, is_traced)
+    if platform not in ("cuda", "gpu") or implementation == "native":
+        if implementation == "auto":
+            return Choice("xla")
+        raise ValueError(
+            f"implementation is {implementation!r}, expected 'auto' or 'xla' on {platform!r}"
+            " devices"
+        )
     if not has_triton():
         return Choice("xla", "Pallas-Triton is missing")
     reason = find_obstacle()
@@ -72,6 +77,18 @@ def choose(
     if implementation == "triton":
         raise NotPortable(reason)
     return Choice("xla", reason)
+
+
+def _choose_on_cpu(implementation: Implementation, is_portable: bool, is_traced: bool) -> Choice:
+    reason = "" if is_portable else "the search does not say that it is portable"
+    # Constants of an outer function would end up in what is compiled as one function, which XLA
+    # cannot do.
+    reason = "inside jit or vmap" if is_traced else reason
+    if not reason:
+        return Choice("native")
+    if implementation == "native":
+        raise NotPortable(f"implementation is 'native', expected 'auto' or 'xla': {reason}")
+    return Choice("xla")
 
 
 @functools.cache

@@ -13,10 +13,9 @@ MAX_STEPS = 2**14
 
 
 def launch(
-    body: Callable[[jax.Array, Any, Any, Any], Any],
+    body: Callable[[jax.Array, Any, Any], Any],
     num_steps: jax.Array,
     shared: Any,
-    controls: Any,
     carry: Any,
     *,
     num_warps: int = 1,
@@ -28,18 +27,17 @@ def launch(
     one are scalars. What a step does not write is not touched.
 
     Args:
-      body: maps (i, shared, control, carry) of one search to its carry after step i; the same
-        refs must come back.
+      body: maps (i, shared, carry) of one search to its carry after step i; the same refs must
+        come back.
       num_steps: [] int32.
       shared: a pytree of arrays that all searches read.
-      controls: a pytree whose leaves [num_steps or more] hold a scalar for each step.
       carry: a pytree of arrays [S, ...].
       num_warps: warps per program.
       interpret: whether to run on any device, slowly, for tests.
     """
     from jax.experimental import pallas as pl
 
-    read_only, carried = (num_steps, shared, controls), jax.tree.leaves(carry)
+    read_only, carried = (num_steps, shared), jax.tree.leaves(carry)
     read_leaves, read_structure = jax.tree.flatten(read_only)
     read_leaves = [jnp.asarray(leaf) for leaf in read_leaves]
     is_scalar = [leaf.ndim == 0 for leaf in read_leaves]
@@ -48,7 +46,7 @@ def launch(
 
     def kernel(*refs: Any) -> None:
         inputs, state = refs[: len(read_leaves)], refs[num_inputs:]
-        num, data, tables = read_structure.unflatten(
+        num, data = read_structure.unflatten(
             ref[0] if scalar else ref for ref, scalar in zip(inputs, is_scalar, strict=True)
         )
         start = jax.tree.structure(carry).unflatten(
@@ -56,8 +54,7 @@ def launch(
         )
 
         def step(i: jax.Array, old: Any) -> Any:
-            control = jax.tree.map(lambda table: memory.load(table, i), tables)
-            return body(i, data, control, old)
+            return body(i, data, old)
 
         with memory.one_search("interpreter" if interpret else "gpu"):
             end = memory.fori_loop(num, step, start)

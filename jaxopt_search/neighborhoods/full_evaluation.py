@@ -12,6 +12,9 @@ import jax.numpy as jnp
 
 from jaxopt_search.types import Cost, Move, Solution
 
+_NEIGHBORHOOD = ("num_words", "init", "solution", "snapshot", "propose", "delta", "commit")
+_MOVES = ("num_words", "propose", "apply")
+
 
 class Moves(Protocol):
     """How to change a solution; hashable, because it is part of the compiled program.
@@ -51,6 +54,10 @@ class FullEvaluation:
     def num_words(self) -> int:
         return self.moves.num_words
 
+    @property
+    def obstacle(self) -> str:
+        return f"{type(self.moves).__name__} has no delta of its own and is priced in full"
+
     def init(self, problem: Any, solution: Solution) -> Evaluated:
         return Evaluated(solution, problem.cost(solution))
 
@@ -85,12 +92,21 @@ class FullEvaluation:
 
 
 def as_neighborhood(neighborhood: Any) -> Any:
-    """Returns `neighborhood`, or `FullEvaluation` of it if it has no `delta` of its own."""
-    if hasattr(neighborhood, "delta"):
-        return neighborhood
-    for name in ("num_words", "propose", "apply"):
+    """Returns `neighborhood`, or `FullEvaluation` of it if it has no `delta` of its own.
+
+    Raises:
+      TypeError: if it lacks what it needs, with the name of that, or is no pytree.
+    """
+    has_delta = hasattr(neighborhood, "delta")
+    for name in _NEIGHBORHOOD if has_delta else _MOVES:
         if not hasattr(neighborhood, name):
-            raise TypeError(
-                f"neighborhood is a {type(neighborhood).__name__} with neither delta nor {name}"
-            )
-    return FullEvaluation(neighborhood)
+            has = "delta but no" if has_delta else "neither delta nor"
+            raise TypeError(f"neighborhood is a {type(neighborhood).__name__} with {has} {name}")
+    if not has_delta:
+        return FullEvaluation(neighborhood)
+    if jax.tree.leaves(neighborhood) == [neighborhood]:
+        raise TypeError(
+            f"neighborhood is a {type(neighborhood).__name__}, expected a pytree; decorate the"
+            " class with jax.tree_util.register_static or register_dataclass"
+        )
+    return neighborhood

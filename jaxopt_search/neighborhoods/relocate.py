@@ -41,7 +41,7 @@ class Relocation(NamedTuple):
     after: jax.Array
 
 
-@jax.tree_util.register_dataclass
+@jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Relocate:
     """The neighborhood of all n (n - 2) relocations, symmetric or asymmetric distances.
@@ -50,6 +50,7 @@ class Relocate:
     """
 
     num_words = 2
+    is_portable = True
 
     def init(self, problem: TSP, solution: jax.Array) -> LinkedTour:
         empty = jnp.zeros_like(solution)

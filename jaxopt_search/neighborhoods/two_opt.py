@@ -57,7 +57,7 @@ class TwoOpt:
     candidates: jax.Array
 
     num_words = 2
-    prefers_branches = True
+    is_portable = True
 
     def init(self, problem: TSP, solution: jax.Array) -> ArrayTour:
         return array_tour.from_solution(solution)
@@ -96,21 +96,21 @@ class TwoOpt:
 
     def delta(self, problem: TSP, representation: ArrayTour, move: EdgeMove) -> jax.Array:
         n, distance = problem.n, problem.distance
-        is_or_opt = move.length > 0
+        first, after, length, is_reversed = move
+        is_or_opt = length > 0
 
         def city_at(position: jax.Array) -> jax.Array:
             return load(representation.city, wrap(position, n))
 
         # Or-opt: `before`, the segment from `head` to `tail`, `behind`. 2-opt: the edge from
         # `before` to `head` is cut, and the others are set so that two of six distances cancel.
-        head = city_at(move.first + (~is_or_opt).astype(jnp.int32))
-        before = city_at(move.first - is_or_opt.astype(jnp.int32))
-        tail = jnp.where(is_or_opt, city_at(move.first + move.length - 1), before)
-        behind = jnp.where(is_or_opt, city_at(move.first + move.length), before)
-        left, right = city_at(move.after), city_at(move.after + 1)
-        turned = move.is_reversed
-        to_left = jnp.where(is_or_opt, jnp.where(turned, tail, head), before)
-        to_right = jnp.where(is_or_opt, jnp.where(turned, head, tail), head)
+        cut = first - is_or_opt.astype(jnp.int32)
+        before, head = city_at(cut), city_at(cut + 1)
+        tail = jnp.where(is_or_opt, city_at(first + length - 1), before)
+        behind = jnp.where(is_or_opt, city_at(first + length), before)
+        left, right = city_at(after), city_at(after + 1)
+        to_left = jnp.where(is_or_opt, jnp.where(is_reversed, tail, head), before)
+        to_right = jnp.where(is_or_opt & ~is_reversed, tail, head)
         gained = distance(left, to_left) + distance(to_right, right) + distance(before, behind)
         lost = distance(before, head) + distance(left, right) + distance(tail, behind)
         change = gained - lost

@@ -22,6 +22,7 @@ class Host:
       max_feasible: no feasible solution costs more, as the device counts, and every other does;
         None where all solutions are feasible.
       unit: the device counts in multiples of this (a common divisor of all costs).
+      offset: the device leaves this out: a cost is `(cost on the device + offset) * unit`.
       best_known: the best-known cost, where there is one.
       coords: [n, 2] float64, the places in the plane of a TSP's cities, where it was given by them.
       note: one sentence about what was done to the data, or "".
@@ -32,9 +33,14 @@ class Host:
     is_feasible: Callable[[np.ndarray], bool] = lambda solution: True
     max_feasible: int | float | None = None
     unit: int = 1
+    offset: int = 0
     best_known: int | float | None = None
     coords: np.ndarray | None = None
     note: str = ""
+
+    def in_full(self, cost: Any) -> Any:
+        """Returns what a cost on the device, a Python number, stands for."""
+        return (cost + self.offset) * self.unit
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Host)

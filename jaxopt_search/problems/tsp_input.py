@@ -24,9 +24,7 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _EDGES_IN_A_DELTA = 6
 _MAX_MATRIX_BYTES = 2**30
-_MATRIX_CITIES_ON_CPU = (
-    360  # 4 n^2 bytes; XLA spreads reads of more than 512 KB over threads, slowly
-)
+_MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
 
 
 def tsp(

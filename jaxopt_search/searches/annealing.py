@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxopt_search import memory, random, schedules
 from jaxopt_search.checks import check_count
@@ -61,12 +62,22 @@ class SimulatedAnnealing:
         return self.moves_per_search
 
     @property
+    def draws(self) -> tuple[int, int]:
+        with memory.one_search("xla"):
+            lanes = jax.eval_shape(lambda: memory.lanes(self.moves_per_search))
+        return lanes.shape[0] + 1, self.neighborhood.num_words
+
+    @property
     def num_warps(self) -> int:
         return max(1, min(self.moves_per_search // _LANES_PER_WARP, _MAX_WARPS))
 
     @property
-    def prefers_branches(self) -> bool:
-        return getattr(self.neighborhood, "prefers_branches", False)
+    def is_portable(self) -> bool:
+        return getattr(self.neighborhood, "is_portable", False)
+
+    @property
+    def obstacle(self) -> str:
+        return getattr(self.neighborhood, "obstacle", "")
 
     def check(self, max_steps: int | None) -> None:
         """Refuses a schedule that is negative or not finite within `max_steps`; on the host."""
@@ -143,7 +154,7 @@ class SimulatedAnnealing:
         deltas = self.neighborhood.delta(problem, representation, propose(lane.astype(jnp.uint32)))
         can_win = (lane < self.moves_per_search) & (deltas == deltas)  # NaN never wins
         deltas = jnp.where(can_win, deltas, null_delta(deltas.dtype))
-        winner = jnp.argmin(deltas, axis=0).astype(jnp.uint32)
+        winner = lax.argmin(deltas, 0, jnp.int32).astype(jnp.uint32)
         # Proposing again from the winner's slot is cheaper than picking it out of the lanes.
         return propose(winner), jnp.min(deltas)
 
