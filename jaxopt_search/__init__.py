@@ -14,15 +14,32 @@ from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
 from jaxopt_search.exchange import broadcast_best, resample, ring
 from jaxopt_search.loop import RunState, advance, best, first_hit, init, run, why_not_portable
-from jaxopt_search.neighborhoods import FullEvaluation, Relocate, Swap, TwoOpt, two_opt
-from jaxopt_search.problems import TSP, tsp, tsp_from_coords, tsp_from_instance
+from jaxopt_search.neighborhoods import (
+    DeltaSwap,
+    FullEvaluation,
+    Relocate,
+    Swap,
+    TwoOpt,
+    two_opt,
+)
+from jaxopt_search.problems import (
+    QAP,
+    TSP,
+    qap,
+    qap_from_instance,
+    tsp,
+    tsp_from_coords,
+    tsp_from_instance,
+)
 from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.solvers import solve_tsp
 from jaxopt_search.types import Result, Status, null_delta
 
 __all__ = [
+    "QAP",
     "TSP",
+    "DeltaSwap",
     "FullEvaluation",
     "InstanceFormatError",
     "NotPortable",
@@ -48,6 +65,8 @@ __all__ = [
     "neighborhoods",
     "null_delta",
     "problems",
+    "qap",
+    "qap_from_instance",
     "random",
     "resample",
     "ring",

@@ -78,6 +78,17 @@ def _two_opt(name, problem, **options):
     return Case(f"two_opt-{name}-{problem.n}", problem, js.two_opt(problem, **options))
 
 
+def small_qap(n, seed=0, symmetric=True):
+    flow, distance = np.random.default_rng(seed).integers(0, 50, (2, n, n))
+    if symmetric:
+        flow, distance = (np.triu(m, 1) + np.triu(m, 1).T for m in (flow, distance))
+    return js.qap(flow, distance)
+
+
+def _delta_swap(name, problem):
+    return Case(f"delta_swap-{name}-{problem.n}", problem, js.DeltaSwap())
+
+
 def _swap(name, problem):
     return Case(f"swap-{name}-{problem.n}", problem, js.FullEvaluation(js.Swap()))
 
@@ -93,6 +104,8 @@ NEIGHBORHOOD_CASES = [
     _two_opt("large", coords_tsp(150), num_candidates=5),
     _two_opt("quadrant", coords_tsp(70), num_candidates=8, candidates="quadrant"),
     _two_opt("float", matrix_tsp(6, dtype=np.float64)),
+    *(_delta_swap("qap", small_qap(n)) for n in (2, 3, 9)),
+    *(_delta_swap("asymmetric", small_qap(n, symmetric=False)) for n in (2, 7)),
     *(_swap("tsp", matrix_tsp(n)) for n in (2, 3, 6)),
     *(_swap("ordering", linear_ordering(n)) for n in (2, 5)),
 ]

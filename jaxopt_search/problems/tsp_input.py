@@ -15,10 +15,17 @@ from jaxopt_search import metrics
 from jaxopt_search.checks import MAX_INT32, check_permutation
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.problems.host import Host
+from jaxopt_search.problems.matrix_input import (
+    DType,
+    check_option,
+    is_integral,
+    is_nearly_symmetric,
+    real_array,
+    refuse_first,
+)
 from jaxopt_search.problems.tsp import DISTANCES, MAX_SQUARED, TSP
 
 Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
-DType: TypeAlias = Literal["int32", "float32"]
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
@@ -56,19 +63,19 @@ def tsp(
       >>> int(problem.cost(jax.numpy.arange(4)))
       16
     """
-    _check_option("dtype", dtype, (None, "int32", "float32"))
-    _check_option("forbidden", forbidden, (None, "inf"))
+    check_option("dtype", dtype, (None, "int32", "float32"))
+    check_option("forbidden", forbidden, (None, "inf"))
     shape = np.shape(distances) if isinstance(distances, np.ndarray | jax.Array) else ()
     _check_memory(shape[0] if len(shape) == 2 else 0, "tsp_from_coords(..., storage='coordinates')")
     matrix = _checked_matrix(distances, allow_inf=forbidden == "inf")
     n = matrix.shape[0]
     allowed = np.isfinite(matrix)
-    is_exact = dtype != "float32" and _is_integral(matrix[allowed])
+    is_exact = dtype != "float32" and is_integral(matrix[allowed])
     if dtype == "int32" and not is_exact:
         raise ValueError("dtype is 'int32', expected None or 'float32' for fractional distances")
     matrix = np.where(allowed, matrix, 0).astype(np.int64 if is_exact else np.float64)
     note = ""
-    if not is_exact and not np.array_equal(matrix, matrix.T) and _is_nearly_symmetric(matrix):
+    if not is_exact and not np.array_equal(matrix, matrix.T) and is_nearly_symmetric(matrix):
         matrix = matrix / 2 + matrix.T / 2
         note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
     largest = max(matrix.max().item(), -matrix.min().item())
@@ -125,8 +132,8 @@ def tsp_from_coords(
       14
     """
     points = _checked_coords(coords)
-    _check_option("metric", metric, ("EUCLID", *metrics.EDGE_WEIGHTS))
-    _check_option("storage", storage, ("auto", "matrix", "coordinates"))
+    check_option("metric", metric, ("EUCLID", *metrics.EDGE_WEIGHTS))
+    check_option("storage", storage, ("auto", "matrix", "coordinates"))
     n = len(points)
     can_compute = is_computable(points, metric)
     if storage == "coordinates" and not can_compute:
@@ -178,28 +185,15 @@ def as_tsp(data: Any) -> TSP:
         return data
     if isinstance(data, TSPInstance):
         return tsp_from_instance(data)
-    array = _real_array(data, "distances")
+    array = real_array(data, "distances")
     if array.ndim == 2 and array.shape[1] == 2 and array.shape[0] != 2:
         return tsp_from_coords(array)
     return tsp(array)
 
 
-def _real_array(values: Any, name: str) -> np.ndarray:
-    """Returns `values` as int64 or float64, or refuses what are not real numbers."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} is a ragged list, expected an array") from error
-    if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
-        raise TypeError(f"{name} has dtype {array.dtype}, expected integers or floats")
-    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{name} holds {array.max()}, expected integers below 2**63")
-    return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
-
-
 def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
     """Returns [n, n] int64 or float64 with a zero diagonal."""
-    matrix = _real_array(distances, "distances")
+    matrix = real_array(distances, "distances")
     if matrix.ndim == 2 and matrix.shape[1] == 2 and matrix.shape[0] > 2:
         raise ValueError(
             f"distances has shape {matrix.shape}, expected (n, n); for coordinates use"
@@ -212,37 +206,17 @@ def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
     is_bad = ~np.isfinite(matrix)
     if allow_inf:
         is_bad &= ~np.isposinf(matrix)
-    _refuse_first(matrix, is_bad, "distance")
+    refuse_first(matrix, is_bad, "distance", "; forbidden='inf' allows it")
     return matrix
 
 
 def _checked_coords(coords: Any) -> np.ndarray:
     """Returns [n, 2] float64."""
-    points = _real_array(coords, "coords")
+    points = real_array(coords, "coords")
     if points.ndim != 2 or points.shape[1] != 2 or not points.size:
         raise ValueError(f"coords has shape {points.shape}, expected (n, 2) with n >= 1")
-    _refuse_first(points, ~np.isfinite(points), "coords")
+    refuse_first(points, ~np.isfinite(points), "coords")
     return points.astype(np.float64)
-
-
-def _refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str) -> None:
-    if is_bad.any():
-        row, column = np.argwhere(is_bad)[0]
-        value = array[row, column]
-        text = "NaN" if np.isnan(value) else str(value)
-        hint = "; forbidden='inf' allows it" if value == np.inf and name == "distance" else ""
-        raise ValueError(f"{name}[{row},{column}] is {text}, expected a finite number{hint}")
-
-
-def _is_integral(values: np.ndarray) -> bool:
-    if values.dtype.kind == "i":
-        return True
-    return bool((np.abs(values) <= 2.0**53).all() and (values == np.floor(values)).all())
-
-
-def _is_nearly_symmetric(matrix: np.ndarray) -> bool:
-    scale = np.maximum(np.abs(matrix), np.abs(matrix.T))
-    return bool((np.abs(matrix - matrix.T) <= 1e-6 * scale).all())
 
 
 def _dearest(n: int, largest: int | float, has_forbidden: bool) -> int | float:
@@ -282,12 +256,6 @@ def _check_memory(n: int, way_out: str) -> None:
         )
 
 
-def _check_option(name: str, value: Any, options: tuple[str | None, ...]) -> None:
-    if not any(value is option or value == option for option in options):
-        expected = ", ".join(map(str, options))
-        raise ValueError(f"{name} is {value!r}, expected one of {expected}")
-
-
 def _dtype(is_exact: bool) -> Any:
     return jnp.int32 if is_exact else jnp.float32
 
@@ -296,7 +264,7 @@ def is_computable(points: np.ndarray, metric: str) -> bool:
     """Returns whether the device gets these distances right from coordinates."""
     if metric == "EUCLID":
         return True
-    if metric not in DISTANCES or not _is_integral(points):
+    if metric not in DISTANCES or not is_integral(points):
         return False
     dx, dy = np.ptp(points, axis=0)
     return dx * dx + dy * dy <= MAX_SQUARED

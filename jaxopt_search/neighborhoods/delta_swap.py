@@ -1,0 +1,52 @@
+"""Swaps of two entries of a permutation, priced by the problem's own delta."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search import memory
+from jaxopt_search.memory import load, store
+from jaxopt_search.neighborhoods.swap import Positions, Swap
+from jaxopt_search.types import null_delta
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class DeltaSwap:
+    """All n (n - 1) / 2 swaps of a problem with `swap_delta(permutation, first, second)`.
+
+    For the QAP: two facilities exchange their locations, O(n) a price. The representation is the
+    permutation itself.
+    """
+
+    num_words = 2
+    is_portable = True
+
+    def init(self, problem: Any, solution: jax.Array) -> jax.Array:
+        return solution
+
+    def solution(self, problem: Any, snapshot: jax.Array) -> jax.Array:
+        return snapshot
+
+    def snapshot(self, representation: jax.Array) -> jax.Array:
+        return representation
+
+    def propose(
+        self, problem: Any, representation: jax.Array, words: tuple[jax.Array, ...]
+    ) -> Positions:
+        return Swap().propose(problem, representation, words)
+
+    def delta(self, problem: Any, representation: jax.Array, move: Positions) -> jax.Array:
+        change = problem.swap_delta(representation, move.first, move.second)
+        is_null = jnp.full_like(change, representation.shape[0] < 2, bool)
+        return jnp.where(is_null, null_delta(change.dtype), change)
+
+    def commit(
+        self, problem: Any, representation: jax.Array, move: Positions, accept: jax.Array
+    ) -> jax.Array:
+        first, second = load(representation, move.first), load(representation, move.second)
+        memory.barrier()
+        representation = store(representation, move.first, second, accept)
+        return store(representation, move.second, first, accept)
