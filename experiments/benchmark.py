@@ -2,10 +2,12 @@
 
     python -m experiments.benchmark
     python -m experiments.benchmark --cities 100,442 --searches 98,1024 --moves 12,32 --devices all
+    python -m experiments.benchmark --neighborhood two_opt --moves 4,8,16 --plot speed.png
 
-Uniform random instances, relocation moves, the PSPM paper's cooling and broadcast. Compilation is
-timed apart; then each repetition goes on from where the one before ended. The paper's 12-core
-CPU made 4.7e6 (SSPM) and 1.3e7 moves/s (PSSM), its GPU 4.6e8 to 9.1e8 (PSPM).
+Uniform random instances, relocation or 2-opt and Or-opt moves, the PSPM paper's cooling and
+broadcast. Compilation is timed apart; then each repetition goes on from where the one before ended.
+To make a 2-opt takes longer than to price it, so that with 2-opt the speed rises as it gets colder.
+The paper's 12-core CPU made 4.7e6 (SSPM) and 1.3e7 moves/s (PSSM), its GPU 4.6e8 to 9.1e8 (PSPM).
 """
 
 import argparse
@@ -23,22 +25,46 @@ import jaxopt_search as js
 from experiments import common
 from experiments.common import Progress
 from experiments.pspm_runs import Cooling
-from jaxopt_search import loop, parallel
+from jaxopt_search import loop, parallel, stepping
+from jaxopt_search.kernels import Choice, Implementation
 
 CLAIM = 5e7
-"""Moves/s on 100 cities that two CPU cores should reach."""
+"""Moves/s on 100 cities that two CPU cores should reach, by relocation."""
+NEIGHBORHOODS: dict[str, Callable[[js.TSP], Any]] = {
+    "relocate": lambda problem: js.Relocate(),
+    "two_opt": js.two_opt,
+}
+IMPLEMENTATIONS = ("auto", "xla", "native", "triton")
 _PILOT_STEPS = 1000
 
 Advance: TypeAlias = Callable[[loop.RunState, int], loop.RunState]
 
 
 class Case(NamedTuple):
-    """One line of the table."""
+    """One line of the table; `implementation` is what was asked for."""
 
     cities: int
     searches: int
     moves: int
     devices: tuple[jax.Device, ...]
+    neighborhood: str = "relocate"
+    implementation: Implementation = "auto"
+
+
+class Prepared(NamedTuple):
+    """A case ready to run.
+
+    Attributes:
+      advance: makes so many steps.
+      start: where to begin.
+      search_best: gets the best cost.
+      ran: the implementation that runs.
+    """
+
+    advance: Advance
+    start: loop.RunState
+    search_best: Callable[[loop.RunState], int]
+    ran: Choice
 
 
 class Timing(NamedTuple):
@@ -48,6 +74,7 @@ class Timing(NamedTuple):
     num_steps: int
     seconds: list[float]
     best: int
+    ran: Choice
 
 
 def measure(case: Case, repetitions: int, seconds: float) -> Timing:
@@ -57,7 +84,7 @@ def measure(case: Case, repetitions: int, seconds: float) -> Timing:
       repetitions: how often.
       seconds: about how long each repetition takes; the number of steps is chosen so.
     """
-    advance, state, search_best = _prepared(case)
+    advance, state, search_best, ran = _prepared(case)
     began = time.perf_counter()
     state = advance(state, 0)
     compile_seconds = time.perf_counter() - began
@@ -67,20 +94,38 @@ def measure(case: Case, repetitions: int, seconds: float) -> Timing:
     for _ in range(repetitions):
         elapsed, state = _timed(advance, state, num_steps)
         times.append(elapsed)
-    return Timing(compile_seconds, num_steps, times, search_best(state))
+    return Timing(compile_seconds, num_steps, times, search_best(state), ran)
 
 
-def _prepared(case: Case) -> tuple[Advance, loop.RunState, Callable[[loop.RunState], int]]:
-    """Returns how to advance a case, where to start, and how to get its best cost."""
+def annealing(case: Case) -> tuple[js.TSP, js.SimulatedAnnealing]:
+    """Returns the instance of a case and its search."""
     problem = js.tsp_from_instance(js.datasets.uniform_tsp(case.cities, seed=0))
-    cooling, per_temperature = Cooling(), Cooling().sweeps * case.cities
-    schedule = js.geometric(cooling.start, cooling.alpha, per_temperature)
-    search = js.simulated_annealing(js.Relocate(), schedule, moves_per_search=case.moves)
-    rule = js.broadcast_best(every=cooling.exchange_every * per_temperature)
+    cooling = Cooling()
+    schedule = js.geometric(cooling.start, cooling.alpha, cooling.sweeps * case.cities)
+    neighborhood = NEIGHBORHOODS[case.neighborhood](problem)
+    return problem, js.simulated_annealing(neighborhood, schedule, moves_per_search=case.moves)
+
+
+def choose(case: Case) -> Choice:
+    """Returns the implementation that runs a case.
+
+    Raises:
+      ValueError: if the one that was asked for cannot.
+    """
+    problem, search = annealing(case)
+    shapes, platform = loop.search_shapes(problem, search), case.devices[0].platform
+    return stepping.choose(case.implementation, platform, problem, search, shapes)
+
+
+def _prepared(case: Case) -> Prepared:
+    (problem, search), ran = annealing(case), choose(case)
+    per_temperature = Cooling().sweeps * case.cities
+    rule = js.broadcast_best(every=Cooling().exchange_every * per_temperature)
+    options = {"exchange": rule, "check_every": per_temperature}
+    options["implementation"] = ran.implementation
     placement = parallel.Placement(case.devices)
 
     def advance(state: loop.RunState, num_steps: int) -> loop.RunState:
-        options = {"exchange": rule, "check_every": per_temperature}
         return jax.block_until_ready(
             placement.advance(problem, search, state, num_steps, **options)
         )
@@ -89,7 +134,8 @@ def _prepared(case: Case) -> tuple[Advance, loop.RunState, Callable[[loop.RunSta
         tour, _ = loop.best(problem, search, placement.join(state, case.searches))
         return int(problem.host.cost(jax.device_get(tour)))
 
-    return advance, placement.split(js.init(0, problem, search, num_searches=case.searches)), best
+    start = placement.split(js.init(0, problem, search, num_searches=case.searches))
+    return Prepared(advance, start, best, ran)
 
 
 def _timed(advance: Advance, state: loop.RunState, num_steps: int) -> tuple[float, loop.RunState]:
@@ -101,6 +147,8 @@ def _timed(advance: Advance, state: loop.RunState, num_steps: int) -> tuple[floa
 def records(case: Case, timing: Timing) -> list[dict[str, Any]]:
     """Returns one record per repetition."""
     moves = timing.num_steps * case.searches * case.moves
+    origin = common.provenance(case.devices)
+    origin["env"] |= {"implementation": str(timing.ran)}
     return [
         {
             "experiment": "benchmark",
@@ -111,6 +159,8 @@ def records(case: Case, timing: Timing) -> list[dict[str, Any]]:
                 "cities": case.cities,
                 "searches": case.searches,
                 "moves": case.moves,
+                "neighborhood": case.neighborhood,
+                "implementation": timing.ran.implementation,
                 "device_kind": case.devices[0].device_kind,
                 "num_devices": len(case.devices),
             },
@@ -122,7 +172,7 @@ def records(case: Case, timing: Timing) -> list[dict[str, Any]]:
             "seconds": seconds,
             "sses": moves / seconds,
             "compile_seconds": timing.compile_seconds,
-            **common.provenance(case.devices),
+            **origin,
         }
         for repetition, seconds in enumerate(timing.seconds)
     ]
@@ -138,6 +188,7 @@ def row(case: Case, timing: Timing) -> list[str]:
         str(case.searches),
         str(case.moves),
         f"{len(case.devices)} x {case.devices[0].device_kind}",
+        timing.ran.implementation,
         f"{median:.3g}",
         f"{median * lanes:.3g}",
         f"{low * lanes:.3g} to {high * lanes:.3g}",
@@ -145,23 +196,109 @@ def row(case: Case, timing: Timing) -> list[str]:
     ]
 
 
-_HEADER = ("cities", "searches", "moves", "devices", "steps/s", "moves/s", "spread", "compile s")
+_HEADER = (
+    "cities",
+    "searches",
+    "moves",
+    "devices",
+    "runs as",
+    "steps/s",
+    "moves/s",
+    "spread",
+    "compile s",
+)
+
+
+def by_settings(measured: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[float]]]:
+    """Returns the settings that occur, each with the moves/s of its repetitions."""
+    speeds: dict[str, list[float]] = {}
+    for record in measured:
+        speeds.setdefault(json.dumps(record["settings"]), []).append(record["sses"])
+    return [(json.loads(settings), values) for settings, values in speeds.items()]
 
 
 def verdict(measured: list[dict[str, Any]]) -> str:
     """Returns whether the claim about 100 cities on two CPU cores holds; "" if not measured."""
-    speeds: dict[str, list[float]] = {}
-    for record in measured:
-        settings = record["settings"]
-        if settings["cities"] == 100 and settings["device_kind"] == "cpu":
-            speeds.setdefault(json.dumps(settings), []).append(record["sses"])
+    claimed = {"cities": 100, "device_kind": "cpu", "neighborhood": "relocate"}
+    speeds = [
+        speeds for settings, speeds in by_settings(measured) if claimed.items() <= settings.items()
+    ]
     if not speeds:
         return ""
-    best = max(statistics.median(values) for values in speeds.values())
+    best = max(map(statistics.median, speeds))
     return (
         f"claim: {CLAIM:.0e} moves/s on 100 cities with two CPU cores; the fastest line above has"
         f" {best:.2e}: {'holds' if best >= CLAIM else 'does not hold here'}"
     )
+
+
+class Point(NamedTuple):
+    """A size and the moves per second measured there."""
+
+    size: int
+    low: float
+    median: float
+    high: float
+
+
+_SWEPT = {"searches": "searches", "moves": "moves per search", "cities": "cities"}
+
+
+def curves(measured: list[dict[str, Any]], against: str) -> dict[str, list[Point]]:
+    """Returns the lines of a panel, by their labels.
+
+    A line holds what differs in one setting only; its label has those others that vary at all.
+    Points go from the smallest size to the largest.
+
+    Args:
+      measured: the records.
+      against: the setting on the horizontal axis.
+    """
+    groups = by_settings(measured)
+    varied = [
+        name
+        for name in (groups[0][0] if groups else ())
+        if name != against and len({settings[name] for settings, _ in groups}) > 1
+    ]
+    lines: dict[str, list[Point]] = {}
+    for settings, speeds in sorted(groups, key=lambda group: group[0][against]):
+        label = ", ".join(_in_words(name, settings[name]) for name in varied)
+        point = Point(settings[against], min(speeds), statistics.median(speeds), max(speeds))
+        lines.setdefault(label, []).append(point)
+    return lines
+
+
+def _in_words(name: str, value: Any) -> str:
+    words = {**_SWEPT, "num_devices": "devices"}
+    return f"{words[name]} {value}" if name in words else str(value)
+
+
+def draw(measured: list[dict[str, Any]], ax: Any) -> None:
+    """Draws moves per second against each size, on log axes; `ax` becomes the first of them."""
+    grid = ax.figure.add_gridspec(1, len(_SWEPT))
+    ax.set_subplotspec(grid[0])
+    ax.set_ylabel("moves per second")
+    others = [ax.figure.add_subplot(place, sharey=ax) for place in list(grid)[1:]]
+    for panel, (name, words) in zip([ax, *others], _SWEPT.items(), strict=True):
+        _draw_panel(panel, curves(measured, name))
+        panel.set_xlabel(words)
+        panel.label_outer()
+
+
+def _draw_panel(panel: Any, lines: dict[str, list[Point]]) -> None:
+    sizes = sorted({point.size for points in lines.values() for point in points})
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlim(sizes[0] / 1.2, 1.2 * sizes[-1])  # matplotlib finds none for a single size
+    for label, points in lines.items():
+        x, low, median, high = zip(*points, strict=True)
+        (line,) = panel.plot(x, median, "o-", markersize=4, linewidth=1.5, label=label)
+        panel.vlines(x, low, high, color=line.get_color(), linewidth=1, alpha=0.6)
+    panel.set_xticks(sizes, map(str, sizes))
+    panel.set_xticks([], minor=True)
+    panel.grid(alpha=0.3)
+    if any(lines):  # a label is empty where there is but one line
+        panel.legend(frameon=False, fontsize="x-small", loc="lower center", bbox_to_anchor=(0.5, 1))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -174,23 +311,45 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--cities", type=common.integers, default=[100])
     flags.add_argument("--searches", type=common.integers, default=[98])
     flags.add_argument("--moves", type=common.integers, default=[12, 32, 64])
+    flags.add_argument("--neighborhood", choices=tuple(NEIGHBORHOODS), default="relocate")
+    flags.add_argument(
+        "--implementation", choices=IMPLEMENTATIONS, default="auto", help="how steps are run"
+    )
     flags.add_argument(
         "--devices", type=common.devices_argument, help="a number or all (default: one, then all)"
     )
     flags.add_argument("--repetitions", type=int, default=5)
     flags.add_argument("--seconds", type=float, default=1.0, help="of each repetition, about")
     flags.add_argument("--out", help="file of JSON lines to add to")
+    flags.add_argument("--plot", metavar="FILE", help="draw moves/s against the sizes")
     flags.add_argument("--markdown", action="store_true", help="a table for a web page")
     return flags
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status."""
-    args = parser().parse_args(arguments)
-    common.use_cpu_cores()
+def cases_from_arguments(args: argparse.Namespace) -> list[Case]:
+    """Returns the lines of the table.
+
+    Raises:
+      ValueError: if there are no such devices.
+    """
     choices = [1, "all"] if args.devices is None else [args.devices]
     devices = dict.fromkeys(parallel.find_devices(choice) for choice in choices)
-    cases = [Case(*c) for c in itertools.product(args.cities, args.searches, args.moves, devices)]
+    return [
+        Case(*sizes, args.neighborhood, args.implementation)
+        for sizes in itertools.product(args.cities, args.searches, args.moves, devices)
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = parser()
+    args = flags.parse_args(arguments)
+    common.use_cpu_cores()
+    try:
+        cases = cases_from_arguments(args)
+        choose(cases[0])
+    except ValueError as error:
+        flags.error(str(error))
     progress, rows, measured = Progress(len(cases)), [], []
     for case in cases:
         timing = measure(case, args.repetitions, args.seconds)
@@ -201,10 +360,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 common.append(args.out, record)
         progress.step(1, f"{case.cities} cities, {case.searches} x {case.moves}")
     print(common.table(_HEADER, rows, markdown=args.markdown))
+    ran = dict.fromkeys(record["env"]["implementation"] for record in measured)
     print(
-        f"medians of {args.repetitions} repetitions of about {args.seconds:g} s, lowest to highest"
+        f"{args.neighborhood}, {', '.join(ran)}: medians of {args.repetitions} repetitions of about"
+        f" {args.seconds:g} s, lowest to highest"
     )
     print(verdict(measured), end="\n" if verdict(measured) else "")
+    if args.plot:
+        common.save_plot(args.plot, lambda ax: draw(measured, ax), (12, 5))
     return 0
 
 
