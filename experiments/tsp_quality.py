@@ -66,7 +66,7 @@ class Plan(NamedTuple):
             "seconds": seconds,
             "cold": self.is_cold,
             # A `TSPInstance` is symmetric.
-            "recipe": solvers._SYMMETRIC._asdict(),
+            "recipe": solvers._SYMMETRIC_TSP._asdict(),
             "version": driver.environment(self.devices)["jaxopt_search"],
             "device_kind": self.devices[0].device_kind,
             "num_devices": len(self.devices),

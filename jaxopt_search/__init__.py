@@ -33,7 +33,7 @@ from jaxopt_search.problems import (
 )
 from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
-from jaxopt_search.solvers import solve_tsp
+from jaxopt_search.solvers import solve_qap, solve_tsp
 from jaxopt_search.types import Result, Status, null_delta
 
 __all__ = [
@@ -75,6 +75,7 @@ __all__ = [
     "searches",
     "simulated_annealing",
     "solve",
+    "solve_qap",
     "solve_tsp",
     "tsp",
     "tsp_from_coords",

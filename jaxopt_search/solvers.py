@@ -11,7 +11,9 @@ import numpy as np
 from jaxopt_search import exchange, parallel
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.driver import Snapshot, Steer, solve
-from jaxopt_search.neighborhoods import Relocate, two_opt
+from jaxopt_search.neighborhoods import DeltaSwap, Relocate, two_opt
+from jaxopt_search.problems.qap import QAP
+from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp
 from jaxopt_search.schedules import Geometric
@@ -20,14 +22,18 @@ from jaxopt_search.types import Exchange, Result, Search
 
 _NUM_CHUNKS = 100
 _NUM_EXCHANGES = 100
-_NUM_CANDIDATES = 8
+_NUM_CANDIDATES = 12
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
-_SAMPLED_CITIES = 256
+_SAMPLED_CITIES = _SAMPLED_SWAPS = 256
 _DEFAULT_SECONDS = 10.0
 
 
 class _Recipe(NamedTuple):
-    """Settings of an annealing; temperatures in units of the mean distance to near cities."""
+    """Settings of an annealing.
+
+    Temperatures are in units of a typical change: for the TSP the mean distance to the three
+    nearest cities, for the QAP the mean absolute delta of a random swap.
+    """
 
     hottest: float
     coldest: float
@@ -35,9 +41,14 @@ class _Recipe(NamedTuple):
     searches_per_cpu: int
     searches_per_accelerator: int
 
+    def searches(self, platform: str) -> int:
+        """Returns how many searches suit a device."""
+        return self.searches_per_cpu if platform == "cpu" else self.searches_per_accelerator
 
-_SYMMETRIC = _Recipe(1.0, 0.03, 8, 16, 2112)
-_ASYMMETRIC = _Recipe(4.0, 0.1, 12, 16, 1024)
+
+_SYMMETRIC_TSP = _Recipe(1.0, 0.03, 8, 16, 2112)
+_ASYMMETRIC_TSP = _Recipe(4.0, 0.1, 12, 16, 1024)
+_QAP = _Recipe(0.5, 0.01, 8, 16, 2112)
 
 
 def solve_tsp(
@@ -81,46 +92,118 @@ def solve_tsp(
       8.828
     """
     problem = as_tsp(data)
-    found = parallel.find_devices(devices)
-    is_cpu = found[0].platform == "cpu"
-    recipe = _SYMMETRIC if problem.is_symmetric else _ASYMMETRIC
-    if num_searches is None:
-        per_device = recipe.searches_per_cpu if is_cpu else recipe.searches_per_accelerator
-        num_searches = len(found) * per_device
-    annealing = _Annealing(problem, recipe, moves_per_search or recipe.moves_per_search)
-    limits: dict[str, Any] = {"max_steps": max_steps, "max_seconds": max_seconds}
-    if max_steps is None:
-        limits["max_seconds"] = _DEFAULT_SECONDS if max_seconds is None else max_seconds
-        limits["callback"] = _CoolByTheClock(annealing, limits["max_seconds"])
+    if problem.is_symmetric:
+        kind = "nearest" if problem.host.coords is None else "quadrant"
+        neighborhood = two_opt(problem, num_candidates=_NUM_CANDIDATES, candidates=kind)
+        recipe = _SYMMETRIC_TSP
     else:
-        limits["chunk_steps"] = max(1, max_steps // _NUM_CHUNKS)
-    search, rule = annealing.from_here(0, 0.0, 0.0 if max_steps is None else 1 / max(max_steps, 1))
+        recipe, neighborhood = _ASYMMETRIC_TSP, Relocate()
+    return _anneal(
+        problem,
+        _Annealing(recipe, neighborhood, _near_distance(problem), moves_per_search),
+        key,
+        max_seconds=max_seconds,
+        max_steps=max_steps,
+        target=target,
+        num_searches=num_searches,
+        devices=devices,
+        show_progress=show_progress,
+    )
+
+
+def solve_qap(
+    flow: Any,
+    distance: Any = None,
+    key: Any = 0,
+    *,
+    max_seconds: float | None = None,
+    max_steps: int | None = None,
+    target: float | None = None,
+    num_searches: int | None = None,
+    moves_per_search: int | None = None,
+    devices: parallel.Devices = "all",
+    show_progress: bool = False,
+) -> Result:
+    """Returns a good assignment: population annealing by swaps, cooled once over the run.
+
+    The sum of `flow[i, j] * distance[p[i], p[j]]` over all i and j is minimized, as by SciPy's
+    `quadratic_assignment`.
+
+    Args:
+      flow: [n, n] from facility to facility; or a `QAPInstance` as read by `datasets`, or a `QAP`,
+        without `distance`.
+      distance: [n, n] from location to location.
+
+    The other arguments are those of `solve_tsp`.
+
+    Raises:
+      ValueError, TypeError: as `qap` and `solve`.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> flow, distance = [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]
+      >>> js.solve_qap(flow, distance, max_steps=50).fun
+      206
+    """
+    problem = as_qap(flow, distance)
+    return _anneal(
+        problem,
+        _Annealing(_QAP, DeltaSwap(), _swap_change(problem), moves_per_search),
+        key,
+        max_seconds=max_seconds,
+        max_steps=max_steps,
+        target=target,
+        num_searches=num_searches,
+        devices=devices,
+        show_progress=show_progress,
+    )
+
+
+def _anneal(
+    problem: Any,
+    annealing: "_Annealing",
+    key: Any,
+    *,
+    max_seconds: float | None,
+    max_steps: int | None,
+    num_searches: int | None,
+    devices: parallel.Devices,
+    **options: Any,
+) -> Result:
+    found = parallel.find_devices(devices)
+    if num_searches is None:
+        num_searches = len(found) * annealing.recipe.searches(found[0].platform)
+    if max_steps is None:
+        max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
+        options["callback"] = _CoolByTheClock(annealing, max_seconds)
+        search, rule = annealing.from_here(0, 0.0, 0.0)
+    else:
+        options["chunk_steps"] = max(1, max_steps // _NUM_CHUNKS)
+        search, rule = annealing.from_here(0, 0.0, 1 / max(max_steps, 1))
     return solve(
         problem,
         search,
         key,
         num_searches=num_searches,
-        target=target,
+        max_seconds=max_seconds,
+        max_steps=max_steps,
         exchange=rule,
         devices=found,
-        show_progress=show_progress,
-        **limits,
+        **options,
     )
 
 
 class _Annealing:
     """Annealing that cools from the recipe's hottest to its coldest temperature."""
 
-    def __init__(self, problem: TSP, recipe: _Recipe, moves_per_search: int):
-        scale = _near_distance(problem)
+    def __init__(self, recipe: _Recipe, neighborhood: Any, scale: float, moves: int | None):
+        self.recipe = recipe
         self.start = recipe.hottest * scale
         self.log2_range = math.log2(recipe.coldest / recipe.hottest)
         self.search = simulated_annealing(
-            two_opt(problem, num_candidates=_NUM_CANDIDATES)
-            if problem.is_symmetric
-            else Relocate(),
+            neighborhood,
             self.start,
-            moves_per_search=moves_per_search,
+            moves_per_search=recipe.moves_per_search if moves is None else moves,
         )
 
     def from_here(self, step: int, done: float, per_step: float) -> tuple[Search, Exchange]:
@@ -178,3 +261,15 @@ def _near_distance(problem: TSP) -> float:
     if scale <= 0:
         scale = np.abs(distances[np.isfinite(distances)]).mean()
     return float(scale) if scale > 0 else 1.0
+
+
+def _swap_change(problem: QAP) -> float:
+    """Returns the mean absolute delta of some random swaps, in the device's units; above 0."""
+    generator, n = np.random.default_rng(0), problem.n
+    if n < 2:
+        return 1.0
+    assignments = [generator.permutation(n) for _ in range(_SAMPLED_SWAPS)]
+    pairs = [generator.choice(n, 2, replace=False) for _ in range(_SAMPLED_SWAPS)]
+    first, second = jnp.asarray(np.array(pairs, np.int32).T)
+    deltas = jax.vmap(problem.swap_delta)(jnp.asarray(assignments, jnp.int32), first, second)
+    return float(np.abs(np.asarray(deltas, np.float64)).mean()) or 1.0

@@ -58,3 +58,42 @@ def test_a_limit_of_seconds_is_kept():
     assert 1.0 < time.perf_counter() - start < 5.0
     assert result.nit > 2 * solvers._NUM_CHUNKS
     assert result.gap <= 0.03
+
+
+@pytest.mark.parametrize("kind", ["matrices", "instance", "problem"])
+def test_any_kind_of_qap(kind):
+    """Matrices, an instance and a QAP; the planted optimum is found and fun is exact."""
+    instance = js.datasets.planted_qap(2, 4, seed=1)
+    data = {
+        "matrices": (instance.flow, instance.distance),
+        "instance": (instance,),
+        "problem": (js.qap_from_instance(instance),),
+    }[kind]
+    result = js.solve_qap(*data, max_steps=400, devices=1)
+    assert sorted(result.x.tolist()) == list(range(8))
+    assert result.fun == instance.best_known == instance.cost(result.x)
+    assert isinstance(result.fun, int)
+
+
+def test_solve_qap_minimizes_what_scipy_does():
+    """Never worse than SciPy's two methods, on the same orientation of asymmetric matrices."""
+    optimize = pytest.importorskip("scipy.optimize")
+    flow, distance = np.random.default_rng(0).integers(0, 30, (2, 12, 12))
+    result = js.solve_qap(flow, distance, max_steps=2000, devices=1)
+    for method in ("faq", "2opt"):
+        other = optimize.quadratic_assignment(flow, distance, method, {"rng": 0})
+        assert result.fun <= other.fun
+    assert result.fun == (flow * distance[np.ix_(result.x, result.x)]).sum()
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_tiny_qaps(n):
+    """One assignment, or two: the better one."""
+    flow, distance = np.arange(n * n).reshape(n, n), np.eye(n)
+    assert js.solve_qap(flow, distance, max_steps=10, devices=1).success
+
+
+def test_a_flow_without_a_distance_is_refused():
+    """In one line, by name."""
+    with pytest.raises(ValueError, match="distance is None, expected"):
+        js.solve_qap(np.eye(3))

@@ -130,7 +130,9 @@ def test_settings_tell_recipes_and_limits_apart(monkeypatch):
     """A changed limit, recipe or number of devices makes the runs again."""
     settings = [plan().settings(1.0), plan().settings(2.0), plan(is_cold=True).settings(1.0)]
     settings.append(plan(devices=parallel.find_devices(2)).settings(1.0))
-    monkeypatch.setattr(solvers, "_SYMMETRIC", solvers._SYMMETRIC._replace(moves_per_search=3))
+    monkeypatch.setattr(
+        solvers, "_SYMMETRIC_TSP", solvers._SYMMETRIC_TSP._replace(moves_per_search=3)
+    )
     settings.append(plan().settings(1.0))
     assert all(a != b for i, a in enumerate(settings) for b in settings[:i])
     assert settings[-1]["recipe"]["moves_per_search"] == 3
