@@ -81,7 +81,9 @@ def test_solve_qap_minimizes_what_scipy_does():
     flow, distance = np.random.default_rng(0).integers(0, 30, (2, 12, 12))
     result = js.solve_qap(flow, distance, max_steps=2000, devices=1)
     for method in ("faq", "2opt"):
-        other = optimize.quadratic_assignment(flow, distance, method, {"rng": 0})
+        other = optimize.quadratic_assignment(
+            flow, distance, method, {"rng": np.random.default_rng(0)}
+        )
         assert result.fun <= other.fun
     assert result.fun == (flow * distance[np.ix_(result.x, result.x)]).sum()
 
