@@ -32,6 +32,7 @@ def annealing(neighborhood, **options):
     return js.simulated_annealing(neighborhood, js.geometric(300.0, 0.9, 50), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PORTABLE, ids=str)
 def test_every_implementation_makes_the_same_searches(case):
     """1000 steps interpreted, one search after the other, and abreast: the same bits."""
@@ -46,9 +47,15 @@ def test_every_implementation_makes_the_same_searches(case):
     assert int(expected.info.accepted.sum()) > 0
 
 
-@pytest.mark.parametrize("moves_per_search", [1, 2, 12])
-@pytest.mark.parametrize("keep_best", ["light", "standard"])
-@pytest.mark.parametrize("exchange", ["none", "broadcast", "resample"])
+@pytest.mark.parametrize(
+    ("moves_per_search", "keep_best", "exchange"),
+    [
+        (1, "light", "none"),
+        (2, "standard", "broadcast"),
+        (12, "light", "resample"),
+        (12, "standard", "none"),
+    ],
+)
 def test_everything_around_the_kernel(moves_per_search, keep_best, exchange):
     """Exchanges, a target, hits and both ways to keep the best, between and inside kernels."""
     problem = matrix_tsp(12)
