@@ -20,9 +20,8 @@ from jax import lax
 LANES = 32
 """Elements that `copy` and moves of many elements handle at once."""
 
-
-Place: TypeAlias = Literal["xla", "interpreter", "gpu"]
-"""Where a search runs by itself: under XLA, or in a kernel that is interpreted or runs on a GPU."""
+Place: TypeAlias = Literal["native", "interpreter", "gpu"]
+"""Where a search runs by itself: on a CPU, or in a kernel that is interpreted or runs on a GPU."""
 
 _place: contextvars.ContextVar[Place | None] = contextvars.ContextVar("place", default=None)
 
@@ -45,7 +44,7 @@ def lanes(number: int) -> jax.Array:
     """
     if _place.get() in ("interpreter", "gpu"):
         number = 1 << (number - 1).bit_length()
-    elif _place.get() == "xla":
+    elif _place.get() == "native":
         number = -(-number // 8) * 8
     return lax.iota(jnp.int32, number)
 
@@ -101,7 +100,9 @@ def _store_lanes(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Arr
 
         triton.store(buffer.at[index], value, mask=where)
         return buffer
-    if _place.get() == "xla":  # one after the other is as fast there, and compiles as one function
+    if (
+        _place.get() == "native"
+    ):  # one after the other is as fast there, and compiles as one function
 
         def one(lane: jax.Array, buffer: jax.Array) -> jax.Array:
             return store(buffer, index[lane], value[lane], where[lane])

@@ -143,7 +143,7 @@ def solve_qap(
       >>> import jaxopt_search as js
       >>> flow, distance = [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]
       >>> js.solve_qap(flow, distance, max_steps=50).fun
-      206
+      218
     """
     problem = as_qap(flow, distance)
     return _anneal(

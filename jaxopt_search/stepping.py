@@ -62,7 +62,11 @@ def max_steps(implementation: Implementation) -> int:
 
 
 def run(
-    setup: Setup, keys: random.Key, courses: Course, num_steps: jax.Array, implementation: str
+    setup: Setup,
+    keys: random.Key,
+    courses: Course,
+    num_steps: jax.Array,
+    implementation: Implementation,
 ) -> Course:
     """Returns the courses after `num_steps` steps of each search.
 
@@ -125,7 +129,7 @@ def _one_search(
 
         return lax.fori_loop(0, jnp.minimum(num_steps - first, ahead), step, course)
 
-    with memory.one_search("xla"):
+    with memory.one_search("native"):
         return lax.fori_loop(0, (num_steps + ahead - 1) // ahead, block, course)
 
 

@@ -1,6 +1,7 @@
 """Faults 49, 50, 54, 56, 57, 76, 78 and 79: starts, threads, memory, Ctrl-C, records, callbacks."""
 
 import concurrent.futures
+import gc
 import io
 import math
 import os
@@ -206,9 +207,13 @@ def test_real_signal():
     """Row 57: the same with a signal from outside."""
     solve(max_steps=1)
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    result = solve(max_seconds=30, max_steps=None)
-    timer.join()
+    gc.disable()  # Python swallows what is raised in JAX's callback for the garbage collector
+    try:
+        timer.start()
+        result = solve(max_seconds=30, max_steps=None)
+        timer.join()
+    finally:
+        gc.enable()
     assert result.status == Status.INTERRUPTED
     assert result.elapsed < 10
     assert sorted(result.x.tolist()) == list(range(8))
@@ -350,3 +355,19 @@ def test_best_known_tables_may_be_wrong(best_known, gap, text):
     assert result.gap == gap
     assert ("better than" in result.message) == bool(text)
     assert text in result.message
+
+
+def test_a_callback_may_steer():
+    """Settings that a callback returns hold from the next chunk on; the run is one all the same."""
+    seen = []
+
+    def steer(snapshot):
+        seen.append((snapshot.step, snapshot.fun))
+        floor = 20 if snapshot.step < 30 else -100
+        return js.Steer(countdown(floor), None)
+
+    result = js.solve(
+        line(40), countdown(20), 0, num_searches=2, max_steps=60, chunk_steps=10, callback=steer
+    )
+    assert seen == [(0, 40), (10, 30), (20, 20), (30, 20), (40, 10), (50, 0), (60, -10)]
+    assert (result.fun, result.nit) == (-10, 60)

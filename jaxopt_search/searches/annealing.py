@@ -63,7 +63,7 @@ class SimulatedAnnealing:
 
     @property
     def draws(self) -> tuple[int, int]:
-        with memory.one_search("xla"):
+        with memory.one_search("native"):
             lanes = jax.eval_shape(lambda: memory.lanes(self.moves_per_search))
         return lanes.shape[0] + 1, self.neighborhood.num_words
 
