@@ -113,8 +113,8 @@ def choose(case: Case) -> Choice:
       ValueError: if the one that was asked for cannot.
     """
     problem, search = annealing(case)
-    shapes, platform = loop.search_shapes(problem, search), case.devices[0].platform
-    return stepping.choose(case.implementation, platform, problem, search, shapes)
+    platform = case.devices[0].platform
+    return stepping.choose(case.implementation, platform, problem, search)
 
 
 def _prepared(case: Case) -> Prepared:

@@ -13,7 +13,7 @@ from jaxopt_search import (
 from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
 from jaxopt_search.exchange import broadcast_best, resample, ring
-from jaxopt_search.loop import RunState, advance, best, first_hit, init, run, why_not_portable
+from jaxopt_search.loop import RunState, advance, best, first_hit, init, run
 from jaxopt_search.neighborhoods import (
     DeltaSwap,
     FullEvaluation,
@@ -34,6 +34,7 @@ from jaxopt_search.problems import (
 from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.solvers import solve_qap, solve_tsp
+from jaxopt_search.stepping import why_not_portable
 from jaxopt_search.types import Result, Status, null_delta
 
 __all__ = [

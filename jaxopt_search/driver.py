@@ -151,13 +151,8 @@ def solve(
     history_size = check_count("history_size", history_size, 2, None)
     getattr(search, "check", lambda max_steps: None)(limits.max_steps)
     placement = parallel.Placement(parallel.find_devices(devices))
-    choice = stepping.choose(
-        implementation,
-        placement.devices[0].platform,
-        problem,
-        search,
-        loop.search_shapes(problem, search),
-    )
+    platform = placement.devices[0].platform
+    choice = stepping.choose(implementation, platform, problem, search)
     driver = _Driver(
         problem, search, host, placement, limits, exchange, choice, start, history_size
     )

@@ -165,32 +165,6 @@ def fresh(
 _init = jax.jit(fresh, static_argnames="num_searches")
 
 
-def search_shapes(problem: Problem, search: Search) -> Any:
-    """Returns the shapes of the states of one search, leaves [1, ...]."""
-
-    def one(problem: Problem, search: Search) -> Any:
-        return fresh(random.as_key(0), problem, search, None, 1).searches
-
-    return jax.eval_shape(one, problem, search)
-
-
-def why_not_portable(problem: Any, search: Any) -> str:
-    """Returns in one line what keeps a search from running as a fused kernel; "" if nothing does.
-
-    It is lowered for an NVIDIA GPU, which takes no GPU and about a second.
-
-    Example:
-      >>> import jaxopt_search as js
-      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4))
-      >>> why_not_portable(problem, js.simulated_annealing(js.Relocate(), 10.0))
-      ''
-      >>> why_not_portable(problem, js.simulated_annealing(js.Swap(), 10.0))
-      'Swap has no delta of its own and is priced in full'
-    """
-    searches = search_shapes(problem, search)
-    return stepping.choose("auto", "cuda", problem, search, searches).reason
-
-
 def advance(
     problem: Problem,
     search: Search,
@@ -219,14 +193,8 @@ def advance(
     Returns:
       The state; its `status` is `TARGET`, `PATIENCE` or `RUNNING`.
     """
-    choice = stepping.choose(
-        implementation,
-        _platform(state.index),
-        problem,
-        search,
-        state.searches,
-        is_traced((problem, search, state)),
-    )
+    traced = is_traced((problem, search, state))
+    choice = stepping.choose(implementation, _platform(state.index), problem, search, traced)
     return advance_by(
         choice.implementation,
         problem,

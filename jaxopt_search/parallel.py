@@ -114,9 +114,8 @@ class Placement:
         check_every: int = 100,
     ) -> RunState:
         """Returns `loop.advance` of a state from `split`; arguments as there."""
-        shapes = loop.search_shapes(problem, search)
         platform = self.devices[0].platform
-        chosen = stepping.choose(implementation, platform, problem, search, shapes).implementation
+        chosen = stepping.choose(implementation, platform, problem, search).implementation
         options = {"exchange": exchange, "target": target, "patience": patience}
         options["check_every"] = check_every
         if len(self.devices) == 1:

@@ -197,7 +197,6 @@ def choose(
     platform: str,
     problem: Any,
     search: Any,
-    searches: Any,
     is_traced: bool = False,
 ) -> Choice:
     """Returns which implementation runs for this search, and why.
@@ -205,37 +204,50 @@ def choose(
     Args:
       implementation: one of `kernels.Implementation`.
       platform: of the devices.
-      searches: states of the searches, leaves [S, ...], or their shapes.
       is_traced: whether the run is part of a function that is being traced.
     """
-    leaves, structure = jax.tree.flatten((problem, search, searches))
-    shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
-
-    def find_obstacle() -> str:
-        return getattr(search, "obstacle", "") or _obstacle(structure, shapes)
-
     is_portable = getattr(search, "is_portable", False)
+    find_obstacle = functools.partial(why_not_portable, problem, search)
     return kernels.choose(implementation, platform, is_portable, is_traced, find_obstacle)
+
+
+def why_not_portable(problem: Any, search: Any) -> str:
+    """Returns in one line what keeps a search from running as a fused kernel; "" if nothing does.
+
+    It is lowered for an NVIDIA GPU, which takes no GPU, about a second, and is remembered.
+
+    Args:
+      problem: the instance; only its shapes and dtypes count.
+      search: likewise.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4))
+      >>> why_not_portable(problem, js.simulated_annealing(js.Relocate(), 10.0))
+      ''
+      >>> why_not_portable(problem, js.simulated_annealing(js.Swap(), 10.0))
+      'Swap has no delta of its own and is priced in full'
+    """
+    if obstacle := getattr(search, "obstacle", ""):
+        return obstacle
+    leaves, structure = jax.tree.flatten((problem, search))
+    return _obstacle(structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
 
 
 @functools.lru_cache(maxsize=256)
 def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     """Returns what keeps a search out of a kernel, found by lowering one of a single search."""
+    problem, search = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
 
-    def array(shape: tuple[int, ...], dtype: Any) -> Any:
-        return jax.ShapeDtypeStruct(shape, dtype)
+    def start(problem: Any, search: Any) -> tuple[Steps, random.Key, Course]:
+        solution = problem.init(random.start_key(random.as_key(0), jnp.uint32(0)))
+        info = Info(*(jnp.int32(0) for _ in Info._fields))
+        course = Course(search.init(problem, solution), steps.never(()), info)
+        keys, courses = jax.tree.map(lambda leaf: leaf[None], (random.as_key(0), course))
+        return steps.zero(), keys, courses
 
-    problem, search, searches = structure.unflatten(array(*leaf) for leaf in leaves)
-    one = jax.tree.map(lambda leaf: array((1, *leaf.shape[1:]), leaf.dtype), searches)
-    word, count = array((1,), jnp.uint32), array((1,), jnp.int32)
-    courses = Course(one, Steps(word, word), Info(*(count for _ in Info._fields)))
+    def launch(problem: Any, search: Any, made: Steps, keys: random.Key, courses: Course) -> Course:
+        setup = Setup(problem, search, made, None)
+        return _in_a_kernel(setup, keys, courses, jnp.int32(1), interpret=False)
 
-    def launch(
-        problem: Any, search: Any, start: Steps, keys: random.Key, courses: Course, num: jax.Array
-    ) -> Course:
-        return _in_a_kernel(Setup(problem, search, start, None), keys, courses, num, False)
-
-    start, num_steps = jax.eval_shape(steps.zero), array((), jnp.int32)
-    return portability.obstacle(
-        launch, problem, search, start, random.Key(word, word), courses, num_steps
-    )
+    return portability.obstacle(launch, problem, search, *jax.eval_shape(start, problem, search))

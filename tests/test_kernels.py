@@ -158,8 +158,7 @@ def test_auto_takes_the_kernel_on_cuda(metric, storage):
 
 
 def _choose(implementation, platform, problem, search):
-    searches = js.init(0, problem, search, num_searches=2).searches
-    return stepping.choose(implementation, platform, problem, search, searches)
+    return stepping.choose(implementation, platform, problem, search)
 
 
 def test_auto_on_a_cpu():

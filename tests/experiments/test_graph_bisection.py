@@ -40,8 +40,7 @@ def run(problem, search, implementation, **options):
 
 
 def choose(implementation, problem, search):
-    searches = js.init(0, problem, search, num_searches=1).searches
-    return stepping.choose(implementation, "cuda", problem, search, searches)
+    return stepping.choose(implementation, "cuda", problem, search)
 
 
 @pytest.mark.parametrize("n", SIZES)
