@@ -12,11 +12,13 @@ import pathlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from jaxopt_search import datasets, driver, plotting
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.datasets.loading import DATA_VARIABLE
+
+Plan = TypeVar("Plan")
 
 _CPU_DEVICES = "--xla_force_host_platform_device_count"
 _NEIGHBOR_DATA = pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -39,6 +41,29 @@ def use_cpu_cores(num: int | None = None) -> None:
         is_known = hasattr(os, "sched_getaffinity")
         num = len(os.sched_getaffinity(0)) if is_known else os.cpu_count() or 1
     os.environ["XLA_FLAGS"] = f"{flags} {_CPU_DEVICES}={num}".strip()
+
+
+def plan_from(flags: argparse.ArgumentParser, args: Any, make: Callable[[Any], Plan]) -> Plan:
+    """Returns `make(args)` on all cores; ends the script with one line if an argument is wrong."""
+    use_cpu_cores()
+    try:
+        return make(args)
+    except (ValueError, FileNotFoundError) as error:
+        flags.error(str(error))
+
+
+def until_interrupted(work: Callable[[], Any], out: str | None) -> int:
+    """Does `work` and returns the script's exit status: 0, or 130 after Ctrl-C.
+
+    Args:
+      out: the file from which the same command goes on, or None.
+    """
+    try:
+        work()
+    except KeyboardInterrupt:
+        print("\ninterrupted" + (f"; the same command goes on from {out}" if out else ""))
+        return 130
+    return 0
 
 
 def append(path: str | os.PathLike, record: dict[str, Any]) -> None:

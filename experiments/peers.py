@@ -369,22 +369,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     flags = parser()
     args = flags.parse_args(arguments)
-    common.use_cpu_cores()
-    try:
-        plan = plan_from_arguments(args)
-    except (ValueError, FileNotFoundError) as error:
-        flags.error(str(error))
+    plan = common.plan_from(flags, args, plan_from_arguments)
     total = len(plan.instances) * len(plan.solvers) * len(plan.seeds)
     if not total:
         print("nothing to measure")
         return 1
-    try:
-        records = execute(plan, Runs(args.out), Progress(total))
-    except KeyboardInterrupt:
-        print("\ninterrupted" + (f"; the same command goes on from {args.out}" if args.out else ""))
-        return 130
-    print(report(plan, records, markdown=args.markdown))
-    return 0
+    records: list[dict[str, Any]] = []
+    status = common.until_interrupted(
+        lambda: records.extend(execute(plan, Runs(args.out), Progress(total))), args.out
+    )
+    if not status:
+        print(report(plan, records, markdown=args.markdown))
+    return status
 
 
 if __name__ == "__main__":

@@ -188,18 +188,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.report:
         print(pspm_tables.report(common.read(args.report), markdown=args.markdown))
         return 0
-    common.use_cpu_cores()
-    try:
-        plan = plan_from_arguments(args)
-    except (ValueError, FileNotFoundError) as error:
-        flags.error(str(error))
+    plan = common.plan_from(flags, args, plan_from_arguments)
     print(_announcement(plan), flush=True)
-    runs, status = Runs(args.out), 0
-    try:
-        execute(plan, runs, Progress(len(plan.instances) * len(stages(plan)) * plan.num_runs))
-    except KeyboardInterrupt:
-        print(f"\ninterrupted; what is finished is in {args.out}, the same command goes on")
-        status = 130
+    runs = Runs(args.out)
+    progress = Progress(len(plan.instances) * len(stages(plan)) * plan.num_runs)
+    status = common.until_interrupted(lambda: execute(plan, runs, progress), args.out)
     names = {instance.name for instance in plan.instances}
     records = [
         record

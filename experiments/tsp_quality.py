@@ -287,21 +287,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     flags = parser()
     args = flags.parse_args(arguments)
-    common.use_cpu_cores()
-    try:
-        plan = plan_from_arguments(args)
-    except (ValueError, FileNotFoundError) as error:
-        flags.error(str(error))
+    plan = common.plan_from(flags, args, plan_from_arguments)
     if not plan.instances:
         print("nothing to measure")
         return 1
-    runs, status = Runs(args.out), 0
-    total = len(plan.instances) * len(plan.seconds) * len(plan.seeds)
-    try:
-        execute(plan, runs, Progress(total))
-    except KeyboardInterrupt:
-        print("\ninterrupted" + (f"; the same command goes on from {args.out}" if args.out else ""))
-        status = 130
+    runs = Runs(args.out)
+    progress = Progress(len(plan.instances) * len(plan.seconds) * len(plan.seeds))
+    status = common.until_interrupted(lambda: execute(plan, runs, progress), args.out)
     print(report(plan, runs.records, markdown=args.markdown))
     return status
 
