@@ -59,8 +59,7 @@ class JaxoptSearch:
     def solve(self, data: TSPInstance, seed: int, limit: float, target: int) -> tuple[Any, Points]:
         """Returns a tour and the course to it.
 
-        The clock of the history starts with the last of several runs inside `solve_tsp`; what was
-        before is added to it.
+        The clock of the history starts after the preparations of `solve_tsp`, which are added.
         """
         began = time.perf_counter()
         result = js.solve_tsp(data, seed, max_seconds=limit, target=target, devices=self.devices)

@@ -16,7 +16,7 @@ from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp
-from jaxopt_search.schedules import Geometric
+from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import simulated_annealing
 from jaxopt_search.types import Exchange, Result, Search
 
@@ -213,11 +213,10 @@ class _Annealing:
           done: the share of the cooling made so far, 0 to 1.
           per_step: the share that each further step makes.
         """
-        schedule = Geometric(
-            start=jnp.float32(self.start * 2 ** (self.log2_range * done)),
-            log2_alpha=jnp.float32(self.log2_range * per_step),
-            steps_per_temperature=jnp.int32(1),
-            first_step=jnp.int32(min(step, MAX_INT32)),
+        schedule = geometric(
+            self.start * 2 ** (self.log2_range * done),
+            alpha=2 ** (self.log2_range * per_step),
+            first_step=min(step, MAX_INT32),
         )
         period = 1 / (_NUM_EXCHANGES * per_step) if per_step > 0 else MAX_INT32
         every = int(min(max(period, 1), MAX_INT32))

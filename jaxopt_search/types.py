@@ -106,6 +106,8 @@ class Search(Protocol):
     - `check(max_steps)`: refuses settings that do not suit so many steps, on the host.
     - `obstacle`: why the step cannot run in a kernel, in one line, or "".
     - `is_portable`: True where `step` is portable; on a CPU such searches run several times faster.
+    - `draws`: (slots, words per slot) of the stream that a step uses at most, so that on a CPU they
+      can be drawn for many steps at a time.
     - `num_warps`: those of a program in a kernel.
     """
 

@@ -65,7 +65,7 @@ class SimulatedAnnealing:
     def draws(self) -> tuple[int, int]:
         with memory.one_search("native"):
             lanes = jax.eval_shape(lambda: memory.lanes(self.moves_per_search))
-        return lanes.shape[0] + 1, self.neighborhood.num_words
+        return lanes.shape[0] + 1, max(self.neighborhood.num_words, 1)
 
     @property
     def num_warps(self) -> int:
