@@ -17,6 +17,7 @@ EXCHANGES = {
     "broadcast": js.broadcast_best(every=30),
     "groups": js.broadcast_best(every=30, group_size=3),
     "ring": js.ring(every=7),
+    "resample": js.resample(js.geometric(300.0, 0.95, 20), every=40),
 }
 
 
@@ -40,7 +41,13 @@ def solve(problem, **arguments):
 
 @pytest.mark.parametrize(
     ("exchange", "numbers"),
-    [("none", (1, 2, 4)), ("broadcast", (1, 2, 4)), ("groups", (1, 4)), ("ring", (1, 3))],
+    [
+        ("none", (1, 2, 4)),
+        ("broadcast", (1, 2, 4)),
+        ("groups", (1, 4)),
+        ("ring", (1, 3)),
+        ("resample", (1, 3)),
+    ],
 )
 @pytest.mark.slow
 def test_number_of_devices_changes_nothing(exchange, numbers):
