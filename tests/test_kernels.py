@@ -1,4 +1,7 @@
-"""Kernels: the same searches as XLA, bit for bit, and lowering for CUDA without a GPU."""
+"""Kernels: the same searches as XLA, bit for bit, and lowering for CUDA without a GPU.
+
+On a machine with a GPU the kernels run there; elsewhere Pallas interprets them.
+"""
 
 import collections
 import dataclasses
@@ -19,6 +22,12 @@ from jaxopt_search.kernels import choice, portability
 from jaxopt_search.types import null_delta
 
 PORTABLE = [case for case in NEIGHBORHOOD_CASES if getattr(case.neighborhood, "is_portable", False)]
+
+ON_GPU = jax.default_backend() == "gpu"
+KERNEL = "triton" if ON_GPU else "interpret"
+ALONE = (KERNEL,) if ON_GPU else ("native", KERNEL)
+"""The ways to run one search by itself."""
+needs_cpu = pytest.mark.skipif(ON_GPU, reason="the default devices are GPUs")
 
 
 def ends(cases):
@@ -42,10 +51,10 @@ def annealing(neighborhood, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ends(PORTABLE), ids=str)
 def test_every_implementation_makes_the_same_searches(case):
-    """1000 steps interpreted, one search after the other, and abreast: the same bits."""
+    """1000 steps in a kernel, one search after the other, and abreast: the same bits."""
     search = annealing(case.neighborhood)
     expected = run(case.problem, search, "xla")
-    for implementation in ("native", "interpret"):
+    for implementation in ALONE:
         found = run(case.problem, search, implementation)
         if case.is_exact:
             chex.assert_trees_all_equal(expected, found)
@@ -74,7 +83,7 @@ def test_everything_around_the_kernel(moves_per_search, keep_best, exchange):
     search = annealing(js.two_opt(problem), moves_per_search=moves_per_search, keep_best=keep_best)
     states = [
         run(problem, search, name, max_steps=400, exchange=rule, target=2200, num_searches=5)
-        for name in ("xla", "interpret")
+        for name in ("xla", KERNEL)
     ]
     chex.assert_trees_all_equal(*states)
     assert js.first_hit(states[0])[1] >= 0
@@ -86,21 +95,22 @@ def test_many_steps_take_several_launches(monkeypatch):
     problem = matrix_tsp(8)
     search = annealing(js.Relocate(), keep_best="standard", moves_per_search=5)
     expected = run(problem, search, "xla", max_steps=203)
-    found = run(problem, search, "interpret", max_steps=203)
+    found = run(problem, search, KERNEL, max_steps=203)
     chex.assert_trees_all_equal(expected, found)
 
 
 def test_kernels_run_on_several_devices():
     """`pmap` over kernels gives what one device gives."""
+    num_devices = min(3, jax.local_device_count())
     problem = matrix_tsp(9)
     search = annealing(js.two_opt(problem))
     options = {"num_searches": 6, "max_steps": 150, "exchange": js.broadcast_best(every=40)}
     results = [
         js.solve(problem, search, 1, devices=devices, implementation=implementation, **options)
-        for devices, implementation in ((1, "xla"), (3, "interpret"))
+        for devices, implementation in ((1, "xla"), (num_devices, KERNEL))
     ]
     chex.assert_trees_all_equal(*(result.state._replace(info=None) for result in results))
-    assert results[1].env["implementation"] == "interpret"
+    assert results[1].env["implementation"] == KERNEL
 
 
 def test_a_vmap_over_keys_runs_kernels():
@@ -115,7 +125,7 @@ def test_a_vmap_over_keys_runs_kernels():
             )
         )(jax.vmap(jax.random.key)(jnp.arange(3)))
 
-    chex.assert_trees_all_equal(go("xla").searches, go("interpret").searches)
+    chex.assert_trees_all_equal(go("xla").searches, go(KERNEL).searches)
 
 
 LOWERED = {
@@ -169,6 +179,7 @@ def test_auto_on_a_cpu():
     assert _choose("auto", "cpu", problem, annealing(js.Swap())) == ("xla", "")
 
 
+@needs_cpu
 def test_portable_searches_are_one_function_on_a_cpu():
     """XLA runs the loop over steps as one function: no list of small ones, no scatter."""
     problem = matrix_tsp(150)
@@ -187,6 +198,7 @@ def test_portable_searches_are_one_function_on_a_cpu():
     assert " scatter(" not in text
 
 
+@needs_cpu
 @pytest.mark.parametrize("name", ["jit", "vmap"])
 def test_native_loops_are_not_part_of_a_users_function(name):
     """Arrays that a user's function closes over would become constants: XLA runs instead."""
@@ -205,6 +217,7 @@ def test_native_loops_are_not_part_of_a_users_function(name):
         jax.jit(lambda key: go(key, implementation="native"))(jax.random.key(3))
 
 
+@needs_cpu
 @pytest.mark.parametrize("schedule", [lambda step: 5.0, lambda step: jnp.arange(2000.0)[step]])
 def test_schedules_with_constants_run_natively(schedule):
     """Constant arrays in a schedule stay outside of what is compiled as one function."""
@@ -248,6 +261,23 @@ def test_the_function_and_the_operation_are_named():
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
+class Weak(js.Relocate):
+    """A neighborhood that chooses between Python numbers, which Pallas-Triton gets wrong."""
+
+    def commit(self, problem, representation, move, accept):
+        tour = super().commit(problem, representation, move, accept)
+        return memory.fori_loop(jnp.where(accept, 1, 0), lambda i, tour: tour, tour)
+
+
+def test_code_that_only_a_gpu_would_refuse():
+    """JAX lowers it, and XLA on a GPU fails: the kernel is checked before."""
+    reason = js.why_not_portable(matrix_tsp(9), annealing(Weak()))
+    assert "does not lower to a fused kernel" in reason
+    assert "\n" not in reason
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
 class Replacing(js.Relocate):
     """A neighborhood that forgets to go on with what `store` returned."""
 
@@ -263,6 +293,7 @@ def test_a_buffer_must_come_back():
         _choose("triton", "cuda", matrix_tsp(9), search)
 
 
+@needs_cpu
 @pytest.mark.parametrize(
     ("implementation", "text"),
     [("cuda", "implementation is 'cuda', expected one of auto"), ("triton", "on 'cpu' devices")],
@@ -312,5 +343,5 @@ def test_copies_and_scalars_for_all_lanes():
     """`copy` inside of a commit, and one value and one condition for all lanes, are fine."""
     problem, search = matrix_tsp(9), annealing(Cautious())
     assert js.why_not_portable(problem, search) == ""
-    runs = [run(problem, search, name, max_steps=60) for name in ("xla", "native", "interpret")]
+    runs = [run(problem, search, name, max_steps=60) for name in ("xla", *ALONE)]
     chex.assert_trees_all_equal(*runs)

@@ -23,7 +23,35 @@ def lower_for_cuda(fn: Callable[..., Any], *args: Any) -> str:
     )
     with jax.sharding.use_abstract_mesh(mesh), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The Pallas Triton backend is deprecated")
-        return jax.jit(fn).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
+        text = jax.jit(fn).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
+    for kernel in re.findall(r'\bir = "((?:[^"\\]|\\.)*)"', text):
+        _verify(kernel)
+    return text
+
+
+def _verify(kernel: str) -> None:
+    """Raises an error if the code of a Triton kernel is not well formed.
+
+    JAX leaves that to XLA on a GPU, whose error message is hard to read. Where this JAX has its
+    compiler elsewhere, nothing is checked.
+    """
+    try:
+        from jax._src.interpreters import mlir
+        from jax._src.lib import triton
+        from jax._src.lib.mlir import ir
+
+        context = mlir.JaxIrContext()
+        context.append_dialect_registry(mlir.upstream_dialects)
+        context.load_all_available_dialects()
+        triton.dialect.register_dialect(context)
+    except (ImportError, AttributeError):
+        return
+    with context:
+        ir.Module.parse(re.sub(rb"\\([0-9A-F]{2}|.)", _unescaped, kernel.encode()))
+
+
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(escape[1].decode()) if len(escape[1]) == 2 else escape[1]
 
 
 def obstacle(fn: Callable[..., Any], *args: Any) -> str:
