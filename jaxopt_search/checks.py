@@ -67,3 +67,10 @@ def check_permutation(values: Any, n: int, name: str) -> np.ndarray:
     if counts.max(initial=0) > 1:
         raise ValueError(f"{name} holds {counts.argmax()} twice, expected a permutation")
     return array.astype(np.int32)
+
+
+def check_option(name: str, value: Any, options: tuple[str | None, ...]) -> None:
+    """Refuses a value that is none of `options`."""
+    if not any(value is option or value == option for option in options):
+        expected = ", ".join(map(str, options))
+        raise ValueError(f"{name} is {value!r}, expected one of {expected}")

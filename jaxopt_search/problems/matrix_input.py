@@ -27,11 +27,11 @@ def refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str, hint: str = "
       hint: what to do about an infinite one.
     """
     if is_bad.any():
-        row, column = np.argwhere(is_bad)[0]
-        value = array[row, column]
+        index = tuple(np.argwhere(is_bad)[0].tolist())
+        value, where = array[index], ",".join(map(str, index))
         text = "NaN" if np.isnan(value) else str(value)
         hint = hint if value == np.inf else ""
-        raise ValueError(f"{name}[{row},{column}] is {text}, expected a finite number{hint}")
+        raise ValueError(f"{name}[{where}] is {text}, expected a finite number{hint}")
 
 
 def is_integral(values: np.ndarray) -> bool:
@@ -45,10 +45,3 @@ def is_nearly_symmetric(matrix: np.ndarray) -> bool:
     """Returns whether a matrix is symmetric but for rounding noise, a relative 1e-6."""
     scale = np.maximum(np.abs(matrix), np.abs(matrix.T))
     return bool((np.abs(matrix - matrix.T) <= 1e-6 * scale).all())
-
-
-def check_option(name: str, value: Any, options: tuple[str | None, ...]) -> None:
-    """Refuses a value that is none of `options`."""
-    if not any(value is option or value == option for option in options):
-        expected = ", ".join(map(str, options))
-        raise ValueError(f"{name} is {value!r}, expected one of {expected}")

@@ -10,12 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import MAX_INT32, check_permutation
+from jaxopt_search.checks import MAX_INT32, check_option, check_permutation
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.matrix_input import (
     DType,
-    check_option,
     is_integral,
     is_nearly_symmetric,
     real_array,
