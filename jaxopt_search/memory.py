@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 
 LANES = 32
-"""Elements that `copy` and moves of many elements handle at once."""
+"""Elements that `copy` and moves of many elements handle at once: the threads of a warp."""
 
 Place: TypeAlias = Literal["native", "interpreter", "gpu"]
 """Where a search runs by itself: on a CPU, or in a kernel that is interpreted or runs on a GPU."""
@@ -39,14 +39,36 @@ def one_search(place: Place) -> Iterator[None]:
 def lanes(number: int) -> jax.Array:
     """Returns the numbers of at least `number` lanes, int32.
 
-    More where that runs faster or has to be: a power of two in a kernel, a multiple of eight in a
-    search by itself on a CPU.
+    More where that runs faster or has to be: a power of two in a kernel, and a full warp if they
+    are several; a multiple of eight in a search by itself on a CPU.
     """
     if _place.get() in ("interpreter", "gpu"):
-        number = 1 << (number - 1).bit_length()
+        number = max(1 << (number - 1).bit_length(), LANES) if number > 1 else 1
     elif _place.get() == "native":
         number = -(-number // 8) * 8
     return lax.iota(jnp.int32, number)
+
+
+def pick(tree: Any, lane: jax.Array) -> Any:
+    """Returns the values that one lane holds.
+
+    Args:
+      tree: leaves [M], one value per lane.
+      lane: [] int32 in range.
+    """
+    return jax.tree.map(lambda values: _pick_value(values, lane), tree)
+
+
+def _pick_value(values: jax.Array, lane: jax.Array) -> jax.Array:
+    if _place.get() not in ("interpreter", "gpu"):
+        return lax.dynamic_index_in_dim(values, lane, keepdims=False)
+    # Lanes have no way to read one another's values but to reduce them.
+    if values.dtype == jnp.bool_:
+        return _pick_value(values.astype(jnp.int32), lane) != 0
+    is_integer = jnp.issubdtype(values.dtype, jnp.integer)
+    least = jnp.iinfo(values.dtype).min if is_integer else -jnp.inf
+    numbers = lax.iota(jnp.int32, values.shape[0])
+    return jnp.max(jnp.where(numbers == lane, values, jnp.asarray(least, values.dtype)))
 
 
 def barrier() -> None:
@@ -207,6 +229,7 @@ def _copy_leaf(destination: Any, source: Any, where: jax.Array) -> Any:
         index = jnp.minimum(number * LANES + tile, n - 1)
         destination[index] = source[index]
 
-    num_tiles = jnp.where(where, -(-n // LANES), 0)
+    # Pallas-Triton takes a choice between two Python numbers for one between bools.
+    num_tiles = jnp.where(where, jnp.int32(-(-n // LANES)), jnp.int32(0))
     lax.fori_loop(0, num_tiles, copy_tile, None)
     return destination

@@ -1,6 +1,7 @@
 """Faults 49, 50, 54, 56, 57, 76, 78 and 79: starts, threads, memory, Ctrl-C, records, callbacks."""
 
 import concurrent.futures
+import dataclasses
 import gc
 import io
 import math
@@ -334,9 +335,10 @@ def test_solve_in_grad():
     """Row 53: the same under `grad`."""
 
     def fun(points):
-        problem = js.problems.TSP(
-            x=points[0], y=points[1], n=8, metric="EUCLID", is_symmetric=True, host=PROBLEM.host
+        problem = js.tsp_from_coords(
+            np.zeros((8, 2)) + np.arange(8)[:, None], storage="coordinates"
         )
+        problem = dataclasses.replace(problem, coords=problem.coords._replace(first=points[0]))
         return js.solve(problem, SEARCH, 0, max_steps=1, num_searches=2).fun
 
     with refuses(RuntimeError, "use run there"):

@@ -1,4 +1,4 @@
-"""load, store and copy mean the same on arrays and on the refs of a kernel."""
+"""load, store, copy and pick mean the same on arrays and on the refs of a kernel."""
 
 import jax
 import jax.numpy as jnp
@@ -6,6 +6,7 @@ import kernels
 import pytest
 
 from jaxopt_search import memory
+from jaxopt_search.pairs import Pairs, load_pair, pack
 
 
 @pytest.mark.parametrize("n", [5, 32, 70])
@@ -43,3 +44,48 @@ def test_load_reads_lanes():
     out_shape = jax.ShapeDtypeStruct((4,), jnp.int32)
     kernels.check_in_kernel(body, out_shape, memory.load, buffer, index)
     assert memory.load(buffer, index).tolist() == [9, 0, 225, 9]
+
+
+@pytest.mark.parametrize("lane", [0, 2, 3])
+@pytest.mark.parametrize(
+    "values",
+    [
+        jnp.asarray([5, -7, -(2**31), 3], jnp.int32),
+        jnp.asarray([5, 2**32 - 1, 0, 3], jnp.uint32),
+        jnp.asarray([0.5, -2.0, -jnp.inf, 3.0], jnp.float32),
+        jnp.asarray([True, False, False, True]),
+    ],
+    ids=lambda values: str(values.dtype),
+)
+def test_one_lane_is_picked(values, lane):
+    """The value of the lane, whatever the others hold."""
+
+    def body(values_ref, out_ref):
+        (picked,) = memory.pick((values_ref[...],), jnp.int32(lane))
+        out_ref[0] = picked
+
+    def expected(values):
+        return memory.pick(values, jnp.int32(lane))[None]
+
+    out_shape = jax.ShapeDtypeStruct((1,), values.dtype)
+    kernels.check_in_kernel(body, out_shape, expected, values)
+    assert expected(values)[0] == values[lane]
+
+
+@pytest.mark.parametrize("are_packed", [True, False])
+def test_pairs_are_read_together(are_packed):
+    """Both numbers come back, the largest that fit among them."""
+    first = jnp.asarray([0, 65535, 7, 1], jnp.int32)
+    second = jnp.asarray([65535, 0, 9, 65535], jnp.int32)
+    pairs = pack(first, second) if are_packed else Pairs(first, second)
+    assert pairs.size == 4
+    index = jnp.asarray([1, 3, 0, 2], jnp.int32)
+
+    def body(first_ref, *refs):
+        second_ref, index_ref, out_ref = refs if pairs.second is not None else (None, *refs)
+        numbers = load_pair(Pairs(first_ref, second_ref), index_ref[...])
+        out_ref[...] = numbers[0] * 3 + numbers[1]
+
+    arrays = [array for array in (*pairs, index) if array is not None]
+    out_shape = jax.ShapeDtypeStruct((4,), jnp.int32)
+    kernels.check_in_kernel(body, out_shape, lambda *_: (first * 3 + second)[index], *arrays)

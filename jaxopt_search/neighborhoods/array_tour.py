@@ -4,6 +4,7 @@ Positions are cyclic: they wrap around at n. Of the two parts into which a chang
 the shorter one is rewritten, in tiles of `memory.LANES` elements.
 """
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -35,8 +36,10 @@ def from_solution(solution: jax.Array) -> ArrayTour:
 
 def wrap(position: jax.Array, n: int) -> jax.Array:
     """Returns `position`, between -n and 2n - 1, modulo n; portable."""
-    position = jnp.where(position < 0, position + n, position)
-    return jnp.where(position >= n, position - n, position)
+    # As unsigned numbers, what is out of range is larger than what is in it.
+    candidates = (position, position + n, position - n)
+    least = functools.reduce(jnp.minimum, (c.astype(jnp.uint32) for c in candidates))
+    return least.astype(jnp.int32)
 
 
 def reverse(tour: ArrayTour, first: jax.Array, last: jax.Array, where: jax.Array) -> ArrayTour:

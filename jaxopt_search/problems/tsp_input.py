@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import metrics
-from jaxopt_search.checks import MAX_INT32, check_permutation
+from jaxopt_search.checks import MAX_INT32, check_option, check_permutation
 from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.pairs import Pairs, pack
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.matrix_input import (
     DType,
-    check_option,
     is_integral,
     is_nearly_symmetric,
     real_array,
@@ -159,7 +159,7 @@ def tsp_from_coords(
         matrix = metrics.distance_matrix(points, metric) if is_exact else _euclid_matrix(points)
         return TSP(matrix=jnp.asarray(matrix.ravel(), _dtype(is_exact)), metric="MATRIX", **common)
     x, y = jnp.asarray((points - points.min(axis=0)).T, _dtype(is_exact))
-    return TSP(x=x, y=y, metric=metric, **common)
+    return TSP(coords=pack(x, y) if is_exact else Pairs(x, y), metric=metric, **common)
 
 
 def tsp_from_instance(instance: TSPInstance, *, storage: Storage = "auto") -> TSP:
@@ -217,6 +217,18 @@ def _checked_coords(coords: Any) -> np.ndarray:
         raise ValueError(f"coords has shape {points.shape}, expected (n, 2) with n >= 1")
     refuse_first(points, ~np.isfinite(points), "coords")
     return points.astype(np.float64)
+
+
+def stack_of_coords(coords: Any) -> np.ndarray:
+    """Returns [B, n, 2] float64, checked."""
+    points = real_array(coords, "coords")
+    if points.ndim != 3 or points.shape[2] != 2 or not points.size:
+        raise ValueError(f"coords has shape {points.shape}, expected (B, n, 2) with B, n >= 1")
+    refuse_first(points, ~np.isfinite(points), "coords")
+    points = points.astype(np.float64)
+    diameters = np.hypot(*np.ptp(points, axis=1).T)
+    _check_bound(points.shape[1], diameters.max(), is_exact=False)
+    return points
 
 
 def _dearest(n: int, largest: int | float, has_forbidden: bool) -> int | float:
