@@ -4,8 +4,6 @@ Johnson, McGeoch, "The traveling salesman problem: a case study in local optimiz
 neighbor lists and quadrant neighbors.
 """
 
-import functools
-from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +15,7 @@ from jaxopt_search.problems.tsp import TSP
 Kind: TypeAlias = Literal["nearest", "quadrant"]
 
 _ROWS = 256  # cities whose distances to all others are in memory at once
+_POOL = 6
 
 
 def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.ndarray:
@@ -41,10 +40,11 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
         return np.zeros((1, 1), np.int32)
     if problem.matrix is not None and kind == "nearest":
         matrix = np.asarray(problem.matrix).reshape(problem.n, problem.n)
-        return _by_rows(problem.n, functools.partial(_nearest_in_rows, matrix, num))
+        blocks = [_nearest_in_rows(matrix, num, rows) for rows in _blocks(np.arange(problem.n))]
+        return np.concatenate(blocks).astype(np.int32)
     points = np.asarray(coords)
     if kind == "quadrant":
-        return _by_rows(problem.n, functools.partial(_quadrant_neighbors, points, num))
+        return _quadrant_neighbors(points, num)
     return _nearest_points(points, num)
 
 
@@ -56,9 +56,8 @@ def _nearest_points(points: np.ndarray, num: int) -> np.ndarray:
     return np.take_along_axis(near, order, axis=1).astype(np.int32)
 
 
-def _by_rows(n: int, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    parts = [find(np.arange(low, min(low + _ROWS, n))) for low in range(0, n, _ROWS)]
-    return np.concatenate(parts).astype(np.int32)
+def _blocks(rows: np.ndarray) -> list[np.ndarray]:
+    return [rows[low : low + _ROWS] for low in range(0, len(rows), _ROWS)]
 
 
 def _nearest_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarray:
@@ -67,10 +66,34 @@ def _nearest_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarr
     return _lowest(distances, num)
 
 
-def _quadrant_neighbors(points: np.ndarray, num: int, rows: np.ndarray) -> np.ndarray:
-    differences = points - points[rows, None]
+def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:
+    """Returns [n, num]: most cities find theirs among some of the nearest, the others among all."""
+    n = len(points)
+    pool = np.sort(spatial.KDTree(points).query(points, min(_POOL * num, n))[1], axis=1)
+
+    def near(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _by_quadrant(points, num, rows, pool[rows])
+
+    found, is_sure = map(np.concatenate, zip(*map(near, _blocks(np.arange(n))), strict=True))
+    for rows in _blocks(np.flatnonzero(~is_sure)):
+        everyone = np.broadcast_to(np.arange(n), (len(rows), n))
+        found[rows] = _by_quadrant(points, num, rows, everyone)[0]
+    return found.astype(np.int32)
+
+
+def _by_quadrant(
+    points: np.ndarray, num: int, rows: np.ndarray, pool: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns [rows, num] cities of the pool, and where no city outside of it can come in.
+
+    Args:
+      rows: the cities whose candidates are wanted.
+      pool: [rows, P] in the order of their numbers.
+    """
+    differences = points[pool] - points[rows, None]
     squared = np.square(differences).sum(axis=2)
-    squared[np.arange(len(rows)), rows] = np.inf
+    farthest = squared.max(axis=1)
+    squared[pool == rows[:, None]] = np.inf
     quadrant = (differences >= 0) @ np.array([1, 2])
     near, ranks = [], []
     for number in range(4):
@@ -79,12 +102,15 @@ def _quadrant_neighbors(points: np.ndarray, num: int, rows: np.ndarray) -> np.nd
         ranks.append(np.broadcast_to(np.arange(num), found.shape))
     near, ranks = np.concatenate(near, axis=1), np.concatenate(ranks, axis=1)
     distances = np.take_along_axis(squared, near, axis=1)
-    is_other = quadrant[np.arange(len(rows))[:, None], near] != np.repeat(np.arange(4), num)
+    is_other = np.take_along_axis(quadrant, near, axis=1) != np.repeat(np.arange(4), num)
     distances[is_other] = np.inf  # a quadrant with fewer cities than asked for
+    has_all = np.isfinite(distances[:, num // 4 - 1 :: num]).all(axis=1) | (num < 4)
     order = np.lexsort((distances, (ranks >= num // 4) | ~np.isfinite(distances)))[:, :num]
     picked = np.take_along_axis(near, order, axis=1)
-    nearest_first = np.argsort(np.take_along_axis(distances, order, axis=1), kind="stable")
-    return np.take_along_axis(picked, nearest_first, axis=1)
+    reach = np.take_along_axis(distances, order, axis=1)
+    nearest_first = np.take_along_axis(picked, np.argsort(reach, axis=1, kind="stable"), axis=1)
+    is_sure = has_all & (reach.max(axis=1) < farthest)
+    return np.take_along_axis(pool, nearest_first, axis=1), is_sure
 
 
 def _lowest(values: np.ndarray, num: int) -> np.ndarray:
