@@ -112,6 +112,31 @@ def test_the_cheapest_of_the_moves_is_put_to_the_test(moves):
     chex.assert_trees_all_equal(change, jnp.minimum(deltas.min(axis=1), 0))
 
 
+@pytest.mark.parametrize("moves", [1, 5])
+def test_the_first_of_the_moves_that_passes_is_made(moves):
+    """As if the moves were priced one after the other, each with a random word of its own."""
+    problem, hood, temperature = matrix_tsp(12), js.Relocate(), 300.0
+    search = js.simulated_annealing(hood, temperature, moves_per_search=moves, choose="first")
+
+    @jax.jit
+    def one(stream):
+        state = search.init(problem, problem.init(jax.random.key(3)))
+        after, info = search.step(stream, search.control(stream.step), problem, state)
+        change = jnp.int32(0)
+        for slot in reversed(range(moves)):
+            *words, word = stream.words(jnp.uint32(slot), 3)
+            move = hood.propose(problem, state.representation, tuple(words))
+            delta = hood.delta(problem, state.representation, move)
+            passes = delta <= temperature * random.exponential(word)
+            change = jnp.where(passes, delta, change)
+        return after.cost - state.cost, info.accepted, change
+
+    some = jax.tree.map(lambda leaf: leaf[:300], streams(5))
+    change, accepted, expected = jax.vmap(one)(some)
+    chex.assert_trees_all_equal(change, expected)
+    assert 0 < int(accepted.sum()) < 300 or moves > 1
+
+
 def run_both(problem, neighborhood, moves, temperature):
     searches = [
         js.simulated_annealing(
@@ -237,6 +262,7 @@ def test_exchange_by_full_evaluation_and_by_delta_agree():
     [
         ({"moves_per_search": 0}, "moves_per_search is 0, expected"),
         ({"moves_per_search": 1.5}, "moves_per_search is 1.5, expected"),
+        ({"choose": "last"}, "choose is 'last', expected one of best, first"),
         ({"keep_best": "never"}, "keep_best is 'never', expected"),
     ],
 )

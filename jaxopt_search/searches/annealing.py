@@ -1,7 +1,8 @@
 """Simulated annealing, with one or many moves priced per step.
 
 Sources: Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", 1983; Lam, Tsoi, Luk,
-"Parallel neighbourhood search on many-core platforms", Algorithms 1 and 2 and section 3.2.
+"Parallel neighbourhood search on many-core platforms", Algorithms 1 and 2 and section 3.2;
+Sohn, "Parallel N-ary speculative computation of simulated annealing", 1995, for the first of many.
 """
 
 import dataclasses
@@ -9,10 +10,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxopt_search import memory, random, schedules
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
 from jaxopt_search.types import (
     Cost,
@@ -25,9 +25,10 @@ from jaxopt_search.types import (
     null_delta,
 )
 
+Choose: TypeAlias = Literal["best", "first"]
 KeepBest: TypeAlias = Literal["light", "standard"]
 
-_LANES_PER_WARP, _MAX_WARPS = 128, 8  # in a kernel
+_MAX_WARPS = 8
 
 
 class AnnealingState(NamedTuple):
@@ -55,6 +56,7 @@ class SimulatedAnnealing:
     neighborhood: Any
     schedule: schedules.Schedule
     moves_per_search: int = dataclasses.field(metadata={"static": True})
+    choose: Choose = dataclasses.field(metadata={"static": True})
     keep_best: KeepBest = dataclasses.field(metadata={"static": True})
 
     @property
@@ -65,11 +67,13 @@ class SimulatedAnnealing:
     def draws(self) -> tuple[int, int]:
         with memory.one_search("native"):
             lanes = jax.eval_shape(lambda: memory.lanes(self.moves_per_search))
+        if self.choose == "first":
+            return lanes.shape[0], self.neighborhood.num_words + 1
         return lanes.shape[0] + 1, max(self.neighborhood.num_words, 1)
 
     @property
     def num_warps(self) -> int:
-        return max(1, min(self.moves_per_search // _LANES_PER_WARP, _MAX_WARPS))
+        return min(1 << max(self.moves_per_search // 32, 1).bit_length() - 1, _MAX_WARPS)
 
     @property
     def is_portable(self) -> bool:
@@ -97,8 +101,8 @@ class SimulatedAnnealing:
     def step(
         self, stream: Stream, control: jax.Array, problem: Any, state: AnnealingState
     ) -> tuple[AnnealingState, Info]:
-        move, delta = self._best_of_moves(stream, problem, state.representation)
-        accept = self._accepts(stream, control, delta)
+        choose = self._best_move if self.choose == "best" else self._first_move
+        move, delta, accept = choose(stream, control, problem, state.representation)
         if self.keep_best == "light":
             # The solution about to be left for a worse one may be the best so far.
             state = self._remember(state, accept & (delta > 0))
@@ -141,32 +145,55 @@ class SimulatedAnnealing:
             best_cost=problem.cost(hood.solution(problem, state.best)),
         )
 
-    def _best_of_moves(
-        self, stream: Stream, problem: Any, representation: Representation
-    ) -> tuple[Move, Cost]:
-        """Returns the cheapest of `moves_per_search` random moves; the first of equals."""
+    @property
+    def learned(self) -> Any:
+        return getattr(self.neighborhood, "learned", None)
 
-        def propose(slot: jax.Array) -> Move:
-            words = stream.words(slot, self.neighborhood.num_words)
-            return self.neighborhood.propose(problem, representation, words)
+    def using(self, learned: Any) -> "SimulatedAnnealing":
+        return dataclasses.replace(self, neighborhood=self.neighborhood.using(learned))
 
+    def learn(
+        self, problem: Any, states: AnnealingState, index: jax.Array, axis_name: str | None
+    ) -> Any:
+        return self.neighborhood.learn(problem, states.representation, index, axis_name)
+
+    def _best_move(
+        self, stream: Stream, temperature: jax.Array, problem: Any, representation: Representation
+    ) -> tuple[Move, Cost, jax.Array]:
+        """Returns the cheapest move, the first of equals, its delta, and whether it is accepted."""
         lane = memory.lanes(self.moves_per_search)
-        deltas = self.neighborhood.delta(problem, representation, propose(lane.astype(jnp.uint32)))
-        can_win = (lane < self.moves_per_search) & (deltas == deltas)  # NaN never wins
-        deltas = jnp.where(can_win, deltas, null_delta(deltas.dtype))
-        winner = lax.argmin(deltas, 0, jnp.int32).astype(jnp.uint32)
-        # Proposing again from the winner's slot is cheaper than picking it out of the lanes.
-        return propose(winner), jnp.min(deltas)
-
-    def _accepts(self, stream: Stream, temperature: jax.Array, delta: Cost) -> jax.Array:
-        """Metropolis: always if not worse, else with probability exp(-delta / temperature).
-
-        A uniform u lies below that probability where -log(u), which is exponentially distributed,
-        lies above delta / temperature; written so, temperature 0 accepts delta <= 0 only.
-        """
+        words = stream.words(lane.astype(jnp.uint32), self.neighborhood.num_words)
+        moves, deltas = self._priced(problem, representation, lane, words)
+        delta = jnp.min(deltas)
+        # Two minima take fewer instructions than an argmin.
+        winner = jnp.min(jnp.where(deltas == delta, lane, jnp.int32(lane.shape[0])))
         (word,) = stream.words(jnp.uint32(self.moves_per_search), 1)
-        threshold = temperature * random.exponential(word)
-        return (delta.astype(jnp.float32) <= threshold) & (delta < null_delta(delta.dtype))
+        return memory.pick(moves, winner), delta, _passes(temperature, word, delta)
+
+    def _first_move(
+        self, stream: Stream, temperature: jax.Array, problem: Any, representation: Representation
+    ) -> tuple[Move, Cost, jax.Array]:
+        """Returns the first move that is accepted, its delta, and whether there is one."""
+        lane = memory.lanes(self.moves_per_search)
+        *words, word = stream.words(lane.astype(jnp.uint32), self.neighborhood.num_words + 1)
+        moves, deltas = self._priced(problem, representation, lane, tuple(words))
+        none = jnp.int32(lane.shape[0])
+        winner = jnp.min(jnp.where(_passes(temperature, word, deltas), lane, none))
+        move, delta = memory.pick((moves, deltas), jnp.minimum(winner, none - 1))
+        return move, delta, winner < none
+
+    def _priced(
+        self,
+        problem: Any,
+        representation: Representation,
+        lane: jax.Array,
+        words: tuple[jax.Array, ...],
+    ) -> tuple[Move, Cost]:
+        """Returns the moves of all lanes and their deltas; lanes in excess have null moves."""
+        moves = self.neighborhood.propose(problem, representation, words)
+        deltas = self.neighborhood.delta(problem, representation, moves)
+        counts = (lane < self.moves_per_search) & (deltas == deltas)  # NaN never wins
+        return moves, jnp.where(counts, deltas, null_delta(deltas.dtype))
 
     def _remember(self, state: AnnealingState, where: jax.Array) -> AnnealingState:
         is_better = where & (state.cost < state.best_cost)
@@ -177,30 +204,44 @@ class SimulatedAnnealing:
         )
 
 
+def _passes(temperature: jax.Array, word: jax.Array, delta: Cost) -> jax.Array:
+    """Metropolis: always if not worse, else with probability exp(-delta / temperature).
+
+    A uniform u lies below that probability where -log(u), which is exponentially distributed, lies
+    above delta / temperature; written so, temperature 0 accepts delta <= 0 only.
+    """
+    threshold = temperature * random.exponential(word)
+    return (delta.astype(jnp.float32) <= threshold) & (delta < null_delta(delta.dtype))
+
+
 def simulated_annealing(
     neighborhood: Any,
     schedule: Any,
     *,
     moves_per_search: int = 1,
+    choose: Choose = "best",
     keep_best: KeepBest = "light",
 ) -> SimulatedAnnealing:
     """Returns simulated annealing that prices `moves_per_search` moves a step and makes one.
 
-    In a step, that many random moves are priced, the cheapest is put to the Metropolis test, and
-    is made if it passes; equal cost passes. With `num_searches` searches and an exchange this is
-    the paper's PSPM; one search is SSPM, one move is PSSM.
+    In a step, that many random moves are priced, and one is made if it passes the Metropolis test;
+    equal cost passes. With `num_searches` searches and an exchange this is the paper's PSPM; one
+    search is SSPM, one move is PSSM.
 
     Args:
       neighborhood: a `Neighborhood`; or an object with `num_words`, `propose` and `apply` only,
         whose moves are then priced by full evaluation.
       schedule: a temperature, or a function from the step to one, such as an optax schedule.
       moves_per_search: M, the moves priced per step.
+      choose: `"best"`, as in the paper: the cheapest move is put to the test. `"first"`: each move
+        is, and the first that passes is made, as if they were priced one after the other; so the
+        searches are those of annealing with one move, up to M steps at a time.
       keep_best: when a search writes down its best solution: `"standard"`, at once; `"light"` (the
         paper's LWSA), only before leaving it for a worse one. Best costs are the same; of several
         solutions of that cost, one remembers the first and the other the last.
 
     Raises:
-      ValueError: if `moves_per_search` or `keep_best` is out of range.
+      ValueError: if `moves_per_search`, `choose` or `keep_best` is out of range.
       TypeError: if `neighborhood` or `schedule` is not of these kinds.
 
     Example:
@@ -208,11 +249,12 @@ def simulated_annealing(
       >>> search = simulated_annealing(Relocate(), 10.0, moves_per_search=12)
     """
     moves_per_search = check_count("moves_per_search", moves_per_search, 1, random.MAX_SLOTS - 1)
-    if keep_best not in ("light", "standard"):
-        raise ValueError(f"keep_best is {keep_best!r}, expected 'light' or 'standard'")
+    check_option("choose", choose, ("best", "first"))
+    check_option("keep_best", keep_best, ("light", "standard"))
     return SimulatedAnnealing(
         neighborhood=as_neighborhood(neighborhood),
         schedule=schedules.as_schedule(schedule),
         moves_per_search=moves_per_search,
+        choose=choose,
         keep_best=keep_best,
     )
