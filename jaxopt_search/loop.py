@@ -52,6 +52,7 @@ class RunState(NamedTuple):
       ancestor: [S] int32 index of the search from whose start each one's solution descends.
       hit: [S] steps after which each search first met the target.
       info: [S] sums over the steps of the last `advance`.
+      learned: what the searches share and learned from one another at exchanges; None if nothing.
     """
 
     key: random.Key
@@ -65,6 +66,7 @@ class RunState(NamedTuple):
     ancestor: jax.Array
     hit: Steps
     info: Info
+    learned: Any
 
 
 def run(
@@ -159,6 +161,7 @@ def fresh(
         ancestor=index,
         hit=steps.never((num_searches,)),
         info=_no_info(num_searches),
+        learned=getattr(search, "learned", None),
     )
 
 
@@ -294,7 +297,8 @@ def _advance(
             state.index,
             axis_name,
         )
-        return state._replace(searches=searches, ancestor=ancestor)
+        learned = _learn(search, problem, searches, state, axis_name)
+        return state._replace(searches=searches, ancestor=ancestor, learned=learned)
 
     events = []
     if target is not None or patience is not None:
@@ -349,6 +353,7 @@ def _steps(
 ) -> RunState:
     """Returns the state after `length` steps, between which nothing else happens."""
     keys = random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high)
+    search = _informed(search, state.learned)
     courses = stepping.run(
         Setup(problem, search, state.step, target),
         keys,
@@ -363,6 +368,18 @@ def _steps(
         hit=courses.hit,
         info=courses.info,
     )
+
+
+def _informed(search: Any, learned: Any) -> Search:
+    return search if learned is None else search.using(learned)
+
+
+def _learn(
+    search: Any, problem: Problem, searches: Any, state: RunState, axis_name: str | None
+) -> Any:
+    if state.learned is None:
+        return None
+    return search.learn(problem, searches, state.index, axis_name)
 
 
 def _stop_test(

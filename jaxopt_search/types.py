@@ -44,7 +44,8 @@ class Problem(Protocol):
 class Neighborhood(Protocol):
     """Small changes of a solution, with the rules to price and to make them.
 
-    It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are.
+    It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are, and
+    `learned`, `using` and `learn` as a `Search` has, of representations in place of states.
     """
 
     @property
@@ -108,7 +109,13 @@ class Search(Protocol):
     - `is_portable`: True where `step` is portable; on a CPU such searches run several times faster.
     - `draws`: (slots, words per slot) of the stream that a step uses at most, so that on a CPU they
       can be drawn for many steps at a time.
-    - `num_warps`: those of a program in a kernel.
+    - `num_warps`: those of a program in a kernel that pay where searches are few, a power of two.
+
+    Searches can share what they learn from one another at exchanges: `learned` is the pytree with
+    which they start, `using(learned)` the search that goes by it, and `learn(problem, states,
+    index, axis_name)`, of states [S] and their global indices [S], returns the next one. It is the
+    same on all devices, may not depend on how searches are spread over them, and a `learned` of
+    None says that nothing is.
     """
 
     @property
@@ -263,6 +270,28 @@ class Result(NamedTuple):
     solutions: Any
     ancestors: np.ndarray
     state: Any
+    elapsed: float
+    env: dict[str, str]
+
+
+class StackedResult(NamedTuple):
+    """What `solve_tsp` returns for B instances at once.
+
+    Attributes:
+      x: [B, n] int32, the best tour of each instance.
+      fun: [B] float64, their lengths, recomputed on the host.
+      status: how the runs ended, all together.
+      nit: steps made by each search.
+      nfev: moves priced by all searches together.
+      elapsed: wall-clock seconds, compilation included.
+      env: as in `Result`.
+    """
+
+    x: np.ndarray
+    fun: np.ndarray
+    status: Status
+    nit: int
+    nfev: int
     elapsed: float
     env: dict[str, str]
 

@@ -59,6 +59,22 @@ def test_number_of_devices_changes_nothing(exchange, numbers):
         np.testing.assert_array_equal(results[0].solutions, result.solutions)
 
 
+@pytest.mark.slow
+def test_what_is_learned_is_the_same_on_all_devices():
+    """Proposals follow all searches, on one device or three, in one chunk or many."""
+    problem = matrix_tsp(14)
+    search = js.simulated_annealing(
+        js.two_opt(problem, focus=0.8), js.geometric(300.0, 0.95, 20), moves_per_search=4
+    )
+    results = [
+        solve(problem, search=search, exchange=EXCHANGES["resample"], **options)
+        for options in ({"devices": 1}, {"devices": 3, "chunk_steps": 130})
+    ]
+    chex.assert_trees_all_equal(*map(searches_of, results))
+    start = js.init(3, problem, search, num_searches=10)
+    assert (results[0].state.learned.first != start.learned.first).any()
+
+
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=str)
 @pytest.mark.parametrize("target", [None, 4000])
 def test_chunks_and_progress_change_nothing(exchange, target, capsys):

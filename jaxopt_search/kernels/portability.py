@@ -1,5 +1,6 @@
 """Whether a function lowers to a Triton kernel, and if not, which function and operation is why."""
 
+import importlib
 import pathlib
 import re
 import traceback
@@ -12,6 +13,7 @@ import jax
 
 _JAX = str(pathlib.Path(jax.__file__).parent)
 _OURS = tuple(str(pathlib.Path(__file__).parents[1] / name) for name in ("kernels", "memory.py"))
+_COMPILER = ("jax._src.interpreters.mlir", "jaxlib.triton.dialect", "jaxlib.mlir.ir")
 _CUDA_DEVICE = {"device_kind": "NVIDIA H200", "num_cores": 132, "platform": "gpu"}
 
 
@@ -36,18 +38,32 @@ def _verify(kernel: str) -> None:
     compiler elsewhere, nothing is checked.
     """
     try:
-        from jax._src.interpreters import mlir
-        from jax._src.lib import triton
-        from jax._src.lib.mlir import ir
-
+        mlir, dialect, ir = map(importlib.import_module, _COMPILER)
         context = mlir.JaxIrContext()
         context.append_dialect_registry(mlir.upstream_dialects)
         context.load_all_available_dialects()
-        triton.dialect.register_dialect(context)
+        dialect.register_dialect(context)
     except (ImportError, AttributeError):
         return
     with context:
-        ir.Module.parse(re.sub(rb"\\([0-9A-F]{2}|.)", _unescaped, kernel.encode()))
+        try:
+            ir.Module.parse(re.sub(rb"\\([0-9A-F]{2}|.)", _unescaped, kernel.encode()))
+        except Exception as error:
+            raise _IllFormedError(str(error)) from error
+
+
+class _IllFormedError(Exception):
+    """What the compiler says of ill-formed code: operations and, from inside out, functions."""
+
+    def __str__(self) -> str:
+        functions = re.findall(r'"([^"]+)"\("([^"]+)":(\d+)', self.args[0])
+        theirs = (
+            f"{name} ({pathlib.Path(file).name}:{line})"
+            for name, file, line in functions
+            if not file.startswith((_JAX, *_OURS))
+        )
+        what = re.search(r"'[\w.]+' op [^\n]*", self.args[0])
+        return f"{next(theirs, 'the search')}: {what[0] if what else 'ill-formed code'}"
 
 
 def _unescaped(escape: re.Match[bytes]) -> bytes:
@@ -63,6 +79,8 @@ def obstacle(fn: Callable[..., Any], *args: Any) -> str:
     """
     try:
         lower_for_cuda(fn, *args)
+    except _IllFormedError as error:
+        return f"no fused kernel can be made of {error}"
     except Exception as error:  # whatever it is, it keeps the kernel from running
         found = re.search(r"lowering: ?(\w+)", str(error))
         if found:

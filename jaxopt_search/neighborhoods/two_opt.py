@@ -11,12 +11,14 @@ from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
-from jaxopt_search import memory
-from jaxopt_search.checks import check_count
+from jaxopt_search import collectives, memory
+from jaxopt_search.checks import check_count, check_number
 from jaxopt_search.memory import load
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap
+from jaxopt_search.pairs import PACKED_BELOW, Pairs, load_pair, pack
 from jaxopt_search.problems import candidates as candidate_lists
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.random import below
@@ -24,6 +26,8 @@ from jaxopt_search.types import null_delta
 
 MAX_SEGMENT = 3
 """The longest segment that Or-opt moves."""
+
+_ASKED = 512  # searches whose tours are looked at
 
 
 class EdgeMove(NamedTuple):
@@ -52,9 +56,13 @@ class TwoOpt:
 
     Attributes:
       candidates: [n * K] int32, K cities near each city.
+      pairs: [n * K] a city and one of its candidates, from which proposals are drawn.
+      focus: the share of proposals drawn by how undecided the searches are about a pair.
     """
 
     candidates: jax.Array
+    pairs: Pairs
+    focus: float = dataclasses.field(metadata={"static": True})
 
     num_words = 2
     is_portable = True
@@ -73,16 +81,13 @@ class TwoOpt:
     ) -> EdgeMove:
         """Draws a city, one of its candidates to stand beside it, and a move that does so.
 
-        2-opt and Or-opt have the same chance. The second word is used twice: its upper bits draw
-        the candidate, its lower ones the move.
+        2-opt and Or-opt have the same chance.
         """
         n, bits = problem.n, words[1]
-        num_candidates = self.candidates.shape[0] // n
-        city = below(words[0], n)
-        near = load(self.candidates, city * num_candidates + below(bits, num_candidates))
+        city, near = load_pair(self.pairs, below(words[0], self.pairs.size))
         at, near_at = load(representation.position, city), load(representation.position, near)
         is_or_opt, is_before, is_end = _bit(bits, 0), _bit(bits, 1), _bit(bits, 2)
-        length = 1 + below(bits << jnp.uint32(16), MAX_SEGMENT)
+        length = 1 + below(bits, MAX_SEGMENT)  # by the upper bits
         # `city` goes behind or, if `is_before`, in front of `near`. In 2-opt the partner's edge
         # and its own lie on the same side; in Or-opt it is an end of the segment.
         step_back = is_before.astype(jnp.int32)
@@ -108,7 +113,7 @@ class TwoOpt:
         before, head = city_at(cut), city_at(cut + 1)
         tail = jnp.where(is_or_opt, city_at(first + length - 1), before)
         behind = jnp.where(is_or_opt, city_at(first + length), before)
-        left, right = city_at(after), city_at(after + 1)
+        left, right = load(representation.city, after), city_at(after + 1)
         to_left = jnp.where(is_or_opt, jnp.where(is_reversed, tail, head), before)
         to_right = jnp.where(is_or_opt & ~is_reversed, tail, head)
         gained = distance(left, to_left) + distance(to_right, right) + distance(before, behind)
@@ -127,6 +132,43 @@ class TwoOpt:
         return array_tour.move_segment(
             tour, first, length, after, is_reversed, accept & is_or_opt, MAX_SEGMENT
         )
+
+    @property
+    def learned(self) -> Pairs | None:
+        return self.pairs if self.focus > 0 else None
+
+    def using(self, learned: Pairs) -> "TwoOpt":
+        return dataclasses.replace(self, pairs=learned)
+
+    def learn(
+        self, problem: TSP, tours: ArrayTour, index: jax.Array, axis_name: str | None
+    ) -> Pairs:
+        """Returns pairs to draw from, as many times as they deserve.
+
+        A share `focus` of them goes by f (1 - f), where f is the share of searches in whose tours
+        the two stand side by side: little is gained by moves about what all searches agree on.
+        """
+        n = problem.n
+        city = jnp.repeat(lax.iota(jnp.int32, n), self.candidates.size // n)
+        assert tours.position is not None
+        position = tours.position[:_ASKED]
+        gap = jnp.abs(position[:, city] - position[:, self.candidates])
+        is_asked = ((index >= 0) & (index < _ASKED))[:_ASKED]
+        is_beside = is_asked[:, None] & ((gap == 1) | (gap == n - 1))
+        num_asked = collectives.total(jnp.sum(is_asked, dtype=jnp.int32), axis_name)
+        num_beside = collectives.total(jnp.sum(is_beside, axis=0, dtype=jnp.int32), axis_name)
+        frequency = num_beside.astype(jnp.float32) / num_asked.astype(jnp.float32)
+        doubt = frequency * (1 - frequency)
+        share = jnp.where(doubt.sum() > 0, self.focus, 0.0)
+        weight = share * doubt / jnp.maximum(doubt.sum(), 1e-6) + (1 - share) / city.size
+        end = jnp.cumsum(weight)
+        points = (jnp.arange(city.size) + 0.5) / city.size * end[-1]
+        drawn = jnp.minimum(jnp.searchsorted(end, points), city.size - 1)
+        return _pairs(city[drawn], self.candidates[drawn], n)
+
+
+def _pairs(city: jax.Array, near: jax.Array, n: int) -> Pairs:
+    return pack(city, near) if n <= PACKED_BELOW else Pairs(city, near)
 
 
 def _bit(bits: jax.Array, number: int) -> jax.Array:
@@ -149,6 +191,7 @@ def two_opt(
     *,
     num_candidates: int = 10,
     candidates: Literal["nearest", "quadrant"] = "nearest",
+    focus: float = 0.0,
 ) -> TwoOpt:
     """Returns the 2-opt and Or-opt moves that join a city to one of its candidates.
 
@@ -160,6 +203,9 @@ def two_opt(
       num_candidates: K, cities in the list of each city; n - 1 if there are no more.
       candidates: `"nearest"`, or `"quadrant"`: as many from each quadrant around the city, for
         clustered instances.
+      focus: from each exchange on, this share of the moves, 0 to 1, goes to pairs of a city and
+        its candidate about which searches differ; the more searches side by side, the better that
+        serves.
 
     Raises:
       ValueError: for asymmetric distances, or options out of range.
@@ -173,4 +219,13 @@ def two_opt(
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
     num_candidates = check_count("num_candidates", num_candidates)
     lists = candidate_lists.neighbors(problem, num_candidates, candidates)
-    return TwoOpt(candidates=jnp.asarray(lists.ravel()))
+    if not 0 <= (focus := check_number("focus", focus)) <= 1:
+        raise ValueError(f"focus is {focus}, expected a share from 0 to 1")
+    return from_candidates(jnp.asarray(lists), focus)
+
+
+def from_candidates(lists: jax.Array, focus: float) -> TwoOpt:
+    """Returns the moves by candidate lists [n, K] int32."""
+    n, num = lists.shape
+    city, near = jnp.repeat(lax.iota(jnp.int32, n), num), lists.ravel()
+    return TwoOpt(candidates=near, pairs=_pairs(city, near, n), focus=focus)
