@@ -35,7 +35,7 @@ from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.solvers import solve_qap, solve_tsp
 from jaxopt_search.stepping import why_not_portable
-from jaxopt_search.types import Result, Status, null_delta
+from jaxopt_search.types import Result, StackedResult, Status, null_delta
 
 __all__ = [
     "QAP",
@@ -49,6 +49,7 @@ __all__ = [
     "RunState",
     "SimulatedAnnealing",
     "Snapshot",
+    "StackedResult",
     "Status",
     "Steer",
     "Swap",

@@ -31,7 +31,7 @@ _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _PARITY = 0x1BD11BDA  # Skein's key-schedule constant
 
 # What a key is derived for; the second counter word keeps the families apart.
-_FOR_STEPS, _FOR_EPOCH, _FOR_START, _FOR_EXCHANGE, _FOR_FOLD = range(5)
+_FOR_STEPS, _FOR_EPOCH, _FOR_START, _FOR_EXCHANGE, _FOR_FOLD, _FOR_INSTANCE = range(6)
 
 
 def threefry2x32(
@@ -182,6 +182,16 @@ def _fold(words: list[jax.Array]) -> Key:
     for word in words:
         key = Key(*threefry2x32(key, (word, jnp.uint32(_FOR_FOLD))))
     return key
+
+
+def instance_key(key: Key, index: jax.Array) -> Key:
+    """Returns the key of the run on one of many instances.
+
+    Args:
+      key: the key of all runs.
+      index: uint32 number of the instance, any shape.
+    """
+    return Key(*threefry2x32(key, (index, jnp.uint32(_FOR_INSTANCE))))
 
 
 def search_key(key: Key, index: jax.Array, epoch: jax.Array) -> Key:

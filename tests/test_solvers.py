@@ -4,9 +4,11 @@ import time
 
 import numpy as np
 import pytest
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 import jaxopt_search as js
 from jaxopt_search import solvers
+from jaxopt_search.problems import scales
 
 
 @pytest.mark.parametrize("kind", ["instance", "problem", "coords", "matrix", "list"])
@@ -46,7 +48,30 @@ def test_temperatures_follow_the_scale_of_the_distances(scale):
 )
 def test_near_distance(matrix, expected):
     """The mean of the three nearest, and never 0 or less."""
-    assert solvers._near_distance(js.tsp(matrix)) == pytest.approx(expected)
+    assert float(scales.near_distance(js.tsp(matrix))) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("coords", "expected"),
+    [
+        ([[0, 0], [8, 0], [1, 0], [3, 0]], 10**0.5),  # 1, 2 and 5
+        ([[0, 0], [0, 3], [4, 0]], 12.5**0.5),
+        ([[2, 2]] * 5, 0.0),
+        ([[7, 1]], 0.0),
+    ],
+)
+def test_tree_edge(coords, expected):
+    """Root mean squares of edges, by hand."""
+    assert float(scales.tree_edge(js.tsp_from_coords(coords))) == pytest.approx(expected)
+
+
+def test_tree_edge_is_that_of_the_shortest_tree():
+    """As SciPy finds it."""
+    distances = np.random.default_rng(0).integers(1, 500, (40, 40))
+    distances = np.triu(distances, 1) + np.triu(distances, 1).T
+    expected = np.sqrt(np.square(minimum_spanning_tree(distances).data).mean())
+    found = float(scales.tree_edge(js.tsp(distances)))
+    assert found == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_limit_of_seconds_is_kept():

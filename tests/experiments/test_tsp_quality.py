@@ -131,7 +131,7 @@ def test_settings_tell_recipes_and_limits_apart(monkeypatch):
     settings = [plan().settings(1.0), plan().settings(2.0), plan(is_cold=True).settings(1.0)]
     settings.append(plan(devices=parallel.find_devices(2)).settings(1.0))
     monkeypatch.setattr(
-        solvers, "_SYMMETRIC_TSP", solvers._SYMMETRIC_TSP._replace(moves_per_search=3)
+        solvers, "_SYMMETRIC_TSP_ON_CPU", solvers._SYMMETRIC_TSP_ON_CPU._replace(moves_per_search=3)
     )
     settings.append(plan().settings(1.0))
     assert all(a != b for i, a in enumerate(settings) for b in settings[:i])
@@ -158,8 +158,9 @@ def test_the_command_runs_resumes_and_reports(tmp_path, monkeypatch, capsys):
         assert one["env"]["implementation"] == "native"
     assert table.count("planted-12-s0") == table.count("at least 1 of 1") == 2
     monkeypatch.setattr(js, "solve_tsp", None)
-    assert tsp_quality.main(command) == 0
-    assert capsys.readouterr().out == table
+    for again in (command, ["--report", str(out)]):
+        assert tsp_quality.main(again) == 0
+        assert capsys.readouterr().out == table
     assert tsp_quality.main([*command, "--seeds", "1", "--seconds", "0.3", "--markdown"]) == 0
     text = capsys.readouterr().out
     assert "0.3 s per run, without compilation; 1 seeds; 1 x cpu, native" in text

@@ -1,0 +1,253 @@
+"""Many instances of one size at once: whole runs of population annealing, side by side."""
+
+import functools
+import time
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search import driver, driver_input, loop, progress, random, stepping
+from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.driver import Snapshot
+from jaxopt_search.driver_input import Limits
+from jaxopt_search.exchange import Resample
+from jaxopt_search.kernels import Implementation
+from jaxopt_search.loop import RunState
+from jaxopt_search.neighborhoods.two_opt import from_candidates
+from jaxopt_search.pairs import Pairs
+from jaxopt_search.population_annealing import (
+    Clock,
+    Pace,
+    Recipe,
+    cooling,
+    steps_between_exchanges,
+)
+from jaxopt_search.problems import scales
+from jaxopt_search.problems.host import Host
+from jaxopt_search.problems.tsp import TSP
+from jaxopt_search.schedules import Geometric, constant
+from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
+from jaxopt_search.types import StackedResult, Status
+
+_PILOT_STEPS = 100
+_NUM_CHUNKS = 20
+_MAX_GROWTH = 8
+_AT_ONCE = 2**26  # distances in memory
+
+_HOST = Host(cost=lambda tour: 0.0, check=lambda tour, name: tour)  # never asked
+
+
+class _Run(NamedTuple):
+    """One instance and how its run stands.
+
+    Attributes:
+      problem: the instance.
+      candidates: [n, K] int32.
+      hottest: [] float32 the first temperature.
+      coldest: [] float32 the last one.
+      state: of the run.
+    """
+
+    problem: TSP
+    candidates: jax.Array
+    hottest: jax.Array
+    coldest: jax.Array
+    state: RunState
+
+
+def solve_stacked(
+    points: np.ndarray,
+    key: Any,
+    recipe: Recipe,
+    *,
+    max_seconds: float | None,
+    max_steps: int | None,
+    devices: tuple[jax.Device, ...],
+    show_progress: bool,
+) -> StackedResult:
+    """Returns short tours of B instances, each by searches of its own.
+
+    Args:
+      points: [B, n, 2] float64, checked; Euclidean distances.
+      recipe: of the annealing.
+      max_seconds: wall-clock limit; None for none.
+      max_steps: steps of each search; None for no limit.
+      show_progress: whether to write lines on standard error, with the mean length.
+    """
+    start, size = time.perf_counter(), len(points)
+    limits = driver_input.check_limits(
+        dtype=jnp.float32,
+        host=None,
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        target=None,
+        patience=None,
+        check_every=1,
+        chunk_steps=None,
+    )
+    report = progress.reporter() if show_progress else None
+    implementation = _implementation(points.shape[1], recipe, devices)
+    runs = _start(recipe, devices)(random.as_key(key), *_split(points, len(devices)))
+    advance = _advance(recipe, implementation, devices)
+    clock, pace = None, Pace(0, 0.0, 0.0)
+    if limits.max_steps is not None:
+        pace = Pace(0, 0.0, 1 / max(limits.max_steps, 1))
+    elif limits.max_seconds is not None:
+        clock = Clock(limits.max_seconds)
+    status, step, chunk, before = Status.RUNNING, 0, 0, 0.0
+    while status == Status.RUNNING:
+        # The first chunk makes no step: it compiles.
+        every = steps_between_exchanges(recipe, pace)
+        try:
+            runs = jax.block_until_ready(advance(runs, pace, every, chunk))
+        except KeyboardInterrupt:
+            if not step:
+                raise
+            status, chunk = Status.INTERRUPTED, 0
+        step, seconds = step + chunk, time.perf_counter() - start
+        if limits.max_steps is not None and step >= limits.max_steps:
+            status = Status.MAX_STEPS
+        elif limits.max_seconds is not None and seconds >= limits.max_seconds:
+            status = Status.MAX_SECONDS
+        if report:
+            length, accepted = map(float, _means(runs))
+            acceptance = accepted / max(chunk, 1)
+            report(Snapshot(step, seconds, length, points[0], None, acceptance, status))
+        pace = (clock.pace(step, seconds) if clock else None) or pace
+        chunk, before = _next_chunk(limits, step, chunk, seconds - before), seconds
+    tours = jax.device_get(_best(devices)(runs)).reshape(-1, points.shape[1])[:size]
+    return StackedResult(
+        x=tours,
+        fun=_lengths(points, tours),
+        status=status,
+        nit=step,
+        nfev=step * size * recipe.num_searches * recipe.moves_per_search,
+        elapsed=time.perf_counter() - start,
+        env=driver.environment(devices) | {"implementation": implementation},
+    )
+
+
+def _next_chunk(limits: Limits, step: int, chunk: int, seconds: float) -> int:
+    """Returns how many steps to make before the clock is looked at again."""
+    left = MAX_INT32 if limits.max_steps is None else limits.max_steps - step
+    if limits.max_seconds is None:
+        return min(left, MAX_INT32)
+    if chunk == 0:
+        return min(left, _PILOT_STEPS)
+    wanted = chunk * limits.max_seconds / _NUM_CHUNKS / seconds
+    return int(min(max(wanted, 1), _MAX_GROWTH * chunk, left))
+
+
+def _split(points: np.ndarray, num_devices: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns coordinates [D, B / D, n, 2] float32 and numbers of instances; the last fills up."""
+    padding = -len(points) % num_devices
+    filled = np.concatenate([points, np.repeat(points[-1:], padding, axis=0)])
+    filled = (filled - filled.min(axis=1, keepdims=True)).astype(np.float32)
+    numbers = np.arange(len(filled), dtype=np.uint32)
+    return filled.reshape(num_devices, -1, *filled.shape[1:]), numbers.reshape(num_devices, -1)
+
+
+@functools.cache
+def _start(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
+    def start_one(key: random.Key, points: jax.Array, number: jax.Array) -> _Run:
+        problem = _problem(points)
+        candidates = _nearest(problem, recipe.num_candidates)
+        near = scales.near_distance(problem)
+        tree = scales.tree_edge(problem)
+        hottest = recipe.hottest * jnp.where(tree > 0, tree, near)
+        search = _search(recipe, candidates, constant(1.0))
+        own = random.instance_key(key, number)
+        state = loop.fresh(own, problem, search, None, recipe.num_searches)
+        return _Run(problem, candidates, hottest, recipe.coldest * near, state)
+
+    def start(key: random.Key, points: jax.Array, numbers: jax.Array) -> _Run:
+        batch = max(1, _AT_ONCE // points.shape[1] ** 2)
+        own = functools.partial(start_one, key)
+        return lax.map(lambda args: own(*args), (points, numbers), batch_size=batch)
+
+    return jax.pmap(start, in_axes=(None, 0, 0), devices=devices)
+
+
+@functools.cache
+def _advance(
+    recipe: Recipe, implementation: Implementation, devices: tuple[jax.Device, ...]
+) -> Any:
+    def advance_one(run: _Run, pace: Pace, every: jax.Array, num_steps: jax.Array) -> _Run:
+        schedule = cooling(run.hottest, run.coldest, pace)
+        state = loop.advance_by(
+            implementation,
+            run.problem,
+            _search(recipe, run.candidates, schedule),
+            run.state,
+            num_steps,
+            exchange=Resample(every=every, schedule=schedule),
+            target=None,
+            patience=None,
+            check_every=100,
+            axis_name=None,
+        )
+        return run._replace(state=state)
+
+    def advance(runs: _Run, pace: Pace, every: jax.Array, num_steps: jax.Array) -> _Run:
+        return jax.vmap(advance_one, in_axes=(0, None, None, None))(runs, pace, every, num_steps)
+
+    return jax.pmap(advance, in_axes=(0, None, None, None), devices=devices)
+
+
+@functools.cache
+def _best(devices: tuple[jax.Device, ...]) -> Any:
+    def best_one(run: _Run) -> jax.Array:
+        search = _search(Recipe(1.0, 1.0, 1, 1), run.candidates, constant(1.0))
+        return loop.best(run.problem, search, run.state)[0]
+
+    return jax.pmap(jax.vmap(best_one), devices=devices)
+
+
+@jax.jit
+def _means(runs: _Run) -> tuple[jax.Array, jax.Array]:
+    """Returns the mean length of the best tours, and moves accepted per search."""
+    costs = runs.state.searches.best_cost.min(axis=-1)
+    return costs.mean(), runs.state.info.accepted.astype(jnp.float32).mean()
+
+
+def _problem(points: jax.Array) -> TSP:
+    n = points.shape[0]
+    coords = Pairs(points[:, 0], points[:, 1])
+    return TSP(coords=coords, n=n, metric="EUCLID", is_symmetric=True, host=_HOST)
+
+
+def _search(recipe: Recipe, candidates: jax.Array, schedule: Geometric) -> SimulatedAnnealing:
+    return simulated_annealing(
+        from_candidates(candidates, recipe.focus),
+        schedule,
+        moves_per_search=recipe.moves_per_search,
+        choose=recipe.choose,
+    )
+
+
+def _nearest(problem: TSP, num: int) -> jax.Array:
+    """Returns [n, K] int32, the nearest cities of each; the only city is its own."""
+    n = problem.n
+    if n == 1:
+        return jnp.zeros((1, 1), jnp.int32)
+    cities = lax.iota(jnp.int32, n)
+
+    def of(city: jax.Array) -> jax.Array:
+        distances = problem.distance(jnp.full_like(cities, city), cities)
+        return lax.top_k(-distances.at[city].set(jnp.inf), min(num, n - 1))[1]
+
+    return jax.vmap(of)(cities).astype(jnp.int32)
+
+
+def _implementation(n: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Implementation:
+    problem = _problem(jnp.zeros((n, 2)))
+    search = _search(recipe, _nearest(problem, recipe.num_candidates), constant(1.0))
+    return stepping.choose("auto", devices[0].platform, problem, search).implementation
+
+
+def _lengths(points: np.ndarray, tours: np.ndarray) -> np.ndarray:
+    placed = np.take_along_axis(points, tours[:, :, None], axis=1)
+    return np.hypot(*np.moveaxis(placed - np.roll(placed, -1, axis=1), 2, 0)).sum(axis=1)
