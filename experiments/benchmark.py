@@ -2,7 +2,8 @@
 
     python -m experiments.benchmark
     python -m experiments.benchmark --cities 100,442 --searches 98,1024 --moves 12,32 --devices all
-    python -m experiments.benchmark --neighborhood two_opt --moves 4,8,16 --plot speed.png
+    python -m experiments.benchmark --neighborhood two_opt --moves 4,8,16 --out speed.jsonl
+    python -m experiments.benchmark --report speed.jsonl --plot speed.png
 
 Uniform random instances, relocation or 2-opt and Or-opt moves, the PSPM paper's cooling and
 broadcast. Compilation is timed apart; then each repetition goes on from where the one before ended.
@@ -26,6 +27,7 @@ from experiments import common
 from experiments.common import Progress
 from experiments.pspm_runs import Cooling
 from jaxopt_search import loop, parallel, stepping
+from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.kernels import Choice, Implementation
 
 CLAIM = 5e7
@@ -35,6 +37,8 @@ NEIGHBORHOODS: dict[str, Callable[[js.TSP], Any]] = {
     "two_opt": js.two_opt,
 }
 IMPLEMENTATIONS = ("auto", "xla", "native", "triton")
+SIZE = 30_000
+"""Cities have whole coordinates below this, so that squared distances fit into 32 bits."""
 _PILOT_STEPS = 1000
 
 Advance: TypeAlias = Callable[[loop.RunState, int], loop.RunState]
@@ -97,9 +101,14 @@ def measure(case: Case, repetitions: int, seconds: float) -> Timing:
     return Timing(compile_seconds, num_steps, times, search_best(state), ran)
 
 
+def instance(case: Case) -> TSPInstance:
+    """Returns the instance of a case, whose distances can be computed from coordinates."""
+    return js.datasets.uniform_tsp(case.cities, seed=0, size=SIZE)
+
+
 def annealing(case: Case) -> tuple[js.TSP, js.SimulatedAnnealing]:
     """Returns the instance of a case and its search."""
-    problem = js.tsp_from_instance(js.datasets.uniform_tsp(case.cities, seed=0))
+    problem = js.tsp_from_instance(instance(case))
     cooling = Cooling()
     schedule = js.geometric(cooling.start, cooling.alpha, cooling.sweeps * case.cities)
     neighborhood = NEIGHBORHOODS[case.neighborhood](problem)
@@ -152,7 +161,7 @@ def records(case: Case, timing: Timing) -> list[dict[str, Any]]:
     return [
         {
             "experiment": "benchmark",
-            "instance": f"uniform-{case.cities}-s0",
+            "instance": instance(case).name,
             "seed": 0,
             "repetition": repetition,
             "settings": {
@@ -178,50 +187,67 @@ def records(case: Case, timing: Timing) -> list[dict[str, Any]]:
     ]
 
 
-def row(case: Case, timing: Timing) -> list[str]:
-    """Returns the line of a case in the table."""
-    lanes = case.searches * case.moves
-    speeds = sorted(timing.num_steps / seconds for seconds in timing.seconds)
-    low, median, high = speeds[0], statistics.median(speeds), speeds[-1]
+def row(measured: list[dict[str, Any]]) -> list[str]:
+    """Returns the line of a case in the table, from the records of its repetitions."""
+    first, settings = measured[0], measured[0]["settings"]
+    lanes = settings["searches"] * settings["moves"]
+    speeds = [record["sses"] for record in measured]
+    median = statistics.median(speeds)
     return [
-        str(case.cities),
-        str(case.searches),
-        str(case.moves),
-        f"{len(case.devices)} x {case.devices[0].device_kind}",
-        timing.ran.implementation,
+        settings["neighborhood"],
+        str(settings["cities"]),
+        str(settings["searches"]),
+        str(settings["moves"]),
+        f"{settings['num_devices']} x {settings['device_kind']}",
+        settings["implementation"],
+        f"{1e6 * lanes / median:.3g}",
         f"{median:.3g}",
-        f"{median * lanes:.3g}",
-        f"{low * lanes:.3g} to {high * lanes:.3g}",
-        f"{timing.compile_seconds:.1f}",
+        f"{min(speeds):.3g} to {max(speeds):.3g}",
+        f"{first['compile_seconds']:.1f}",
     ]
 
 
+def report(measured: list[dict[str, Any]], *, markdown: bool) -> str:
+    """Returns the table of what was measured and, if it shows that, whether the claim holds."""
+    rows = [row(group) for group in by_settings(measured)]
+    parts = [common.table(_HEADER, rows, markdown=markdown)]
+    parts += [verdict(measured)] if verdict(measured) else []
+    return "\n".join(parts)
+
+
 _HEADER = (
+    "moves by",
     "cities",
     "searches",
     "moves",
     "devices",
     "runs as",
-    "steps/s",
+    "us/step",
     "moves/s",
     "spread",
     "compile s",
 )
 
 
-def by_settings(measured: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[float]]]:
-    """Returns the settings that occur, each with the moves/s of its repetitions."""
-    speeds: dict[str, list[float]] = {}
+def by_settings(measured: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Returns the records of each settings that occur."""
+    groups: dict[str, list[dict[str, Any]]] = {}
     for record in measured:
-        speeds.setdefault(json.dumps(record["settings"]), []).append(record["sses"])
-    return [(json.loads(settings), values) for settings, values in speeds.items()]
+        groups.setdefault(json.dumps(record["settings"]), []).append(record)
+    return list(groups.values())
+
+
+def _speeds(group: list[dict[str, Any]]) -> list[float]:
+    return [record["sses"] for record in group]
 
 
 def verdict(measured: list[dict[str, Any]]) -> str:
     """Returns whether the claim about 100 cities on two CPU cores holds; "" if not measured."""
     claimed = {"cities": 100, "device_kind": "cpu", "neighborhood": "relocate"}
     speeds = [
-        speeds for settings, speeds in by_settings(measured) if claimed.items() <= settings.items()
+        _speeds(group)
+        for group in by_settings(measured)
+        if claimed.items() <= group[0]["settings"].items()
     ]
     if not speeds:
         return ""
@@ -257,11 +283,12 @@ def curves(measured: list[dict[str, Any]], against: str) -> dict[str, list[Point
     groups = by_settings(measured)
     varied = [
         name
-        for name in (groups[0][0] if groups else ())
-        if name != against and len({settings[name] for settings, _ in groups}) > 1
+        for name in (groups[0][0]["settings"] if groups else ())
+        if name != against and len({group[0]["settings"][name] for group in groups}) > 1
     ]
     lines: dict[str, list[Point]] = {}
-    for settings, speeds in sorted(groups, key=lambda group: group[0][against]):
+    for group in sorted(groups, key=lambda group: group[0]["settings"][against]):
+        settings, speeds = group[0]["settings"], _speeds(group)
         label = ", ".join(_in_words(name, settings[name]) for name in varied)
         point = Point(settings[against], min(speeds), statistics.median(speeds), max(speeds))
         lines.setdefault(label, []).append(point)
@@ -321,6 +348,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--repetitions", type=int, default=5)
     flags.add_argument("--seconds", type=float, default=1.0, help="of each repetition, about")
     flags.add_argument("--out", help="file of JSON lines to add to")
+    flags.add_argument("--report", metavar="FILE", help="only show what is in such a file")
     flags.add_argument("--plot", metavar="FILE", help="draw moves/s against the sizes")
     flags.add_argument("--markdown", action="store_true", help="a table for a web page")
     return flags
@@ -340,32 +368,35 @@ def cases_from_arguments(args: argparse.Namespace) -> list[Case]:
     ]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status."""
-    flags = parser()
-    args = flags.parse_args(arguments)
+def _measure_all(flags: argparse.ArgumentParser, args: argparse.Namespace) -> list[dict[str, Any]]:
     common.use_cpu_cores()
     try:
         cases = cases_from_arguments(args)
         choose(cases[0])
     except ValueError as error:
         flags.error(str(error))
-    progress, rows, measured = Progress(len(cases)), [], []
+    progress, measured = Progress(len(cases)), []
     for case in cases:
-        timing = measure(case, args.repetitions, args.seconds)
-        rows.append(row(case, timing))
-        for record in records(case, timing):
+        for record in records(case, measure(case, args.repetitions, args.seconds)):
             measured.append(record)
             if args.out:
                 common.append(args.out, record)
         progress.step(1, f"{case.cities} cities, {case.searches} x {case.moves}")
-    print(common.table(_HEADER, rows, markdown=args.markdown))
-    ran = dict.fromkeys(record["env"]["implementation"] for record in measured)
     print(
-        f"{args.neighborhood}, {', '.join(ran)}: medians of {args.repetitions} repetitions of about"
-        f" {args.seconds:g} s, lowest to highest"
+        f"medians of {args.repetitions} repetitions of about {args.seconds:g} s, lowest to highest"
     )
-    print(verdict(measured), end="\n" if verdict(measured) else "")
+    return measured
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = parser()
+    args = flags.parse_args(arguments)
+    if args.report:
+        measured = common.read(args.report)
+    else:
+        measured = _measure_all(flags, args)
+    print(report(measured, markdown=args.markdown))
     if args.plot:
         common.save_plot(args.plot, lambda ax: draw(measured, ax), (12, 5))
     return 0

@@ -2,6 +2,7 @@
 
     python -m experiments.tsp_quality
     python -m experiments.tsp_quality --instances paper --seconds 1,10 --seeds 10 --out q.jsonl
+    python -m experiments.tsp_quality --report q.jsonl
 
 Each run is one call of `js.solve_tsp` with its defaults, a seed and `max_seconds`. "paper" stands
 for the 20 instances of the PSPM paper. How runs are measured:
@@ -66,7 +67,7 @@ class Plan(NamedTuple):
             "seconds": seconds,
             "cold": self.is_cold,
             # A `TSPInstance` is symmetric.
-            "recipe": solvers._SYMMETRIC_TSP._asdict(),
+            "recipe": solvers.tsp_recipe(True, self.devices[0].platform)._asdict(),
             "version": driver.environment(self.devices)["jaxopt_search"],
             "device_kind": self.devices[0].device_kind,
             "num_devices": len(self.devices),
@@ -194,33 +195,37 @@ def summary(records: Records) -> str:
     )
 
 
-def report(plan: Plan, records: Records, *, markdown: bool) -> str:
-    """Returns a table for each limit, from those of the records that are of the plan."""
+def of_plan(plan: Plan, records: Records) -> Records:
+    """Returns those of the records that belong to a plan, by its limits."""
     names = {instance.name for instance in plan.instances}
-    parts = []
-    for seconds in plan.seconds:
-        made = [
-            record
-            for record in records
-            if record["settings"] == plan.settings(seconds)
-            and record["instance"] in names
-            and record["seed"] in plan.seeds
-        ]
-        if made:
-            parts.append(_section(plan, seconds, made, markdown))
-    return "\n\n".join(parts) or "no run was finished"
+    return [
+        record
+        for settings in map(plan.settings, plan.seconds)
+        for record in records
+        if record["settings"] == settings
+        and record["instance"] in names
+        and record["seed"] in plan.seeds
+    ]
 
 
-def _section(plan: Plan, seconds: float, records: Records, markdown: bool) -> str:
+def report(records: Records, *, markdown: bool) -> str:
+    """Returns a table for each kind of settings."""
+    groups = _grouped(records, "settings").values()
+    return "\n\n".join(_section(group, markdown) for group in groups) or "no run was finished"
+
+
+def _section(records: Records, markdown: bool) -> str:
+    first = records[0]
     ran = sorted({record["env"]["implementation"] for record in records})
-    counted = "compilation included" if plan.is_cold else "without compilation"
-    rows = map(row, _grouped(records, "instance").values())
+    counted = "compilation included" if first["settings"]["cold"] else "without compilation"
+    instances = _grouped(records, "instance").values()
+    num_seeds = " to ".join(map(str, sorted({len(group) for group in instances})))
     return "\n".join(
         [
-            f"{seconds:g} s per run, {counted}; {len(plan.seeds)} seeds;"
-            f" {records[0]['env']['devices']}, {', '.join(ran)}",
+            f"{first['settings']['seconds']:g} s per run, {counted}; {num_seeds} seeds;"
+            f" {first['env']['devices']}, {', '.join(ran)}",
             "",
-            common.table(_HEADER, rows, markdown=markdown),
+            common.table(_HEADER, [row(group) for group in instances], markdown=markdown),
             "",
             summary(records),
         ]
@@ -234,7 +239,8 @@ def _gaps(records: Records) -> list[float]:
 def _grouped(records: Records, field: str) -> dict[Any, Records]:
     groups: dict[Any, Records] = {}
     for record in records:
-        groups.setdefault(record[field], []).append(record)
+        value = record[field]
+        groups.setdefault(str(value) if field == "settings" else value, []).append(record)
     return groups
 
 
@@ -278,6 +284,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--cold", action="store_true", help="count compilation in the limit")
     flags.add_argument("--devices", type=common.devices_argument, default="all")
     flags.add_argument("--out", help="file of JSON lines to add to and to go on from")
+    flags.add_argument("--report", metavar="FILE", help="only print the tables of such a file")
     flags.add_argument("--markdown", action="store_true", help="tables for a web page")
     common.add_data_argument(flags)
     return flags
@@ -287,6 +294,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     flags = parser()
     args = flags.parse_args(arguments)
+    if args.report:
+        print(report(common.read(args.report), markdown=args.markdown))
+        return 0
     plan = common.plan_from(flags, args, plan_from_arguments)
     if not plan.instances:
         print("nothing to measure")
@@ -294,7 +304,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs = Runs(args.out)
     progress = Progress(len(plan.instances) * len(plan.seconds) * len(plan.seeds))
     status = common.until_interrupted(lambda: execute(plan, runs, progress), args.out)
-    print(report(plan, runs.records, markdown=args.markdown))
+    print(report(of_plan(plan, runs.records), markdown=args.markdown))
     return status
 
 

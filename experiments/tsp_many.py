@@ -1,0 +1,168 @@
+"""Many small TSPs at once: `solve_tsp` on stacked coordinates, beside fast-tsp on all cores.
+
+    python -m experiments.tsp_many
+    python -m experiments.tsp_many --instances 1000 --cities 100 --seconds 1,3,10 --out many.jsonl
+
+The instances have independent uniform whole coordinates below 30,000; lengths are Euclidean. What
+compiles is called before. fast-tsp, where it is installed, gets a time limit for each instance, one
+after the other on each core, and distances rounded to integers; its processes are up before the
+clock starts. Gaps are to the shortest tour of each instance that any line of the table has found.
+"""
+
+import argparse
+import concurrent.futures
+import functools
+import importlib.util
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import jaxopt_search as js
+from experiments import common
+from jaxopt_search import driver, parallel
+
+SIZE = 30_000
+NEAR = 0.001
+"""The gap that counts as reached."""
+
+
+def instances(number: int, cities: int, seed: int) -> np.ndarray:
+    """Returns coordinates [number, cities, 2] float64."""
+    generator = np.random.default_rng(seed)
+    return generator.integers(0, SIZE, (number, cities, 2)).astype(np.float64)
+
+
+def ours(points: np.ndarray, seconds: float, seed: int, devices: Any) -> dict[str, Any]:
+    """Returns the record of a run of `solve_tsp`."""
+    js.solve_tsp(points, seed, max_seconds=0, devices=devices)  # compiles
+    began = time.perf_counter()
+    result = js.solve_tsp(points, seed, max_seconds=seconds, devices=devices)
+    return _record("jaxopt_search", points, seconds, seed, time.perf_counter() - began) | {
+        "lengths": result.fun.tolist(),
+        "steps": result.nit,
+        "env": result.env,
+    }
+
+
+def fast_tsp(points: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
+    """Returns the record of fast-tsp with so many seconds for each instance."""
+    context, num_cores = multiprocessing.get_context("spawn"), os.cpu_count() or 1
+    with concurrent.futures.ProcessPoolExecutor(num_cores, mp_context=context) as pool:
+        solve = functools.partial(_fast_tsp_tour, seconds)
+        list(pool.map(solve, points[: 4 * num_cores]))  # starts all processes
+        began = time.perf_counter()
+        tours = list(pool.map(solve, points, chunksize=4))
+        elapsed = time.perf_counter() - began
+    lengths = [_length(each, tour) for each, tour in zip(points, tours, strict=True)]
+    env = driver.environment(parallel.find_devices(None)) | {"devices": f"{num_cores} cores"}
+    return _record("fast-tsp", points, seconds, seed, elapsed) | {"lengths": lengths, "env": env}
+
+
+def _fast_tsp_tour(seconds: float, points: np.ndarray) -> list[int]:
+    import fast_tsp as package
+
+    distances = np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
+    rounded = np.round(distances).astype(np.uint16)
+    return package.find_tour(rounded, duration_seconds=seconds, max_threads=1)
+
+
+def _length(points: np.ndarray, tour: Sequence[int]) -> float:
+    placed = points[np.asarray(tour)]
+    return float(np.hypot(*(placed - np.roll(placed, -1, axis=0)).T).sum())
+
+
+def _record(
+    solver: str, points: np.ndarray, seconds: float, seed: int, elapsed: float
+) -> dict[str, Any]:
+    number, cities, _ = points.shape
+    return {
+        "experiment": "tsp_many",
+        "instance": f"{number} x uniform-{cities}-size{SIZE}-s{seed}",
+        "seed": seed,
+        "settings": {"solver": solver, "seconds": seconds, "instances": number, "cities": cities},
+        "seconds": elapsed,
+        "date": common.now(),
+    }
+
+
+_HEADER = ("solver", "on", "limit s", "seconds", "instances/s", "mean gap", "worst", "within 0.1%")
+
+
+def report(records: list[dict[str, Any]], *, markdown: bool) -> str:
+    """Returns the table of runs on the same instances."""
+    lengths = np.array([record["lengths"] for record in records])
+    gaps = lengths / lengths.min(axis=0) - 1
+    rows = [
+        [
+            record["settings"]["solver"],
+            record["env"]["devices"],
+            f"{record['settings']['seconds']:g}",
+            f"{record['seconds']:.2f}",
+            f"{len(gap) / record['seconds']:.3g}",
+            f"{gap.mean():.3%}",
+            f"{gap.max():.2%}",
+            f"{(gap <= NEAR).mean():.1%}",
+        ]
+        for record, gap in zip(records, gaps, strict=True)
+    ]
+    return common.table(_HEADER, rows, markdown=markdown)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the flags of this script."""
+    flags = argparse.ArgumentParser(
+        prog="experiments.tsp_many", description="Many small TSPs at once."
+    )
+    flags.add_argument("--instances", type=int, default=20)
+    flags.add_argument("--cities", type=int, default=50)
+    flags.add_argument("--seconds", type=_limits, default=[2.0], help="limits of solve_tsp")
+    flags.add_argument("--each", type=_limits, default=[0.01], help="limits of fast-tsp")
+    flags.add_argument("--seed", type=int, default=0)
+    flags.add_argument("--devices", type=common.devices_argument, default="all")
+    flags.add_argument("--out", help="file of JSON lines to add to")
+    flags.add_argument("--report", metavar="FILE", help="only print the table of such a file")
+    flags.add_argument("--markdown", action="store_true", help="a table for a web page")
+    return flags
+
+
+def _limits(text: str) -> list[float]:
+    return [float(part) for part in text.split(",")]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = parser()
+    args = flags.parse_args(arguments)
+    if args.report:
+        print(report(common.read(args.report), markdown=args.markdown))
+        return 0
+    common.use_cpu_cores()
+    if args.instances < 1 or args.cities < 1:
+        flags.error("--instances and --cities are numbers from 1 on")
+    try:
+        devices = parallel.find_devices(args.devices)
+    except ValueError as error:
+        flags.error(str(error))
+    points = instances(args.instances, args.cities, args.seed)
+    jobs = [functools.partial(ours, points, limit, args.seed, devices) for limit in args.seconds]
+    if importlib.util.find_spec("fast_tsp"):
+        jobs += [functools.partial(fast_tsp, points, limit, args.seed) for limit in args.each]
+    else:
+        print('no fast-tsp beside it: pip install "jaxopt_search[peers]"')
+    progress, records = common.Progress(len(jobs)), []
+    for job in jobs:
+        records.append(job())
+        progress.step(1, records[-1]["settings"]["solver"])
+        if args.out:
+            common.append(args.out, records[-1])
+    print(report(records, markdown=args.markdown))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
