@@ -1,4 +1,4 @@
-"""Many instances of one size at once: whole runs of population annealing, side by side."""
+"""Many instances of one size at once: a population annealing of each, on all devices."""
 
 import functools
 import time
@@ -164,7 +164,7 @@ def _start(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
         return _Run(problem, candidates, hottest, recipe.coldest * near, state)
 
     def start(key: random.Key, points: jax.Array, numbers: jax.Array) -> _Run:
-        batch = max(1, _AT_ONCE // points.shape[1] ** 2)
+        batch = min(max(1, _AT_ONCE // points.shape[1] ** 2), len(numbers))
         own = functools.partial(start_one, key)
         return lax.map(lambda args: own(*args), (points, numbers), batch_size=batch)
 
@@ -192,7 +192,8 @@ def _advance(
         return run._replace(state=state)
 
     def advance(runs: _Run, pace: Pace, every: jax.Array, num_steps: jax.Array) -> _Run:
-        return jax.vmap(advance_one, in_axes=(0, None, None, None))(runs, pace, every, num_steps)
+        # One after the other: side by side by `vmap`, XLA of JAX 0.11.2 does not end to compile.
+        return lax.map(lambda run: advance_one(run, pace, every, num_steps), runs)
 
     return jax.pmap(advance, in_axes=(0, None, None, None), devices=devices)
 
