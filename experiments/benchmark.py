@@ -347,10 +347,8 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--repetitions", type=int, default=5)
     flags.add_argument("--seconds", type=float, default=1.0, help="of each repetition, about")
-    flags.add_argument("--out", help="file of JSON lines to add to")
-    flags.add_argument("--report", metavar="FILE", help="only show what is in such a file")
+    common.add_record_arguments(flags)
     flags.add_argument("--plot", metavar="FILE", help="draw moves/s against the sizes")
-    flags.add_argument("--markdown", action="store_true", help="a table for a web page")
     return flags
 
 

@@ -7,6 +7,7 @@ is started again with the same arguments and the same file, and makes the runs t
 import argparse
 import datetime
 import json
+import math
 import os
 import pathlib
 import sys
@@ -146,6 +147,13 @@ def provenance(devices: Sequence[Any]) -> dict[str, Any]:
 def now() -> str:
     """Returns the date and time of day in ISO format, UTC."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def add_record_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds `--out`, `--report` and `--markdown`: where records go, and how they are shown."""
+    parser.add_argument("--out", help="file of JSON lines to add to")
+    parser.add_argument("--report", metavar="FILE", help="only show what is in such a file")
+    parser.add_argument("--markdown", action="store_true", help="tables for a web page")
 
 
 def add_data_argument(parser: argparse.ArgumentParser) -> None:
@@ -295,6 +303,14 @@ def integers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(
             f"{text!r} holds {min(values)}, expected numbers from 1 up"
         )
+    return values
+
+
+def limits(text: str) -> list[float]:
+    """Returns the seconds of a list such as `1,10`; a type for argparse."""
+    values = [float(part) for part in text.split(",")]
+    if not all(math.isfinite(value) and value > 0 for value in values):
+        raise argparse.ArgumentTypeError(f"{text!r} is not made of numbers above 0")
     return values
 
 

@@ -120,18 +120,12 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--instances", type=int, default=20)
     flags.add_argument("--cities", type=int, default=50)
-    flags.add_argument("--seconds", type=_limits, default=[2.0], help="limits of solve_tsp")
-    flags.add_argument("--each", type=_limits, default=[0.01], help="limits of fast-tsp")
+    flags.add_argument("--seconds", type=common.limits, default=[2.0], help="limits of solve_tsp")
+    flags.add_argument("--each", type=common.limits, default=[0.01], help="limits of fast-tsp")
     flags.add_argument("--seed", type=int, default=0)
     flags.add_argument("--devices", type=common.devices_argument, default="all")
-    flags.add_argument("--out", help="file of JSON lines to add to")
-    flags.add_argument("--report", metavar="FILE", help="only print the table of such a file")
-    flags.add_argument("--markdown", action="store_true", help="a table for a web page")
+    common.add_record_arguments(flags)
     return flags
-
-
-def _limits(text: str) -> list[float]:
-    return [float(part) for part in text.split(",")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -279,13 +279,11 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--instances", type=common.words, help="names, or paper (default: two generated ones)"
     )
-    flags.add_argument("--seconds", type=_limits, default=[2.0], help="limits, such as 1,10")
+    flags.add_argument("--seconds", type=common.limits, default=[2.0], help="limits, such as 1,10")
     flags.add_argument("--seeds", type=_positive, default=2, help="how many, from 0 on")
     flags.add_argument("--cold", action="store_true", help="count compilation in the limit")
     flags.add_argument("--devices", type=common.devices_argument, default="all")
-    flags.add_argument("--out", help="file of JSON lines to add to and to go on from")
-    flags.add_argument("--report", metavar="FILE", help="only print the tables of such a file")
-    flags.add_argument("--markdown", action="store_true", help="tables for a web page")
+    common.add_record_arguments(flags)
     common.add_data_argument(flags)
     return flags
 
@@ -311,14 +309,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _positive(text: str) -> int:
     (value,) = common.integers(text)
     return value
-
-
-def _limits(text: str) -> list[float]:
-    """Returns the seconds of a list such as `1,10`; a type for argparse."""
-    values = [float(part) for part in text.split(",")]
-    if not all(math.isfinite(value) and value > 0 for value in values):
-        raise argparse.ArgumentTypeError(f"{text!r} is not made of numbers above 0")
-    return values
 
 
 if __name__ == "__main__":

@@ -187,6 +187,14 @@ def _memory_errors_explained(num_searches: int) -> Iterator[None]:
         ) from error
 
 
+def steps_for(wanted: float, num_steps: int, seconds: float) -> int:
+    """Returns how many steps take about `wanted` seconds, from so many that took `seconds`.
+
+    Not many times more than those, which may have been too few to tell.
+    """
+    return max(1, int(num_steps * min(wanted / max(seconds, 1e-9), _MAX_GROWTH)))
+
+
 @dataclasses.dataclass
 class _Driver:
     """One call of `solve`."""
@@ -266,8 +274,7 @@ class _Driver:
         else:
             share = (self.limits.max_seconds or math.inf) / _CHUNKS_IN_A_LIMIT
             wanted = min(_CHUNK_SECONDS, max(share, _MIN_CHUNK_SECONDS), self._seconds_left())
-            wanted = wanted / max(seconds, 1e-9)
-            size = max(1, int(num_steps * min(wanted, _MAX_GROWTH)))
+            size = steps_for(wanted, num_steps, seconds)
         return Status.RUNNING, int(min(size, left, MAX_INT32))
 
     def _steps_left(self, state: RunState) -> float:

@@ -122,10 +122,8 @@ def _store_lanes(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Arr
 
         triton.store(buffer.at[index], value, mask=where)
         return buffer
-    if (
-        _place.get() == "native"
-    ):  # one after the other is as fast there, and compiles as one function
-
+    if _place.get() == "native":
+        # One after the other is as fast there, and compiles as one function.
         def one(lane: jax.Array, buffer: jax.Array) -> jax.Array:
             return store(buffer, index[lane], value[lane], where[lane])
 

@@ -4,17 +4,15 @@ Hukushima, Iba, "Population annealing and its application to a spin glass", 2003
 resampled as they cool.
 """
 
-import dataclasses
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxopt_search import exchange
 from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.exchange import Resample
 from jaxopt_search.schedules import Geometric
-from jaxopt_search.searches import simulated_annealing
+from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.searches.annealing import Choose
-from jaxopt_search.types import Exchange, Search
 
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
@@ -68,26 +66,17 @@ def steps_between_exchanges(recipe: Recipe, pace: Pace) -> int:
     return int(min(max(period, 1), MAX_INT32))
 
 
-class Annealing:
-    """The search and the exchange of a population annealing, at any pace."""
-
-    def __init__(
-        self, recipe: Recipe, neighborhood: Any, hottest: float, coldest: float, moves: int | None
-    ):
-        self.recipe, self.hottest, self.coldest = recipe, hottest, coldest
-        self.search = simulated_annealing(
-            neighborhood,
-            hottest,
-            moves_per_search=recipe.moves_per_search if moves is None else moves,
-            choose=recipe.choose,
-        )
-
-    def at(self, pace: Pace) -> tuple[Search, Exchange]:
-        """Returns the search and its exchange."""
-        schedule = cooling(self.hottest, self.coldest, pace)
-        search = dataclasses.replace(self.search, schedule=schedule)
-        every = steps_between_exchanges(self.recipe, pace)
-        return search, exchange.resample(schedule, every=every)
+def search_and_exchange(
+    recipe: Recipe, neighborhood: Any, schedule: Geometric, every: Any
+) -> tuple[SimulatedAnnealing, Resample]:
+    """Returns the annealing of a recipe, and its resampling `every` so many steps."""
+    search = simulated_annealing(
+        neighborhood,
+        schedule,
+        moves_per_search=recipe.moves_per_search,
+        choose=recipe.choose,
+    )
+    return search, Resample(every=jnp.int32(every), schedule=schedule)
 
 
 class Clock:

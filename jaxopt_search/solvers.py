@@ -1,6 +1,5 @@
 """One call from data to a good solution, with settings chosen from the instance."""
 
-import functools
 from typing import Any
 
 import jax
@@ -11,7 +10,14 @@ from jaxopt_search.checks import check_count
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, two_opt
-from jaxopt_search.population_annealing import Annealing, Clock, Pace, Recipe
+from jaxopt_search.population_annealing import (
+    Clock,
+    Pace,
+    Recipe,
+    cooling,
+    search_and_exchange,
+    steps_between_exchanges,
+)
 from jaxopt_search.problems import scales
 from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
@@ -22,13 +28,23 @@ from jaxopt_search.types import Result
 _NUM_CHUNKS = 100
 _DEFAULT_SECONDS = 10.0
 
-
-_SYMMETRIC_TSP_ON_CPU = Recipe(1.0, 0.03, 16, 8)
-_SYMMETRIC_TSP = Recipe(0.6, 0.04, 2112, 32, "first", 200, 16, focus=0.7)
-_STACKED_TSP_ON_CPU = Recipe(1.0, 0.03, 4, 8, num_candidates=8)
-_STACKED_TSP = Recipe(0.6, 0.04, 32, 32, "first", 100, 10, focus=0.7)
-_ASYMMETRIC_TSP = Recipe(4.0, 0.1, 1024, 12)
-_QAP = Recipe(0.5, 0.01, 2112, 8)
+_SYMMETRIC_TSP_ON_CPU = Recipe(
+    hottest=1.0, coldest=0.03, num_searches=16, moves_per_search=8, num_candidates=12
+)
+_SYMMETRIC_TSP = Recipe(
+    hottest=0.6,
+    coldest=0.04,
+    num_searches=2112,
+    moves_per_search=32,
+    choose="first",
+    num_exchanges=200,
+    num_candidates=16,
+    focus=0.7,
+)
+_STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=4, num_candidates=8)
+_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_exchanges=100, num_candidates=10)
+_ASYMMETRIC_TSP = Recipe(hottest=4.0, coldest=0.1, num_searches=1024, moves_per_search=12)
+_QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
 _SEARCHES_ON_CPU = 16
 
 
@@ -92,15 +108,10 @@ def solve_tsp(
         if target is not None:
             raise ValueError(f"target is {target!r}, expected None for several instances at once")
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
-        num_searches = recipe.num_searches if num_searches is None else num_searches
-        moves = recipe.moves_per_search if moves_per_search is None else moves_per_search
         return solve_stacked(
             stack_of_coords(data),
             key,
-            recipe._replace(
-                num_searches=check_count("num_searches", num_searches),
-                moves_per_search=check_count("moves_per_search", moves),
-            ),
+            _chosen(recipe, num_searches, moves_per_search),
             max_seconds=_DEFAULT_SECONDS if max_seconds is max_steps is None else max_seconds,
             max_steps=max_steps,
             devices=found,
@@ -121,12 +132,13 @@ def solve_tsp(
         neighborhood, hottest = Relocate(), recipe.hottest * near
     return _anneal(
         problem,
-        Annealing(recipe, neighborhood, hottest, recipe.coldest * near, moves_per_search),
+        _chosen(_for_all(recipe, found), num_searches, moves_per_search),
+        neighborhood,
+        (hottest, recipe.coldest * near),
         key,
         max_seconds=max_seconds,
         max_steps=max_steps,
         target=target,
-        num_searches=num_searches,
         devices=found,
         show_progress=show_progress,
     )
@@ -168,53 +180,68 @@ def solve_qap(
     """
     problem, found = as_qap(flow, distance), parallel.find_devices(devices)
     recipe, unit = _on(found[0].platform, _QAP), scales.swap_change(problem)
-    hottest, coldest = recipe.hottest * unit, recipe.coldest * unit
     return _anneal(
         problem,
-        Annealing(recipe, DeltaSwap(), hottest, coldest, moves_per_search),
+        _chosen(_for_all(recipe, found), num_searches, moves_per_search),
+        DeltaSwap(),
+        (recipe.hottest * unit, recipe.coldest * unit),
         key,
         max_seconds=max_seconds,
         max_steps=max_steps,
         target=target,
-        num_searches=num_searches,
         devices=found,
         show_progress=show_progress,
     )
 
 
+def _for_all(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Recipe:
+    return recipe._replace(num_searches=len(devices) * recipe.num_searches)
+
+
+def _chosen(recipe: Recipe, num_searches: int | None, moves_per_search: int | None) -> Recipe:
+    """Returns the recipe with what the user sets."""
+    wishes = {"num_searches": num_searches, "moves_per_search": moves_per_search}
+    given = {name: value for name, value in wishes.items() if value is not None}
+    return recipe._replace(**{name: check_count(name, value) for name, value in given.items()})
+
+
 def _anneal(
     problem: Any,
-    annealing: Annealing,
+    recipe: Recipe,
+    neighborhood: Any,
+    temperatures: tuple[float, float],
     key: Any,
     *,
     max_seconds: float | None,
     max_steps: int | None,
-    num_searches: int | None,
-    devices: tuple[jax.Device, ...],
     **options: Any,
 ) -> Result:
-    if num_searches is None:
-        num_searches = len(devices) * annealing.recipe.num_searches
+    """Returns the result of a recipe, cooled from the first of `temperatures` to the second."""
+
+    def at(pace: Pace) -> tuple[Any, Any]:
+        schedule, every = cooling(*temperatures, pace), steps_between_exchanges(recipe, pace)
+        return search_and_exchange(recipe, neighborhood, schedule, every)
+
     if max_steps is None:
         max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
-        options["callback"] = functools.partial(_keep_pace, annealing, Clock(max_seconds))
-        search, rule = annealing.at(Pace(0, 0.0, 0.0))
+        clock = Clock(max_seconds)
+
+        def keep_pace(snapshot: Snapshot) -> Steer | None:
+            pace = clock.pace(snapshot.step, snapshot.seconds)
+            return None if pace is None else Steer(*at(pace))
+
+        options["callback"] = keep_pace
+        search, exchange = at(Pace(0, 0.0, 0.0))
     else:
         options["chunk_steps"] = max(1, max_steps // _NUM_CHUNKS)
-        search, rule = annealing.at(Pace(0, 0.0, 1 / max(max_steps, 1)))
+        search, exchange = at(Pace(0, 0.0, 1 / max(max_steps, 1)))
     return solve(
         problem,
         search,
         key,
-        num_searches=num_searches,
+        num_searches=recipe.num_searches,
         max_seconds=max_seconds,
         max_steps=max_steps,
-        exchange=rule,
-        devices=devices,
+        exchange=exchange,
         **options,
     )
-
-
-def _keep_pace(annealing: Annealing, clock: Clock, snapshot: Snapshot) -> Steer | None:
-    pace = clock.pace(snapshot.step, snapshot.seconds)
-    return None if pace is None else Steer(*annealing.at(pace))

@@ -23,18 +23,18 @@ from jaxopt_search.population_annealing import (
     Pace,
     Recipe,
     cooling,
+    search_and_exchange,
     steps_between_exchanges,
 )
 from jaxopt_search.problems import scales
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.schedules import Geometric, constant
-from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
+from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.types import StackedResult, Status
 
 _PILOT_STEPS = 100
 _NUM_CHUNKS = 20
-_MAX_GROWTH = 8
 _AT_ONCE = 2**26  # distances in memory
 
 _HOST = Host(cost=lambda tour: 0.0, check=lambda tour, name: tour)  # never asked
@@ -118,7 +118,7 @@ def solve_stacked(
             report(Snapshot(step, seconds, length, points[0], None, acceptance, status))
         pace = (clock.pace(step, seconds) if clock else None) or pace
         chunk, before = _next_chunk(limits, step, chunk, seconds - before), seconds
-    tours = jax.device_get(_best(devices)(runs)).reshape(-1, points.shape[1])[:size]
+    tours = jax.device_get(_best(recipe, devices)(runs)).reshape(-1, points.shape[1])[:size]
     return StackedResult(
         x=tours,
         fun=_lengths(points, tours),
@@ -137,8 +137,7 @@ def _next_chunk(limits: Limits, step: int, chunk: int, seconds: float) -> int:
         return min(left, MAX_INT32)
     if chunk == 0:
         return min(left, _PILOT_STEPS)
-    wanted = chunk * limits.max_seconds / _NUM_CHUNKS / seconds
-    return int(min(max(wanted, 1), _MAX_GROWTH * chunk, left))
+    return min(driver.steps_for(limits.max_seconds / _NUM_CHUNKS, chunk, seconds), left)
 
 
 def _split(points: np.ndarray, num_devices: int) -> tuple[np.ndarray, np.ndarray]:
@@ -158,7 +157,7 @@ def _start(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
         near = scales.near_distance(problem)
         tree = scales.tree_edge(problem)
         hottest = recipe.hottest * jnp.where(tree > 0, tree, near)
-        search = _search(recipe, candidates, constant(1.0))
+        search, _ = _search_and_exchange(recipe, candidates)
         own = random.instance_key(key, number)
         state = loop.fresh(own, problem, search, None, recipe.num_searches)
         return _Run(problem, candidates, hottest, recipe.coldest * near, state)
@@ -177,13 +176,14 @@ def _advance(
 ) -> Any:
     def advance_one(run: _Run, pace: Pace, every: jax.Array, num_steps: jax.Array) -> _Run:
         schedule = cooling(run.hottest, run.coldest, pace)
+        search, exchange = _search_and_exchange(recipe, run.candidates, schedule, every)
         state = loop.advance_by(
             implementation,
             run.problem,
-            _search(recipe, run.candidates, schedule),
+            search,
             run.state,
             num_steps,
-            exchange=Resample(every=every, schedule=schedule),
+            exchange=exchange,
             target=None,
             patience=None,
             check_every=100,
@@ -199,9 +199,9 @@ def _advance(
 
 
 @functools.cache
-def _best(devices: tuple[jax.Device, ...]) -> Any:
+def _best(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
     def best_one(run: _Run) -> jax.Array:
-        search = _search(Recipe(1.0, 1.0, 1, 1), run.candidates, constant(1.0))
+        search, _ = _search_and_exchange(recipe, run.candidates)
         return loop.best(run.problem, search, run.state)[0]
 
     return jax.pmap(jax.vmap(best_one), devices=devices)
@@ -220,13 +220,11 @@ def _problem(points: jax.Array) -> TSP:
     return TSP(coords=coords, n=n, metric="EUCLID", is_symmetric=True, host=_HOST)
 
 
-def _search(recipe: Recipe, candidates: jax.Array, schedule: Geometric) -> SimulatedAnnealing:
-    return simulated_annealing(
-        from_candidates(candidates, recipe.focus),
-        schedule,
-        moves_per_search=recipe.moves_per_search,
-        choose=recipe.choose,
-    )
+def _search_and_exchange(
+    recipe: Recipe, candidates: jax.Array, schedule: Geometric | None = None, every: Any = 1
+) -> tuple[SimulatedAnnealing, Resample]:
+    schedule = constant(1.0) if schedule is None else schedule
+    return search_and_exchange(recipe, from_candidates(candidates, recipe.focus), schedule, every)
 
 
 def _nearest(problem: TSP, num: int) -> jax.Array:
@@ -244,9 +242,12 @@ def _nearest(problem: TSP, num: int) -> jax.Array:
 
 
 def _implementation(n: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Implementation:
-    problem = _problem(jnp.zeros((n, 2)))
-    search = _search(recipe, _nearest(problem, recipe.num_candidates), constant(1.0))
-    return stepping.choose("auto", devices[0].platform, problem, search).implementation
+    def one(points: jax.Array) -> tuple[TSP, SimulatedAnnealing]:
+        problem = _problem(points)
+        return problem, _search_and_exchange(recipe, _nearest(problem, recipe.num_candidates))[0]
+
+    shapes = jax.eval_shape(one, jax.ShapeDtypeStruct((n, 2), jnp.float32))
+    return stepping.choose("auto", devices[0].platform, *shapes).implementation
 
 
 def _lengths(points: np.ndarray, tours: np.ndarray) -> np.ndarray:

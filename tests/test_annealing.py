@@ -122,19 +122,18 @@ def test_the_first_of_the_moves_that_passes_is_made(moves):
     def one(stream):
         state = search.init(problem, problem.init(jax.random.key(3)))
         after, info = search.step(stream, search.control(stream.step), problem, state)
-        change = jnp.int32(0)
+        change, is_made = jnp.int32(0), jnp.bool_(False)
         for slot in reversed(range(moves)):
             *words, word = stream.words(jnp.uint32(slot), 3)
             move = hood.propose(problem, state.representation, tuple(words))
             delta = hood.delta(problem, state.representation, move)
             passes = delta <= temperature * random.exponential(word)
-            change = jnp.where(passes, delta, change)
-        return after.cost - state.cost, info.accepted, change
+            change, is_made = jnp.where(passes, delta, change), is_made | passes
+        return (after.cost - state.cost, info.accepted), (change, is_made.astype(jnp.int32))
 
     some = jax.tree.map(lambda leaf: leaf[:300], streams(5))
-    change, accepted, expected = jax.vmap(one)(some)
-    chex.assert_trees_all_equal(change, expected)
-    assert 0 < int(accepted.sum()) < 300 or moves > 1
+    found, expected = jax.vmap(one)(some)
+    chex.assert_trees_all_equal(found, expected)
 
 
 def run_both(problem, neighborhood, moves, temperature):
