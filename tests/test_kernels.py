@@ -286,6 +286,9 @@ class Weak(js.Relocate):
         return memory.fori_loop(jnp.where(accept, 1, 0), lambda i, tour: tour, tour)
 
 
+@pytest.mark.skipif(
+    jax.__version_info__ >= (0, 12), reason="this JAX chooses between Python numbers correctly"
+)
 def test_code_that_only_a_gpu_would_refuse():
     """JAX lowers it, and XLA on a GPU fails: the kernel is checked before."""
     reason = js.why_not_portable(matrix_tsp(9), annealing(Weak()))
@@ -293,6 +296,23 @@ def test_code_that_only_a_gpu_would_refuse():
         r"no fused kernel can be made of Weak.commit \(test_kernels.py:\d+\): 'scf.for' op .*type",
         reason,
     )
+
+
+ILL_FORMED = """
+module { tt.func @kernel(%end: i1) {
+  %zero = arith.constant 0 : i32
+  "scf.for"(%zero, %end, %zero) ({^bb0(%i: i32): "scf.yield"() : () -> ()})
+    : (i32, i1, i32) -> () loc("Weak.commit"("mine.py":12:3))
+  tt.return
+} }
+"""
+
+
+def test_ill_formed_code_is_traced_to_its_function():
+    """Of the code of a kernel itself, whatever JAX made it."""
+    reason = r"Weak.commit \(mine.py:12\): 'scf.for' op .*type"
+    with pytest.raises(portability._IllFormedError, match=reason):
+        portability._verify(ILL_FORMED)
 
 
 @jax.tree_util.register_static
