@@ -19,6 +19,7 @@ from jaxopt_search.neighborhoods import (
     FullEvaluation,
     Relocate,
     Swap,
+    SwapTable,
     TwoOpt,
     two_opt,
 )
@@ -32,7 +33,14 @@ from jaxopt_search.problems import (
     tsp_from_instance,
 )
 from jaxopt_search.schedules import geometric
-from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
+from jaxopt_search.searches import (
+    HillClimbing,
+    SimulatedAnnealing,
+    TabuSearch,
+    hill_climbing,
+    simulated_annealing,
+    tabu_search,
+)
 from jaxopt_search.solvers import solve_qap, solve_tsp
 from jaxopt_search.stepping import why_not_portable
 from jaxopt_search.types import Result, StackedResult, Status, null_delta
@@ -42,6 +50,7 @@ __all__ = [
     "TSP",
     "DeltaSwap",
     "FullEvaluation",
+    "HillClimbing",
     "InstanceFormatError",
     "NotPortable",
     "Relocate",
@@ -53,6 +62,8 @@ __all__ = [
     "Status",
     "Steer",
     "Swap",
+    "SwapTable",
+    "TabuSearch",
     "TwoOpt",
     "UnsupportedInstance",
     "advance",
@@ -61,6 +72,7 @@ __all__ = [
     "datasets",
     "first_hit",
     "geometric",
+    "hill_climbing",
     "init",
     "kernels",
     "memory",
@@ -79,6 +91,7 @@ __all__ = [
     "solve",
     "solve_qap",
     "solve_tsp",
+    "tabu_search",
     "tsp",
     "tsp_from_coords",
     "tsp_from_instance",

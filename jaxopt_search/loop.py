@@ -194,7 +194,7 @@ def advance(
       axis_name: the name of the `pmap` axis over which the searches are spread, or None.
 
     Returns:
-      The state; its `status` is `TARGET`, `PATIENCE` or `RUNNING`.
+      The state; its `status` is `TARGET`, `PATIENCE`, `LOCAL_OPTIMA` or `RUNNING`.
     """
     traced = is_traced((problem, search, state))
     choice = stepping.choose(implementation, _platform(state.index), problem, search, traced)
@@ -301,7 +301,7 @@ def _advance(
         return state._replace(searches=searches, ancestor=ancestor, learned=learned)
 
     events = []
-    if target is not None or patience is not None:
+    if target is not None or patience is not None or hasattr(search, "is_done"):
         events.append(("stop_test", check_every, stop_test))
     if jnp.issubdtype(state.best_cost.dtype, jnp.floating):
         events.insert(0, ("refresh", jnp.int32(REFRESH_EVERY), refresh))
@@ -396,6 +396,11 @@ def _stop_test(
     status = state.status
     if patience is not None:
         status = jnp.where(stale >= patience, jnp.int32(Status.PATIENCE), status)
+    is_done = getattr(search, "is_done", None)
+    if is_done is not None:
+        goes_on = (state.index >= 0) & ~jax.vmap(is_done)(state.searches)
+        num_left = collectives.total(jnp.sum(goes_on, dtype=jnp.int32), axis_name)
+        status = jnp.where(num_left == 0, jnp.int32(Status.LOCAL_OPTIMA), status)
     if target is not None:
         has_hit = _num_hits(state, axis_name) > 0
         status = jnp.where(has_hit, jnp.int32(Status.TARGET), status)

@@ -23,6 +23,9 @@ LANES = 32
 Place: TypeAlias = Literal["native", "interpreter", "gpu"]
 """Where a search runs by itself: on a CPU, or in a kernel that is interpreted or runs on a GPU."""
 
+Index: TypeAlias = jax.Array | tuple[jax.Array, ...]
+"""Where in a buffer of one axis or of two."""
+
 _place: contextvars.ContextVar[Place | None] = contextvars.ContextVar("place", default=None)
 
 
@@ -36,13 +39,43 @@ def one_search(place: Place) -> Iterator[None]:
         _place.reset(token)
 
 
+_takes_turns: contextvars.ContextVar[bool] = contextvars.ContextVar("takes_turns", default=False)
+
+
+@contextlib.contextmanager
+def in_turns() -> Iterator[None]:
+    """Declares that the lanes of a search take turns: searches are what runs in parallel."""
+    token = _takes_turns.set(True)
+    try:
+        yield
+    finally:
+        _takes_turns.reset(token)
+
+
+def takes_turns() -> bool:
+    """Returns whether the lanes of a search take turns."""
+    return _takes_turns.get()
+
+
+def is_in_kernel() -> bool:
+    """Returns whether a kernel is traced, interpreted or for a GPU."""
+    return _place.get() in ("interpreter", "gpu")
+
+
+def each_lane(fn: Callable[..., Any], *arguments: Any) -> Any:
+    """Returns `fn(*arguments)`, whose leaves are [M], or of one lane after the other."""
+    if takes_turns():
+        return lax.map(lambda scalars: fn(*scalars), arguments)
+    return fn(*arguments)
+
+
 def lanes(number: int) -> jax.Array:
     """Returns the numbers of at least `number` lanes, int32.
 
     More where that runs faster or has to be: a power of two in a kernel, and a full warp if they
     are several; a multiple of eight in a search by itself on a CPU.
     """
-    if _place.get() in ("interpreter", "gpu"):
+    if is_in_kernel():
         number = max(1 << (number - 1).bit_length(), LANES) if number > 1 else 1
     elif _place.get() == "native":
         number = -(-number // 8) * 8
@@ -60,7 +93,7 @@ def pick(tree: Any, lane: jax.Array) -> Any:
 
 
 def _pick_value(values: jax.Array, lane: jax.Array) -> jax.Array:
-    if _place.get() not in ("interpreter", "gpu"):
+    if not is_in_kernel():
         return lax.dynamic_index_in_dim(values, lane, keepdims=False)
     # Lanes have no way to read one another's values but to reduce them.
     if values.dtype == jnp.bool_:
@@ -79,32 +112,34 @@ def barrier() -> None:
         triton.debug_barrier()
 
 
-def load(buffer: Any, index: jax.Array) -> jax.Array:
-    """Returns `buffer[index]` for a buffer of one axis; `index` must be in range.
+def load(buffer: Any, index: Index) -> jax.Array:
+    """Returns `buffer[index]`, which must be in range.
 
     Args:
-      buffer: [n] array or ref.
-      index: integers of any shape under XLA, a scalar or one axis of lanes in a kernel.
+      buffer: [n] or [rows, columns] array or ref.
+      index: integers of any shape under XLA, a scalar or one axis of lanes in a kernel; of a buffer
+        of two axes, a pair of them.
     """
     if isinstance(buffer, jax.Ref):
         return buffer[index]
     return buffer.at[index].get(mode="promise_in_bounds")
 
 
-def store(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Array) -> Any:
+def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
     """Returns `buffer` with `value` at `index` where `where` holds.
 
     Under `vmap` a conditional computes both sides, so a rejected scalar write puts back what was
     there: that touches one element and keeps the update in place.
 
     Args:
-      buffer: [n] array or ref.
-      index: [] integer in range, or [M] integers, in range and different where `where` holds.
+      buffer: [n] or [rows, columns] array or ref.
+      index: [] integer in range, or [M] integers, in range and different where `where` holds; of a
+        buffer of two axes, a pair of a [] integer and one of these.
       value: [] or [M], converted to the dtype of `buffer`.
       where: [] bool, or [M].
     """
     value = jnp.asarray(value, buffer.dtype)
-    if jnp.ndim(index):
+    if jnp.ndim(index[-1] if isinstance(index, tuple) else index):
         return _store_lanes(buffer, index, value, where)
     value = jnp.where(where, value, load(buffer, index))
     if isinstance(buffer, jax.Ref):
@@ -113,8 +148,9 @@ def store(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Array) -> 
     return buffer.at[index].set(value, mode="promise_in_bounds")
 
 
-def _store_lanes(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Array) -> Any:
-    value, where = jnp.broadcast_to(value, index.shape), jnp.broadcast_to(where, index.shape)
+def _store_lanes(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
+    *row, lanes = index if isinstance(index, tuple) else (index,)
+    value, where = jnp.broadcast_to(value, lanes.shape), jnp.broadcast_to(where, lanes.shape)
     # A lane that is masked out must not write at all: another lane may own its element. The
     # interpreter has no such store.
     if isinstance(buffer, jax.Ref) and _place.get() == "gpu":
@@ -125,11 +161,12 @@ def _store_lanes(buffer: Any, index: jax.Array, value: jax.Array, where: jax.Arr
     if _place.get() == "native":
         # One after the other is as fast there, and compiles as one function.
         def one(lane: jax.Array, buffer: jax.Array) -> jax.Array:
-            return store(buffer, index[lane], value[lane], where[lane])
+            return store(buffer, (*row, lanes[lane]), value[lane], where[lane])
 
-        return lax.fori_loop(0, index.shape[0], one, buffer)
+        return lax.fori_loop(0, lanes.shape[0], one, buffer)
     array = buffer[...] if isinstance(buffer, jax.Ref) else buffer
-    array = array.at[jnp.where(where, index, array.shape[0])].set(value, mode="drop")
+    kept = jnp.where(where, lanes, array.shape[-1])
+    array = array.at[(*row, kept)].set(value, mode="drop")
     if isinstance(buffer, jax.Ref):
         buffer[...] = array
         return buffer

@@ -1,15 +1,15 @@
 """One call from data to a good solution, with settings chosen from the instance."""
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import jax
 import numpy as np
 
 from jaxopt_search import parallel
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
-from jaxopt_search.neighborhoods import DeltaSwap, Relocate, two_opt
+from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
 from jaxopt_search.population_annealing import (
     Clock,
     Pace,
@@ -19,11 +19,15 @@ from jaxopt_search.population_annealing import (
     steps_between_exchanges,
 )
 from jaxopt_search.problems import scales
+from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp, stack_of_coords
+from jaxopt_search.searches import tabu_search
 from jaxopt_search.stacked import solve_stacked
 from jaxopt_search.types import Result
+
+Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
 _NUM_CHUNKS = 100
 _DEFAULT_SECONDS = 10.0
@@ -45,6 +49,12 @@ _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=4, num_candida
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_exchanges=100, num_candidates=10)
 _ASYMMETRIC_TSP = Recipe(hottest=4.0, coldest=0.1, num_searches=1024, moves_per_search=12)
 _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
+_QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
+_TABU, _TABU_ON_CPU = 528, 2  # searches per device
+# Facilities from which tabu search, whose steps take O(n * n), falls behind annealing: where no
+# entries stand out, and always.
+_MANY_EVEN, _MANY = 70, 120
+_MOST_SPREAD = 0.8  # of the entries of a matrix in which none stand out, by their mean
 _SEARCHES_ON_CPU = 16
 
 
@@ -149,6 +159,8 @@ def solve_qap(
     distance: Any = None,
     key: Any = 0,
     *,
+    partial_match: Any = None,
+    method: Method = "auto",
     max_seconds: float | None = None,
     max_steps: int | None = None,
     target: float | None = None,
@@ -157,7 +169,7 @@ def solve_qap(
     devices: parallel.Devices = "all",
     show_progress: bool = False,
 ) -> Result:
-    """Returns a good assignment: population annealing by swaps, cooled once over the run.
+    """Returns a good assignment, by robust tabu search or by population annealing of swaps.
 
     The sum of `flow[i, j] * distance[p[i], p[j]]` over all i and j is minimized, as by SciPy's
     `quadratic_assignment`.
@@ -166,6 +178,11 @@ def solve_qap(
       flow: [n, n] from facility to facility; or a `QAPInstance` as read by `datasets`, or a `QAP`,
         without `distance`.
       distance: [n, n] from location to location.
+      partial_match: [k, 2] integers, facilities and the locations where they have to be; as SciPy's
+        option of that name.
+      method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"` for the one that
+        was measured to serve better on such devices and instances.
+      moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
 
     The other arguments are those of `solve_tsp`.
 
@@ -178,20 +195,36 @@ def solve_qap(
       >>> js.solve_qap(flow, distance, max_steps=50).fun
       218
     """
-    problem, found = as_qap(flow, distance), parallel.find_devices(devices)
-    recipe, unit = _on(found[0].platform, _QAP), scales.swap_change(problem)
+    check_option("method", method, ("auto", "annealing", "tabu"))
+    problem, found = as_qap(flow, distance, partial_match), parallel.find_devices(devices)
+    is_on_cpu = found[0].platform == "cpu"
+    if max_seconds is None and max_steps is None:
+        max_seconds = _DEFAULT_SECONDS
+    options = {"target": target, "devices": found, "show_progress": show_progress}
+    if method == "tabu" or (method == "auto" and is_on_cpu and not _is_for_annealing(problem)):
+        if num_searches is None:
+            num_searches = len(found) * (_TABU_ON_CPU if is_on_cpu else _TABU)
+        search = tabu_search(SwapTable())
+        limits = {"max_seconds": max_seconds, "max_steps": max_steps}
+        return solve(problem, search, key, num_searches=num_searches, **limits, **options)
+    recipe, unit = _QAP_ON_CPU if is_on_cpu else _QAP, scales.swap_change(problem)
     return _anneal(
         problem,
         _chosen(_for_all(recipe, found), num_searches, moves_per_search),
-        DeltaSwap(),
+        SwapTable() if is_on_cpu else DeltaSwap(),
         (recipe.hottest * unit, recipe.coldest * unit),
         key,
         max_seconds=max_seconds,
         max_steps=max_steps,
-        target=target,
-        devices=found,
-        show_progress=show_progress,
+        **options,
     )
+
+
+def _is_for_annealing(problem: QAP) -> bool:
+    """Returns whether annealing was measured to find better assignments on a CPU."""
+    entries = (np.asarray(matrix, float) for matrix in (problem.flow, problem.distance))
+    is_even = all(some.std() <= _MOST_SPREAD * abs(some.mean()) for some in entries)
+    return problem.n >= (_MANY_EVEN if is_even else _MANY)
 
 
 def _for_all(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Recipe:

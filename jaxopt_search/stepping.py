@@ -57,7 +57,7 @@ class Setup(NamedTuple):
 def max_steps(implementation: Implementation) -> int:
     """Returns how many steps `run` makes at most."""
     match implementation:
-        case "xla":
+        case "xla" | "algorithmic" | "iteration":
             return steps.MAX_INT32
         case "native":
             return _NATIVE_STEPS
@@ -82,6 +82,11 @@ def run(
     match implementation:
         case "xla":
             return _abreast(setup, keys, courses, num_steps)
+        case "algorithmic":
+            with memory.in_turns():
+                return _abreast(setup, keys, courses, num_steps)
+        case "iteration":
+            return _one_after_the_other(setup, keys, courses, num_steps)
         case "native":
             return _natively(setup, keys, courses, num_steps)
     return _in_a_kernel(setup, keys, courses, num_steps, implementation == "interpret")
@@ -97,6 +102,20 @@ def _abreast(setup: Setup, keys: random.Key, courses: Course, num_steps: jax.Arr
         return step_all(i, _control(setup, i), keys, courses)
 
     return lax.fori_loop(0, num_steps, step, courses)
+
+
+def _one_after_the_other(
+    setup: Setup, keys: random.Key, courses: Course, num_steps: jax.Array
+) -> Course:
+    def run_one(one: tuple[random.Key, Course]) -> Course:
+        key, course = one
+
+        def step(i: jax.Array, course: Course) -> Course:
+            return _one_step(setup, _stream(setup, key, i), i, _control(setup, i), course)
+
+        return lax.fori_loop(0, num_steps, step, course)
+
+    return lax.map(run_one, (keys, courses))
 
 
 def _natively(setup: Setup, keys: random.Key, courses: Course, num_steps: jax.Array) -> Course:

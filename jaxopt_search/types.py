@@ -10,6 +10,7 @@ everything else runs under XLA only.
 """
 
 import enum
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import jax
@@ -86,6 +87,47 @@ class Neighborhood(Protocol):
         ...
 
 
+class Enumerable(Neighborhood, Protocol):
+    """A neighborhood whose moves stand in a table, for searches that look at all of them.
+
+    An entry of the table stands for something that a move brings about, such as a facility (row)
+    that comes to a location (column); a move has one entry or more. `first` and `undone` are meant
+    to be portable.
+    """
+
+    def num_moves(self, problem: Any, /) -> int:
+        """Returns how many moves there are, each counted once."""
+        ...
+
+    def shape(self, problem: Any, /) -> tuple[int, int]:
+        """Returns the rows and the columns of the table."""
+        ...
+
+    def first(
+        self,
+        problem: Any,
+        representation: Representation,
+        rank: Callable[..., tuple[jax.Array, ...]],
+        others: tuple[jax.Array, ...],
+        /,
+    ) -> tuple[Any, Move]:
+        """Returns the entry that comes first, as `tables.First`, and its move.
+
+        Args:
+          rank: maps numbers of entries (row * columns + column), their deltas, and what `others`
+            have there, elementwise to keys, which are compared one after the other; the lowest
+            comes first. Entries that stand for no move have `null_delta`.
+          others: buffers of the shape of the table.
+        """
+        ...
+
+    def undone(
+        self, problem: Any, representation: Representation, move: Move, /
+    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+        """Returns two entries, [] int32 row and column each, for what `move` undoes."""
+        ...
+
+
 class Stream(Protocol):
     """The random words of one search at one step: a pure function of (key, search, step, slot)."""
 
@@ -109,6 +151,8 @@ class Search(Protocol):
     - `is_portable`: True where `step` is portable; on a CPU such searches run several times faster.
     - `draws`: (slots, words per slot) of the stream that a step uses at most, so that on a CPU they
       can be drawn for many steps at a time.
+    - `is_done(state)`, [] bool: whether further steps would change nothing; a run in which all
+      searches are done ends.
     - `num_warps`: those of a program in a kernel that pay where searches are few, a power of two.
 
     Searches can share what they learn from one another at exchanges: `learned` is the pytree with
@@ -118,9 +162,8 @@ class Search(Protocol):
     None says that nothing is.
     """
 
-    @property
-    def evaluations_per_step(self) -> int:
-        """The number of moves or solutions priced in a step, for `Result.nfev`."""
+    def evaluations_per_step(self, problem: Any, /) -> int:
+        """Returns how many moves or solutions are priced in a step, for `Result.nfev`."""
         ...
 
     def init(self, problem: Any, solution: Solution, /) -> State:
@@ -212,6 +255,7 @@ class Status(enum.IntEnum):
     MAX_SECONDS = 4
     CALLBACK = 5
     INTERRUPTED = 6
+    LOCAL_OPTIMA = 7
 
 
 class Hit(NamedTuple):

@@ -79,14 +79,20 @@ def _two_opt(name, problem, **options):
 
 
 def small_qap(n, seed=0, symmetric=True):
-    flow, distance = np.random.default_rng(seed).integers(0, 50, (2, n, n))
-    if symmetric:
-        flow, distance = (np.triu(m, 1) + np.triu(m, 1).T for m in (flow, distance))
-    return js.qap(flow, distance)
+    return js.qap(*matrices(n, seed, symmetric))
+
+
+def matrices(n, seed=0, symmetric=True):
+    pair = np.random.default_rng(seed).integers(0, 50, (2, n, n))
+    return [np.triu(m, 1) + np.triu(m, 1).T for m in pair] if symmetric else pair
 
 
 def _delta_swap(name, problem):
     return Case(f"delta_swap-{name}-{problem.n}", problem, js.DeltaSwap())
+
+
+def _swap_table(name, problem):
+    return Case(f"swap_table-{name}-{problem.n}", problem, js.SwapTable())
 
 
 def _swap(name, problem):
@@ -106,6 +112,9 @@ NEIGHBORHOOD_CASES = [
     _two_opt("float", matrix_tsp(6, dtype=np.float64)),
     *(_delta_swap("qap", small_qap(n)) for n in (2, 3, 9)),
     *(_delta_swap("asymmetric", small_qap(n, symmetric=False)) for n in (2, 7)),
+    _swap_table("qap", small_qap(9)),
+    _swap_table("asymmetric", small_qap(2, symmetric=False)),
+    _swap_table("fixed", js.qap(*matrices(8), partial_match=[[1, 3], [4, 0], [5, 5]])),
     *(_swap("tsp", matrix_tsp(n)) for n in (2, 3, 6)),
     *(_swap("ordering", linear_ordering(n)) for n in (2, 5)),
 ]

@@ -44,7 +44,8 @@ class Countdown:
 
     floor: jax.Array
 
-    evaluations_per_step = 3
+    def evaluations_per_step(self, problem: Line) -> int:
+        return 3
 
     def init(self, problem: Line, solution: jax.Array) -> Course:
         return Course(solution, solution)

@@ -98,7 +98,7 @@ def test_solution_undoes_init(case, keys, words):
         representation = hood.init(problem, solution)
         return solution, hood.solution(problem, hood.snapshot(representation))
 
-    solution, found = jax.vmap(check)(keys)
+    solution, found = jax.jit(jax.vmap(check))(keys)
     if isinstance(hood, js.Relocate):  # a cyclic tour starts where it likes: at city 0
         first = jnp.argmin(solution, axis=1)
         solution = jax.vmap(lambda tour, start: jnp.roll(tour, -start))(solution, first)

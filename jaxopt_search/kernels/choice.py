@@ -3,21 +3,27 @@
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from jaxopt_search.errors import NotPortable
 
-Implementation: TypeAlias = Literal["auto", "xla", "native", "triton", "interpret"]
+Implementation: TypeAlias = Literal[
+    "auto", "xla", "algorithmic", "iteration", "native", "triton", "interpret"
+]
 """How steps are run; all give the same searches on integer costs.
 
-`"xla"`: all searches abreast, by `vmap`. `"native"`: on a CPU, one search after the other on each
+`"xla"`: all searches abreast, by `vmap`, and all the moves that a search looks at in a step. Two
+parallel models of Luong, Melab, Talbi ("Parallel local search on GPU: algorithmic level") do one of
+these: `"algorithmic"`, searches abreast and moves one after the other; `"iteration"`, moves abreast
+and searches one after the other. `"native"`: on a CPU, one search after the other on each
 device, in loops compiled as one function; for portable searches, and not inside a `jit` or `vmap`
 of your own. `"triton"`: a fused kernel on an NVIDIA GPU, a program per search. `"interpret"`: the
 same, interpreted by Pallas on any device, for tests. `"auto"`: the fastest that the devices and the
 search allow.
 """
 
-_NAMES = ("auto", "xla", "native", "triton", "interpret")
+_NAMES = get_args(Implementation)
+_EVERYWHERE = ("xla", "algorithmic", "iteration", "interpret")
 
 
 class Choice(NamedTuple):
@@ -58,7 +64,7 @@ def choose(
     if implementation not in _NAMES:
         expected = ", ".join(_NAMES)
         raise ValueError(f"implementation is {implementation!r}, expected one of {expected}")
-    if implementation in ("xla", "interpret"):
+    if implementation in _EVERYWHERE:
         return Choice(implementation)
     if platform == "cpu" and implementation != "triton":
         return _choose_on_cpu(implementation, is_portable, is_traced)

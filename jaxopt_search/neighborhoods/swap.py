@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.memory import load
 from jaxopt_search.random import below
 
 
@@ -18,15 +19,22 @@ class Positions(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Swap:
-    """All n (n - 1) / 2 swaps, n >= 2, without a price of their own: see `FullEvaluation`."""
+    """All n (n - 1) / 2 swaps, n >= 2, without a price of their own: see `FullEvaluation`.
+
+    Of a problem with `free`, [m] int32, only those of the m positions there, m >= 2.
+    """
 
     num_words = 2
 
     def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
-        n = solution.shape[0]
+        free = getattr(problem, "free", None)
+        (n,) = (solution if free is None else free).shape
         first = below(words[0], n)
         second = below(words[1], max(n - 1, 1))
-        return Positions(first, second + (second >= first).astype(jnp.int32))
+        second = second + (second >= first).astype(jnp.int32)
+        if free is not None:
+            first, second = load(free, first), load(free, second)
+        return Positions(first, second)
 
     def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
         pair = jnp.stack(move)

@@ -7,6 +7,7 @@ float32 ones. `qap_input` builds instances.
 
 import dataclasses
 import functools
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +20,23 @@ from jaxopt_search.problems.host import Host
 _PERTURBED_FACILITIES = 4
 
 
+class Partial(NamedTuple):
+    """What is decided before: some facilities have their locations.
+
+    Attributes:
+      assignment: [n] int32, a permutation, with the fixed facilities where they belong.
+      free: [m] int32, the facilities that may move.
+      is_free: [n] int32, 1 for these and 0 for the others.
+    """
+
+    assignment: jax.Array
+    free: jax.Array
+    is_free: jax.Array
+
+
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=("flow", "distance", "offset"),
+    data_fields=("flow", "distance", "offset", "partial"),
     meta_fields=("n", "is_symmetric", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +51,7 @@ class QAP:
       distance: [n * n] from location to location, likewise, of the same dtype.
       offset: [] likewise, what `cost` leaves out so that all costs fit int32; mostly 0. It counts
         modulo 2**32, `host` has it in full.
+      partial: what is fixed; None if nothing is.
       n: the number of facilities.
       is_symmetric: whether both matrices are.
       host: the instance as it was given.
@@ -44,6 +60,7 @@ class QAP:
     flow: jax.Array = dataclasses.field(repr=False)
     distance: jax.Array = dataclasses.field(repr=False)
     offset: jax.Array = dataclasses.field(repr=False)
+    partial: Partial | None = dataclasses.field(repr=False)
     n: int
     is_symmetric: bool
     host: Host = dataclasses.field(repr=False)
@@ -51,15 +68,31 @@ class QAP:
     @property
     def is_trivial(self) -> bool:
         """Whether there is one assignment only."""
-        return self.n <= 1
+        return self.num_free <= 1
+
+    @property
+    def num_free(self) -> int:
+        """How many facilities may move."""
+        return self.n if self.partial is None else self.partial.free.shape[0]
+
+    @property
+    def free(self) -> jax.Array | None:
+        """The positions of an assignment that moves may touch, [m] int32; None for all."""
+        return None if self.partial is None else self.partial.free
 
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random assignment, [n] int32: the location of each facility."""
-        return permutation.random_permutation(key, self.n)
+        order = permutation.random_permutation(key, self.num_free)
+        if self.partial is None:
+            return order
+        assignment, free, _ = self.partial
+        return assignment.at[free].set(assignment[free][order])
 
     def perturb(self, key: jax.Array, assignment: jax.Array) -> jax.Array:
         """Returns an assignment near `assignment`: a few random facilities change places."""
-        facilities = permutation.random_permutation(key, self.n)[:_PERTURBED_FACILITIES]
+        facilities = permutation.random_permutation(key, self.num_free)[:_PERTURBED_FACILITIES]
+        if self.partial is not None:
+            facilities = self.partial.free[facilities]
         return assignment.at[facilities].set(jnp.roll(assignment[facilities], 1))
 
     def cost(self, assignment: jax.Array) -> jax.Array:

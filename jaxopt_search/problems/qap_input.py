@@ -3,6 +3,7 @@
 Everything is checked here, on the host, before anything is compiled.
 """
 
+import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from jaxopt_search.problems.matrix_input import (
     real_array,
     refuse_first,
 )
-from jaxopt_search.problems.qap import QAP
+from jaxopt_search.problems.qap import QAP, Partial
 
 _FLOAT32 = np.finfo(np.float32)
 _MAX_MATRIX_BYTES = 2**30
@@ -30,6 +31,7 @@ def qap(
     flow: Any,
     distance: Any,
     *,
+    partial_match: Any = None,
     dtype: DType | None = None,
     best_known: float | None = None,
 ) -> QAP:
@@ -43,6 +45,8 @@ def qap(
     Args:
       flow: [n, n] real numbers, or an array of truth values, from facility to facility.
       distance: [n, n] real numbers, from location to location.
+      partial_match: [k, 2] integers, facilities and the locations where they have to be; as SciPy's
+        option of that name. None if nothing is fixed.
       dtype: `"float32"` to give up exactness where an integer instance is too large for int32.
       best_known: the best-known cost, for `Result.gap`.
 
@@ -65,7 +69,8 @@ def qap(
     if dtype == "int32" and not is_exact:
         raise ValueError("dtype is 'int32', expected None or 'float32' for fractional matrices")
     build = _float_qap if dtype == "float32" or not is_exact else _integer_qap
-    return build(flow, distance, best_known)
+    problem = build(flow, distance, best_known)
+    return problem if partial_match is None else with_fixed(problem, partial_match)
 
 
 def qap_from_instance(instance: QAPInstance) -> QAP:
@@ -73,20 +78,59 @@ def qap_from_instance(instance: QAPInstance) -> QAP:
     return qap(instance.flow, instance.distance, best_known=instance.best_known)
 
 
-def as_qap(data: Any, distance: Any = None) -> QAP:
+def with_fixed(problem: QAP, partial_match: Any) -> QAP:
+    """Returns a QAP with some facilities fixed to locations.
+
+    Args:
+      problem: a QAP of which nothing is fixed.
+      partial_match: as in `qap`.
+    """
+    pairs, n = np.asarray(partial_match), problem.n
+    if pairs.shape == (0,):
+        pairs = pairs.reshape(0, 2).astype(np.int32)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"partial_match has shape {pairs.shape}, expected (k, 2)")
+    if not np.issubdtype(pairs.dtype, np.integer):
+        raise ValueError(f"partial_match has dtype {pairs.dtype}, expected integers")
+    for column, what in zip(pairs.T, ("facility", "location"), strict=True):
+        outside = column[(column < 0) | (column >= n)]
+        if outside.size:
+            raise ValueError(f"partial_match has {what} {outside[0]}, expected 0 to {n - 1}")
+        values, counts = np.unique(column, return_counts=True)
+        if (counts > 1).any():
+            raise ValueError(f"partial_match has {what} {values[counts > 1][0]} twice")
+    facilities, locations = pairs.astype(np.int32).T
+    # The last one has nowhere else to go.
+    facilities, locations = facilities[: n - 1], locations[: n - 1]
+    free = np.setdiff1d(np.arange(n), facilities).astype(np.int32)
+    assignment = np.empty(n, np.int32)
+    assignment[facilities] = locations
+    assignment[free] = np.setdiff1d(np.arange(n), locations)
+    is_free = np.isin(np.arange(n), free).astype(np.int32)
+    partial = Partial(*map(jnp.asarray, (assignment, free, is_free)))
+    check = functools.partial(_check_fixed, problem.host.check, facilities, locations)
+    host = dataclasses.replace(problem.host, check=check)
+    return dataclasses.replace(problem, partial=partial, host=host)
+
+
+def as_qap(data: Any, distance: Any = None, partial_match: Any = None) -> QAP:
     """Returns the QAP that the arguments stand for.
 
     Args:
       data: a `QAP`, a `QAPInstance`, or the flow matrix.
       distance: the distance matrix; None if `data` is no matrix.
+      partial_match: as in `qap`; None if `data` is a `QAP`.
     """
+    if isinstance(data, QAP) and partial_match is not None:
+        raise ValueError("partial_match is given beside a QAP, expected None")
     if isinstance(data, QAP | QAPInstance):
         if distance is not None:
             raise ValueError(f"distance is given beside a {type(data).__name__}, expected None")
-        return data if isinstance(data, QAP) else qap_from_instance(data)
+        problem = data if isinstance(data, QAP) else qap_from_instance(data)
+        return problem if partial_match is None else with_fixed(problem, partial_match)
     if distance is None:
         raise ValueError("distance is None, expected an (n, n) matrix beside flow")
-    return qap(data, distance)
+    return qap(data, distance, partial_match=partial_match)
 
 
 def _integer_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None) -> QAP:
@@ -138,6 +182,7 @@ def _on_device(flow: np.ndarray, distance: np.ndarray, offset: int, dtype: Any, 
         flow=jnp.asarray(flow.ravel(), dtype),
         distance=jnp.asarray(distance.ravel(), dtype),
         offset=jnp.asarray(wrapped, dtype),
+        partial=None,
         n=len(flow),
         is_symmetric=_is_symmetric(flow, distance),
         host=host,
@@ -263,6 +308,19 @@ def _is_symmetric(flow: np.ndarray, distance: np.ndarray) -> bool:
 
 def _check_assignment(n: int, values: Any, name: str) -> np.ndarray:
     return check_permutation(values, n, name)
+
+
+def _check_fixed(
+    check: Any, facilities: np.ndarray, locations: np.ndarray, values: Any, name: str
+) -> np.ndarray:
+    assignment = check(values, name)
+    for facility, location in zip(facilities, locations, strict=True):
+        if assignment[facility] != location:
+            raise ValueError(
+                f"{name} has facility {facility} at location {assignment[facility]}, expected"
+                f" {location}, as partial_match says"
+            )
+    return assignment
 
 
 def _float_cost(flow: np.ndarray, distance: np.ndarray, assignment: np.ndarray) -> float:

@@ -61,11 +61,12 @@ def _distances_from(problem: TSP, city: jax.Array) -> jax.Array:
 
 def swap_change(problem: QAP) -> float:
     """Returns the mean absolute delta of some random swaps, in the device's units; above 0."""
-    generator, n = np.random.default_rng(0), problem.n
-    if n < 2:
+    generator = np.random.default_rng(0)
+    if problem.is_trivial:
         return 1.0
-    assignments = [generator.permutation(n) for _ in range(_SAMPLED_SWAPS)]
-    pairs = [generator.choice(n, 2, replace=False) for _ in range(_SAMPLED_SWAPS)]
+    free = np.arange(problem.n) if problem.free is None else np.asarray(problem.free)
+    pairs = [generator.choice(free, 2, replace=False) for _ in range(_SAMPLED_SWAPS)]
     first, second = jnp.asarray(np.array(pairs, np.int32).T)
-    deltas = jax.vmap(problem.swap_delta)(jnp.asarray(assignments, jnp.int32), first, second)
+    keys = jax.random.split(jax.random.key(0, impl="threefry2x32"), _SAMPLED_SWAPS)
+    deltas = jax.vmap(problem.swap_delta)(jax.vmap(problem.init)(keys), first, second)
     return float(np.abs(np.asarray(deltas, np.float64)).mean()) or 1.0

@@ -1,5 +1,14 @@
 """Search algorithms."""
 
 from jaxopt_search.searches.annealing import SimulatedAnnealing, simulated_annealing
+from jaxopt_search.searches.hill_climbing import HillClimbing, hill_climbing
+from jaxopt_search.searches.tabu import TabuSearch, tabu_search
 
-__all__ = ["SimulatedAnnealing", "simulated_annealing"]
+__all__ = [
+    "HillClimbing",
+    "SimulatedAnnealing",
+    "TabuSearch",
+    "hill_climbing",
+    "simulated_annealing",
+    "tabu_search",
+]

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxopt_search import memory, random, schedules
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
+from jaxopt_search.searches.trajectory import TrajectorySearch
 from jaxopt_search.types import (
     Cost,
     Info,
@@ -50,7 +51,7 @@ class AnnealingState(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SimulatedAnnealing:
+class SimulatedAnnealing(TrajectorySearch):
     """Build it with `simulated_annealing`."""
 
     neighborhood: Any
@@ -59,8 +60,7 @@ class SimulatedAnnealing:
     choose: Choose = dataclasses.field(metadata={"static": True})
     keep_best: KeepBest = dataclasses.field(metadata={"static": True})
 
-    @property
-    def evaluations_per_step(self) -> int:
+    def evaluations_per_step(self, problem: Any) -> int:
         return self.moves_per_search
 
     @property
@@ -75,24 +75,12 @@ class SimulatedAnnealing:
     def num_warps(self) -> int:
         return min(1 << max(self.moves_per_search // 32, 1).bit_length() - 1, _MAX_WARPS)
 
-    @property
-    def is_portable(self) -> bool:
-        return getattr(self.neighborhood, "is_portable", False)
-
-    @property
-    def obstacle(self) -> str:
-        return getattr(self.neighborhood, "obstacle", "")
-
     def check(self, max_steps: int | None) -> None:
         """Refuses a schedule that is negative or not finite within `max_steps`; on the host."""
         schedules.check(self.schedule, max_steps)
 
     def init(self, problem: Any, solution: Solution) -> AnnealingState:
-        representation = self.neighborhood.init(problem, solution)
-        cost = problem.cost(solution)
-        return AnnealingState(
-            representation, cost, self.neighborhood.snapshot(representation), cost
-        )
+        return AnnealingState(*self._start(problem, solution))
 
     def control(self, step: jax.Array) -> jax.Array:
         """Returns the temperature."""
@@ -107,43 +95,10 @@ class SimulatedAnnealing:
             # The solution about to be left for a worse one may be the best so far.
             state = self._remember(state, accept & (delta > 0))
 
-        def commit(representation: Representation, where: jax.Array) -> Representation:
-            return self.neighborhood.commit(problem, representation, move, where)
-
-        state = state._replace(
-            representation=memory.when(accept, commit, state.representation),
-            cost=state.cost + jnp.where(accept, delta, jnp.zeros_like(delta)),
-        )
+        state = self._make(problem, state, move, delta, accept)
         if self.keep_best == "standard":
             state = self._remember(state, accept)
         return state, Info(accepted=accept.astype(jnp.int32))
-
-    def best_cost(self, state: AnnealingState) -> Cost:
-        return jnp.minimum(state.cost, state.best_cost)
-
-    def best(self, problem: Any, state: AnnealingState) -> Solution:
-        return self.neighborhood.solution(problem, self._remember(state, jnp.bool_(True)).best)
-
-    def current_cost(self, state: AnnealingState) -> Cost:
-        return state.cost
-
-    def current(self, problem: Any, state: AnnealingState) -> Solution:
-        snapshot = self.neighborhood.snapshot(state.representation)
-        return self.neighborhood.solution(problem, snapshot)
-
-    def adopt(self, problem: Any, state: AnnealingState, solution: Solution) -> AnnealingState:
-        state = self._remember(state, jnp.bool_(True))
-        return state._replace(
-            representation=self.neighborhood.init(problem, solution), cost=problem.cost(solution)
-        )
-
-    def refresh(self, problem: Any, state: AnnealingState) -> AnnealingState:
-        hood, solution = self.neighborhood, self.current(problem, state)
-        return state._replace(
-            representation=hood.init(problem, solution),
-            cost=problem.cost(solution),
-            best_cost=problem.cost(hood.solution(problem, state.best)),
-        )
 
     @property
     def learned(self) -> Any:
@@ -190,18 +145,14 @@ class SimulatedAnnealing:
         words: tuple[jax.Array, ...],
     ) -> tuple[Move, Cost]:
         """Returns the moves of all lanes and their deltas; lanes in excess have null moves."""
-        moves = self.neighborhood.propose(problem, representation, words)
-        deltas = self.neighborhood.delta(problem, representation, moves)
+
+        def price(*words: jax.Array) -> tuple[Move, Cost]:
+            move = self.neighborhood.propose(problem, representation, words)
+            return move, self.neighborhood.delta(problem, representation, move)
+
+        moves, deltas = memory.each_lane(price, *words)
         counts = (lane < self.moves_per_search) & (deltas == deltas)  # NaN never wins
         return moves, jnp.where(counts, deltas, null_delta(deltas.dtype))
-
-    def _remember(self, state: AnnealingState, where: jax.Array) -> AnnealingState:
-        is_better = where & (state.cost < state.best_cost)
-        current = self.neighborhood.snapshot(state.representation)
-        return state._replace(
-            best=memory.copy(state.best, current, is_better),
-            best_cost=jnp.where(is_better, state.cost, state.best_cost),
-        )
 
 
 def _passes(temperature: jax.Array, word: jax.Array, delta: Cost) -> jax.Array:

@@ -1,0 +1,115 @@
+"""Hill climbing: better neighbors until there is none.
+
+From many starts at once: Luong, Melab, Talbi, "Parallel local search on GPU: algorithmic level".
+"""
+
+import dataclasses
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search.checks import check_option
+from jaxopt_search.neighborhoods.enumerable import as_enumerable
+from jaxopt_search.searches.trajectory import TrajectorySearch
+from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream
+
+Improvement: TypeAlias = Literal["best", "first"]
+
+
+class ClimbingState(NamedTuple):
+    """The state of one search.
+
+    Attributes:
+      representation: of the current solution.
+      cost: [] its cost.
+      best: snapshot of the best solution that the search left when it adopted another one.
+      best_cost: [] its cost.
+      entry: [] int32, the entry of the table of moves that was made last.
+      is_done: [] bool, whether the last step found no better neighbor.
+    """
+
+    representation: Representation
+    cost: Cost
+    best: Snapshot
+    best_cost: Cost
+    entry: jax.Array
+    is_done: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HillClimbing(TrajectorySearch):
+    """Build it with `hill_climbing`."""
+
+    neighborhood: Any
+    choose: Improvement = dataclasses.field(metadata={"static": True})
+
+    def evaluations_per_step(self, problem: Any) -> int:
+        return self.neighborhood.num_moves(problem)
+
+    def init(self, problem: Any, solution: Solution) -> ClimbingState:
+        return ClimbingState(*self._start(problem, solution), jnp.int32(0), jnp.bool_(False))
+
+    def control(self, step: jax.Array) -> None:
+        return None
+
+    def step(
+        self, stream: Stream, control: None, problem: Any, state: ClimbingState
+    ) -> tuple[ClimbingState, Info]:
+        rank = _by_delta if self.choose == "best" else self._by_turn(problem, state)
+        found, move = self.neighborhood.first(problem, state.representation, rank, ())
+        delta = self.neighborhood.delta(problem, state.representation, move)
+        is_better = delta < 0
+        state = self._make(problem, state, move, delta, is_better)
+        entry = jnp.where(is_better, found.number, state.entry)
+        return state._replace(entry=entry, is_done=~is_better), Info(is_better.astype(jnp.int32))
+
+    def is_done(self, state: ClimbingState) -> jax.Array:
+        return state.is_done
+
+    def adopt(self, problem: Any, state: ClimbingState, solution: Solution) -> ClimbingState:
+        return super().adopt(problem, state, solution)._replace(is_done=jnp.bool_(False))
+
+    def _by_turn(self, problem: Any, state: ClimbingState) -> Any:
+        """Returns what ranks better neighbors by the way to them from the last one, in a circle."""
+        rows, columns = self.neighborhood.shape(problem)
+
+        def rank(entry: jax.Array, delta: Cost) -> tuple[jax.Array, jax.Array]:
+            ahead = entry - state.entry
+            return (delta >= 0).astype(jnp.int32), jnp.where(
+                ahead < 0, ahead + rows * columns, ahead
+            )
+
+        return rank
+
+
+def _by_delta(entry: jax.Array, delta: Cost) -> tuple[Cost]:
+    return (delta,)
+
+
+def hill_climbing(neighborhood: Any, *, choose: Improvement = "best") -> HillClimbing:
+    """Returns hill climbing to a local optimum; a step looks at all neighbors and makes one move.
+
+    A run in which all searches are at local optima ends at its next stop test, with the status
+    `LOCAL_OPTIMA`. From a better neighbor a search goes on at once, equal ones do not count.
+
+    Args:
+      neighborhood: one that enumerates its moves, such as `SwapTable()`.
+      choose: `"best"`, the best neighbor; `"first"`, the first that is better, looked for from the
+        last move on in a circle.
+
+    Raises:
+      ValueError: if `choose` is neither.
+      TypeError: if `neighborhood` does not enumerate its moves.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> flow, distance = [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]
+      >>> search = hill_climbing(js.SwapTable())
+      >>> result = js.solve(js.qap(flow, distance), search, 0, num_searches=4, max_steps=100)
+      >>> result.fun, result.status.name
+      (218, 'LOCAL_OPTIMA')
+    """
+    check_option("choose", choose, ("best", "first"))
+    return HillClimbing(neighborhood=as_enumerable(neighborhood), choose=choose)

@@ -1,0 +1,153 @@
+"""Tabu search: the best neighbor that is not forbidden, be it better or worse.
+
+Taillard, "Robust taboo search for the quadratic assignment problem", Parallel Computing 17, 1991.
+The idea is Glover's ("Tabu search, part I", 1989).
+"""
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search.checks import check_count
+from jaxopt_search.memory import store
+from jaxopt_search.neighborhoods.enumerable import as_enumerable
+from jaxopt_search.random import below
+from jaxopt_search.searches.trajectory import TrajectorySearch
+from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
+
+_MAX_STEPS = 2**30  # of a tenure or an age, so that times may count modulo 2**32
+_ASPIRED, _ALLOWED, _FORBIDDEN, _NULL = range(4)
+
+
+class TabuState(NamedTuple):
+    """The state of one search.
+
+    Attributes:
+      representation: of the current solution.
+      cost: [] its cost.
+      best: snapshot of the best solution.
+      best_cost: [] its cost.
+      now: [] int32, steps made, modulo 2**32.
+      until: [rows, columns] int32, for each entry of the table of moves the last step at which it
+        is forbidden, modulo 2**32.
+    """
+
+    representation: Representation
+    cost: Cost
+    best: Snapshot
+    best_cost: Cost
+    now: jax.Array
+    until: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TabuSearch(TrajectorySearch):
+    """Build it with `tabu_search`."""
+
+    neighborhood: Any
+    tenure: tuple[int, int] | None = dataclasses.field(metadata={"static": True})
+    aspiration_age: int | None = dataclasses.field(metadata={"static": True})
+
+    draws = (1, 2)
+
+    def evaluations_per_step(self, problem: Any) -> int:
+        return self.neighborhood.num_moves(problem)
+
+    def init(self, problem: Any, solution: Solution) -> TabuState:
+        # None is forbidden, and they come of age one after the other.
+        shape = self.neighborhood.shape(problem)
+        until = -1 - lax.iota(jnp.int32, math.prod(shape)).reshape(shape)
+        return TabuState(*self._start(problem, solution), jnp.int32(0), until)
+
+    def control(self, step: jax.Array) -> None:
+        return None
+
+    def step(
+        self, stream: Stream, control: None, problem: Any, state: TabuState
+    ) -> tuple[TabuState, Info]:
+        hood, representation = self.neighborhood, state.representation
+        found, move = hood.first(
+            problem, representation, self._rank(problem, state), (state.until,)
+        )
+        delta = hood.delta(problem, representation, move)
+        undone = hood.undone(problem, representation, move)
+        is_move = found.keys[0] != _NULL
+        state = self._make(problem, state, move, delta, is_move)
+        for entry, word in zip(undone, stream.words(jnp.uint32(0), 2), strict=True):
+            until = state.now + self._tenure_of(problem, word)
+            state = state._replace(until=store(state.until, entry, until, is_move))
+        state = self._remember(state, jnp.bool_(True))
+        return state._replace(now=state.now + 1), Info(is_move.astype(jnp.int32))
+
+    def _rank(self, problem: Any, state: TabuState) -> Any:
+        """Returns what ranks moves: aspired ones by delta, then allowed ones, then the others."""
+        age = self.aspiration_age
+        if age is None:
+            age = min(5 * math.prod(self.neighborhood.shape(problem)), _MAX_STEPS)
+
+        def rank(entry: jax.Array, delta: Cost, until: jax.Array) -> tuple[jax.Array, Cost]:
+            left = until - state.now
+            is_aspired = (state.cost + delta < state.best_cost) | (left < -age)
+            kind = jnp.where(left < 0, jnp.int32(_ALLOWED), jnp.int32(_FORBIDDEN))
+            kind = jnp.where(is_aspired, jnp.int32(_ASPIRED), kind)
+            kind = jnp.where(delta == null_delta(delta.dtype), jnp.int32(_NULL), kind)
+            # Where all are forbidden, the one that has been for the longest.
+            return kind, jnp.where(kind == _FORBIDDEN, left.astype(delta.dtype), delta)
+
+        return rank
+
+    def _tenure_of(self, problem: Any, word: jax.Array) -> jax.Array:
+        """Returns a random tenure, [] int32."""
+        rows, _ = self.neighborhood.shape(problem)
+        low, high = self.tenure or (math.floor(0.9 * rows), math.ceil(1.1 * rows))
+        return low + below(word, high - low + 1)
+
+
+def tabu_search(
+    neighborhood: Any,
+    *,
+    tenure: int | tuple[int, int] | None = None,
+    aspiration_age: int | None = None,
+) -> TabuSearch:
+    """Returns robust tabu search: in each step the best move is made that is not forbidden.
+
+    A move stands in a table in one entry or more, each for a thing it brings about: of the QAP, a
+    facility that comes to a location. What a move undoes is forbidden for a random number of steps,
+    and a move is forbidden if all of its entries are. Forbidden or not, a move is preferred, of
+    several the best, if it leads to a solution better than all before, or if an entry of it was
+    undone longer ago than `aspiration_age`. Where all are forbidden, the one is made that has the
+    shortest time to go.
+
+    Args:
+      neighborhood: one that enumerates its moves, such as `SwapTable()`.
+      tenure: for how many steps, a number, or the least and the most, which are drawn with equal
+        chances; None for 0.9 to 1.1 times the rows of the table, for the QAP the facilities, as
+        Taillard recommends. 0 forbids nothing.
+      aspiration_age: in steps; None for 5 times the entries of the table. Entries never undone
+        count as undone one after the other before the start.
+
+    Raises:
+      ValueError: if a number is out of range.
+      TypeError: if `neighborhood` does not enumerate its moves.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> flow, distance = [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]
+      >>> search = tabu_search(js.SwapTable())
+      >>> js.solve(js.qap(flow, distance), search, 0, num_searches=4, max_steps=100).fun
+      218
+    """
+    if tenure is not None:
+        low, high = tenure if isinstance(tenure, tuple | list) else (tenure, tenure)
+        low = check_count("tenure", low, 0, _MAX_STEPS)
+        tenure = low, check_count("tenure", high, low, _MAX_STEPS)
+    if aspiration_age is not None:
+        aspiration_age = check_count("aspiration_age", aspiration_age, 0, _MAX_STEPS)
+    return TabuSearch(
+        neighborhood=as_enumerable(neighborhood), tenure=tenure, aspiration_age=aspiration_age
+    )

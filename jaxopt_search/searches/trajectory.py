@@ -1,0 +1,82 @@
+"""What searches share that walk from one solution to a neighboring one and remember the best."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search import memory
+from jaxopt_search.types import Cost, Move, Representation, Solution
+
+
+class TrajectorySearch:
+    """A `Search` over a `neighborhood`, short of `init`, `control` and `step`.
+
+    Its states are named tuples with, among others,
+
+    - `representation` of the current solution and its `cost`, [];
+    - `best`, the snapshot of the best solution remembered, and its `best_cost`, []. The current
+      solution may be better.
+    """
+
+    neighborhood: Any
+
+    @property
+    def is_portable(self) -> bool:
+        return getattr(self.neighborhood, "is_portable", False)
+
+    @property
+    def obstacle(self) -> str:
+        return getattr(self.neighborhood, "obstacle", "")
+
+    def best_cost(self, state: Any) -> Cost:
+        return jnp.minimum(state.cost, state.best_cost)
+
+    def best(self, problem: Any, state: Any) -> Solution:
+        return self.neighborhood.solution(problem, self._remember(state, jnp.bool_(True)).best)
+
+    def current_cost(self, state: Any) -> Cost:
+        return state.cost
+
+    def current(self, problem: Any, state: Any) -> Solution:
+        snapshot = self.neighborhood.snapshot(state.representation)
+        return self.neighborhood.solution(problem, snapshot)
+
+    def adopt(self, problem: Any, state: Any, solution: Solution) -> Any:
+        state = self._remember(state, jnp.bool_(True))
+        return state._replace(
+            representation=self.neighborhood.init(problem, solution), cost=problem.cost(solution)
+        )
+
+    def refresh(self, problem: Any, state: Any) -> Any:
+        hood, solution = self.neighborhood, self.current(problem, state)
+        return state._replace(
+            representation=hood.init(problem, solution),
+            cost=problem.cost(solution),
+            best_cost=problem.cost(hood.solution(problem, state.best)),
+        )
+
+    def _start(self, problem: Any, solution: Solution) -> tuple[Any, Cost, Any, Cost]:
+        """Returns the representation, the cost, the best and its cost with which a walk starts."""
+        representation, cost = self.neighborhood.init(problem, solution), problem.cost(solution)
+        return representation, cost, self.neighborhood.snapshot(representation), cost
+
+    def _make(self, problem: Any, state: Any, move: Move, delta: Cost, where: jax.Array) -> Any:
+        """Returns the state after `move`, if the scalar `where` holds."""
+
+        def commit(representation: Representation, where: jax.Array) -> Representation:
+            return self.neighborhood.commit(problem, representation, move, where)
+
+        return state._replace(
+            representation=memory.when(where, commit, state.representation),
+            cost=state.cost + jnp.where(where, delta, jnp.zeros_like(delta)),
+        )
+
+    def _remember(self, state: Any, where: jax.Array) -> Any:
+        """Returns the state with the current solution for its best, where it is better."""
+        is_better = where & (state.cost < state.best_cost)
+        current = self.neighborhood.snapshot(state.representation)
+        return state._replace(
+            best=memory.copy(state.best, current, is_better),
+            best_cost=jnp.where(is_better, state.cost, state.best_cost),
+        )
