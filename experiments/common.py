@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO, TypeVar
 
 from jaxopt_search import datasets, driver, plotting
-from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import DATA_VARIABLE
 
 Plan = TypeVar("Plan")
+Instance = TypeVar("Instance", TSPInstance, QAPInstance)
 
 _CPU_DEVICES = "--xla_force_host_platform_device_count"
+_KINDS = {QAPInstance: "quadratic assignment problem", TSPInstance: "TSP instance"}
 _NEIGHBOR_DATA = pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -161,8 +163,8 @@ def add_data_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="DIR",
-        help=f"folder that holds tsplib/NAME.tsp (default: {DATA_VARIABLE}, or ../shared/data"
-        " beside the repository)",
+        help="folder that holds tsplib/NAME.tsp and qaplib/NAME.dat"
+        f" (default: {DATA_VARIABLE}, or ../shared/data beside the repository)",
     )
 
 
@@ -184,26 +186,26 @@ def find_instances(
     names: Sequence[str] | None,
     data: str | None,
     default: str,
-    generate: Callable[[], TSPInstance],
-) -> list[TSPInstance]:
-    """Returns TSPLIB instances by name; without names or files, a generated one, and says so.
+    generate: Callable[[], Instance],
+) -> list[Instance]:
+    """Returns known instances by name; without names or files, a generated one, and says so.
 
     Args:
       names: what the user asked for; None for `default`.
       data: the value of `--data`.
       default: the instance to take if the user names none.
-      generate: makes the instance that replaces `default` where its file is not found.
+      generate: makes the instance that replaces `default` where its file is not found. All have
+        to be of its kind.
 
     Raises:
       ValueError, FileNotFoundError: if an instance that was asked for cannot be had.
     """
-    folder = data_folder(data)
+    folder, instance = data_folder(data), generate()
     if names is not None:
-        return [_load_tsp(name, folder) for name in names]
+        return [_load(type(instance), name, folder) for name in names]
     try:
-        return [_load_tsp(default, folder)]
+        return [_load(type(instance), default, folder)]
     except FileNotFoundError:
-        instance = generate()
         print(f"no file of {default} found (see --data): the generated {instance.name} instead")
         return [instance]
 
@@ -324,10 +326,11 @@ def devices_argument(text: str) -> int | str:
     return int(text) if text.isdigit() else text
 
 
-def _load_tsp(name: str, folder: pathlib.Path | None) -> TSPInstance:
+def _load(kind: type[Instance], name: str, folder: pathlib.Path | None) -> Instance:
     instance = datasets.load(name, data_dir=folder)
-    if not isinstance(instance, TSPInstance):
-        raise ValueError(f"{name} is a quadratic assignment problem, expected a TSP instance")
+    if not isinstance(instance, kind):
+        found, expected = (_KINDS[each] for each in (type(instance), kind))
+        raise ValueError(f"{name} is a {found}, expected a {expected}")
     return instance
 
 

@@ -1,6 +1,7 @@
 """Time to a good solution, ours beside public solvers, in one run on the same machine.
 
     python -m experiments.peers --problem tsp
+    python -m experiments.peers --problem qap --instances tai30a,tai30b --seconds 5
     python -m experiments.peers --instances rd100,lin318,pcb442 --seeds 5 --seconds 10 --out p.jsonl
 
 For each instance, solver and seed: the seconds until a solution is at most 1%, 0.1% and 0% above
@@ -19,7 +20,8 @@ the best known one. How they are measured:
 
 Each finished run is one line of the file; the same command goes on where it was interrupted. A run
 is known by its solver's version: after a change of code within a version, take another file. Peers
-that are not installed are left out. What is particular to a problem is in `peers_tsp.py`.
+that are not installed are left out. What is particular to a problem is in `peers_tsp.py` and
+`peers_qap.py`.
 """
 
 import argparse
@@ -31,11 +33,11 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from experiments import common, peers_tsp
+from experiments import common, peers_qap, peers_tsp
 from experiments.common import Progress, Runs
 from jaxopt_search import parallel
 
-PROBLEMS = {"tsp": peers_tsp}
+PROBLEMS = {"qap": peers_qap, "tsp": peers_tsp}
 """Modules with `SOLVERS` (a dict of `Solver` classes), `instances(names, data)` and
 `cost(instance, solution)`; an instance has a `name`, `n` and `best_known`."""
 LEVELS = (0.01, 0.001, 0.0)

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-import jax
 import numpy as np
 
 import jaxopt_search as js
 from experiments import common
-from jaxopt_search import driver, parallel
+from experiments.peers_ours import Ours
 from jaxopt_search.datasets.instances import TSPInstance
 
 Points = list[tuple[float, int]]
@@ -37,40 +36,13 @@ def cost(instance: TSPInstance, tour: Sequence[int]) -> int:
     return instance.tour_length(np.asarray(tour))
 
 
-class JaxoptSearch:
+class JaxoptSearch(Ours):
     """`js.solve_tsp` with its defaults."""
 
-    name, unit, compiles = "jaxopt_search", "seconds", True
-    first = 0.25
-    devices: parallel.Devices = "all"
+    call = staticmethod(js.solve_tsp)
     note = (
         "solve_tsp with its defaults on all devices, called again and again; times from its history"
     )
-
-    def __init__(self):
-        devices = parallel.find_devices(self.devices)
-        self.version = driver.environment(devices)["jaxopt_search"]
-        self.runs_on = f"{len(devices)} x {devices[0].device_kind}"
-
-    def prepare(self, instance: TSPInstance) -> TSPInstance:
-        """Returns the instance as it is."""
-        return instance
-
-    def solve(self, data: TSPInstance, seed: int, limit: float, target: int) -> tuple[Any, Points]:
-        """Returns a tour and the course to it.
-
-        The clock of the history starts after the preparations of `solve_tsp`, which are added.
-        """
-        began = time.perf_counter()
-        result = js.solve_tsp(data, seed, max_seconds=limit, target=target, devices=self.devices)
-        before = time.perf_counter() - began - result.elapsed
-        if result.status == js.Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        return result.x, [(before + record.seconds, record.best) for record in result.history]
-
-    def forget(self) -> None:
-        """Makes the next call compile."""
-        jax.clear_caches()
 
 
 class FastTsp:

@@ -1,0 +1,46 @@
+"""Our own one-liners as solvers for `peers.py`."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+import jaxopt_search as js
+from jaxopt_search import driver, parallel
+
+
+class Ours:
+    """A function such as `js.solve_tsp` with its defaults, in `call`."""
+
+    name, unit, compiles = "jaxopt_search", "seconds", True
+    first = 0.25
+    devices: parallel.Devices = "all"
+    call: Callable[..., js.Result]
+
+    def __init__(self):
+        devices = parallel.find_devices(self.devices)
+        self.version = driver.environment(devices)["jaxopt_search"]
+        self.runs_on = f"{len(devices)} x {devices[0].device_kind}"
+
+    def prepare(self, instance: Any) -> Any:
+        """Returns the instance as it is."""
+        return instance
+
+    def solve(
+        self, data: Any, seed: int, limit: float, target: int
+    ) -> tuple[Any, list[tuple[float, int]]]:
+        """Returns a solution and the course to it.
+
+        The clock of the history starts after the preparations of the call, which are added.
+        """
+        began = time.perf_counter()
+        result = self.call(data, key=seed, max_seconds=limit, target=target, devices=self.devices)
+        before = time.perf_counter() - began - result.elapsed
+        if result.status == js.Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return result.x, [(before + record.seconds, record.best) for record in result.history]
+
+    def forget(self) -> None:
+        """Makes the next call compile."""
+        jax.clear_caches()

@@ -1,0 +1,154 @@
+"""Tables and plots of `qap_multistart.py`."""
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from experiments import common
+from experiments.paper_multistart import TABLE_1
+
+
+def per_step(record: dict[str, Any]) -> float:
+    """Returns the seconds that a step of one search takes."""
+    return record["seconds"] / max(record["steps"] * record["settings"]["searches"], 1)
+
+
+def speed(record: dict[str, Any]) -> float:
+    """Returns the moves priced per second by all searches."""
+    return record["moves_priced"] / record["seconds"]
+
+
+def _groups(records: Sequence[dict[str, Any]], *names: str) -> dict[tuple, list[dict[str, Any]]]:
+    """Returns records by instance, algorithm, and further settings."""
+    groups: dict[tuple, list[dict[str, Any]]] = {}
+    for record in records:
+        found = record["settings"]
+        key = (record["instance"], found["algorithm"], *(found[name] for name in names))
+        groups.setdefault(key, []).append(record)
+    return groups
+
+
+_TABLE_HEADER = (
+    "instance",
+    "search",
+    "on",
+    "searches",
+    "steps",
+    "seconds",
+    "us/step",
+    "moves/s",
+    "x 1 core",
+    "mean gap",
+    "best",
+    "paper: GPU x CPU",
+    "texture",
+)
+
+
+def table_1(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
+    """Returns Table 1: a line per instance, algorithm and way; medians over executions."""
+    groups = _groups(records, "way", "searches")
+    cores = {key[:2]: group for key, group in groups.items() if key[2] == "1 core"}
+    rows = []
+    for (instance, algorithm, way, num_searches), group in groups.items():
+        step = statistics.median(map(per_step, group))
+        core = cores.get((instance, algorithm))
+        paper = TABLE_1.get((algorithm, instance))
+        means, bests = ([r[name] for r in group] for name in ("mean_gap", "best_gap"))
+        rows.append(
+            [
+                instance,
+                algorithm,
+                way,
+                str(num_searches),
+                f"{statistics.median(r['steps'] for r in group):g}",
+                f"{statistics.median(r['seconds'] for r in group):.3g}",
+                f"{1e6 * step:.3g}",
+                f"{statistics.median(map(speed, group)):.2e}",
+                f"{statistics.median(map(per_step, core)) / step:.3g}" if core else "-",
+                *(
+                    "-" if None in each else f"{statistics.mean(each):.2%}"
+                    for each in (means, bests)
+                ),
+                f"{paper.cpu / paper.gpu:.1f}" if paper else "-",
+                f"{paper.cpu / paper.texture:.1f}" if paper else "-",
+            ]
+        )
+    return common.table(_TABLE_HEADER, rows, markdown=markdown)
+
+
+def figure_2(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
+    """Returns the speed-ups over one core by the number of searches, a line each."""
+    groups = _groups(records, "way", "searches")
+    found = {key[2:]: statistics.median(map(per_step, group)) for key, group in groups.items()}
+    names = list(dict.fromkeys(way for way, _ in found))
+    core = min((step for (way, _), step in found.items() if way == "1 core"), default=math.nan)
+    rows = [
+        [
+            str(number),
+            *(
+                f"{core / found[key]:.3g}" if (key := (way, number)) in found else "-"
+                for way in names
+            ),
+        ]
+        for number in sorted({number for _, number in found})
+    ]
+    return common.table(("searches", *names), rows, markdown=markdown)
+
+
+def targets(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
+    """Returns how long `solve_qap` takes to its targets, a line per instance."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        groups.setdefault(record["instance"], []).append(record)
+    rows = []
+    for instance, group in groups.items():
+        times = sorted(r["seconds"] if r["reached"] else math.inf for r in group)
+        shares = (times[max(math.ceil(share * len(times)) - 1, 0)] for share in (0.1, 0.5, 0.9))
+        reached = sum(map(math.isfinite, times))
+        settings = group[0]["settings"]
+        rows.append(
+            [
+                instance,
+                f"{settings['gap']:.2%}",
+                f"{reached}/{len(times)}",
+                *("-" if math.isinf(each) else f"{each:.3f}" for each in shares),
+                group[0]["env"]["devices"],
+            ]
+        )
+    header = ("instance", "within", "reached", "10% s", "median s", "90% s", "on")
+    return common.table(header, rows, markdown=markdown)
+
+
+def draw_figure_2(records: Sequence[dict[str, Any]]) -> Callable[[Any], None]:
+    """Returns what draws the speed-ups over one core."""
+    groups = _groups(records, "way", "searches")
+    found = {key[2:]: statistics.median(map(per_step, group)) for key, group in groups.items()}
+    core = min(step for (way, _), step in found.items() if way == "1 core")
+
+    def draw(ax: Any) -> None:
+        for name in dict.fromkeys(way for way, _ in found):
+            points = sorted(
+                (number, core / step) for (way, number), step in found.items() if way == name
+            )
+            ax.loglog(*zip(*points, strict=True), "o-", label=name)
+        ax.set(xlabel="searches", ylabel="speed-up over one core")
+        ax.legend()
+
+    return draw
+
+
+def draw_targets(records: Sequence[dict[str, Any]]) -> Callable[[Any], None]:
+    """Returns what draws the share of runs that have reached their target, by time."""
+
+    def draw(ax: Any) -> None:
+        for instance in dict.fromkeys(record["instance"] for record in records):
+            own = [record for record in records if record["instance"] == instance]
+            times = sorted(record["seconds"] for record in own if record["reached"])
+            shares = [(k + 1) / len(own) for k in range(len(times))]
+            ax.step(times, shares, where="post", label=instance)
+        ax.set(xscale="log", xlabel="seconds", ylabel="share of runs at the target", ylim=(0, 1))
+        ax.legend()
+
+    return draw
