@@ -2,8 +2,19 @@
 
 import os
 
+import pytest
+
 os.environ["XLA_FLAGS"] = (
     os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
 )
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 os.environ["JAX_DEBUG_KEY_REUSE"] = "1"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _without_leftovers():
+    """Frees what a module compiled: thousands of programs take all memory maps there may be."""
+    yield
+    import jax
+
+    jax.clear_caches()

@@ -54,7 +54,7 @@ def start(flow: np.ndarray, distance: np.ndarray, seed: int) -> Search:
         for j in range(i + 1, n):
             deltas[i, j] = _delta(flow, distance, assignment, i, j)
     until = -1 - np.arange(n * n, dtype=np.int64).reshape(n, n)
-    numbers = np.array([0, cost, cost, 2 * seed + 1], np.int64)
+    numbers = np.array([0, cost, cost, 1 + seed % (2**31 - 2)], np.int64)
     return Search(assignment, assignment.copy(), deltas, until, numbers)
 
 
@@ -101,9 +101,8 @@ def build(compile_fn: Callable[[Any], Any]) -> Any:
             if r < 0:
                 continue
             for u in (r, s):
-                numbers[3] = numbers[3] * 6364136223846793005 + 1442695040888963407
-                draw = (numbers[3] >> 33) & 0x7FFFFFFF
-                until[u, assignment[u]] = now + shortest + draw % spread
+                numbers[3] = numbers[3] * 48271 % (2**31 - 1)  # Park, Miller, Stockmeyer, 1993
+                until[u, assignment[u]] = now + shortest + numbers[3] % spread
             numbers[1] += lowest
             a, b = assignment[r], assignment[s]
             assignment[r], assignment[s] = b, a

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import small_qap
+from cases import linear_ordering, matrices, small_qap
 from probes import refuses
 from test_hill_climbing import swaps
 
@@ -189,6 +189,30 @@ def test_the_parallel_models_give_the_same_searches(name):
     ]
     for state in states[1:]:
         chex.assert_trees_all_equal(states[0], state)
+
+
+@pytest.mark.parametrize("make", [js.tabu_search, js.hill_climbing])
+def test_swaps_priced_in_full_give_the_same_searches(make):
+    """Any permutation problem will do; of a QAP, with what is fixed, states end up the same."""
+    problem = js.qap(*matrices(6, symmetric=False), partial_match=[[1, 3]])
+    options = {"num_searches": 3, "max_steps": 60}
+    expected = js.run(5, problem, make(js.SwapTable()), **options)
+    for implementation in ("xla", "algorithmic"):
+        search = make(js.Swap())
+        found = js.run(5, problem, search, implementation=implementation, **options)
+        solutions = found.searches.representation.solution
+        chex.assert_trees_all_equal(solutions, expected.searches.representation.location)
+        chex.assert_trees_all_equal(found.info, expected.info)
+    assert search.evaluations_per_step(problem) == 10
+
+
+def test_a_problem_of_a_users_own():
+    """Tabu search comes to the best of all 720 orders."""
+    problem = linear_ordering(6)
+    orders = jnp.asarray(list(itertools.permutations(range(6))), jnp.int32)
+    search = js.tabu_search(js.Swap())
+    result = js.solve(problem, search, 0, num_searches=4, max_steps=150)
+    assert result.fun == jax.vmap(problem.cost)(orders).min()
 
 
 @pytest.mark.slow

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
-from jaxopt_search.types import Cost, Move, Solution
+from jaxopt_search import memory, tables
+from jaxopt_search.types import Cost, Move, Solution, null_delta
 
 _NEIGHBORHOOD = ("num_words", "init", "solution", "snapshot", "propose", "delta", "commit")
 _MOVES = ("num_words", "propose", "apply")
+_TABLE = ("num_moves", "shape", "undone")
 
 
 class Moves(Protocol):
@@ -36,6 +39,30 @@ class Moves(Protocol):
         ...
 
 
+class EnumerableMoves(Moves, Protocol):
+    """Moves that stand in a table, for searches that look at them all: see `types.Enumerable`."""
+
+    def num_moves(self, problem: Any, solution: Solution, /) -> int:
+        """Returns how many moves there are, each counted once; only shapes are known."""
+        ...
+
+    def shape(self, problem: Any, solution: Solution, /) -> tuple[int, int]:
+        """Returns the rows and the columns of the table; only shapes are known."""
+        ...
+
+    def move_at(
+        self, problem: Any, solution: Solution, row: jax.Array, column: jax.Array, /
+    ) -> tuple[Move, jax.Array]:
+        """Returns the move of an entry, and whether there is one, [] bool."""
+        ...
+
+    def undone(
+        self, problem: Any, solution: Solution, move: Move, /
+    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+        """Returns two entries, [] int32 row and column each, for what `move` undoes."""
+        ...
+
+
 class Evaluated(NamedTuple):
     """A solution and its cost, [] int32 or float32; the cost is None in a snapshot."""
 
@@ -48,7 +75,7 @@ class Evaluated(NamedTuple):
 class FullEvaluation:
     """The neighborhood of `moves`, O(cost of the problem) a move. Not portable: XLA only."""
 
-    moves: Moves = dataclasses.field(metadata={"static": True})
+    moves: Any = dataclasses.field(metadata={"static": True})
 
     @property
     def num_words(self) -> int:
@@ -87,8 +114,47 @@ class FullEvaluation:
         after = self.init(problem, self.moves.apply(problem, representation.solution, move))
         return jax.tree.map(lambda new, old: jnp.where(accept, new, old), after, representation)
 
+    def num_moves(self, problem: Any) -> int:
+        return self.moves.num_moves(problem, _solution_of(problem))
+
+    def shape(self, problem: Any) -> tuple[int, int]:
+        return self.moves.shape(problem, _solution_of(problem))
+
+    def first(
+        self, problem: Any, representation: Evaluated, rank: Any, others: Any
+    ) -> tuple[tables.First, Move]:
+        rows, columns = self.shape(problem)
+
+        def at(number: jax.Array) -> tuple[Move, jax.Array]:
+            place = number // columns, number % columns
+            return self.moves.move_at(problem, representation.solution, *place)
+
+        def delta(number: jax.Array) -> Cost:
+            move, is_move = at(number)
+            change = self.delta(problem, representation, move)
+            return jnp.where(is_move, change, null_delta(change.dtype))
+
+        numbers = lax.iota(jnp.int32, rows * columns)
+        deltas = memory.each_lane(delta if memory.takes_turns() else jax.vmap(delta), numbers)
+
+        def keys_of(row: jax.Array, column: jax.Array, _: None, entries: tables.Values) -> Any:
+            return rank(row * columns + column, *entries)
+
+        all_entries = (deltas.reshape(rows, columns), *others)
+        found = tables.first((rows, columns), keys_of, all_entries)
+        return found, at(found.number)[0]
+
+    def undone(self, problem: Any, representation: Evaluated, move: Move) -> Any:
+        return self.moves.undone(problem, representation.solution, move)
+
     def _cost_after(self, problem: Any, representation: Evaluated, move: Move) -> Cost:
         return problem.cost(self.moves.apply(problem, representation.solution, move))
+
+
+def _solution_of(problem: Any) -> Any:
+    """Returns the shape of a solution."""
+    key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
+    return jax.eval_shape(problem.init, key)
 
 
 def as_neighborhood(neighborhood: Any) -> Any:
@@ -109,4 +175,22 @@ def as_neighborhood(neighborhood: Any) -> Any:
             f"neighborhood is a {type(neighborhood).__name__}, expected a pytree; decorate the"
             " class with jax.tree_util.register_static or register_dataclass"
         )
+    return neighborhood
+
+
+def as_enumerable(neighborhood: Any) -> Any:
+    """Returns what `as_neighborhood` does, of moves that stand in a table: see `types.Enumerable`.
+
+    Raises:
+      TypeError: if they do not, or as `as_neighborhood`.
+    """
+    neighborhood = as_neighborhood(neighborhood)
+    is_in_full = isinstance(neighborhood, FullEvaluation)
+    part, needed = (neighborhood.moves, "move_at") if is_in_full else (neighborhood, "first")
+    for name in (*_TABLE, needed):
+        if not hasattr(part, name):
+            raise TypeError(
+                f"neighborhood is a {type(part).__name__} without {name}, expected one whose moves"
+                " stand in a table, such as SwapTable()"
+            )
     return neighborhood

@@ -36,6 +36,29 @@ class Swap:
             first, second = load(free, first), load(free, second)
         return Positions(first, second)
 
+    def num_moves(self, problem: Any, solution: jax.Array) -> int:
+        n = solution.shape[0] if (free := getattr(problem, "free", None)) is None else free.shape[0]
+        return n * (n - 1) // 2
+
+    def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
+        """Returns the shape of a table of positions by their entries; a swap stands there twice."""
+        return solution.shape[0], solution.shape[0]
+
+    def move_at(
+        self, problem: Any, solution: jax.Array, row: jax.Array, column: jax.Array
+    ) -> tuple[Positions, jax.Array]:
+        """Returns the swap that brings entry `column` to position `row`, and whether it is one."""
+        second = jnp.argmax(solution == column).astype(jnp.int32)
+        is_swap = row != second
+        if (free := getattr(problem, "free", None)) is not None:
+            is_swap &= (free == row).any() & (free == second).any()
+        return Positions(row, second), is_swap
+
+    def undone(
+        self, problem: Any, solution: jax.Array, move: Positions
+    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+        return tuple((position, solution[position]) for position in move)
+
     def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
         pair = jnp.stack(move)
         return solution.at[pair].set(solution[pair[::-1]])

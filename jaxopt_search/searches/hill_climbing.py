@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search.checks import check_option
-from jaxopt_search.neighborhoods.enumerable import as_enumerable
+from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
 from jaxopt_search.searches.trajectory import TrajectorySearch
 from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream
 
@@ -95,13 +95,14 @@ def hill_climbing(neighborhood: Any, *, choose: Improvement = "best") -> HillCli
     `LOCAL_OPTIMA`. From a better neighbor a search goes on at once, equal ones do not count.
 
     Args:
-      neighborhood: one that enumerates its moves, such as `SwapTable()`.
+      neighborhood: one whose moves stand in a table (`types.Enumerable`), such as `SwapTable()`; or
+        `Swap()`, for any permutation problem, priced by full evaluation.
       choose: `"best"`, the best neighbor; `"first"`, the first that is better, looked for from the
         last move on in a circle.
 
     Raises:
       ValueError: if `choose` is neither.
-      TypeError: if `neighborhood` does not enumerate its moves.
+      TypeError: if the moves of `neighborhood` do not stand in a table.
 
     Example:
       >>> import jaxopt_search as js

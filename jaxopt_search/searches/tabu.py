@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.memory import store
-from jaxopt_search.neighborhoods.enumerable import as_enumerable
+from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
 from jaxopt_search.random import below
 from jaxopt_search.searches.trajectory import TrajectorySearch
 from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
@@ -124,7 +124,7 @@ def tabu_search(
     shortest time to go.
 
     Args:
-      neighborhood: one that enumerates its moves, such as `SwapTable()`.
+      neighborhood: as in `hill_climbing`.
       tenure: for how many steps, a number, or the least and the most, which are drawn with equal
         chances; None for 0.9 to 1.1 times the rows of the table, for the QAP the facilities, as
         Taillard recommends. 0 forbids nothing.
@@ -133,7 +133,7 @@ def tabu_search(
 
     Raises:
       ValueError: if a number is out of range.
-      TypeError: if `neighborhood` does not enumerate its moves.
+      TypeError: if the moves of `neighborhood` do not stand in a table.
 
     Example:
       >>> import jaxopt_search as js
