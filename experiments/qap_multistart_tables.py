@@ -114,10 +114,11 @@ def targets(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str
                 f"{settings['gap']:.2%}",
                 f"{reached}/{len(times)}",
                 *("-" if math.isinf(each) else f"{each:.3f}" for each in shares),
+                f"{statistics.mean(r['best_gap'] for r in group):.3%}",
                 group[0]["env"]["devices"],
             ]
         )
-    header = ("instance", "within", "reached", "10% s", "median s", "90% s", "on")
+    header = ("instance", "within", "reached", "10% s", "median s", "90% s", "mean gap", "on")
     return common.table(header, rows, markdown=markdown)
 
 

@@ -66,7 +66,8 @@ class SwapTable:
 
         costs = lax.fori_loop(0, n, add_flow, jnp.zeros_like(flow))
         moved = SwapDeltas(solution, facility, costs, costs)
-        return moved._replace(deltas=_fresh_deltas(problem, moved))
+        (deltas,) = tables.update((n, n), _from_costs(problem, moved), (costs,), jnp.bool_(True))
+        return moved._replace(deltas=deltas)
 
     def solution(self, problem: QAP, snapshot: SwapDeltas) -> jax.Array:
         return snapshot.location
@@ -90,6 +91,7 @@ class SwapTable:
         r, s = move
         a, b = load(location, r), load(location, s)
         costs = _update_costs(problem, costs, (r, s), (a, b), accept)
+        memory.barrier()
         location = store(store(location, r, b, accept), s, a, accept)
         facility = store(store(facility, b, r, accept), a, s, accept)
         memory.barrier()
@@ -162,12 +164,9 @@ def _update_deltas(
     def distances(place: jax.Array) -> _Both:
         return _differences(problem, problem.distance, (b, a), place)
 
-    def fresh(u: jax.Array, place: jax.Array, _: None, old: tables.Values) -> tables.Values:
-        return (_delta(problem, moved, u, place),)
-
     deltas = moved.deltas
     for u in swapped:
-        (deltas,) = tables.update_row(u, n, fresh, (deltas,), accept)
+        (deltas,) = tables.update_row(u, n, _from_costs(problem, moved), (deltas,), accept)
     memory.barrier()
 
     def there(place: jax.Array) -> tuple[_Both, _Both]:
@@ -189,27 +188,22 @@ def _update_deltas(
     return tables.update((n, n), change, (deltas,), accept, there)[0]
 
 
-def _fresh_deltas(problem: QAP, moved: SwapDeltas) -> jax.Array:
-    def fresh(u: jax.Array, place: jax.Array, _: None, old: tables.Values) -> tables.Values:
-        return (_delta(problem, moved, u, place),)
-
-    (deltas,) = tables.update((problem.n, problem.n), fresh, (moved.deltas,), jnp.bool_(True))
-    return deltas
-
-
-def _delta(problem: QAP, moved: SwapDeltas, u: jax.Array, place: jax.Array) -> jax.Array:
-    """Returns the delta if facility `u` goes to `place`, from the costs; portable."""
-    v, here = load(moved.facility, place), load(moved.location, u)
+def _from_costs(problem: QAP, moved: SwapDeltas) -> tables.Body:
+    """Returns what computes deltas from the other fields of `moved`, in O(1) each."""
 
     def costs(facility: jax.Array, location: jax.Array) -> jax.Array:
         return load(moved.costs, (facility, location))
 
-    change = costs(u, place) + costs(v, here) - costs(u, here) - costs(v, place)
-    # The costs count the flows between u and v as if the other one stayed, and came too.
-    flow = _second_difference(problem, problem.flow, u, v)
-    change = change + flow * _second_difference(problem, problem.distance, here, place)
-    is_null = (u == v) | _is_fixed(problem, u, v)
-    return jnp.where(is_null, null_delta(change.dtype), change)
+    def delta(u: jax.Array, place: jax.Array, _: None, old: tables.Values) -> tables.Values:
+        v, here = load(moved.facility, place), load(moved.location, u)
+        change = costs(u, place) + costs(v, here) - costs(u, here) - costs(v, place)
+        # The costs count the flows between u and v as if the other one stayed, and came too.
+        flow = _second_difference(problem, problem.flow, u, v)
+        change = change + flow * _second_difference(problem, problem.distance, here, place)
+        is_null = (u == v) | _is_fixed(problem, u, v)
+        return (jnp.where(is_null, null_delta(change.dtype), change),)
+
+    return delta
 
 
 def _is_fixed(problem: QAP, u: jax.Array, v: jax.Array) -> jax.Array:

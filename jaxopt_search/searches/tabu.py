@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import memory
 from jaxopt_search.checks import check_count
 from jaxopt_search.memory import store
 from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
@@ -81,6 +82,7 @@ class TabuSearch(TrajectorySearch):
         for entry, word in zip(undone, stream.words(jnp.uint32(0), 2), strict=True):
             until = state.now + self._tenure_of(problem, word)
             state = state._replace(until=store(state.until, entry, until, is_move))
+        memory.barrier()
         state = self._remember(state, jnp.bool_(True))
         return state._replace(now=state.now + 1), Info(is_move.astype(jnp.int32))
 
@@ -96,7 +98,7 @@ class TabuSearch(TrajectorySearch):
             kind = jnp.where(left < 0, jnp.int32(_ALLOWED), jnp.int32(_FORBIDDEN))
             kind = jnp.where(is_aspired, jnp.int32(_ASPIRED), kind)
             kind = jnp.where(delta == null_delta(delta.dtype), jnp.int32(_NULL), kind)
-            # Where all are forbidden, the one that has been for the longest.
+            # Where all are forbidden, the one with the shortest time to go.
             return kind, jnp.where(kind == _FORBIDDEN, left.astype(delta.dtype), delta)
 
         return rank

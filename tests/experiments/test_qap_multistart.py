@@ -17,7 +17,7 @@ def record(way="1 core", searches=1, seconds=1.0, steps=10, algorithm="ts"):
 def reached(seconds, is_there=True):
     settings = {"gap": 0.0, "seconds": 9}
     fields = {"instance": "a", "seconds": seconds, "reached": is_there, "settings": settings}
-    return {**fields, "env": {"devices": "cpu"}}
+    return {**fields, "best_gap": 0.0 if is_there else 0.01, "env": {"devices": "cpu"}}
 
 
 def cells(text):
@@ -43,7 +43,7 @@ def test_times_to_targets_by_hand():
     """Quantiles of the times, in which a run that did not get there counts as endless."""
     runs = [reached(k) for k in (3.0, 1.0, 2.0)] + [reached(9.0, False)]
     header, row = cells(tables.targets(runs))
-    assert row == ["a", "0.00%", "3/4", "1.000", "2.000", "-", "cpu"]
+    assert row == ["a", "0.00%", "3/4", "1.000", "2.000", "-", "0.250%", "cpu"]
     assert header[-1] == "on"
 
 
