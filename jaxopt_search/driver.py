@@ -93,7 +93,8 @@ def solve(
 ) -> Result:
     """Runs many searches on a problem until a limit, and returns the best solution.
 
-    At least one of `max_steps`, `max_seconds`, `target` and `patience` must be given. Ctrl-C ends
+    At least one of `max_steps`, `max_seconds`, `target` and `patience` must be given, but for hill
+    climbing without an exchange on integer costs, which comes to an end by itself. Ctrl-C ends
     the run after the first chunk with the best so far.
 
     Args:
@@ -148,6 +149,7 @@ def solve(
         patience=patience,
         check_every=check_every,
         chunk_steps=chunk_steps,
+        ends_by_itself=_ends_by_itself(search, exchange, cost.dtype),
     )
     history_size = check_count("history_size", history_size, 2, None)
     getattr(search, "check", lambda max_steps: None)(limits.max_steps)
@@ -173,6 +175,12 @@ def solve(
         else:
             state = driver_input.reopened(problem, host, search, state, limits.target)
         return driver.drive(state)
+
+
+def _ends_by_itself(search: Search, exchange: Exchange | None, dtype: Any) -> bool:
+    """Returns whether a run needs no limit: float costs, rounded, may improve in circles."""
+    is_exact = np.issubdtype(dtype, np.integer)
+    return hasattr(search, "is_done") and exchange is None and is_exact
 
 
 @contextlib.contextmanager

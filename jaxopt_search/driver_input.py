@@ -40,13 +40,15 @@ def check_limits(
     patience: Any,
     check_every: Any,
     chunk_steps: Any,
+    ends_by_itself: bool = False,
 ) -> Limits:
     """Returns the limits of a run; `dtype` is that of costs on the device.
 
     Raises:
-      ValueError: for a limit out of range, or if there is none.
+      ValueError: for a limit out of range, or if there is none and the run needs one.
     """
-    if max_steps is None and max_seconds is None and target is None and patience is None:
+    is_endless = max_steps is None and max_seconds is None and target is None and patience is None
+    if is_endless and not ends_by_itself:
         raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
     if target is not None:
         scale = (host.unit, host.offset) if host else ()

@@ -80,6 +80,18 @@ def test_a_run_goes_on_while_one_search_does():
     assert not np.asarray(alone[1].state.searches.is_done).all()
 
 
+def test_no_limit_is_needed():
+    """But where float costs are rounded, or an exchange may open the searches again."""
+    search = js.hill_climbing(js.SwapTable())
+    result = js.solve(small_qap(8), search, 0, num_searches=4, devices=1)
+    assert result.status == js.Status.LOCAL_OPTIMA
+    inexact = js.qap([[0, 0.5], [0.25, 0]], [[0, 1], [2, 0]])
+    with refuses(ValueError, "no limit is given"):
+        js.solve(inexact, search, 0, num_searches=4)
+    with refuses(ValueError, "no limit is given"):
+        js.solve(small_qap(8), search, 0, num_searches=4, exchange=js.ring(every=10))
+
+
 def test_an_adopted_solution_does_not_cost_the_best():
     """A search that is given a worse solution climbs again, and remembers the better one."""
     problem, search = small_qap(8), js.hill_climbing(js.SwapTable())

@@ -108,7 +108,7 @@ def hill_climbing(neighborhood: Any, *, choose: Improvement = "best") -> HillCli
       >>> import jaxopt_search as js
       >>> flow, distance = [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]
       >>> search = hill_climbing(js.SwapTable())
-      >>> result = js.solve(js.qap(flow, distance), search, 0, num_searches=4, max_steps=100)
+      >>> result = js.solve(js.qap(flow, distance), search, 0, num_searches=4)
       >>> result.fun, result.status.name
       (218, 'LOCAL_OPTIMA')
     """
