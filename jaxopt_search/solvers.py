@@ -180,8 +180,8 @@ def solve_qap(
       distance: [n, n] from location to location.
       partial_match: [k, 2] integers, facilities and the locations where they have to be; as SciPy's
         option of that name.
-      method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"` for the one that
-        was measured to serve better on such devices and instances.
+      method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: on a CPU the one
+        that was measured to serve better on such instances, elsewhere annealing.
       moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
 
     The other arguments are those of `solve_tsp`.
