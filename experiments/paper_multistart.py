@@ -7,9 +7,6 @@ many iterations a search makes, so the seconds compare with one another only.
 
 from typing import NamedTuple
 
-NUM_SEARCHES = 4096
-NUM_EXECUTIONS = 30
-
 
 class Seconds(NamedTuple):
     """Of one algorithm on one instance."""

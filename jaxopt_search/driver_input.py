@@ -11,6 +11,7 @@ from jax import lax
 from jaxopt_search import exchange, loop, random, steps
 from jaxopt_search.checks import MAX_INT32, check_count, check_number, highest_cost_that_meets
 from jaxopt_search.loop import RunState
+from jaxopt_search.neighborhoods.full_evaluation import solution_shape
 from jaxopt_search.problems.host import Host
 from jaxopt_search.types import Problem, Result, Search, Solution, Status
 
@@ -69,8 +70,7 @@ def check_limits(
 
 def shapes(problem: Problem) -> tuple[Any, jax.ShapeDtypeStruct]:
     """Returns the shapes of a solution and of its cost."""
-    key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
-    solution = jax.eval_shape(problem.init, key)
+    solution = solution_shape(problem)
     return solution, jax.eval_shape(problem.cost, solution)
 
 

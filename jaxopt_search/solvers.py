@@ -201,16 +201,27 @@ def solve_qap(
     if max_seconds is None and max_steps is None:
         max_seconds = _DEFAULT_SECONDS
     options = {"target": target, "devices": found, "show_progress": show_progress}
-    if method == "tabu" or (method == "auto" and is_on_cpu and not _is_for_annealing(problem)):
-        if num_searches is None:
-            num_searches = len(found) * (_TABU_ON_CPU if is_on_cpu else _TABU)
-        search = tabu_search(SwapTable())
-        limits = {"max_seconds": max_seconds, "max_steps": max_steps}
-        return solve(problem, search, key, num_searches=num_searches, **limits, **options)
-    recipe, unit = _QAP_ON_CPU if is_on_cpu else _QAP, scales.swap_change(problem)
+    is_tabu = method == "tabu" or (
+        method == "auto" and is_on_cpu and not _is_for_annealing(problem)
+    )
+    recipe = _QAP_ON_CPU if is_on_cpu else _QAP
+    if is_tabu:
+        recipe = recipe._replace(num_searches=_TABU_ON_CPU if is_on_cpu else _TABU)
+    recipe = _chosen(_for_all(recipe, found), num_searches, moves_per_search)
+    if is_tabu:
+        return solve(
+            problem,
+            tabu_search(SwapTable()),
+            key,
+            num_searches=recipe.num_searches,
+            max_seconds=max_seconds,
+            max_steps=max_steps,
+            **options,
+        )
+    unit = scales.swap_change(problem)
     return _anneal(
         problem,
-        _chosen(_for_all(recipe, found), num_searches, moves_per_search),
+        recipe,
         SwapTable() if is_on_cpu else DeltaSwap(),
         (recipe.hottest * unit, recipe.coldest * unit),
         key,

@@ -115,10 +115,10 @@ class FullEvaluation:
         return jax.tree.map(lambda new, old: jnp.where(accept, new, old), after, representation)
 
     def num_moves(self, problem: Any) -> int:
-        return self.moves.num_moves(problem, _solution_of(problem))
+        return self.moves.num_moves(problem, solution_shape(problem))
 
     def shape(self, problem: Any) -> tuple[int, int]:
-        return self.moves.shape(problem, _solution_of(problem))
+        return self.moves.shape(problem, solution_shape(problem))
 
     def first(
         self, problem: Any, representation: Evaluated, rank: Any, others: Any
@@ -151,8 +151,8 @@ class FullEvaluation:
         return problem.cost(self.moves.apply(problem, representation.solution, move))
 
 
-def _solution_of(problem: Any) -> Any:
-    """Returns the shape of a solution."""
+def solution_shape(problem: Any) -> Any:
+    """Returns the shapes and dtypes of a solution, as `jax.ShapeDtypeStruct`s."""
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
     return jax.eval_shape(problem.init, key)
 

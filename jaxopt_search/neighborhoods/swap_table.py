@@ -39,6 +39,23 @@ class _Both(NamedTuple):
     coming: jax.Array
 
 
+class _Exchange(NamedTuple):
+    """Facilities r and s leave locations a and b for one another's."""
+
+    r: jax.Array
+    s: jax.Array
+    a: jax.Array
+    b: jax.Array
+
+    def flows(self, problem: QAP, u: jax.Array) -> _Both:
+        """Returns the flows between facility `u` and r less those between `u` and s."""
+        return _differences(problem, problem.flow, (self.r, self.s), u)
+
+    def distances(self, problem: QAP, place: jax.Array) -> _Both:
+        """Returns how much farther from `place` r is than before."""
+        return _differences(problem, problem.distance, (self.b, self.a), place)
+
+
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class SwapTable:
@@ -90,13 +107,14 @@ class SwapTable:
         location, facility, deltas, costs = representation
         r, s = move
         a, b = load(location, r), load(location, s)
-        costs = _update_costs(problem, costs, (r, s), (a, b), accept)
+        swap = _Exchange(r, s, a, b)
+        costs = _update_costs(problem, costs, swap, accept)
         memory.barrier()
         location = store(store(location, r, b, accept), s, a, accept)
         facility = store(store(facility, b, r, accept), a, s, accept)
         memory.barrier()
         moved = SwapDeltas(location, facility, deltas, costs)
-        return moved._replace(deltas=_update_deltas(problem, moved, (r, s), (a, b), accept))
+        return moved._replace(deltas=_update_deltas(problem, moved, swap, accept))
 
     def num_moves(self, problem: QAP) -> int:
         return problem.num_free * (problem.num_free - 1) // 2
@@ -120,64 +138,35 @@ class SwapTable:
         return tuple((u, load(representation.location, u)) for u in move)
 
 
-def _update_costs(
-    problem: QAP,
-    costs: Any,
-    swapped: tuple[jax.Array, jax.Array],
-    left: tuple[jax.Array, jax.Array],
-    accept: jax.Array,
-) -> Any:
-    """Returns the costs of all facilities everywhere after a swap of two.
-
-    Args:
-      swapped: the facilities r and s.
-      left: the locations a and b from which they go.
-    """
+def _update_costs(problem: QAP, costs: Any, swap: _Exchange, accept: jax.Array) -> Any:
+    """Returns the costs of all facilities everywhere after a swap."""
 
     def change(u: jax.Array, place: jax.Array, far: _Both, old: tables.Values) -> tables.Values:
-        return (old[0] + _product(_differences(problem, problem.flow, swapped, u), far),)
+        return (old[0] + _product(swap.flows(problem, u), far),)
 
     def far(place: jax.Array) -> _Both:
-        return _differences(problem, problem.distance, (left[1], left[0]), place)
+        return swap.distances(problem, place)
 
     return tables.update((problem.n, problem.n), change, (costs,), accept, far)[0]
 
 
-def _update_deltas(
-    problem: QAP,
-    moved: SwapDeltas,
-    swapped: tuple[jax.Array, jax.Array],
-    left: tuple[jax.Array, jax.Array],
-    accept: jax.Array,
-) -> Any:
-    """Returns the deltas after a swap, of which `moved` has all but them.
-
-    Args:
-      swapped: the facilities r and s.
-      left: the locations a and b from which they went.
-    """
-    n, (r, s), (a, b) = problem.n, swapped, left
-
-    def flows(u: jax.Array) -> _Both:
-        return _differences(problem, problem.flow, (r, s), u)
-
-    def distances(place: jax.Array) -> _Both:
-        return _differences(problem, problem.distance, (b, a), place)
-
+def _update_deltas(problem: QAP, moved: SwapDeltas, swap: _Exchange, accept: jax.Array) -> Any:
+    """Returns the deltas after a swap, of which `moved` has all but them."""
+    n, (r, s, a, b) = problem.n, swap
     deltas = moved.deltas
-    for u in swapped:
+    for u in (r, s):
         (deltas,) = tables.update_row(u, n, _from_costs(problem, moved), (deltas,), accept)
     memory.barrier()
 
     def there(place: jax.Array) -> tuple[_Both, _Both]:
-        return flows(load(moved.facility, place)), distances(place)
+        return swap.flows(problem, load(moved.facility, place)), swap.distances(problem, place)
 
     def change(
         u: jax.Array, place: jax.Array, there: tuple[_Both, _Both], old: tables.Values
     ) -> tables.Values:
         here = load(moved.location, u)
-        flow = jax.tree.map(jnp.subtract, flows(u), there[0])
-        distance = jax.tree.map(jnp.subtract, there[1], distances(here))
+        flow = jax.tree.map(jnp.subtract, swap.flows(problem, u), there[0])
+        distance = jax.tree.map(jnp.subtract, there[1], swap.distances(problem, here))
         new = old[0] + _product(flow, distance)
         # A swap with r or s, whose rows are fresh.
         new = jnp.where(place == b, load(deltas, (r, here)), new)
