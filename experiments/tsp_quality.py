@@ -61,13 +61,13 @@ class Plan(NamedTuple):
     devices: tuple[jax.Device, ...]
     is_cold: bool
 
-    def settings(self, seconds: float) -> dict[str, Any]:
-        """Returns what tells a run from others of the same instance and seed."""
+    def settings(self, seconds: float, n: int) -> dict[str, Any]:
+        """Returns what tells a run from others of the same instance, of n cities, and seed."""
         return {
             "seconds": seconds,
             "cold": self.is_cold,
             # A `TSPInstance` is symmetric.
-            "recipe": solvers.tsp_recipe(True, self.devices[0].platform)._asdict(),
+            "recipe": solvers.tsp_recipe(True, self.devices[0].platform, n)._asdict(),
             "version": driver.environment(self.devices)["jaxopt_search"],
             "device_kind": self.devices[0].device_kind,
             "num_devices": len(self.devices),
@@ -79,7 +79,7 @@ def execute(plan: Plan, runs: Runs, progress: Progress) -> None:
     for instance in plan.instances:
         missing = [
             (settings, seed)
-            for settings in map(plan.settings, plan.seconds)
+            for settings in (plan.settings(limit, instance.n) for limit in plan.seconds)
             for seed in plan.seeds
             if not runs.has(settings, instance.name, seed)
         ]
@@ -197,13 +197,13 @@ def summary(records: Records) -> str:
 
 def of_plan(plan: Plan, records: Records) -> Records:
     """Returns those of the records that belong to a plan, by its limits."""
-    names = {instance.name for instance in plan.instances}
+    sizes = {instance.name: instance.n for instance in plan.instances}
     return [
         record
-        for settings in map(plan.settings, plan.seconds)
+        for limit in plan.seconds
         for record in records
-        if record["settings"] == settings
-        and record["instance"] in names
+        if record["instance"] in sizes
+        and record["settings"] == plan.settings(limit, sizes[record["instance"]])
         and record["seed"] in plan.seeds
     ]
 

@@ -1,6 +1,7 @@
 """Gradient-free, vectorized combinatorial search in JAX."""
 
 from jaxopt_search import (
+    crossover,
     datasets,
     kernels,
     memory,
@@ -12,7 +13,7 @@ from jaxopt_search import (
 )
 from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
-from jaxopt_search.exchange import broadcast_best, resample, ring
+from jaxopt_search.exchange import broadcast_best, recombine, resample, ring
 from jaxopt_search.loop import RunState, advance, best, first_hit, init, run
 from jaxopt_search.neighborhoods import (
     DeltaSwap,
@@ -69,6 +70,7 @@ __all__ = [
     "advance",
     "best",
     "broadcast_best",
+    "crossover",
     "datasets",
     "first_hit",
     "geometric",
@@ -82,6 +84,7 @@ __all__ = [
     "qap",
     "qap_from_instance",
     "random",
+    "recombine",
     "resample",
     "ring",
     "run",

@@ -71,7 +71,12 @@ def check_limits(
 def shapes(problem: Problem) -> tuple[Any, jax.ShapeDtypeStruct]:
     """Returns the shapes of a solution and of its cost."""
     solution = solution_shape(problem)
-    return solution, jax.eval_shape(problem.cost, solution)
+    return solution, _cost.eval_shape(problem, solution)
+
+
+@jax.jit
+def _cost(problem: Problem, solution: Solution) -> jax.Array:
+    return problem.cost(solution)
 
 
 def check_size(solution: Solution, num_searches: int) -> None:

@@ -12,10 +12,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import collectives, random, schedules
-from jaxopt_search.checks import check_count
+from jaxopt_search import collectives, crossover, random, schedules
+from jaxopt_search.checks import check_count, check_number
+from jaxopt_search.problems import permutation
 from jaxopt_search.types import Exchange, Search, Stream, null_delta
 
+_FIRST_OF_SEARCHES = random.MAX_SLOTS // 2  # of the slots, those before are for `donors`
 _HIGHEST_INVERSE = 1e30  # of a temperature: times a cost, it is still finite
 
 
@@ -97,6 +99,46 @@ class Resample:
         return jnp.minimum(1 / schedules.temperature(self.schedule, step), _HIGHEST_INVERSE)
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Recombine:
+    """Build it with `recombine`."""
+
+    every: jax.Array
+    share: jax.Array
+    alike: jax.Array
+
+    passes_on = "best"
+
+    def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+        own = lax.iota(jnp.int32, costs.shape[0])
+        (word,) = stream.words(own.astype(jnp.uint32), 1)
+        # One of those from 1 on, and another one than the search itself.
+        others = jnp.maximum(num_searches - 2, 1).astype(jnp.uint32)
+        other = 1 + (word % others).astype(jnp.int32)
+        other = jnp.where(num_searches > 2, other + (other >= own), own)
+        return jnp.where(own == 0, -1, other)
+
+    def combine(
+        self, words: tuple[jax.Array, jax.Array], problem: Any, own: jax.Array, given: jax.Array
+    ) -> jax.Array:
+        (n,) = own.shape
+        key = random.typed_key(words)
+        bits, _ = permutation.words(key, n)
+        child = crossover.pmx(own, given, random.uniform(bits) < self.share)
+        is_like_one = jnp.all(child == own) | jnp.all(child == given)
+        perturb = getattr(problem, "perturb", lambda key, child: child)
+        return jnp.where(is_like_one, perturb(key, child), child)
+
+    def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+        index = lax.iota(jnp.int32, costs.shape[0])
+        is_one = (index > 0) & (index < num_searches)
+        best = jnp.where(is_one, costs, null_delta(costs.dtype)).min()
+        num_alike = jnp.sum(is_one & (costs == best), dtype=jnp.int32)
+        num_others = (num_searches - 1).astype(jnp.float32)
+        return (num_alike > 1) & (num_alike.astype(jnp.float32) >= self.alike * num_others)
+
+
 def broadcast_best(*, every: int, group_size: int | None = None) -> BroadcastBest:
     """Returns the exchange after which all searches go on from the best solution of all.
 
@@ -139,6 +181,40 @@ def resample(schedule: Any, *, every: int) -> Resample:
     )
 
 
+def recombine(*, every: int, share: float = 0.5, alike: float = 0.6) -> Recombine:
+    """Returns the exchange after which searches go on from children of their best permutations.
+
+    A child of a search has the values of another one's best at random positions, as many as `share`
+    says, and its own best elsewhere (`crossover.pmx`). So each search remembers one good
+    permutation, in place of which a child's descendant comes that turns out better. A child that is
+    like a parent is perturbed.
+
+    Once many have equally good ones, all start anew at random but the first search. That one goes
+    on by itself, from the best of all at each such start.
+
+    Merz, Freisleben, "Fitness landscape analysis and memetic algorithms for the quadratic
+    assignment problem", 2000, have local search on children; Tsutsui, Fujimoto, "An analytical
+    study of GPU computation for solving QAPs by parallel evolutionary computation with independent
+    run", 2010, that each replaces its own parent if better, and the restart.
+
+    Args:
+      every: steps between exchanges.
+      share: 0 to 1.
+      alike: the share of searches with the lowest cost among them at which all start anew.
+
+    Raises:
+      ValueError: if a number is out of range.
+    """
+    for name, value in {"share": share, "alike": alike}.items():
+        if not 0 <= check_number(name, value) <= 1:
+            raise ValueError(f"{name} is {value}, expected a share from 0 to 1")
+    return Recombine(
+        every=jnp.int32(check_count("every", every)),
+        share=jnp.float32(share),
+        alike=jnp.float32(alike),
+    )
+
+
 def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
     """Returns [S] the best cost of each search, with the highest number there is for padding."""
     costs = jax.vmap(search.best_cost)(searches)
@@ -164,6 +240,7 @@ def apply(
       index: [S] int32 global index of each search, -1 for padding.
       axis_name: the device axis, or None.
     """
+    combine, starts_anew = (getattr(exchange, name, None) for name in ("combine", "starts_anew"))
     is_padding = index < 0
     if exchange.passes_on == "best":
         costs, solution_of = jax.vmap(search.best_cost)(searches), search.best
@@ -171,16 +248,43 @@ def apply(
         costs, solution_of = jax.vmap(search.current_cost)(searches), search.current
     costs = jnp.where(is_padding, null_delta(costs.dtype), costs)
     num_searches = collectives.total(jnp.sum(~is_padding, dtype=jnp.int32), axis_name)
-    donors = exchange.donors(stream, collectives.all_gather(costs, axis_name), num_searches)
+    all_costs = collectives.all_gather(costs, axis_name)
+    donors = exchange.donors(stream, all_costs, num_searches)
     (size,) = index.shape
     donors = lax.dynamic_slice_in_dim(donors, collectives.device_index(axis_name) * size, size)
     takes_part = (donors >= 0) & ~is_padding
     solutions = jax.vmap(solution_of, in_axes=(None, 0))(problem, searches)
     offered = collectives.all_gather((solutions, ancestor), axis_name)
-    given, given_ancestor = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], offered)
-    adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-    return jax.tree.map(
-        lambda new, old: jnp.where(takes_part.reshape((size,) + (1,) * (new.ndim - 1)), new, old),
-        (adopted, given_ancestor),
-        (searches, ancestor),
-    )
+
+    def words() -> tuple[jax.Array, jax.Array]:
+        slots = jnp.maximum(index, 0).astype(jnp.uint32) + jnp.uint32(_FIRST_OF_SEARCHES)
+        first, second = stream.words(slots, 2)
+        return first, second
+
+    def go_on() -> tuple[Any, jax.Array]:
+        given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], offered)
+        if combine is not None:
+            combine_all = jax.vmap(combine, in_axes=(0, None, 0, 0))
+            given = combine_all(words(), problem, solutions, given)
+        adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
+        return _choose(takes_part, (adopted, ancestors), (searches, ancestor))
+
+    def start_anew() -> tuple[Any, jax.Array]:
+        best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)], offered[0])
+        kept = jax.vmap(search.adopt, in_axes=(None, 0, None))(problem, searches, best)
+        random_solutions = jax.vmap(problem.init)(random.typed_key(words()))
+        new = jax.vmap(search.init, in_axes=(None, 0))(problem, random_solutions)
+        return _choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
+
+    if starts_anew is None:
+        return go_on()
+    return lax.cond(starts_anew(all_costs, num_searches), start_anew, go_on)
+
+
+def _choose(where: jax.Array, tree: Any, other: Any) -> Any:
+    """Returns the leaves of `tree` where `where` [S] holds, and those of `other` elsewhere."""
+
+    def choose(leaf: jax.Array, instead: jax.Array) -> jax.Array:
+        return jnp.where(where.reshape(where.shape + (1,) * (leaf.ndim - 1)), leaf, instead)
+
+    return jax.tree.map(choose, tree, other)

@@ -112,17 +112,25 @@ def barrier() -> None:
         triton.debug_barrier()
 
 
-def load(buffer: Any, index: Index) -> jax.Array:
-    """Returns `buffer[index]`, which must be in range.
+def load(buffer: Any, index: Index, where: jax.Array | None = None) -> jax.Array:
+    """Returns `buffer[index]`.
 
     Args:
       buffer: [n] or [rows, columns] array or ref.
-      index: integers of any shape under XLA, a scalar or one axis of lanes in a kernel; of a buffer
-        of two axes, a pair of them.
+      index: integers of any shape; of a buffer of two axes, a pair of them, broadcast.
+      where: bool, of the shape of the index: where it is in range, and anything may be returned
+        elsewhere. None for everywhere.
     """
-    if isinstance(buffer, jax.Ref):
-        return buffer[index]
-    return buffer.at[index].get(mode="promise_in_bounds")
+    if where is None or not isinstance(buffer, jax.Ref):
+        if isinstance(buffer, jax.Ref):
+            return buffer[index]
+        return buffer.at[index].get(mode="promise_in_bounds")
+    if _place.get() == "gpu":
+        from jax.experimental.pallas import triton
+
+        return triton.load(buffer.at[index], mask=where, other=jnp.zeros((), buffer.dtype))
+    pairs = zip(index if isinstance(index, tuple) else (index,), buffer.shape, strict=True)
+    return buffer[tuple(jnp.minimum(one, size - 1) for one, size in pairs)]
 
 
 def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
@@ -133,10 +141,10 @@ def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
 
     Args:
       buffer: [n] or [rows, columns] array or ref.
-      index: [] integer in range, or [M] integers, in range and different where `where` holds; of a
-        buffer of two axes, a pair of a [] integer and one of these.
-      value: [] or [M], converted to the dtype of `buffer`.
-      where: [] bool, or [M].
+      index: [] integer in range, or integers of any shape, in range and different where `where`
+        holds; of a buffer of two axes, a pair of these, broadcast.
+      value: [] or of that shape, converted to the dtype of `buffer`.
+      where: bool, likewise.
     """
     value = jnp.asarray(value, buffer.dtype)
     if jnp.ndim(index[-1] if isinstance(index, tuple) else index):
@@ -150,7 +158,8 @@ def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
 
 def _store_lanes(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
     *row, lanes = index if isinstance(index, tuple) else (index,)
-    value, where = jnp.broadcast_to(value, lanes.shape), jnp.broadcast_to(where, lanes.shape)
+    shape = jnp.broadcast_shapes(*(jnp.shape(part) for part in (*row, lanes)))
+    value, where = jnp.broadcast_to(value, shape), jnp.broadcast_to(where, shape)
     # A lane that is masked out must not write at all: another lane may own its element. The
     # interpreter has no such store.
     if isinstance(buffer, jax.Ref) and _place.get() == "gpu":

@@ -213,7 +213,11 @@ def exchange_key(key: Key, epoch: jax.Array) -> Key:
 
 def start_key(key: Key, index: jax.Array) -> jax.Array:
     """Returns the typed key from which a search draws its first solution."""
-    words = threefry2x32(key, (index, jnp.uint32(_FOR_START)))
+    return typed_key(threefry2x32(key, (index, jnp.uint32(_FOR_START))))
+
+
+def typed_key(words: tuple[jax.Array, jax.Array]) -> jax.Array:
+    """Returns typed keys of two uint32 arrays, of the same shape."""
     return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl="threefry2x32")
 
 

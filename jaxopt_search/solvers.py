@@ -9,6 +9,7 @@ from jaxopt_search import parallel
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
+from jaxopt_search.exchange import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
 from jaxopt_search.population_annealing import (
     Clock,
@@ -19,7 +20,6 @@ from jaxopt_search.population_annealing import (
     steps_between_exchanges,
 )
 from jaxopt_search.problems import scales
-from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp, stack_of_coords
@@ -36,7 +36,7 @@ _SYMMETRIC_TSP_ON_CPU = Recipe(
     hottest=1.0, coldest=0.03, num_searches=16, moves_per_search=8, num_candidates=12
 )
 _SYMMETRIC_TSP = Recipe(
-    hottest=0.6,
+    hottest=2.5,
     coldest=0.04,
     num_searches=2112,
     moves_per_search=32,
@@ -45,24 +45,30 @@ _SYMMETRIC_TSP = Recipe(
     num_candidates=16,
     focus=0.7,
 )
+# Tours should fit into the cache of the GPU; a program per multiprocessor is the least.
+_CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=4, num_candidates=8)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_exchanges=100, num_candidates=10)
 _ASYMMETRIC_TSP = Recipe(hottest=4.0, coldest=0.1, num_searches=1024, moves_per_search=12)
 _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
 _QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
-_TABU, _TABU_ON_CPU = 528, 2  # searches per device
-# Facilities from which tabu search, whose steps take O(n * n), falls behind annealing: where no
-# entries stand out, and always.
-_MANY_EVEN, _MANY = 70, 120
-_MOST_SPREAD = 0.8  # of the entries of a matrix in which none stand out, by their mean
+_STEPS_PER_FACILITY = 5  # of tabu search, before recombination
+_CHECK_EVERY = 25
+# Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
+_MANY = 120
 _SEARCHES_ON_CPU = 16
 
 
-def tsp_recipe(is_symmetric: bool, platform: str) -> Recipe:
-    """Returns how `solve_tsp` anneals on a device of this platform."""
-    if is_symmetric:
-        return _SYMMETRIC_TSP_ON_CPU if platform == "cpu" else _SYMMETRIC_TSP
-    return _on(platform, _ASYMMETRIC_TSP)
+def tsp_recipe(is_symmetric: bool, platform: str, n: int) -> Recipe:
+    """Returns how `solve_tsp` anneals n cities on a device of this platform."""
+    if not is_symmetric:
+        return _on(platform, _ASYMMETRIC_TSP)
+    if platform == "cpu":
+        return _SYMMETRIC_TSP_ON_CPU
+    recipe, fewer = _SYMMETRIC_TSP, _SYMMETRIC_TSP.num_searches
+    while fewer > _LEAST_SEARCHES and fewer * n > _CITIES_OF_ALL:
+        fewer //= 2
+    return recipe._replace(num_searches=fewer)
 
 
 def _on(platform: str, recipe: Recipe) -> Recipe:
@@ -128,7 +134,7 @@ def solve_tsp(
             show_progress=show_progress,
         )
     problem = as_tsp(data)
-    recipe = tsp_recipe(problem.is_symmetric, found[0].platform)
+    recipe = tsp_recipe(problem.is_symmetric, found[0].platform, problem.n)
     near = float(scales.near_distance(problem))
     if problem.is_symmetric:
         neighborhood = two_opt(
@@ -169,7 +175,10 @@ def solve_qap(
     devices: parallel.Devices = "all",
     show_progress: bool = False,
 ) -> Result:
-    """Returns a good assignment, by robust tabu search or by population annealing of swaps.
+    """Returns a good assignment, by memetic tabu search or by population annealing of swaps.
+
+    Memetic: robust tabu searches that go on, again and again, from children of their best
+    assignments (`recombine`).
 
     The sum of `flow[i, j] * distance[p[i], p[j]]` over all i and j is minimized, as by SciPy's
     `quadratic_assignment`.
@@ -180,8 +189,8 @@ def solve_qap(
       distance: [n, n] from location to location.
       partial_match: [k, 2] integers, facilities and the locations where they have to be; as SciPy's
         option of that name.
-      method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: on a CPU the one
-        that was measured to serve better on such instances, elsewhere annealing.
+      method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: the one that was
+        measured to serve better, annealing for many facilities on a CPU and tabu search else.
       moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
 
     The other arguments are those of `solve_tsp`.
@@ -201,12 +210,10 @@ def solve_qap(
     if max_seconds is None and max_steps is None:
         max_seconds = _DEFAULT_SECONDS
     options = {"target": target, "devices": found, "show_progress": show_progress}
-    is_tabu = method == "tabu" or (
-        method == "auto" and is_on_cpu and not _is_for_annealing(problem)
-    )
+    is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and problem.n >= _MANY))
     recipe = _QAP_ON_CPU if is_on_cpu else _QAP
     if is_tabu:
-        recipe = recipe._replace(num_searches=_TABU_ON_CPU if is_on_cpu else _TABU)
+        recipe = recipe._replace(num_searches=_tabu_searches(problem.n, is_on_cpu))
     recipe = _chosen(_for_all(recipe, found), num_searches, moves_per_search)
     if is_tabu:
         return solve(
@@ -216,6 +223,8 @@ def solve_qap(
             num_searches=recipe.num_searches,
             max_seconds=max_seconds,
             max_steps=max_steps,
+            exchange=recombine(every=_STEPS_PER_FACILITY * problem.n),
+            check_every=_CHECK_EVERY,
             **options,
         )
     unit = scales.swap_change(problem)
@@ -231,11 +240,12 @@ def solve_qap(
     )
 
 
-def _is_for_annealing(problem: QAP) -> bool:
-    """Returns whether annealing was measured to find better assignments on a CPU."""
-    entries = (np.asarray(matrix, float) for matrix in (problem.flow, problem.distance))
-    is_even = all(some.std() <= _MOST_SPREAD * abs(some.mean()) for some in entries)
-    return problem.n >= (_MANY_EVEN if is_even else _MANY)
+def _tabu_searches(n: int, is_on_cpu: bool) -> int:
+    """Returns how many tabu searches a device makes at once."""
+    if is_on_cpu:
+        return 8
+    # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
+    return 528 if n <= 64 else 264
 
 
 def _for_all(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Recipe:

@@ -19,9 +19,6 @@ from jaxopt_search.types import Info
 _DRAWN_AHEAD = 2**14  # words, which stay in a core's cache
 _MAX_AHEAD = 64
 _NATIVE_STEPS = 2**10
-# The schedulers of an H200. With programs enough for all, one of several warps is slower: its warps
-# wait for one another.
-_WARPS_AT_ONCE = 528
 
 
 class Course(NamedTuple):
@@ -164,14 +161,13 @@ def _in_a_kernel(
         return key, _one_step(setup, _stream(setup, key, i), i, _at(controls, i), course)
 
     (num_searches,) = keys.first.shape
-    few = max(_WARPS_AT_ONCE // num_searches, 1)
-    num_warps = min(getattr(setup.search, "num_warps", 1), 1 << few.bit_length() - 1)
+    num_warps = getattr(setup.search, "num_warps", lambda problem, num_searches: 1)
     return kernels.launch(
         step,
         num_steps,
         (setup, _controls(setup, kernels.MAX_STEPS)),
         (keys, courses),
-        num_warps=num_warps,
+        num_warps=num_warps(setup.problem, num_searches),
         interpret=interpret,
     )[1]
 

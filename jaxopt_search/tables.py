@@ -1,7 +1,7 @@
 """Elementwise code over the entries of tables; portable.
 
-A table is a buffer [rows, columns]. Under XLA its entries are handled all at once; in a kernel row
-by row, a lane per column; and where lanes take turns (`memory.in_turns`), one after the other.
+A table is a buffer [rows, columns]. Under XLA its entries are handled all at once; in a kernel
+block by block, each of several rows; and where lanes take turns (`memory.in_turns`), one by one.
 """
 
 import functools
@@ -19,12 +19,36 @@ from jaxopt_search.types import null_delta
 Shape: TypeAlias = tuple[int, int]
 """Rows and columns."""
 Values: TypeAlias = tuple[jax.Array, ...]
-Body: TypeAlias = Callable[[jax.Array, jax.Array, Any, Values], Values]
-"""Maps rows, columns, what was prepared of the columns, and the tables' entries there."""
-Prepare: TypeAlias = Callable[[jax.Array], Any]
-"""Maps columns to what is needed of each in all rows; computed once where that is possible."""
+
+
+class Place(NamedTuple):
+    """Where entries are.
+
+    Attributes:
+      row, column: integers, to be broadcast.
+      here, there: what was prepared of the rows and of the columns.
+    """
+
+    row: jax.Array
+    column: jax.Array
+    here: Any = None
+    there: Any = None
+
+
+Body: TypeAlias = Callable[[Place, Values], Values]
+"""Maps places and the tables' entries there."""
+
+
+class Prepare(NamedTuple):
+    """Functions of rows and of columns, which give what is needed of each in all its entries."""
+
+    of_row: Callable[[jax.Array], Any]
+    of_column: Callable[[jax.Array], Any]
+
 
 _PARTS = 8
+_FEW_WARPS = 4
+_AT_ONCE = 2**10  # entries that a kernel handles in one block
 
 
 class First(NamedTuple):
@@ -39,12 +63,11 @@ class First(NamedTuple):
     number: jax.Array
 
 
-def _nothing(column: jax.Array) -> None:
-    return None
+_NOTHING = Prepare(lambda row: None, lambda column: None)
 
 
 def update(
-    shape: Shape, body: Body, tables: Any, where: jax.Array, prepare: Prepare = _nothing
+    shape: Shape, body: Body, tables: Any, where: jax.Array, prepare: Prepare = _NOTHING
 ) -> Any:
     """Returns the tables after `body`, if the scalar `where` holds.
 
@@ -54,21 +77,20 @@ def update(
         are.
       tables: a tuple of buffers.
       where: [] bool.
-      prepare: gives the third argument of `body`.
+      prepare: gives what `body` finds prepared; it may read what `body` may.
     """
     if not _at_once():
-        return _update_in_blocks(jnp.int32(0), shape, body, tables, where, prepare)
-    row, column = _rows_and_columns(shape)
-    new = body(row, column, prepare(column), tables)
+        return _in_blocks(0, shape, body, None, tables, (), where, prepare)[0]
+    new = body(_everywhere(shape, prepare), tables)
     return tuple(jnp.where(where, *pair) for pair in zip(new, tables, strict=True))
 
 
 def update_row(row: jax.Array, columns: int, body: Body, tables: Any, where: jax.Array) -> Any:
     """Returns what `update` does, but for the entries of one row only."""
     if not _at_once():
-        return _update_in_blocks(row, (1, columns), body, tables, where, _nothing)
+        return _in_blocks(row, (1, columns), body, None, tables, (), where, _NOTHING)[0]
     old = tuple(lax.dynamic_index_in_dim(table, row, keepdims=False) for table in tables)
-    new = body(row, lax.iota(jnp.int32, columns), None, old)
+    new = body(Place(row, lax.iota(jnp.int32, columns)), old)
     return tuple(
         lax.dynamic_update_index_in_dim(table, jnp.where(where, *pair), row, 0)
         for table, *pair in zip(tables, new, old, strict=True)
@@ -83,30 +105,41 @@ def first(shape: Shape, keys_of: Body, tables: Any) -> First:
       keys_of: returns the keys of entries.
       tables: a tuple of buffers.
     """
-    nowhere = jnp.int32(shape[0] * shape[1])
-    if _at_once():
-        row, column = _rows_and_columns(shape)
-        keys = tuple(jnp.broadcast_to(key, shape) for key in keys_of(row, column, None, tables))
-        return _first_of(First(keys, row * shape[1] + column), nowhere)
-    num_blocks, block = _blocks(jnp.int32(0), shape, _nothing)
+    if not _at_once():
+        return _in_blocks(0, shape, None, keys_of, (), tables, jnp.bool_(True), _NOTHING)[1]
+    place = _everywhere(shape, _NOTHING)
+    keys = tuple(jnp.broadcast_to(key, shape) for key in keys_of(place, tables))
+    return _first_of(First(keys, place.row * shape[1] + place.column), _nowhere(shape))
 
-    def entries(i: jax.Array) -> First:
-        row, column, prepared, is_real = block(i)
-        keys = keys_of(row, column, prepared, _entries(tables, row, column))
-        keys = tuple(jnp.where(is_real, key, null_delta(key.dtype)) for key in keys)
-        return First(keys, jnp.where(is_real, row * shape[1] + column, nowhere))
 
-    def compare(i: jax.Array, best: First) -> First:
-        found = entries(i + 1)
-        is_lower = _is_lower(found.keys, best.keys)
-        return jax.tree.map(lambda new, old: jnp.where(is_lower, new, old), found, best)
+def update_and_first(
+    shape: Shape,
+    body: Body,
+    keys_of: Body,
+    tables: Any,
+    others: Any,
+    where: jax.Array,
+    prepare: Prepare = _NOTHING,
+) -> tuple[Any, First]:
+    """Returns what `update` does, and of that what `first` does, in one pass if that is faster.
 
-    best = memory.fori_loop(jnp.int32(num_blocks - 1), compare, entries(jnp.int32(0)))
-    return _first_of(best, nowhere) if best.number.ndim else best
+    Args:
+      body: as in `update`; besides, it returns entries as they are if `where` does not hold.
+      keys_of: returns the keys of entries of `tables` after the update, followed by `others`.
+      others: a tuple of further buffers.
+    """
+    if not _at_once():
+        return _in_blocks(0, shape, body, keys_of, tables, others, where, prepare)
+    tables = body(_everywhere(shape, prepare), tables)
+    return tables, first(shape, keys_of, (*tables, *others))
 
 
 def _at_once() -> bool:
     return not (memory.is_in_kernel() or memory.takes_turns())
+
+
+def _nowhere(shape: Shape) -> jax.Array:
+    return jnp.int32(shape[0] * shape[1])
 
 
 def _rows_and_columns(shape: Shape) -> tuple[jax.Array, jax.Array]:
@@ -114,48 +147,131 @@ def _rows_and_columns(shape: Shape) -> tuple[jax.Array, jax.Array]:
     return lax.iota(jnp.int32, shape[0])[:, None], lax.iota(jnp.int32, shape[1])[None]
 
 
-def _blocks(first_row: jax.Array, shape: Shape, prepare: Prepare) -> tuple[int, Callable[..., Any]]:
-    """Returns the number of blocks of entries to handle together, and what tells the entries.
+def _everywhere(shape: Shape, prepare: Prepare) -> Place:
+    row, column = _rows_and_columns(shape)
+    return Place(row, column, prepare.of_row(row), prepare.of_column(column))
 
-    That maps the number of a block to the rows, the columns, what was prepared of them, and whether
-    they are real: the lanes of a row may be more than its columns.
+
+class _Blocks(NamedTuple):
+    """How a table is cut into blocks of entries that are handled together.
+
+    Attributes:
+      number: of blocks.
+      place: maps the number of a block to where its entries are. What it has beyond the table
+        counts as the last row or column.
+      lane: the columns, without this; None if there are none beyond.
+      is_row: where the last block has rows; None if it has no others.
     """
+
+    number: int
+    place: Callable[[jax.Array], Place]
+    lane: jax.Array | None
+    is_row: jax.Array | None
+
+
+def _blocks(first_row: jax.Array | int, shape: Shape, prepare: Prepare) -> _Blocks:
     rows, columns = shape
-
-    def entry(i: jax.Array) -> Any:
-        column = i % columns
-        return first_row + i // columns, column, prepare(column), jnp.bool_(True)
-
     if memory.takes_turns():
-        return rows * columns, entry
-    lane = memory.lanes(columns)
+
+        def entry(i: jax.Array) -> Place:
+            row, column = first_row + i // columns, i % columns
+            return Place(row, column, prepare.of_row(row), prepare.of_column(column))
+
+        return _Blocks(rows * columns, entry, None, None)
+    width = _power_of_two(columns)
+    height = _height(rows, width)
+    row, lane = _rows_and_columns((height, width))
     column = jnp.minimum(lane, columns - 1)
-    prepared = prepare(column)
+    there = prepare.of_column(column)
 
-    def whole_row(i: jax.Array) -> Any:
-        return first_row + i, column, prepared, lane < columns
+    def block(i: jax.Array) -> Place:
+        inside = first_row + jnp.minimum(i * height + row, rows - 1)
+        return Place(inside, column, prepare.of_row(inside), there)
 
-    return rows, whole_row
+    number = -(-rows // height)
+    return _Blocks(
+        number,
+        block,
+        lane if columns < width else None,
+        (number - 1) * height + row < rows if rows % height else None,
+    )
 
 
-def _entries(tables: Any, row: jax.Array, column: jax.Array) -> Values:
-    return tuple(load(table, (row, column)) for table in tables)
+def num_warps(shape: Shape) -> int:
+    """Returns how many warps of a kernel handle tables of this shape fastest."""
+    return _FEW_WARPS if shape[1] <= _FEW_WARPS * 16 else 2 * _FEW_WARPS
 
 
-def _update_in_blocks(
-    first_row: jax.Array, shape: Shape, body: Body, tables: Any, where: jax.Array, prepare: Prepare
-) -> Any:
-    num_blocks, block = _blocks(first_row, shape, prepare)
+def _height(rows: int, width: int) -> int:
+    """Returns how many rows a kernel handles at once: all, or four entries per thread."""
+    rows = _power_of_two(rows)
+    if rows * width <= _AT_ONCE:
+        return rows
+    return min(rows, max(1, num_warps((rows, width)) * memory.LANES * 4 // width))
 
-    def update_block(i: jax.Array, tables: Any) -> Any:
-        row, column, prepared, is_real = block(i)
-        new = body(row, column, prepared, _entries(tables, row, column))
-        return tuple(
-            store(table, (row, column), value, is_real & where)
-            for table, value in zip(tables, new, strict=True)
+
+def _power_of_two(number: int) -> int:
+    return 1 << (number - 1).bit_length()
+
+
+def _in_blocks(
+    first_row: jax.Array | int,
+    shape: Shape,
+    body: Body | None,
+    keys_of: Body | None,
+    tables: Any,
+    others: Any,
+    where: jax.Array,
+    prepare: Prepare,
+) -> tuple[Any, Any]:
+    """Returns the tables after `body` and the first entry by `keys_of`, block by block.
+
+    From the last one on, which alone may be short of rows; of equal entries in a lane, the one that
+    is seen last is the first.
+    """
+    blocks = _blocks(first_row, shape, prepare)
+    is_column = None if blocks.lane is None else blocks.lane < shape[1]
+
+    def handle(i: jax.Array, tables: Any, is_row: jax.Array | None) -> tuple[Any, Any]:
+        place = blocks.place(i)
+        index = place.row, place.column if blocks.lane is None else blocks.lane
+        entries, further = (
+            tuple(load(table, index, is_column) for table in some) for some in (tables, others)
         )
+        if body is not None:
+            entries, is_real = body(place, entries), where
+            for some in (is_row, is_column):
+                is_real = is_real if some is None else is_real & some
+            tables = tuple(
+                store(table, index, entry, is_real)
+                for table, entry in zip(tables, entries, strict=True)
+            )
+        if keys_of is None:
+            return tables, None
+        keys = keys_of(place, (*entries, *further))
+        found = First(keys, place.row * shape[1] + place.column)
+        return tables, found if is_row is None else _only(is_row, found)
 
-    return memory.fori_loop(jnp.int32(num_blocks), update_block, tables)
+    def go_on(number: jax.Array, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        tables, best = carry
+        tables, found = handle(last - 1 - number, tables, None)
+        if best is not None:
+            is_ahead = ~_is_lower(best.keys, found.keys)
+            best = jax.tree.map(lambda new, old: jnp.where(is_ahead, new, old), found, best)
+        return tables, best
+
+    last = jnp.int32(blocks.number - 1)
+    # The last block stands before the loop, as it gives the keys their types, too.
+    tables, best = memory.fori_loop(last, go_on, handle(last, tables, blocks.is_row))
+    if best is None or not best.number.ndim:
+        return tables, best
+    return tables, _first_of(best if is_column is None else _only(is_column, best), _nowhere(shape))
+
+
+def _only(where: jax.Array, entries: First) -> First:
+    """Returns entries with the highest keys there are where `where` does not hold."""
+    keys = tuple(jnp.where(where, key, null_delta(key.dtype)) for key in entries.keys)
+    return entries._replace(keys=keys)
 
 
 def _first_of(entries: First, nowhere: jax.Array) -> First:
@@ -171,8 +287,8 @@ def _first_of(entries: First, nowhere: jax.Array) -> First:
 def _minimum(values: jax.Array) -> jax.Array:
     """Returns the minimum. Parts of a table are compared first, which vectorizes on a CPU."""
     rows = values.shape[0]
-    if values.ndim == 1 or rows < 2 * _PARTS:
-        return jnp.min(values)
+    if memory.is_in_kernel() or values.ndim == 1 or rows < 2 * _PARTS:
+        return jnp.min(values.ravel())
     length = -(-rows // _PARTS)
     starts = (min(part * length, rows - length) for part in range(_PARTS))
     return jnp.min(functools.reduce(jnp.minimum, (values[i : i + length] for i in starts)))

@@ -46,7 +46,8 @@ class Neighborhood(Protocol):
     """Small changes of a solution, with the rules to price and to make them.
 
     It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are, and
-    `learned`, `using` and `learn` as a `Search` has, of representations in place of states.
+    `learned`, `using` and `learn` as a `Search` has, of representations in place of states. And
+    `num_warps(problem)`, those of a program in a kernel that serve to make a move.
     """
 
     @property
@@ -153,7 +154,7 @@ class Search(Protocol):
       can be drawn for many steps at a time.
     - `is_done(state)`, [] bool: whether further steps would change nothing; a run in which all
       searches are done ends.
-    - `num_warps`: those of a program in a kernel that pay where searches are few, a power of two.
+    - `num_warps(problem, num_searches)`: those of a program in a kernel, a power of two.
 
     Searches can share what they learn from one another at exchanges: `learned` is the pytree with
     which they start, `using(learned)` the search that goes by it, and `learn(problem, states,
@@ -213,7 +214,15 @@ class Search(Protocol):
 
 
 class Exchange(Protocol):
-    """What searches learn from one another, between steps."""
+    """What searches learn from one another, between steps.
+
+    It may also have the following:
+
+    - `combine(words, problem, own, given)`: the solution from which a search goes on, made of the
+      one that it would pass on itself and that of its donor, with two random words.
+    - `starts_anew(costs, num_searches)`, [] bool, of the same arguments as `donors`: whether all
+      but the first search start again at random instead, and that one goes on from the best of all.
+    """
 
     @property
     def every(self) -> jax.Array:

@@ -10,7 +10,7 @@ import pytest
 from cases import matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search import exchange, random
+from jaxopt_search import datasets, exchange, random
 from jaxopt_search.types import null_delta
 
 HIGHEST = int(null_delta(jnp.int32))
@@ -218,3 +218,100 @@ def test_resampling_survives_temperature_zero():
     ]
     cold = js.resample(0.0, every=10)
     assert cold.donors(stream, costs, jnp.int32(4)).tolist() == [-1] * 4
+
+
+def stream_at(counter, seed=1):
+    return random.Stream(random.as_key(seed), jnp.uint32(counter), jnp.int32(10))
+
+
+@pytest.mark.parametrize("num_searches", [1, 2, 3, 4, 9])
+def test_recombination_draws_another_search(num_searches):
+    """The first one is left alone and gives nothing; the others have each other, equally often."""
+    rule, size, num_draws = js.recombine(every=1), num_searches + 3, 600
+    costs = jnp.zeros(size, jnp.int32)
+    donors = np.stack(
+        [rule.donors(stream_at(i), costs, jnp.int32(num_searches)) for i in range(num_draws)]
+    )[:, :num_searches]
+    assert (donors[:, 0] == -1).all()
+    for own in range(1, num_searches):
+        others = [i for i in range(1, num_searches) if i != own] or [own]
+        found = np.bincount(donors[:, own], minlength=size)
+        assert found[others].sum() == num_draws
+        share = 1 / len(others)
+        error = (num_draws * share * (1 - share)) ** 0.5
+        assert (np.abs(found[others] - num_draws * share) <= 5 * error).all()
+
+
+def qap_searches(num_searches, steps=5):
+    problem = js.qap_from_instance(datasets.uniform_qap(12, seed=0))
+    search = js.tabu_search(js.SwapTable())
+    return problem, search, js.run(0, problem, search, num_searches=num_searches, max_steps=steps)
+
+
+def bests_of(problem, search, searches):
+    solutions = jax.vmap(lambda one: search.best(problem, one))(searches)
+    return np.asarray(solutions), np.asarray(jax.vmap(search.best_cost)(searches))
+
+
+def test_children_have_the_values_of_both_parents():
+    """With a share of 0 a child is its own parent, with 1 the other one, so both are perturbed; in
+    between it differs from either. No search forgets its best, and costs fit."""
+    problem, search, state = qap_searches(8)
+    bests, costs = bests_of(problem, search, state.searches)
+    for share in (0.0, 0.5, 1.0):
+        rule = js.recombine(every=1, share=share)
+        donors = np.asarray(rule.donors(stream_at(3), jnp.asarray(costs), jnp.int32(8)))
+        after, _ = apply(rule, problem, search, state, stream_at(3))
+        children = np.asarray(jax.vmap(lambda one: search.current(problem, one))(after))
+        assert (np.sort(children, axis=1) == np.arange(12)).all()
+        np.testing.assert_array_equal(after.cost, jax.vmap(problem.cost)(children))
+        np.testing.assert_array_equal(bests_of(problem, search, after)[1], costs)
+        same = np.stack([children == bests, children == bests[donors]]).mean(axis=2)[:, 1:]
+        assert (same < 1).all()
+        if share != 0.5:
+            assert (same[int(share)] >= 0.5).all()
+        elif (bests[donors] != bests)[1:].mean() > 0.5:
+            assert (same > 0).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("costs", "num_searches", "expected"),
+    [
+        ([9, 1, 1, 1, 2, 2], 6, True),
+        ([1, 1, 1, 2, 2, 2], 6, False),
+        ([1, 2, 2, 2, 3, 3], 6, True),
+        ([1, 2, 2, HIGHEST], 3, True),
+        ([1, 2, HIGHEST], 2, False),
+        ([1], 1, False),
+    ],
+)
+def test_all_start_anew_where_many_are_alike(costs, num_searches, expected):
+    """Three of five are 0.6; the first search and padding do not count; one alone is not alike."""
+    rule = js.recombine(every=1)
+    assert bool(rule.starts_anew(jnp.asarray(costs), jnp.int32(num_searches))) == expected
+
+
+def test_what_starts_anew_is_random_and_the_best_is_kept():
+    """The first search has the best of all, and the others have forgotten theirs."""
+    problem, search, state = qap_searches(6, steps=200)
+    rule = js.recombine(every=1, alike=0.0)
+    _, costs = bests_of(problem, search, state.searches)
+    alike = jnp.full(6, costs.min(), jnp.int32).at[0].set(costs.max() + 1)
+    assert bool(rule.starts_anew(alike, jnp.int32(6)))
+    best = jax.tree.map(lambda leaf: leaf[np.argmin(costs)], state.searches)
+    same = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (6, *leaf.shape)), best)
+    first = jax.tree.map(lambda leaf: leaf[np.argmax(costs)], state.searches)
+    searches = jax.tree.map(lambda all_, one: all_.at[0].set(one), same, first)
+    after, ancestor = apply(rule, problem, search, state._replace(searches=searches), stream_at(3))
+    bests, found = bests_of(problem, search, after)
+    assert found[0] == costs.min()
+    assert (found[1:] > costs.min()).all()
+    assert len(np.unique(bests[1:], axis=0)) == 5
+    np.testing.assert_array_equal(ancestor[1:], np.arange(1, 6))
+    np.testing.assert_array_equal(after.now[1:], 0)
+
+
+@pytest.mark.parametrize("options", [{"share": 1.5}, {"share": -0.1}, {"alike": 2}, {"every": 0}])
+def test_settings_of_recombination_are_checked(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        js.recombine(**{"every": 5} | options)

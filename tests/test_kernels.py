@@ -100,7 +100,7 @@ def test_many_moves_take_several_warps(neighborhood):
     problem = coords_tsp(60)
     hood = js.Relocate() if neighborhood == "relocate" else js.two_opt(problem)
     search = annealing(hood, moves_per_search=128)
-    assert search.num_warps == 4
+    assert search.num_warps(problem, 3) == 4
     states = [run(problem, search, name, max_steps=300) for name in ("xla", KERNEL)]
     chex.assert_trees_all_equal(*states)
 

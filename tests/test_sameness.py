@@ -18,6 +18,7 @@ EXCHANGES = {
     "groups": js.broadcast_best(every=30, group_size=3),
     "ring": js.ring(every=7),
     "resample": js.resample(js.geometric(300.0, 0.95, 20), every=40),
+    "recombine": js.recombine(every=25, alike=0.3),
 }
 
 
@@ -47,6 +48,7 @@ def solve(problem, **arguments):
         ("groups", (1, 4)),
         ("ring", (1, 3)),
         ("resample", (1, 3)),
+        ("recombine", (1, 3)),
     ],
 )
 @pytest.mark.slow

@@ -19,26 +19,29 @@ def table(shape, seed=0):
     return jnp.asarray(np.random.default_rng(seed).integers(-9, 9, shape), jnp.int32)
 
 
-def mix(row, column, prepared, entries):
+SQUARES = tables.Prepare(lambda row: 2 * row, lambda column: column * column)
+
+
+def mix(place, entries):
     a, b = entries
-    return a * 3 + row - prepared, b + a * column
+    return a * 3 + place.here - place.row - place.there, b + a * place.column
 
 
 def update(shape, where, a, b):
-    return tables.update(shape, mix, (a, b), where, lambda column: column * column)
+    return tables.update(shape, mix, (a, b), where, SQUARES)
 
 
 def update_row(shape, where, a, b):
     row = jnp.int32(shape[0] - 1)
 
-    def add(row, column, _, entries):
-        return entries[0] + row, entries[1] - column
+    def add(place, entries):
+        return entries[0] + place.row, entries[1] - place.column
 
     return tables.update_row(row, shape[1], add, (a, b), where)
 
 
-def rank(row, column, _, entries):
-    return entries[0], entries[1] + column
+def rank(place, entries):
+    return entries[0], entries[1] + place.column
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -97,8 +100,8 @@ def test_a_kernel_does_the_same(shape):
     def body(a_ref, b_ref, out_a, out_b, out_found):
         whole = jnp.bool_(True)
 
-        def copy(row, column, _, entries):
-            return memory.load(a_ref, (row, column)), memory.load(b_ref, (row, column))
+        def copy(place, entries):
+            return tuple(memory.load(ref, (place.row, place.column)) for ref in (a_ref, b_ref))
 
         tables.update(shape, copy, (out_a, out_b), whole)
         memory.barrier()

@@ -137,8 +137,8 @@ class FullEvaluation:
         numbers = lax.iota(jnp.int32, rows * columns)
         deltas = memory.each_lane(delta if memory.takes_turns() else jax.vmap(delta), numbers)
 
-        def keys_of(row: jax.Array, column: jax.Array, _: None, entries: tables.Values) -> Any:
-            return rank(row * columns + column, *entries)
+        def keys_of(place: tables.Place, entries: tables.Values) -> Any:
+            return rank(place.row * columns + place.column, *entries)
 
         all_entries = (deltas.reshape(rows, columns), *others)
         found = tables.first((rows, columns), keys_of, all_entries)
@@ -153,8 +153,12 @@ class FullEvaluation:
 
 def solution_shape(problem: Any) -> Any:
     """Returns the shapes and dtypes of a solution, as `jax.ShapeDtypeStruct`s."""
-    key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
-    return jax.eval_shape(problem.init, key)
+    return _start.eval_shape(problem)
+
+
+@jax.jit
+def _start(problem: Any) -> Solution:
+    return problem.init(jax.random.key(0, impl="threefry2x32"))
 
 
 def as_neighborhood(neighborhood: Any) -> Any:

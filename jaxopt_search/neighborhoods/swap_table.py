@@ -1,7 +1,8 @@
 """Swaps of a QAP with the deltas of all of them in a table, brought up to date after each swap."""
 
 import dataclasses
-from typing import Any, NamedTuple
+import functools
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -32,26 +33,29 @@ class SwapDeltas(NamedTuple):
     costs: Any
 
 
-class _Both(NamedTuple):
-    """What belongs to flows from a facility, and to flows to it."""
-
-    leaving: jax.Array
-    coming: jax.Array
+_Parts: TypeAlias = tuple[jax.Array, ...]
+"""Flows that leave and flows that come, or distances; of symmetric matrices flows both ways."""
 
 
 class _Exchange(NamedTuple):
-    """Facilities r and s leave locations a and b for one another's."""
+    """Facilities r and s leave locations a and b for one another's, if `is_made` holds."""
 
     r: jax.Array
     s: jax.Array
     a: jax.Array
     b: jax.Array
+    is_made: jax.Array
 
-    def flows(self, problem: QAP, u: jax.Array) -> _Both:
-        """Returns the flows between facility `u` and r less those between `u` and s."""
-        return _differences(problem, problem.flow, (self.r, self.s), u)
+    def flows(self, problem: QAP, u: jax.Array) -> _Parts:
+        """Returns the flows between facility `u` and r less those between `u` and s.
 
-    def distances(self, problem: QAP, place: jax.Array) -> _Both:
+        0 if the exchange is not made.
+        """
+        parts = _differences(problem, problem.flow, (self.r, self.s), u)
+        parts = tuple(jnp.where(self.is_made, part, jnp.zeros_like(part)) for part in parts)
+        return tuple(2 * part for part in parts) if problem.is_symmetric else parts
+
+    def distances(self, problem: QAP, place: jax.Array) -> _Parts:
         """Returns how much farther from `place` r is than before."""
         return _differences(problem, problem.distance, (self.b, self.a), place)
 
@@ -76,12 +80,7 @@ class SwapTable:
         n = problem.n
         facility = jnp.zeros_like(solution).at[solution].set(lax.iota(jnp.int32, n))
         flow, distance = problem.flow.reshape(n, n), problem.distance.reshape(n, n)
-
-        def add_flow(k: jax.Array, costs: jax.Array) -> jax.Array:
-            leaving = flow[:, k, None] * distance[:, solution[k]][None]
-            return costs + leaving + flow[k][:, None] * distance[solution[k]][None]
-
-        costs = lax.fori_loop(0, n, add_flow, jnp.zeros_like(flow))
+        costs = _matmul(flow, distance[:, solution].T) + _matmul(flow.T, distance[solution])
         moved = SwapDeltas(solution, facility, costs, costs)
         (deltas,) = tables.update((n, n), _from_costs(problem, moved), (costs,), jnp.bool_(True))
         return moved._replace(deltas=deltas)
@@ -104,17 +103,32 @@ class SwapTable:
     def commit(
         self, problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
     ) -> SwapDeltas:
-        location, facility, deltas, costs = representation
-        r, s = move
-        a, b = load(location, r), load(location, s)
-        swap = _Exchange(r, s, a, b)
-        costs = _update_costs(problem, costs, swap, accept)
-        memory.barrier()
-        location = store(store(location, r, b, accept), s, a, accept)
-        facility = store(store(facility, b, r, accept), a, s, accept)
-        memory.barrier()
-        moved = SwapDeltas(location, facility, deltas, costs)
-        return moved._replace(deltas=_update_deltas(problem, moved, swap, accept))
+        moved, body, prepare = _make(problem, representation, move, accept)
+        shape, both = self.shape(problem), (moved.deltas, moved.costs)
+        deltas, costs = tables.update(shape, body, both, accept, prepare)
+        return moved._replace(deltas=deltas, costs=costs)
+
+    def commit_and_first(
+        self,
+        problem: QAP,
+        representation: SwapDeltas,
+        move: Positions,
+        accept: jax.Array,
+        rank: Any,
+        others: Any,
+    ) -> tuple[SwapDeltas, tables.First, Positions]:
+        def keys_of(place: tables.Place, entries: tables.Values) -> Any:
+            delta, _, *further = entries
+            return rank(place.row * problem.n + place.column, delta, *further)
+
+        moved, body, prepare = _make(problem, representation, move, accept)
+        shape, both = self.shape(problem), (moved.deltas, moved.costs)
+        both, found = tables.update_and_first(shape, body, keys_of, both, others, accept, prepare)
+        moved = moved._replace(deltas=both[0], costs=both[1])
+        return moved, found, _move_at(problem, moved, found.number)
+
+    def num_warps(self, problem: QAP) -> int:
+        return tables.num_warps(self.shape(problem))
 
     def num_moves(self, problem: QAP) -> int:
         return problem.num_free * (problem.num_free - 1) // 2
@@ -125,12 +139,11 @@ class SwapTable:
     def first(
         self, problem: QAP, representation: SwapDeltas, rank: Any, others: Any
     ) -> tuple[tables.First, Positions]:
-        def keys_of(u: jax.Array, place: jax.Array, _: None, entries: tables.Values) -> Any:
-            return rank(u * problem.n + place, *entries)
+        def keys_of(place: tables.Place, entries: tables.Values) -> Any:
+            return rank(place.row * problem.n + place.column, *entries)
 
         found = tables.first(self.shape(problem), keys_of, (representation.deltas, *others))
-        u, place = found.number // problem.n, found.number % problem.n
-        return found, Positions(u, load(representation.facility, place))
+        return found, _move_at(problem, representation, found.number)
 
     def undone(
         self, problem: QAP, representation: SwapDeltas, move: Positions
@@ -138,57 +151,113 @@ class SwapTable:
         return tuple((u, load(representation.location, u)) for u in move)
 
 
-def _update_costs(problem: QAP, costs: Any, swap: _Exchange, accept: jax.Array) -> Any:
-    """Returns the costs of all facilities everywhere after a swap."""
+class _Facility(NamedTuple):
+    """What a swap of r and s changes about a facility, and its deltas with those two."""
 
-    def change(u: jax.Array, place: jax.Array, far: _Both, old: tables.Values) -> tables.Values:
-        return (old[0] + _product(swap.flows(problem, u), far),)
-
-    def far(place: jax.Array) -> _Both:
-        return swap.distances(problem, place)
-
-    return tables.update((problem.n, problem.n), change, (costs,), accept, far)[0]
+    flow: _Parts
+    distance: _Parts
+    with_r: jax.Array
+    with_s: jax.Array
 
 
-def _update_deltas(problem: QAP, moved: SwapDeltas, swap: _Exchange, accept: jax.Array) -> Any:
-    """Returns the deltas after a swap, of which `moved` has all but them."""
-    n, (r, s, a, b) = problem.n, swap
-    deltas = moved.deltas
+class _Location(NamedTuple):
+    """What it changes about a location, and the facility that is there."""
+
+    facility: jax.Array
+    flow: _Parts
+    distance: _Parts
+
+
+def _move_at(problem: QAP, representation: SwapDeltas, number: jax.Array) -> Positions:
+    u, place = number // problem.n, number % problem.n
+    return Positions(u, load(representation.facility, place))
+
+
+def _make(
+    problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
+) -> tuple[SwapDeltas, tables.Body, tables.Prepare]:
+    """Returns the representation after a swap, of which the rest of the tables is to be updated.
+
+    Besides, what does that: it maps deltas and costs to new ones.
+    """
+    n, (location, facility, deltas, costs) = problem.n, representation
+    r, s = move
+    swap = _Exchange(r, s, load(location, r), load(location, s), accept)
+    memory.barrier()
+    location = store(store(location, r, swap.b, accept), s, swap.a, accept)
+    facility = store(store(facility, swap.b, r, accept), swap.a, s, accept)
+    memory.barrier()
+    # XLA copies a table if it changes it in a pass and reads it before, at other entries.
+    in_one_pass = memory.is_in_kernel()
+    if not in_one_pass:
+        costs = _update_costs(problem, costs, swap)
+    moved = SwapDeltas(location, facility, deltas, costs)
+    fresh = _from_costs(problem, moved, swap if in_one_pass else None)
     for u in (r, s):
-        (deltas,) = tables.update_row(u, n, _from_costs(problem, moved), (deltas,), accept)
+        (deltas,) = tables.update_row(u, n, fresh, (deltas,), accept)
     memory.barrier()
 
-    def there(place: jax.Array) -> tuple[_Both, _Both]:
-        return swap.flows(problem, load(moved.facility, place)), swap.distances(problem, place)
+    at_r, at_s = load(location, r), load(location, s)
 
-    def change(
-        u: jax.Array, place: jax.Array, there: tuple[_Both, _Both], old: tables.Values
-    ) -> tables.Values:
-        here = load(moved.location, u)
-        flow = jax.tree.map(jnp.subtract, swap.flows(problem, u), there[0])
-        distance = jax.tree.map(jnp.subtract, there[1], swap.distances(problem, here))
-        new = old[0] + _product(flow, distance)
-        # A swap with r or s, whose rows are fresh.
-        new = jnp.where(place == b, load(deltas, (r, here)), new)
-        new = jnp.where(place == a, load(deltas, (s, here)), new)
-        stays = (u == r) | (u == s) | _is_fixed(problem, u, load(moved.facility, place))
-        return (jnp.where(stays, old[0], new),)
+    def of_facility(u: jax.Array) -> _Facility:
+        here = load(location, u)
+        return _Facility(
+            swap.flows(problem, u),
+            swap.distances(problem, here),
+            with_r=load(deltas, (r, here)),
+            with_s=load(deltas, (s, here)),
+        )
 
-    return tables.update((n, n), change, (deltas,), accept, there)[0]
+    def of_location(place: jax.Array) -> _Location:
+        v = load(facility, place)
+        return _Location(v, swap.flows(problem, v), swap.distances(problem, place))
+
+    def change(place: tables.Place, old: tables.Values) -> tables.Values:
+        u, location, here, there = place
+        cost = old[1] + _product(here.flow, there.distance) if in_one_pass else old[1]
+        flow = tuple(map(jnp.subtract, here.flow, there.flow))
+        distance = tuple(map(jnp.subtract, there.distance, here.distance))
+        delta = old[0] + _product(flow, distance)
+        delta = jnp.where(location == at_r, here.with_r, delta)
+        delta = jnp.where(location == at_s, here.with_s, delta)
+        stays = (u == r) | (u == s) | _is_fixed(problem, u, there.facility)
+        return jnp.where(stays, old[0], delta), cost
+
+    return moved._replace(deltas=deltas), change, tables.Prepare(of_facility, of_location)
 
 
-def _from_costs(problem: QAP, moved: SwapDeltas) -> tables.Body:
-    """Returns what computes deltas from the other fields of `moved`, in O(1) each."""
+def _update_costs(problem: QAP, costs: Any, swap: _Exchange) -> Any:
+    """Returns the costs of all facilities everywhere after a swap."""
+    prepare = tables.Prepare(
+        lambda u: swap.flows(problem, u), lambda place: swap.distances(problem, place)
+    )
+
+    def change(place: tables.Place, old: tables.Values) -> tables.Values:
+        return (old[0] + _product(place.here, place.there),)
+
+    return tables.update((problem.n, problem.n), change, (costs,), swap.is_made, prepare)[0]
+
+
+def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Exchange | None = None) -> tables.Body:
+    """Returns what computes deltas from the other fields of `moved`, in O(1) each.
+
+    Args:
+      swap: if given, the costs are those before it.
+    """
 
     def costs(facility: jax.Array, location: jax.Array) -> jax.Array:
-        return load(moved.costs, (facility, location))
+        cost = load(moved.costs, (facility, location))
+        if swap is None:
+            return cost
+        return cost + _product(swap.flows(problem, facility), swap.distances(problem, location))
 
-    def delta(u: jax.Array, place: jax.Array, _: None, old: tables.Values) -> tables.Values:
-        v, here = load(moved.facility, place), load(moved.location, u)
-        change = costs(u, place) + costs(v, here) - costs(u, here) - costs(v, place)
+    def delta(place: tables.Place, old: tables.Values) -> tables.Values:
+        u, there, *_ = place
+        v, here = load(moved.facility, there), load(moved.location, u)
+        change = costs(u, there) + costs(v, here) - costs(u, here) - costs(v, there)
         # The costs count the flows between u and v as if the other one stayed, and came too.
         flow = _second_difference(problem, problem.flow, u, v)
-        change = change + flow * _second_difference(problem, problem.distance, here, place)
+        change = change + flow * _second_difference(problem, problem.distance, here, there)
         is_null = (u == v) | _is_fixed(problem, u, v)
         return (jnp.where(is_null, null_delta(change.dtype), change),)
 
@@ -205,17 +274,25 @@ def _is_fixed(problem: QAP, u: jax.Array, v: jax.Array) -> jax.Array:
 
 def _differences(
     problem: QAP, matrix: Any, pair: tuple[jax.Array, jax.Array], k: jax.Array
-) -> _Both:
-    """Returns the entry for the first of `pair` less that for the second, in row and column `k`."""
+) -> _Parts:
+    """Returns the entry for the first of `pair` less that for the second, in row and column `k`.
+
+    The row alone where matrices are symmetric.
+    """
     n, (i, j) = problem.n, pair
     coming = load(matrix, i * n + k) - load(matrix, j * n + k)
     if problem.is_symmetric:
-        return _Both(coming, coming)
-    return _Both(load(matrix, k * n + i) - load(matrix, k * n + j), coming)
+        return (coming,)
+    return load(matrix, k * n + i) - load(matrix, k * n + j), coming
 
 
-def _product(flow: _Both, distance: _Both) -> jax.Array:
-    return flow.leaving * distance.leaving + flow.coming * distance.coming
+def _matmul(first: jax.Array, second: jax.Array) -> jax.Array:
+    """Returns the product of matrices, in full precision on any device."""
+    return jnp.matmul(first, second, precision="highest")
+
+
+def _product(flow: _Parts, distance: _Parts) -> jax.Array:
+    return functools.reduce(jnp.add, map(jnp.multiply, flow, distance))
 
 
 def _second_difference(problem: QAP, matrix: Any, i: jax.Array, j: jax.Array) -> jax.Array:

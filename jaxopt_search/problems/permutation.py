@@ -10,8 +10,7 @@ from jaxopt_search import random
 def random_permutation(key: jax.Array, n: int) -> jax.Array:
     """Returns a uniformly random permutation, [n] int32: positions sorted by 64 random bits."""
     positions = lax.iota(jnp.int32, n)
-    words = _words(key, n)
-    return lax.sort((*words, positions), num_keys=2)[2]
+    return lax.sort((*words(key, n), positions), num_keys=2)[2]
 
 
 def exchange_segments(key: jax.Array, permutation: jax.Array) -> jax.Array:
@@ -21,7 +20,7 @@ def exchange_segments(key: jax.Array, permutation: jax.Array) -> jax.Array:
     traveling salesman problem", 1991).
     """
     n = permutation.shape[0]
-    low, middle, high = jnp.sort(random.below(_words(key, 3)[0], n + 1))
+    low, middle, high = jnp.sort(random.below(words(key, 3)[0], n + 1))
     position = lax.iota(jnp.int32, n)
     moved = jnp.where(
         position < low + high - middle, position + middle - low, position - high + middle
@@ -30,7 +29,7 @@ def exchange_segments(key: jax.Array, permutation: jax.Array) -> jax.Array:
     return permutation[jnp.where(inside, moved, position)]
 
 
-def _words(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:
+def words(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:
     """Returns two uint32 arrays [number]."""
     data = jax.random.key_data(key)
     counter = lax.iota(jnp.uint32, number)

@@ -30,6 +30,9 @@ Choose: TypeAlias = Literal["best", "first"]
 KeepBest: TypeAlias = Literal["light", "standard"]
 
 _MAX_WARPS = 8
+# The schedulers of an H200. With programs enough for all, one of several warps is slower: its warps
+# wait for one another.
+_WARPS_AT_ONCE = 528
 
 
 class AnnealingState(NamedTuple):
@@ -71,9 +74,10 @@ class SimulatedAnnealing(TrajectorySearch):
             return lanes.shape[0], self.neighborhood.num_words + 1
         return lanes.shape[0] + 1, max(self.neighborhood.num_words, 1)
 
-    @property
-    def num_warps(self) -> int:
-        return min(1 << max(self.moves_per_search // 32, 1).bit_length() - 1, _MAX_WARPS)
+    def num_warps(self, problem: Any, num_searches: int) -> int:
+        most = max(1, min(self.moves_per_search // 32, _MAX_WARPS, _WARPS_AT_ONCE // num_searches))
+        to_commit = getattr(self.neighborhood, "num_warps", lambda problem: 1)
+        return max(1 << most.bit_length() - 1, to_commit(problem))
 
     def check(self, max_steps: int | None) -> None:
         """Refuses a schedule that is negative or not finite within `max_steps`; on the host."""

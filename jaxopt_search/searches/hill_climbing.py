@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search import tables
 from jaxopt_search.checks import check_option
 from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
 from jaxopt_search.searches.trajectory import TrajectorySearch
@@ -25,7 +26,7 @@ class ClimbingState(NamedTuple):
       cost: [] its cost.
       best: snapshot of the best solution that the search left when it adopted another one.
       best_cost: [] its cost.
-      entry: [] int32, the entry of the table of moves that was made last.
+      found: the move of the next step, if it leads to a better solution.
       is_done: [] bool, whether the last step found no better neighbor.
     """
 
@@ -33,7 +34,7 @@ class ClimbingState(NamedTuple):
     cost: Cost
     best: Snapshot
     best_cost: Cost
-    entry: jax.Array
+    found: Any
     is_done: jax.Array
 
 
@@ -48,8 +49,12 @@ class HillClimbing(TrajectorySearch):
     def evaluations_per_step(self, problem: Any) -> int:
         return self.neighborhood.num_moves(problem)
 
+    def num_warps(self, problem: Any, num_searches: int) -> int:
+        return tables.num_warps(self.neighborhood.shape(problem))
+
     def init(self, problem: Any, solution: Solution) -> ClimbingState:
-        return ClimbingState(*self._start(problem, solution), jnp.int32(0), jnp.bool_(False))
+        start = self._start(problem, solution)
+        return self._prepared(problem, ClimbingState(*start, None, jnp.bool_(False)))
 
     def control(self, step: jax.Array) -> None:
         return None
@@ -57,26 +62,41 @@ class HillClimbing(TrajectorySearch):
     def step(
         self, stream: Stream, control: None, problem: Any, state: ClimbingState
     ) -> tuple[ClimbingState, Info]:
-        rank = _by_delta if self.choose == "best" else self._by_turn(problem, state)
-        found, move = self.neighborhood.first(problem, state.representation, rank, ())
-        delta = self.neighborhood.delta(problem, state.representation, move)
+        found = state.found
+        delta = self.neighborhood.delta(problem, state.representation, found.move)
         is_better = delta < 0
-        state = self._make(problem, state, move, delta, is_better)
-        entry = jnp.where(is_better, found.number, state.entry)
-        return state._replace(entry=entry, is_done=~is_better), Info(is_better.astype(jnp.int32))
+        state = state._replace(
+            cost=state.cost + jnp.where(is_better, delta, jnp.zeros_like(delta)), is_done=~is_better
+        )
+        rank = self._rank(problem, found.entry)
+        state = self._make_and_look(problem, state, is_better, rank)
+        return state, Info(is_better.astype(jnp.int32))
 
     def is_done(self, state: ClimbingState) -> jax.Array:
         return state.is_done
 
     def adopt(self, problem: Any, state: ClimbingState, solution: Solution) -> ClimbingState:
-        return super().adopt(problem, state, solution)._replace(is_done=jnp.bool_(False))
+        state = super().adopt(problem, state, solution)._replace(is_done=jnp.bool_(False))
+        return self._prepared(problem, state)
 
-    def _by_turn(self, problem: Any, state: ClimbingState) -> Any:
-        """Returns what ranks better neighbors by the way to them from the last one, in a circle."""
+    def refresh(self, problem: Any, state: ClimbingState) -> ClimbingState:
+        return self._prepared(problem, super().refresh(problem, state))
+
+    def _prepared(self, problem: Any, state: ClimbingState) -> ClimbingState:
+        last = jnp.int32(0) if state.found is None else state.found.entry
+        return state._replace(found=self._look(problem, state, self._rank(problem, last)))
+
+    def _rank(self, problem: Any, last: jax.Array) -> Any:
+        """Returns what ranks moves, after the one at the entry `last`.
+
+        By delta; or better neighbors by the way to them from there, in a circle.
+        """
+        if self.choose == "best":
+            return _by_delta
         rows, columns = self.neighborhood.shape(problem)
 
         def rank(entry: jax.Array, delta: Cost) -> tuple[jax.Array, jax.Array]:
-            ahead = entry - state.entry
+            ahead = entry - last
             return (delta >= 0).astype(jnp.int32), jnp.where(
                 ahead < 0, ahead + rows * columns, ahead
             )

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory
+from jaxopt_search import memory, tables
 from jaxopt_search.checks import check_count
 from jaxopt_search.memory import store
 from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
@@ -35,6 +35,7 @@ class TabuState(NamedTuple):
       now: [] int32, steps made, modulo 2**32.
       until: [rows, columns] int32, for each entry of the table of moves the last step at which it
         is forbidden, modulo 2**32.
+      found: the move of the next step.
     """
 
     representation: Representation
@@ -43,6 +44,7 @@ class TabuState(NamedTuple):
     best_cost: Cost
     now: jax.Array
     until: jax.Array
+    found: Any
 
 
 @jax.tree_util.register_dataclass
@@ -59,11 +61,25 @@ class TabuSearch(TrajectorySearch):
     def evaluations_per_step(self, problem: Any) -> int:
         return self.neighborhood.num_moves(problem)
 
+    def num_warps(self, problem: Any, num_searches: int) -> int:
+        return tables.num_warps(self.neighborhood.shape(problem))
+
     def init(self, problem: Any, solution: Solution) -> TabuState:
         # None is forbidden, and they come of age one after the other.
         shape = self.neighborhood.shape(problem)
         until = -1 - lax.iota(jnp.int32, math.prod(shape)).reshape(shape)
-        return TabuState(*self._start(problem, solution), jnp.int32(0), until)
+        start = self._start(problem, solution)
+        return self._prepared(problem, TabuState(*start, jnp.int32(0), until, None))
+
+    def adopt(self, problem: Any, state: TabuState, solution: Solution) -> TabuState:
+        return self._prepared(problem, super().adopt(problem, state, solution))
+
+    def refresh(self, problem: Any, state: TabuState) -> TabuState:
+        return self._prepared(problem, super().refresh(problem, state))
+
+    def _prepared(self, problem: Any, state: TabuState) -> TabuState:
+        found = self._look(problem, state, self._rank(problem, state), (state.until,))
+        return state._replace(found=found)
 
     def control(self, step: jax.Array) -> None:
         return None
@@ -71,20 +87,21 @@ class TabuSearch(TrajectorySearch):
     def step(
         self, stream: Stream, control: None, problem: Any, state: TabuState
     ) -> tuple[TabuState, Info]:
-        hood, representation = self.neighborhood, state.representation
-        found, move = hood.first(
-            problem, representation, self._rank(problem, state), (state.until,)
-        )
+        hood, representation, move = self.neighborhood, state.representation, state.found.move
+        is_move = state.found.key != _NULL
         delta = hood.delta(problem, representation, move)
         undone = hood.undone(problem, representation, move)
-        is_move = found.keys[0] != _NULL
-        state = self._make(problem, state, move, delta, is_move)
         for entry, word in zip(undone, stream.words(jnp.uint32(0), 2), strict=True):
             until = state.now + self._tenure_of(problem, word)
             state = state._replace(until=store(state.until, entry, until, is_move))
+        state = state._replace(
+            now=state.now + 1, cost=state.cost + jnp.where(is_move, delta, jnp.zeros_like(delta))
+        )
         memory.barrier()
+        rank = self._rank(problem, state)
+        state = self._make_and_look(problem, state, is_move, rank, (state.until,))
         state = self._remember(state, jnp.bool_(True))
-        return state._replace(now=state.now + 1), Info(is_move.astype(jnp.int32))
+        return state, Info(is_move.astype(jnp.int32))
 
     def _rank(self, problem: Any, state: TabuState) -> Any:
         """Returns what ranks moves: aspired ones by delta, then allowed ones, then the others."""
@@ -92,9 +109,11 @@ class TabuSearch(TrajectorySearch):
         if age is None:
             age = min(5 * math.prod(self.neighborhood.shape(problem)), _MAX_STEPS)
 
+        best = jnp.minimum(state.cost, state.best_cost)
+
         def rank(entry: jax.Array, delta: Cost, until: jax.Array) -> tuple[jax.Array, Cost]:
             left = until - state.now
-            is_aspired = (state.cost + delta < state.best_cost) | (left < -age)
+            is_aspired = (state.cost + delta < best) | (left < -age)
             kind = jnp.where(left < 0, jnp.int32(_ALLOWED), jnp.int32(_FORBIDDEN))
             kind = jnp.where(is_aspired, jnp.int32(_ASPIRED), kind)
             kind = jnp.where(delta == null_delta(delta.dtype), jnp.int32(_NULL), kind)

@@ -1,12 +1,26 @@
 """What searches share that walk from one solution to a neighboring one and remember the best."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxopt_search import memory
 from jaxopt_search.types import Cost, Move, Representation, Solution
+
+
+class Found(NamedTuple):
+    """The move that comes first of all.
+
+    Attributes:
+      move: the move.
+      entry: [] int32, where it stands in the table of moves.
+      key: [] the first of its keys.
+    """
+
+    move: Move
+    entry: jax.Array
+    key: jax.Array
 
 
 class TrajectorySearch:
@@ -71,6 +85,31 @@ class TrajectorySearch:
             representation=memory.when(where, commit, state.representation),
             cost=state.cost + jnp.where(where, delta, jnp.zeros_like(delta)),
         )
+
+    def _look(self, problem: Any, state: Any, rank: Any, others: Any = ()) -> Found:
+        """Returns what is found among all neighbors of an enumerable neighborhood."""
+        found, move = self.neighborhood.first(problem, state.representation, rank, others)
+        return Found(move, found.number, found.keys[0])
+
+    def _make_and_look(
+        self, problem: Any, state: Any, where: jax.Array, rank: Any, others: Any = ()
+    ) -> Any:
+        """Returns the state after `state.found` was made, if `where` holds, with what comes next.
+
+        Its `cost` has been brought up to date before, as `rank` depends on it.
+        """
+        hood, move = self.neighborhood, state.found.move
+        if not hasattr(hood, "commit_and_first"):
+            representation = hood.commit(problem, state.representation, move, where)
+            memory.barrier()
+            state = state._replace(representation=representation)
+            return state._replace(found=self._look(problem, state, rank, others))
+        representation, first, move = hood.commit_and_first(
+            problem, state.representation, move, where, rank, others
+        )
+        memory.barrier()
+        found = Found(move, first.number, first.keys[0])
+        return state._replace(representation=representation, found=found)
 
     def _remember(self, state: Any, where: jax.Array) -> Any:
         """Returns the state with the current solution for its best, where it is better."""

@@ -128,12 +128,16 @@ def test_what_compiles_is_called_before_unless_cold(monkeypatch):
 
 def test_settings_tell_recipes_and_limits_apart(monkeypatch):
     """A changed limit, recipe or number of devices makes the runs again."""
-    settings = [plan().settings(1.0), plan().settings(2.0), plan(is_cold=True).settings(1.0)]
-    settings.append(plan(devices=parallel.find_devices(2)).settings(1.0))
+    settings = [
+        plan().settings(1.0, 30),
+        plan().settings(2.0, 30),
+        plan(is_cold=True).settings(1.0, 30),
+    ]
+    settings.append(plan(devices=parallel.find_devices(2)).settings(1.0, 30))
     monkeypatch.setattr(
         solvers, "_SYMMETRIC_TSP_ON_CPU", solvers._SYMMETRIC_TSP_ON_CPU._replace(moves_per_search=3)
     )
-    settings.append(plan().settings(1.0))
+    settings.append(plan().settings(1.0, 30))
     assert all(a != b for i, a in enumerate(settings) for b in settings[:i])
     assert settings[-1]["recipe"]["moves_per_search"] == 3
 

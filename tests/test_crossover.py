@@ -1,0 +1,74 @@
+"""Crossovers equal slow code that reads like their papers, on thousands of random cases."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxopt_search import crossover
+
+CASES_PER_SIZE = 600
+
+
+def slow_pmx(first, second, is_second):
+    """Position by position, along chains of values."""
+    matched = {second[i]: first[i] for i in range(len(first)) if is_second[i]}
+    child = []
+    for own, other, takes_other in zip(first, second, is_second, strict=True):
+        value = other if takes_other else own
+        while not takes_other and value in matched:
+            value = matched[value]
+        child.append(value)
+    return child
+
+
+def slow_ox(first, second, is_second, start):
+    """What is missing goes into the gaps, both from `start` on."""
+    n = len(first)
+    taken = {value for value, is_taken in zip(second, is_second, strict=True) if is_taken}
+    around = [(start + k) % n for k in range(n)]
+    missing = iter([first[i] for i in around if first[i] not in taken])
+    child = list(second)
+    for i in around:
+        if not is_second[i]:
+            child[i] = next(missing)
+    return child
+
+
+def parents(n, number):
+    """Returns [number, n] permutations, twice, segments and any other sets of positions, starts."""
+    generator = np.random.default_rng(n)
+    first, second = (
+        np.stack([generator.permutation(n) for _ in range(number)]).astype(np.int32)
+        for _ in range(2)
+    )
+    low, high = np.sort(generator.integers(0, n + 1, (2, number, 1)), axis=0)
+    segment = (low <= np.arange(n)) & (np.arange(n) < high)
+    scattered = generator.random((number, n)) < generator.random((number, 1))
+    mask = np.where(np.arange(number)[:, None] % 2, segment, scattered)
+    return first, second, mask, (high[:, 0] % n).astype(np.int32)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 16, 33, 100])
+def test_pmx(n):
+    first, second, mask, _ = parents(n, CASES_PER_SIZE)
+    children = np.asarray(jax.jit(jax.vmap(crossover.pmx))(first, second, mask))
+    expected = [slow_pmx(*case) for case in zip(first, second, mask, strict=True)]
+    np.testing.assert_array_equal(children, expected)
+    assert (np.sort(children, axis=1) == np.arange(n)).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 16, 33, 100])
+def test_ox(n):
+    first, second, mask, start = parents(n, CASES_PER_SIZE)
+    children = np.asarray(jax.jit(jax.vmap(crossover.ox))(first, second, mask, start))
+    expected = [slow_ox(*case) for case in zip(first, second, mask, start, strict=True)]
+    np.testing.assert_array_equal(children, expected)
+    assert (np.sort(children, axis=1) == np.arange(n)).all()
+
+
+def test_pmx_leaves_what_both_parents_have():
+    """So what is fixed stays fixed."""
+    for first, second, mask, _ in zip(*parents(6, 200), strict=True):
+        child = np.asarray(crossover.pmx(first, second, mask))
+        same = first == second
+        np.testing.assert_array_equal(child[same], first[same])
