@@ -19,8 +19,11 @@ def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
 
     Returns:
       [n] int32, a permutation.
+
+    Raises:
+      TypeError: if a parent is no [n] int32.
     """
-    (n,) = first.shape
+    n = _size(first)
     position = inverse(second)
     following = jnp.where(is_second[position], first[position], lax.iota(jnp.int32, n))
     for _ in range((n - 1).bit_length()):
@@ -42,8 +45,11 @@ def ox(first: jax.Array, second: jax.Array, is_second: jax.Array, start: jax.Arr
 
     Returns:
       [n] int32, a permutation.
+
+    Raises:
+      TypeError: if a parent is no [n] int32.
     """
-    (n,) = first.shape
+    n = _size(first)
     around = (start + lax.iota(jnp.int32, n)) % n
     values, is_taken = first[around], is_second[inverse(second)]
     # Each value that is left, and each place, has a number among those.
@@ -58,3 +64,10 @@ def inverse(permutation: jax.Array) -> jax.Array:
     """Returns the position of each value, [n] int32."""
     positions = lax.iota(jnp.int32, permutation.shape[0])
     return jnp.zeros_like(permutation).at[permutation].set(positions)
+
+
+def _size(parent: jax.Array) -> int:
+    if jnp.ndim(parent) != 1 or jnp.result_type(parent) != jnp.int32:
+        kind = f"{jnp.result_type(parent)}{list(jnp.shape(parent))}"
+        raise TypeError(f"a parent is {kind}, expected a permutation, int32[n]")
+    return jnp.shape(parent)[0]

@@ -122,9 +122,8 @@ class Recombine:
     def combine(
         self, words: tuple[jax.Array, jax.Array], problem: Any, own: jax.Array, given: jax.Array
     ) -> jax.Array:
-        (n,) = own.shape
         key = random.typed_key(words)
-        bits, _ = permutation.words(key, n)
+        bits, _ = permutation.words(key, own.size)
         child = crossover.pmx(own, given, random.uniform(bits) < self.share)
         is_like_one = jnp.all(child == own) | jnp.all(child == given)
         perturb = getattr(problem, "perturb", lambda key, child: child)
@@ -183,6 +182,8 @@ def resample(schedule: Any, *, every: int) -> Resample:
 
 def recombine(*, every: int, share: float = 0.5, alike: float = 0.6) -> Recombine:
     """Returns the exchange after which searches go on from children of their best permutations.
+
+    For problems whose solutions are permutations, [n] int32.
 
     A child of a search has the values of another one's best at random positions, as many as `share`
     says, and its own best elsewhere (`crossover.pmx`). So each search remembers one good

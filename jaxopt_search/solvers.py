@@ -1,6 +1,6 @@
 """One call from data to a good solution, with settings chosen from the instance."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
@@ -52,7 +52,6 @@ _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_exchanges=100, num_c
 _ASYMMETRIC_TSP = Recipe(hottest=4.0, coldest=0.1, num_searches=1024, moves_per_search=12)
 _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
 _QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
-_STEPS_PER_FACILITY = 5  # of tabu search, before recombination
 _CHECK_EVERY = 25
 # Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
 _MANY = 120
@@ -212,8 +211,9 @@ def solve_qap(
     options = {"target": target, "devices": found, "show_progress": show_progress}
     is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and problem.n >= _MANY))
     recipe = _QAP_ON_CPU if is_on_cpu else _QAP
+    memetic = _memetic(problem.n, is_on_cpu)
     if is_tabu:
-        recipe = recipe._replace(num_searches=_tabu_searches(problem.n, is_on_cpu))
+        recipe = recipe._replace(num_searches=memetic.num_searches)
     recipe = _chosen(_for_all(recipe, found), num_searches, moves_per_search)
     if is_tabu:
         return solve(
@@ -223,7 +223,7 @@ def solve_qap(
             num_searches=recipe.num_searches,
             max_seconds=max_seconds,
             max_steps=max_steps,
-            exchange=recombine(every=_STEPS_PER_FACILITY * problem.n),
+            exchange=recombine(every=memetic.steps_per_facility * problem.n),
             check_every=_CHECK_EVERY,
             **options,
         )
@@ -240,12 +240,23 @@ def solve_qap(
     )
 
 
-def _tabu_searches(n: int, is_on_cpu: bool) -> int:
-    """Returns how many tabu searches a device makes at once."""
+class _Memetic(NamedTuple):
+    """Settings of tabu searches with recombination.
+
+    Attributes:
+      num_searches: on one device.
+      steps_per_facility: before a search goes on from a child, so many times the facilities.
+    """
+
+    num_searches: int
+    steps_per_facility: int
+
+
+def _memetic(n: int, is_on_cpu: bool) -> _Memetic:
     if is_on_cpu:
-        return 8
+        return _Memetic(8, 2)
     # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
-    return 528 if n <= 64 else 264
+    return _Memetic(528 if n <= 64 else 264, 5)
 
 
 def _for_all(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Recipe:

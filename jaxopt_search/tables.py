@@ -128,9 +128,12 @@ def update_and_first(
       keys_of: returns the keys of entries of `tables` after the update, followed by `others`.
       others: a tuple of further buffers.
     """
-    if not _at_once():
+    if memory.is_in_kernel():
         return _in_blocks(0, shape, body, keys_of, tables, others, where, prepare)
-    tables = body(_everywhere(shape, prepare), tables)
+    if memory.takes_turns():
+        tables = update(shape, body, tables, where, prepare)
+    else:
+        tables = body(_everywhere(shape, prepare), tables)
     return tables, first(shape, keys_of, (*tables, *others))
 
 

@@ -21,6 +21,15 @@ def slow_pmx(first, second, is_second):
     return child
 
 
+def figure_7(first, second, start, end):
+    """The code of Tsutsui and Fujimoto, with its exchanges one after the other."""
+    child = list(first)
+    for i in range(start, end):
+        j = child.index(second[i])
+        child[i], child[j] = child[j], child[i]
+    return child
+
+
 def slow_ox(first, second, is_second, start):
     """What is missing goes into the gaps, both from `start` on."""
     n = len(first)
@@ -57,6 +66,16 @@ def test_pmx(n):
     assert (np.sort(children, axis=1) == np.arange(n)).all()
 
 
+@pytest.mark.parametrize("n", [2, 3, 5, 12, 56])
+def test_pmx_of_a_segment_is_that_of_the_paper(n):
+    first, second, *_ = parents(n, 1000)
+    cuts = np.sort(np.random.default_rng(0).integers(0, n + 1, (1000, 2)), axis=1)
+    mask = (cuts[:, :1] <= np.arange(n)) & (np.arange(n) < cuts[:, 1:])
+    children = np.asarray(jax.jit(jax.vmap(crossover.pmx))(first, second, mask))
+    cases = zip(first, second, *cuts.T, strict=True)
+    np.testing.assert_array_equal(children, [figure_7(*case) for case in cases])
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 16, 33, 100])
 def test_ox(n):
     first, second, mask, start = parents(n, CASES_PER_SIZE)
@@ -72,3 +91,9 @@ def test_pmx_leaves_what_both_parents_have():
         child = np.asarray(crossover.pmx(first, second, mask))
         same = first == second
         np.testing.assert_array_equal(child[same], first[same])
+
+
+@pytest.mark.parametrize("parent", [np.zeros((2, 3), np.int32), np.zeros(3, np.float32)])
+def test_what_is_no_permutation_is_refused(parent):
+    with pytest.raises(TypeError, match="a parent is .*expected a permutation, int32"):
+        crossover.pmx(parent, parent, parent > 0)
