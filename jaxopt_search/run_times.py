@@ -1,0 +1,228 @@
+"""The statistics of run times: how long runs take, and how much sooner one of p is there.
+
+Runs are independent, and all end when the first one has found what it looks for ("first finisher").
+Sources: Tsutsui, Fujimoto, "An analytical study of GPU computation for solving QAPs by parallel
+evolutionary computation with independent run", 2010, for G(p, t) and M(p); Hoos, Stuetzle,
+"Evaluating Las Vegas algorithms: pitfalls and remedies", 1998, for run-time distributions.
+
+SciPy does the work; JAX brings it along.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from jaxopt_search.checks import check_count, check_number, check_option
+
+Family: TypeAlias = Literal["gamma", "normal", "exponential", "lognormal"]
+Method: TypeAlias = Literal["least_squares", "likelihood"]
+
+_FAMILIES = {"gamma": "gamma", "normal": "norm", "exponential": "expon", "lognormal": "lognorm"}
+
+
+class Prediction(NamedTuple):
+    """What p independent runs side by side are expected to take, in the units of the run times.
+
+    Attributes:
+      runs: p.
+      mean: M(p), of the time until the first one is done.
+      median: of it.
+      slow: the time by which 90% of such sets of runs are done.
+      gain: M(1) / M(p).
+    """
+
+    runs: int
+    mean: float
+    median: float
+    slow: float
+    gain: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """A distribution of the time of one run. Build it with `fit`.
+
+    Attributes:
+      family: its name.
+      distribution: from `scipy.stats`, with its parameters.
+      misfit: the largest distance between it and the shares of runs that were done by a time
+        (Kolmogorov and Smirnov).
+    """
+
+    family: str
+    distribution: Any
+    misfit: float
+
+    def share_done(self, time: Any, runs: int = 1) -> Any:
+        """Returns G(p, t) = 1 - (1 - F(t))^p: the chance that one of `runs` is done by `time`."""
+        runs = check_count("runs", runs, 1, None)
+        return -np.expm1(runs * self.distribution.logsf(time))
+
+    def time_by(self, share: float, runs: int = 1) -> float:
+        """Returns the time by which one of `runs` is done with the chance `share`."""
+        _check_share("share", share)
+        runs = check_count("runs", runs, 1, None)
+        return float(self.distribution.isf(math.exp(math.log1p(-share) / runs)))
+
+    def mean(self, runs: int = 1) -> float:
+        """Returns M(p), the mean time until one of `runs` is done."""
+        from scipy import integrate
+
+        runs = check_count("runs", runs, 1, None)
+        # Equation 5 of the paper, over the chance 1 - G(p, t) in place of t.
+        value, _ = integrate.quad(
+            lambda chance: self.distribution.isf(chance ** (1 / runs)), 0, 1, limit=200
+        )
+        return float(value)
+
+    def runs_for(self, time: float, share: float = 0.9) -> int:
+        """Returns how many runs it takes for one to be done by `time` with the chance `share`.
+
+        Raises:
+          ValueError: if no number does.
+        """
+        _check_share("share", share)
+        left = float(self.distribution.logsf(time))
+        if not left < 0:
+            raise ValueError(f"time is {time!r}, by which no run is ever done")
+        return max(1, math.ceil(math.log1p(-share) / left - 1e-9))
+
+    def predict(self, runs: Sequence[int]) -> list[Prediction]:
+        """Returns a prediction for each number of runs; it takes no account of what they share."""
+        alone = self.mean()
+        return [
+            Prediction(
+                number,
+                mean := self.mean(number),
+                self.time_by(0.5, number),
+                self.time_by(0.9, number),
+                alone / mean,
+            )
+            for number in runs
+        ]
+
+
+def fit(times: Any, family: Family = "gamma", *, by: Method = "least_squares") -> Fit:
+    """Returns the distribution of a family that suits the times of runs best.
+
+    Args:
+      times: [N] seconds, steps or whatever, above 0. Infinity stands for a run that was not done
+        when the slowest of the others was.
+      family: two parameters each, the exponential one; times start at 0 but for the normal one.
+      by: `"least_squares"`, on the shares of runs that were done by each time, as in the paper; or
+        `"likelihood"`, the greatest, in which runs that were not done count as such.
+
+    Raises:
+      ValueError: if fewer than two different times are finite, or one is not above 0.
+
+    Example:
+      >>> from jaxopt_search import run_times
+      >>> found = run_times.fit([1.0, 2.0, 2.5, 4.0, 7.0], "exponential", by="likelihood")
+      >>> round(found.mean(), 2), round(found.mean(runs=10), 2)
+      (3.3, 0.33)
+    """
+    check_option("family", family, tuple(_FAMILIES))
+    check_option("by", by, ("least_squares", "likelihood"))
+    times = np.sort(np.asarray(times, np.float64).ravel())
+    if not (times > 0).all():
+        raise ValueError(f"times hold {times[~(times > 0)][0]}, expected numbers above 0")
+    done = times[np.isfinite(times)]
+    if len(np.unique(done)) < 2:
+        raise ValueError(f"times hold {done}, expected at least two different ones that are finite")
+    maker = _of_least_squares if by == "least_squares" else _of_most_likelihood
+    distribution = maker(family, done, len(times))
+    return Fit(family, distribution, _misfit(distribution, done, len(times)))
+
+
+def mean_of_first(times: Any, runs: int) -> float:
+    """Returns M(p) with no family assumed: the mean of the shortest of `runs` of the times.
+
+    They are drawn with equal chances, and may be drawn again. Infinite if all may be infinite.
+
+    Args:
+      times: [N], infinity for runs that were not done.
+      runs: p; more than a fifth of N say little.
+    """
+    times = np.sort(np.asarray(times, np.float64).ravel())
+    runs = check_count("runs", runs, 1, None)
+    longer = (1 - np.arange(len(times) + 1) / len(times)) ** runs
+    return float(times @ -np.diff(longer))
+
+
+def shares_done(number: int, total: int) -> np.ndarray:
+    """Returns the shares of runs that are done by the time of each of the first `number`.
+
+    In the middle of the step that the distribution of `total` times makes there.
+    """
+    return (np.arange(number) + 0.5) / total
+
+
+def _of_least_squares(family: Family, done: np.ndarray, total: int) -> Any:
+    from scipy import optimize
+
+    start = _start(family, done)
+    shares = shares_done(len(done), total)
+
+    def misses(logs: np.ndarray) -> np.ndarray:
+        return _frozen(family, *np.exp(logs)).cdf(done) - shares
+
+    # Parameters are positive, as the mean of the normal distribution is.
+    return _frozen(family, *np.exp(optimize.least_squares(misses, np.log(start)).x))
+
+
+def _of_most_likelihood(family: Family, done: np.ndarray, total: int) -> Any:
+    from scipy import optimize
+
+    latest, num_left = done[-1], total - len(done)
+
+    def cost(logs: np.ndarray) -> float:
+        distribution = _frozen(family, *np.exp(logs))
+        value = distribution.logpdf(done).sum() + num_left * distribution.logsf(latest)
+        return -value if math.isfinite(value) else 1e300
+
+    start = np.log(_start(family, done))
+    found = optimize.minimize(
+        cost, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-9, "maxiter": 4000}
+    )
+    return _frozen(family, *np.exp(found.x))
+
+
+def _start(family: Family, done: np.ndarray) -> np.ndarray:
+    """Returns parameters from which to improve, by moments."""
+    mean, deviation = done.mean(), done.std()
+    logs = np.log(done)
+    return np.asarray(
+        {
+            "gamma": ((mean / deviation) ** 2, deviation**2 / mean),
+            "normal": (mean, deviation),
+            "exponential": (mean,),
+            "lognormal": (logs.std(), math.exp(logs.mean())),
+        }[family]
+    )
+
+
+def _frozen(family: Family, *parameters: float) -> Any:
+    """Returns the distribution of `_start`'s parameters."""
+    from scipy import stats
+
+    named = {
+        "gamma": ("a", "scale"),
+        "normal": ("loc", "scale"),
+        "exponential": ("scale",),
+        "lognormal": ("s", "scale"),
+    }[family]
+    return getattr(stats, _FAMILIES[family])(**dict(zip(named, parameters, strict=True)))
+
+
+def _misfit(distribution: Any, done: np.ndarray, total: int) -> float:
+    after = (np.arange(len(done)) + 1) / total
+    expected = distribution.cdf(done)
+    return float(np.max(np.maximum(after - expected, expected - (after - 1 / total))))
+
+
+def _check_share(name: str, share: float) -> None:
+    if not 0 < check_number(name, share) < 1:
+        raise ValueError(f"{name} is {share}, expected a chance above 0 and below 1")
