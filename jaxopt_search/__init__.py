@@ -8,6 +8,7 @@ from jaxopt_search import (
     neighborhoods,
     problems,
     random,
+    run_times,
     schedules,
     searches,
 )
@@ -35,9 +36,11 @@ from jaxopt_search.problems import (
 )
 from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import (
+    Genetic,
     HillClimbing,
     SimulatedAnnealing,
     TabuSearch,
+    genetic,
     hill_climbing,
     simulated_annealing,
     tabu_search,
@@ -51,6 +54,7 @@ __all__ = [
     "TSP",
     "DeltaSwap",
     "FullEvaluation",
+    "Genetic",
     "HillClimbing",
     "InstanceFormatError",
     "NotPortable",
@@ -73,6 +77,7 @@ __all__ = [
     "crossover",
     "datasets",
     "first_hit",
+    "genetic",
     "geometric",
     "hill_climbing",
     "init",
@@ -88,6 +93,7 @@ __all__ = [
     "resample",
     "ring",
     "run",
+    "run_times",
     "schedules",
     "searches",
     "simulated_annealing",

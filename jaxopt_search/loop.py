@@ -7,7 +7,7 @@ does not depend on how it is cut into calls of `advance`.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +35,7 @@ class Since(NamedTuple):
     refresh: jax.Array
     stop_test: jax.Array
     exchange: jax.Array
+    renewal: jax.Array
 
 
 class RunState(NamedTuple):
@@ -43,7 +44,7 @@ class RunState(NamedTuple):
     Attributes:
       key: the run's key, two uint32 words.
       step: steps made by each search.
-      since: steps since the last refresh, stop test and exchange.
+      since: steps since the last refresh, stop test, exchange and renewal.
       best_cost: [] best of all searches at the last stop test.
       stale: [] int32 steps between stop tests that brought no better `best_cost`.
       status: [] int32 `Status`.
@@ -152,7 +153,7 @@ def fresh(
     return RunState(
         key=key,
         step=steps.zero(),
-        since=Since(never_yet, never_yet, never_yet),
+        since=Since(*[never_yet] * len(Since._fields)),
         best_cost=exchange.best_costs(search, searches, index).min(),
         stale=jnp.int32(0),
         status=jnp.int32(Status.RUNNING),
@@ -280,6 +281,13 @@ def _advance(
             searches=jax.vmap(search.refresh, in_axes=(None, 0))(problem, state.searches)
         )
 
+    def renew(state: RunState) -> RunState:
+        keys = random.renewal_key(state.key, state.index.astype(jnp.uint32), state.step.high)
+        streams = random.Stream(keys, state.step.low, steps.as_int32(state.step))
+        in_axes: Any = (random.Stream(0, None, None), None, 0)  # type: ignore[arg-type]
+        renewed = jax.vmap(renewing.renew, in_axes)(streams, problem, state.searches)
+        return state._replace(searches=renewed)
+
     def stop_test(state: RunState) -> RunState:
         return _stop_test(search, state, target, patience, axis_name)
 
@@ -300,7 +308,9 @@ def _advance(
         learned = _learn(search, problem, searches, state, axis_name)
         return state._replace(searches=searches, ancestor=ancestor, learned=learned)
 
-    events = []
+    events, renewing = [], cast(Any, search)
+    if hasattr(search, "renew"):
+        events.append(("renewal", renewing.renew_every, renew))
     if target is not None or patience is not None or hasattr(search, "is_done"):
         events.append(("stop_test", check_every, stop_test))
     if jnp.issubdtype(state.best_cost.dtype, jnp.floating):

@@ -156,6 +156,9 @@ class Search(Protocol):
       searches are done ends.
     - `num_warps(problem, num_searches)`: those of a program in a kernel, a power of two.
 
+    And this, which does: `renew(stream, problem, state)` is called `renew_every` so many steps and
+    returns the state to go on with.
+
     Searches can share what they learn from one another at exchanges: `learned` is the pytree with
     which they start, `using(learned)` the search that goes by it, and `learn(problem, states,
     index, axis_name)`, of states [S] and their global indices [S], returns the next one. It is the

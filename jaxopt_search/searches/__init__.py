@@ -1,13 +1,16 @@
 """Search algorithms."""
 
 from jaxopt_search.searches.annealing import SimulatedAnnealing, simulated_annealing
+from jaxopt_search.searches.genetic import Genetic, genetic
 from jaxopt_search.searches.hill_climbing import HillClimbing, hill_climbing
 from jaxopt_search.searches.tabu import TabuSearch, tabu_search
 
 __all__ = [
+    "Genetic",
     "HillClimbing",
     "SimulatedAnnealing",
     "TabuSearch",
+    "genetic",
     "hill_climbing",
     "simulated_annealing",
     "tabu_search",

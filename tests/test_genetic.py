@@ -1,0 +1,202 @@
+"""The genetic algorithm: one generation by slow code, restarts, and the first to finish."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import small_qap
+from test_crossover import slow_ox, slow_pmx
+
+import jaxopt_search as js
+from jaxopt_search import random
+
+KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
+
+
+def stream_at(step):
+    return random.Stream(KEY, jnp.uint32(step), jnp.int32(step))
+
+
+def island(problem, search, seed=0):
+    return search.init(problem, problem.init(jax.random.key(seed)))
+
+
+def another(word, number, size):
+    other = int(random.below(jnp.uint32(word), size - 1))
+    return other + (other >= number)
+
+
+def slow_generation(problem, search, state, words):
+    """Figure 3 of the paper, one individual after the other."""
+    n, size = problem.n, search.population_size
+    population, costs = np.asarray(state.population), np.asarray(state.costs)
+    children, num_mutated = [], 0
+    for i in range(size):
+        w = [int(word[i]) for word in words]
+        parent, other = population[i], population[another(w[0], i, size)]
+        cut = int(random.below(jnp.uint32(w[1]), n))
+        start, end = sorted((cut, another(w[2], cut, n)))
+        mask = [start <= k < end for k in range(n)]
+        if search.crossover == "pmx":
+            child = slow_pmx(parent, other, mask)
+        else:
+            child = slow_ox(parent, other, mask, end)
+        if w[3] >> 8 < float(search.mutation_rate) * 2**24:
+            a = int(random.below(jnp.uint32(w[4]), n))
+            b = another(w[5], a, n)
+            child[a], child[b] = child[b], child[a]
+            num_mutated += 1
+        children.append(child)
+    new = [problem.host.cost(np.asarray(child)) for child in children]
+    rows = [
+        (child, cost) if cost < old_cost else (old, old_cost)
+        for child, cost, old, old_cost in zip(children, new, population, costs, strict=True)
+    ]
+    return np.array([row for row, _ in rows]), np.array([cost for _, cost in rows]), num_mutated
+
+
+@pytest.mark.parametrize("crossover", ["pmx", "ox"])
+@pytest.mark.parametrize("n", [2, 3, 9])
+def test_a_generation_is_that_of_the_paper(crossover, n):
+    """Word for word the same, over some generations; children never lose to worse parents."""
+    problem = small_qap(n, symmetric=False)
+    search = js.genetic(population_size=30, crossover=crossover, mutation_rate=0.3)
+    state, step, num_mutated = island(problem, search), jax.jit(search.step), 0
+    for generation in range(6):
+        stream = stream_at(generation)
+        words = stream.words(jnp.arange(30, dtype=jnp.uint32), 6)
+        population, costs, mutated = slow_generation(problem, search, state, words)
+        num_mutated += mutated
+        before, (state, info) = state, step(stream, None, problem, state)
+        np.testing.assert_array_equal(state.population, population)
+        np.testing.assert_array_equal(state.costs, costs)
+        assert int(info.accepted) == (costs != np.asarray(before.costs)).sum()
+        assert int(state.best_cost) == costs.min() == problem.host.cost(np.asarray(state.best))
+    assert abs(num_mutated - 0.3 * 180) < 5 * (180 * 0.3 * 0.7) ** 0.5
+
+
+def test_an_island_starts_with_the_given_permutation_and_random_others():
+    """They differ from one another, and from those of another start; positions are uniform."""
+    problem, search = small_qap(9), js.genetic(population_size=400)
+    states = [island(problem, search, seed) for seed in (0, 1)]
+    np.testing.assert_array_equal(states[0].population[0], problem.init(jax.random.key(0)))
+    rows = np.concatenate([state.population for state in states])
+    assert len(np.unique(rows, axis=0)) > 790
+    counts = np.stack([np.bincount(rows[:, k], minlength=9) for k in range(9)])
+    assert (np.abs(counts - 800 / 9) < 5 * (800 / 9 * 8 / 9) ** 0.5).all()
+
+
+@pytest.mark.parametrize(("num_alike", "is_anew"), [(6, True), (5, False)])
+def test_an_island_starts_anew_where_six_of_ten_are_alike(num_alike, is_anew):
+    """All of it, at random; the best of all is remembered."""
+    problem, search = small_qap(8), js.genetic(population_size=10)
+    state = island(problem, search)
+    order = jnp.argsort(state.costs)
+    ranked = state._replace(population=state.population[order], costs=state.costs[order])
+    assert len(np.unique(ranked.costs)) == 10
+    source = jnp.where(jnp.arange(10) < num_alike, 0, jnp.arange(10))
+    state = ranked._replace(population=ranked.population[source], costs=ranked.costs[source])
+    after = search.renew(stream_at(50), problem, state)
+    assert int(after.best_cost) <= int(state.best_cost)
+    assert problem.host.cost(np.asarray(after.best)) == int(after.best_cost)
+    if not is_anew:
+        chex.assert_trees_all_equal(after, state)
+        return
+    old = {tuple(row) for row in np.asarray(state.population)}
+    assert not old & {tuple(row) for row in np.asarray(after.population)}
+    np.testing.assert_array_equal(after.costs, jax.vmap(problem.cost)(after.population))
+    again = search.renew(stream_at(100), problem, state)
+    assert (np.asarray(again.population) != np.asarray(after.population)).any()
+
+
+def test_restarts_come_every_so_many_generations():
+    """Every island is alike by so little a share; in one chunk or several."""
+    problem = small_qap(7)
+
+    def run():
+        search = js.genetic(population_size=6, alike=0.01, restart_every=10)
+        state = js.init(0, problem, search, num_searches=3)
+        starts = [state]
+        for num_steps in (7, 3, 13, 7):
+            state = js.advance(problem, search, state, num_steps)
+            starts.append(state)
+        at_once = js.advance(problem, search, starts[0], 30)
+        chex.assert_trees_all_equal(at_once.searches, state.searches)
+        return [np.asarray(one.searches.costs).min(axis=1) for one in starts]
+
+    lowest = run()
+    # Costs only fall, but for those that start anew after 10, 20 and 30 generations.
+    assert (lowest[1] <= lowest[0]).all()
+    assert (lowest[2] > lowest[1]).any()
+    assert (lowest[4] > lowest[3]).any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_devices", [2, 4])
+def test_the_first_to_finish_is_the_same_on_any_number_of_devices(num_devices):
+    """Which island, after how many generations, and all costs at the end."""
+    problem = small_qap(8)
+    target = js.solve(problem, js.tabu_search(js.SwapTable()), 0, max_steps=300).fun
+    search = js.genetic(population_size=12, restart_every=20)
+    options = {"num_searches": 8, "max_steps": 2000, "target": target, "check_every": 7}
+    results = [
+        js.solve(problem, search, 3, devices=number, **options) for number in (1, num_devices)
+    ]
+    assert results[0].success
+    for result in results[1:]:
+        chex.assert_trees_all_equal(
+            results[0].state._replace(info=None), result.state._replace(info=None)
+        )
+        chex.assert_trees_all_equal(js.first_hit(result.state), js.first_hit(results[0].state))
+
+
+def test_migration_along_a_ring():
+    """An island that gets a better permutation loses its worst, and nothing else."""
+    problem, search = small_qap(9), js.genetic(population_size=8, alike=None)
+    state = island(problem, search)
+    solution = problem.init(jax.random.key(5))
+    after = search.adopt(problem, state, solution)
+    worst = int(np.argmax(state.costs))
+    changed = (np.asarray(after.population) != np.asarray(state.population)).any(axis=1)
+    assert changed.sum() == 1
+    assert changed[worst]
+    np.testing.assert_array_equal(after.population[worst], solution)
+    result = js.solve(
+        problem, search, 0, num_searches=5, max_steps=400, exchange=js.ring(every=20), devices=1
+    )
+    assert len(np.unique(result.costs)) == 1
+
+
+def test_fixed_facilities_stay():
+    """Crossover and mutation move the others only."""
+    problem = js.qap(*(np.asarray(m).reshape(7, 7) for m in matrices(7)), partial_match=[[2, 4]])
+    result = js.solve(
+        problem, js.genetic(population_size=10, mutation_rate=1.0), 0, num_searches=2, max_steps=60
+    )
+    assert (np.asarray(result.state.searches.population)[:, :, 2] == 4).all()
+
+
+def matrices(n):
+    problem = small_qap(n)
+    return problem.flow, problem.distance
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"population_size": 1},
+        {"mutation_rate": 1.1},
+        {"alike": -0.1},
+        {"restart_every": 0},
+        {"crossover": "cx"},
+    ],
+)
+def test_settings_are_checked(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        js.genetic(**options)
+
+
+def test_a_kernel_is_refused_with_the_reason():
+    problem, search = small_qap(5), js.genetic(population_size=4)
+    assert "whole populations" in js.why_not_portable(problem, search)
