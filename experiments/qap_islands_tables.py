@@ -1,0 +1,168 @@
+"""The tables and figures of `qap_islands.py`, from its records."""
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import mean, stdev
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import jaxopt_search as js
+from experiments import common
+from experiments.paper_islands import POPULATION, TABLE_1, TABLE_2, TABLE_3
+
+Records: TypeAlias = Sequence[dict[str, Any]]
+
+
+def times_of(records: Records, instance: str, **settings: Any) -> list[float]:
+    """Returns the times of runs with these settings; infinite where a run ended at its limit."""
+    return [
+        record["seconds"] if record["reached"] else math.inf
+        for record in records
+        if record["instance"] == instance
+        and all(record["settings"][name] == value for name, value in settings.items())
+    ]
+
+
+def _names(records: Records) -> list[str]:
+    return list(dict.fromkeys(record["instance"] for record in records))
+
+
+def _mean(times: Sequence[float]) -> str:
+    return f"{mean(times):.3g}" if times and all(map(math.isfinite, times)) else "-"
+
+
+def table_1(records: Records, *, markdown: bool = False) -> str:
+    """Returns successes and times of one island, without and with starting anew."""
+    rows = []
+    for name in _names(records):
+        row, paper = [name], TABLE_1.get(name)
+        for restarts in (False, True):
+            times = times_of(records, name, islands=1, restarts=restarts, on="core")
+            done = [time for time in times if math.isfinite(time)]
+            extremes = [f"{each(done):.3g}" if done else "-" for each in (min, max)]
+            row += [f"{len(done)}/{len(times)}", _mean(done), *extremes]
+        row += [str(paper.without), str(paper.with_), f"{paper.seconds}"] if paper else ["-"] * 3
+        rows.append(row)
+    kinds = [f"{kind}{what}" for kind in ("", "anew: ") for what in ("found", "T s", "min", "max")]
+    header = ("instance", *kinds, "paper: found", "anew", "T s")
+    return common.table(header, rows, markdown=markdown)
+
+
+def table_2(records: Records, *, markdown: bool = False) -> str:
+    """Returns times by the number of islands, and what those of one island predict."""
+    rows = []
+    for name in _names(records):
+        numbers = sorted({r["settings"]["islands"] for r in records if r["instance"] == name})
+        alone = times_of(records, name, islands=1)
+        fitted = _fit(alone)
+        for islands in numbers:
+            times = times_of(records, name, islands=islands)
+            is_done = all(map(math.isfinite, times))
+            predicted = fitted.mean(islands) if fitted else math.nan
+            has_gain = is_done and alone and math.isfinite(mean(alone))
+            rows.append(
+                [
+                    name,
+                    str(islands),
+                    f"{sum(map(math.isfinite, times))}/{len(times)}",
+                    _mean(times),
+                    f"{stdev(times):.3g}" if is_done and len(times) > 1 else "-",
+                    f"{mean(alone) / mean(times):.3g}" if has_gain else "-",
+                    f"{predicted:.3g}" if fitted else "-",
+                    f"{mean(times) - predicted:.3g}" if fitted and is_done else "-",
+                    *_paper_row(name, islands),
+                ]
+            )
+    header = ("instance", "p", "found", "T s", "deviation", "gain", "M(p)", "T - M(p)")
+    return common.table((*header, "paper: T s", "gain", "M(p)"), rows, markdown=markdown)
+
+
+def _fit(times: Sequence[float]) -> js.run_times.Fit | None:
+    return js.run_times.fit(times) if len({t for t in times if math.isfinite(t)}) > 1 else None
+
+
+def _paper_row(name: str, islands: int) -> list[str]:
+    paper = TABLE_2.get(name)
+    if paper is None or islands not in (1, 30, 60):
+        return ["-"] * 3
+    seconds, predicted = {
+        1: (paper.one, None),
+        30: (paper.thirty, paper.predicted_thirty),
+        60: (paper.sixty, paper.predicted_sixty),
+    }[islands]
+    return [
+        f"{seconds}",
+        f"{paper.one / seconds:.3g}",
+        "-" if predicted is None else f"{predicted}",
+    ]
+
+
+def table_3(records: Records, *, markdown: bool = False) -> str:
+    """Returns times of islands beside those of one population on one core."""
+    rows = []
+    for name in _names(records):
+        all_ = times_of(records, name, on="all")
+        sizes = {r["settings"]["population"] for r in records if r["settings"]["on"] == "core"}
+        alone = {size: times_of(records, name, on="core", population=size) for size in sizes}
+        tuned = min(alone, key=lambda size: mean(alone[size] or [math.inf]))
+        paper = TABLE_3.get(name)
+        rows.append(
+            [
+                name,
+                _mean(all_),
+                _mean(alone[tuned]),
+                str(tuned),
+                _mean(alone[POPULATION]),
+                *(_ratio(alone[size], all_) for size in (tuned, POPULATION)),
+                *([f"{paper.tuned}", str(paper.size), f"{paper.same}"] if paper else ["-"] * 3),
+            ]
+        )
+    ours = ("islands T s", "core T s", "size", "core 128 T s", "x core", "x core 128")
+    header = ("instance", *ours, "paper: core T s", "size", "core 128 T s")
+    return common.table(header, rows, markdown=markdown)
+
+
+def _ratio(times: Sequence[float], by: Sequence[float]) -> str:
+    is_known = times and by and math.isfinite(mean(times)) and math.isfinite(mean(by))
+    return f"{mean(times) / mean(by):.3g}" if is_known else "-"
+
+
+TABLES: dict[int, Callable[..., str]] = {1: table_1, 2: table_2, 3: table_3}
+
+
+def draw_figure_5(records: Records) -> Callable[[Any], None]:
+    """Returns what draws the times of one island, each and their mean, by instance."""
+
+    def draw(ax: Any) -> None:
+        for place, name in enumerate(_names(records)):
+            times = [t for t in times_of(records, name, islands=1) if math.isfinite(t)]
+            ax.semilogy([place] * len(times), times, "*", color="C0", alpha=0.5)
+            if times:
+                ax.semilogy([place], [mean(times)], "s", color="black")
+        ax.set_xticks(range(len(_names(records))), _names(records), rotation=45)
+        ax.set(ylabel="seconds, one island")
+
+    return draw
+
+
+def draw_figure_6(records: Records) -> Callable[[Any], None]:
+    """Returns what draws the share of runs of one island that are done by a time, and its fit."""
+
+    def draw(ax: Any) -> None:
+        for number, name in enumerate(_names(records)):
+            times = sorted(times_of(records, name, islands=1))
+            done = [time for time in times if math.isfinite(time)]
+            color = f"C{number % 10}"
+            shares = js.run_times.shares_done(len(done), len(times))
+            ax.plot(done, shares, ".", color=color, label=name)
+            if (fitted := _fit(times)) is not None:
+                along = np.geomspace(done[0] / 2, done[-1] * 2, 200)
+                ax.plot(along, fitted.share_done(along), color=color)
+        ax.set(xscale="log", xlabel="seconds, one island", ylabel="share done", ylim=(0, 1))
+        ax.legend()
+
+    return draw
+
+
+FIGURES = {5: draw_figure_5, 6: draw_figure_6}

@@ -1,0 +1,120 @@
+"""The script of islands on the QAP: its tables by hand, and small runs."""
+
+import math
+
+import pytest
+
+from experiments import common, qap_islands
+from experiments import qap_islands_tables as tables
+from experiments.paper_islands import INSTANCES, TABLE_1, TABLE_2, TABLE_3
+
+
+def records(times, instance="kra30a", islands=1, population=128, restarts=True, on="core"):
+    settings = {
+        "islands": islands,
+        "population": population,
+        "restarts": restarts,
+        "on": on,
+        "limit": 9.0,
+    }
+    return [
+        {
+            "instance": instance,
+            "seed": seed,
+            "settings": settings,
+            "reached": math.isfinite(time),
+            "seconds": time if math.isfinite(time) else 9.0,
+        }
+        for seed, time in enumerate(times)
+    ]
+
+
+def cells(text):
+    return [line.split() for line in text.splitlines()]
+
+
+def test_table_1_by_hand():
+    """Successes, mean, shortest and longest, of runs that found it; then the paper's."""
+    runs = records([math.inf, 2.0, 4.0], restarts=False) + records([1.0, 3.0, 8.0])
+    row = cells(tables.table_1(runs))[1]
+    assert row == ["kra30a", "2/3", "3", "2", "4", "3/3", "4", "1", "8", "1", "30", "10.03"]
+
+
+def test_table_2_by_hand():
+    """Gains over one island, and exponential times predict a gain of nearly p."""
+    quantiles = [-10 * math.log(1 - (k + 0.5) / 200) for k in range(200)]
+    runs = records(quantiles, on="all") + records([0.2, 0.4], islands=30, on="all")
+    _, one, thirty = cells(tables.table_2(runs))
+    assert one[:3] == ["kra30a", "1", "200/200"]
+    assert one[8:] == ["34.25", "1", "-"]
+    mean_of_one = sum(quantiles) / 200
+    assert thirty[1:6] == ["30", "2/2", "0.3", "0.141", f"{mean_of_one / 0.3:.3g}"]
+    assert float(thirty[6]) == pytest.approx(10 / 30, rel=0.02)
+    assert float(thirty[7]) == pytest.approx(0.3 - 10 / 30, abs=0.01)
+    assert thirty[8:] == ["1.35", "25.4", "0.79"]
+
+
+def test_what_did_not_end_has_no_mean():
+    """A run that was cut off makes means and gains unknown, not short."""
+    runs = records([1.0, math.inf], on="all") + records([0.5], islands=30, on="all")
+    _, one, thirty = cells(tables.table_2(runs))
+    assert one[2:6] == ["1/2", "-", "-", "-"]
+    assert thirty[5] == "-"
+
+
+def test_table_3_by_hand():
+    """The size with the shortest mean is the tuned one."""
+    runs = records([1.0, 1.0], islands=30, on="all")
+    runs += records([8.0, 6.0]) + records([2.0, 3.0], population=512)
+    runs += records([1.0, math.inf], population=64)
+    row = cells(tables.table_3(runs))[1]
+    assert row == ["kra30a", "1", "2.5", "512", "7", "2.5", "7", "6.64", "1024", "21.45"]
+
+
+def test_the_papers_figures():
+    """Its averages over the nine: speed-ups of 4.4 and 7.9 over one thread with a tuned size."""
+    assert set(TABLE_1) == set(TABLE_2) == set(TABLE_3) == set(INSTANCES)
+    pairs = [(TABLE_3[name].tuned, TABLE_2[name]) for name in INSTANCES]
+    assert sum(t / ours.thirty for t, ours in pairs) / 9 == pytest.approx(4.4, abs=0.1)
+    assert sum(t / ours.sixty for t, ours in pairs) / 9 == pytest.approx(7.9, abs=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("table", "expected"), [(1, 4), (2, 4), (3, 6)])
+def test_small_runs(table, expected, tmp_path, monkeypatch, capsys):
+    """Every setting is run once per seed; the same command finds all of it in the file."""
+    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
+    monkeypatch.setattr(common, "data_folder", lambda data: None)
+    out, plot = tmp_path / "runs.jsonl", tmp_path / "figure.png"
+    flags = ["--table", str(table), "--islands", "1,3", "--sizes", "16", "--runs", "2"]
+    flags += ["--seconds", "5", "--out", str(out)]
+    assert qap_islands.main(flags) == 0
+    printed = capsys.readouterr().out
+    runs = common.read(out)
+    assert len(runs) == expected
+    assert all(run["reached"] and run["first"]["step"] <= run["generations"] for run in runs)
+    assert qap_islands.main(flags) == 0
+    assert capsys.readouterr().out == printed
+    assert common.read(out) == runs
+    pytest.importorskip("matplotlib")
+    for figure in (5, 6):
+        shown = ["--report", str(out), "--table", str(table), "--figure", str(figure)]
+        assert qap_islands.main([*shown, "--plot", str(plot)]) == 0
+        assert plot.read_bytes().startswith(b"\x89PNG")
+        plot.unlink()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--runs", "0"], "--runs is 0"),
+        (["--seconds", "-1"], "--seconds is -1.0"),
+        (["--instances", "nowhere"], "nowhere"),
+    ],
+)
+def test_wrong_flags_end_with_one_line(flags, message, monkeypatch, capsys):
+    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
+    monkeypatch.setattr(common, "data_folder", lambda data: None)
+    with pytest.raises(SystemExit):
+        qap_islands.main(flags)
+    assert message in capsys.readouterr().err
