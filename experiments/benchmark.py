@@ -334,7 +334,6 @@ def parser() -> argparse.ArgumentParser:
         prog="experiments.benchmark",
         description="Measures how many moves per second annealing prices.",
     )
-    flags.add_argument("--what", choices=("moves",), default="moves")
     flags.add_argument("--cities", type=common.integers, default=[100])
     flags.add_argument("--searches", type=common.integers, default=[98])
     flags.add_argument("--moves", type=common.integers, default=[12, 32, 64])

@@ -1,4 +1,4 @@
-"""The quickstart and the benchmark run, and their figures are what they say."""
+"""The quickstart and the benchmarks run, and their figures are what they say."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import jaxopt_search as js
-from experiments import benchmark, common, quickstart
+from experiments import bandwidth, benchmark, common, quickstart
 from jaxopt_search import parallel
 from jaxopt_search.kernels import Choice
 
@@ -185,3 +185,14 @@ def test_benchmark_plot_flag(tmp_path, monkeypatch, capsys):
     assert benchmark.main(["--plot", str(tmp_path / "new" / "speed.png"), "--cities", "9"]) == 0
     assert "plot written" in capsys.readouterr().out
     assert (tmp_path / "new" / "speed.png").exists()
+
+
+def test_bandwidth_is_measured_and_kept(tmp_path, capsys):
+    out = tmp_path / "bandwidth.jsonl"
+    assert bandwidth.main(["--mebibytes", "1", "--out", str(out)]) == 0
+    (record,) = common.read(out)
+    assert len(record["bytes_per_s"]) == 5
+    assert all(rate > 1e7 for rate in record["bytes_per_s"])
+    assert "bytes/s read and written" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        bandwidth.main(["--mebibytes", "0"])
