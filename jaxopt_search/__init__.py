@@ -14,7 +14,7 @@ from jaxopt_search import (
 )
 from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
-from jaxopt_search.exchange import broadcast_best, recombine, resample, ring
+from jaxopt_search.exchange import broadcast_best, recombine, resample, ring, shuffle
 from jaxopt_search.loop import RunState, advance, best, first_hit, init, run
 from jaxopt_search.neighborhoods import (
     DeltaSwap,
@@ -96,6 +96,7 @@ __all__ = [
     "run_times",
     "schedules",
     "searches",
+    "shuffle",
     "simulated_annealing",
     "solve",
     "solve_qap",

@@ -138,6 +138,35 @@ class Recombine:
         return (num_alike > 1) & (num_alike.astype(jnp.float32) >= self.alike * num_others)
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shuffle:
+    """Build it with `shuffle`."""
+
+    every: jax.Array
+
+    passes_on = "best"
+
+    def mix(
+        self, stream: Stream, search: Any, searches: Any, index: jax.Array, axis_name: str | None
+    ) -> Any:
+        if not hasattr(search, "individuals"):
+            raise TypeError(f"search is a {type(search).__name__}, expected one that has islands")
+        own = jax.vmap(search.individuals)(searches)
+        size = jax.tree.leaves(own)[0].shape[1]
+        everyone = jax.tree.map(
+            lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), collectives.all_gather(own, axis_name)
+        )
+        is_padding = jnp.repeat(collectives.all_gather(index, axis_name) < 0, size)
+        number = lax.iota(jnp.int32, is_padding.shape[0])
+        words = stream.words(number.astype(jnp.uint32), 2)
+        *_, order = lax.sort((is_padding, *words, number), num_keys=3)
+        start = collectives.device_index(axis_name) * (index.shape[0] * size)
+        places = lax.dynamic_slice_in_dim(order, start, index.shape[0] * size)
+        given = jax.tree.map(lambda leaf, like: leaf[places].reshape(like.shape), everyone, own)
+        return jax.vmap(search.with_individuals)(searches, given)
+
+
 def broadcast_best(*, every: int, group_size: int | None = None) -> BroadcastBest:
     """Returns the exchange after which all searches go on from the best solution of all.
 
@@ -178,6 +207,20 @@ def resample(schedule: Any, *, every: int) -> Resample:
     return Resample(
         every=jnp.int32(check_count("every", every)), schedule=schedules.as_schedule(schedule)
     )
+
+
+def shuffle(*, every: int) -> Shuffle:
+    """Returns the exchange after which all individuals of all islands are spread at random.
+
+    For searches that have islands, such as `genetic`: `individuals(state)` has leaves [P, ...], and
+    `with_individuals(state, individuals)` is the state with others. As in an earlier model of
+    Tsutsui, Fujimoto ("Solving quadratic assignment problems by genetic algorithms with GPU
+    computation: a case study", 2009), every 500 generations.
+
+    Args:
+      every: steps between exchanges.
+    """
+    return Shuffle(every=jnp.int32(check_count("every", every)))
 
 
 def recombine(*, every: int, share: float = 0.5, alike: float = 0.6) -> Recombine:
@@ -241,7 +284,11 @@ def apply(
       index: [S] int32 global index of each search, -1 for padding.
       axis_name: the device axis, or None.
     """
-    combine, starts_anew = (getattr(exchange, name, None) for name in ("combine", "starts_anew"))
+    mix, combine, starts_anew = (
+        getattr(exchange, name, None) for name in ("mix", "combine", "starts_anew")
+    )
+    if mix is not None:
+        return mix(stream, search, searches, index, axis_name), ancestor
     is_padding = index < 0
     if exchange.passes_on == "best":
         costs, solution_of = jax.vmap(search.best_cost)(searches), search.best

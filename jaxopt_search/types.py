@@ -225,6 +225,8 @@ class Exchange(Protocol):
       one that it would pass on itself and that of its donor, with two random words.
     - `starts_anew(costs, num_searches)`, [] bool, of the same arguments as `donors`: whether all
       but the first search start again at random instead, and that one goes on from the best of all.
+    - `mix(stream, search, searches, index, axis_name)`: the searches to go on with, in place of all
+      else; arguments as `exchange.apply` has them.
     """
 
     @property

@@ -168,6 +168,37 @@ def test_migration_along_a_ring():
     assert len(np.unique(result.costs)) == 1
 
 
+@pytest.mark.slow
+def test_shuffling_spreads_all_individuals():
+    """None is lost or doubled, islands are mixed evenly, and devices do not matter."""
+    problem, search = small_qap(9), js.genetic(population_size=12, alike=None)
+    options = {"num_searches": 6, "max_steps": 4, "exchange": js.shuffle(every=4)}
+    results = [js.solve(problem, search, 0, devices=devices, **options) for devices in (1, 4)]
+    chex.assert_trees_all_equal(*(result.state._replace(info=None) for result in results))
+    before = js.run(0, problem, search, num_searches=6, max_steps=4).searches
+    after = results[0].state.searches
+
+    def sorted_rows(states):
+        rows = np.asarray(states.population).reshape(-1, 9)
+        return rows[np.lexsort(rows.T)]
+
+    np.testing.assert_array_equal(sorted_rows(after), sorted_rows(before))
+    np.testing.assert_array_equal(jax.vmap(jax.vmap(problem.cost))(after.population), after.costs)
+    islands = {
+        tuple(row): k for k, rows in enumerate(np.asarray(before.population)) for row in rows
+    }
+    found = [[islands[tuple(row)] for row in rows] for rows in np.asarray(after.population)]
+    counts = np.stack([np.bincount(row, minlength=6) for row in found])
+    assert (counts.max(axis=0) < 8).all()  # of 12, of which two are expected on each island
+    assert (after.best_cost <= before.best_cost).all()
+
+
+def test_only_islands_can_be_shuffled():
+    problem, search = small_qap(5), js.tabu_search(js.SwapTable())
+    with pytest.raises(TypeError, match="search is a TabuSearch, expected one that has islands"):
+        js.solve(problem, search, 0, max_steps=4, exchange=js.shuffle(every=2))
+
+
 def test_fixed_facilities_stay():
     """Crossover and mutation move the others only."""
     problem = js.qap(*(np.asarray(m).reshape(7, 7) for m in matrices(7)), partial_match=[[2, 4]])

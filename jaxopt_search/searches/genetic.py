@@ -115,6 +115,15 @@ class Genetic:
             )
         )
 
+    def individuals(self, state: GeneticState) -> tuple[jax.Array, jax.Array]:
+        return state.population, state.costs
+
+    def with_individuals(
+        self, state: GeneticState, individuals: tuple[jax.Array, jax.Array]
+    ) -> GeneticState:
+        population, costs = individuals
+        return _remember(state._replace(population=population, costs=costs))
+
     def refresh(self, problem: Any, state: GeneticState) -> GeneticState:
         return state
 
@@ -184,8 +193,8 @@ def genetic(
     In a generation, each permutation of an island has a child with another one, drawn at random, of
     which it gives the part outside of two random cuts; by the chance `mutation_rate`, two values of
     the child change places. A child takes the place of this parent, if it is better. Islands are
-    independent unless there is an exchange; with `ring`, one that gets the best permutation of
-    another loses its worst.
+    independent unless there is an exchange: with `ring`, one that gets the best permutation of
+    another loses its worst; with `shuffle`, all are spread anew.
 
     Args:
       population_size: P, permutations per island.
