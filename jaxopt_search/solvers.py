@@ -1,6 +1,6 @@
 """One call from data to a good solution, with settings chosen from the instance."""
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import jax
 import numpy as np
@@ -52,6 +52,7 @@ _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_exchanges=100, num_c
 _ASYMMETRIC_TSP = Recipe(hottest=4.0, coldest=0.1, num_searches=1024, moves_per_search=12)
 _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
 _QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
+_TABU, _TABU_ON_CPU = 528, 8  # searches per device
 _CHECK_EVERY = 25
 # Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
 _MANY = 120
@@ -64,10 +65,10 @@ def tsp_recipe(is_symmetric: bool, platform: str, n: int) -> Recipe:
         return _on(platform, _ASYMMETRIC_TSP)
     if platform == "cpu":
         return _SYMMETRIC_TSP_ON_CPU
-    recipe, fewer = _SYMMETRIC_TSP, _SYMMETRIC_TSP.num_searches
-    while fewer > _LEAST_SEARCHES and fewer * n > _CITIES_OF_ALL:
-        fewer //= 2
-    return recipe._replace(num_searches=fewer)
+    num_searches = _SYMMETRIC_TSP.num_searches
+    while num_searches > _LEAST_SEARCHES and num_searches * n > _CITIES_OF_ALL:
+        num_searches //= 2
+    return _SYMMETRIC_TSP._replace(num_searches=num_searches)
 
 
 def _on(platform: str, recipe: Recipe) -> Recipe:
@@ -209,21 +210,19 @@ def solve_qap(
     if max_seconds is None and max_steps is None:
         max_seconds = _DEFAULT_SECONDS
     options = {"target": target, "devices": found, "show_progress": show_progress}
-    is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and problem.n >= _MANY))
-    recipe = _QAP_ON_CPU if is_on_cpu else _QAP
-    memetic = _memetic(problem.n, is_on_cpu)
-    if is_tabu:
-        recipe = recipe._replace(num_searches=memetic.num_searches)
-    recipe = _chosen(_for_all(recipe, found), num_searches, moves_per_search)
-    if is_tabu:
+    recipe = _for_all(_QAP_ON_CPU if is_on_cpu else _QAP, found)
+    recipe = _chosen(recipe, num_searches, moves_per_search)
+    if method == "tabu" or (method == "auto" and not (is_on_cpu and problem.n >= _MANY)):
+        # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
+        per_device = _TABU_ON_CPU if is_on_cpu else _TABU if problem.n <= 64 else _TABU // 2
         return solve(
             problem,
             tabu_search(SwapTable()),
             key,
-            num_searches=recipe.num_searches,
+            num_searches=len(found) * per_device if num_searches is None else num_searches,
             max_seconds=max_seconds,
             max_steps=max_steps,
-            exchange=recombine(every=memetic.steps_per_facility * problem.n),
+            exchange=recombine(every=problem.n * (2 if is_on_cpu else 5)),
             check_every=_CHECK_EVERY,
             **options,
         )
@@ -238,25 +237,6 @@ def solve_qap(
         max_steps=max_steps,
         **options,
     )
-
-
-class _Memetic(NamedTuple):
-    """Settings of tabu searches with recombination.
-
-    Attributes:
-      num_searches: on one device.
-      steps_per_facility: before a search goes on from a child, so many times the facilities.
-    """
-
-    num_searches: int
-    steps_per_facility: int
-
-
-def _memetic(n: int, is_on_cpu: bool) -> _Memetic:
-    if is_on_cpu:
-        return _Memetic(8, 2)
-    # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
-    return _Memetic(528 if n <= 64 else 264, 5)
 
 
 def _for_all(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Recipe:

@@ -124,3 +124,12 @@ def test_a_flow_without_a_distance_is_refused():
     """In one line, by name."""
     with pytest.raises(ValueError, match="distance is None, expected"):
         js.solve_qap(np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"), [(100, 2112), (1002, 2112), (2392, 528), (5934, 264), (100_000, 132)]
+)
+def test_fewer_searches_of_many_cities(n, expected):
+    """On a GPU the tours of all should fit into its cache; on a CPU the number stays."""
+    assert solvers.tsp_recipe(True, "gpu", n).num_searches == expected
+    assert solvers.tsp_recipe(True, "cpu", n) == solvers.tsp_recipe(True, "cpu", 10)

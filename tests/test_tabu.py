@@ -185,7 +185,7 @@ def test_the_parallel_models_give_the_same_searches(name):
     problem, search = small_qap(7, symmetric=False), SEARCHES[name]()
     states = [
         js.run(5, problem, search, num_searches=4, max_steps=150, implementation=implementation)
-        for implementation in ("xla", "algorithmic", "iteration", "native")
+        for implementation in ("xla", "algorithmic", "iteration", "auto")
     ]
     for state in states[1:]:
         chex.assert_trees_all_equal(states[0], state)
