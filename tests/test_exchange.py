@@ -229,9 +229,13 @@ def test_recombination_draws_another_search(num_searches):
     """The first one is left alone and gives nothing; the others have each other, equally often."""
     rule, size, num_draws = js.recombine(every=1), num_searches + 3, 600
     costs = jnp.zeros(size, jnp.int32)
-    donors = np.stack(
-        [rule.donors(stream_at(i), costs, jnp.int32(num_searches)) for i in range(num_draws)]
-    )[:, :num_searches]
+    streams = random.Stream(
+        random.as_key(1), jnp.arange(num_draws, dtype=jnp.uint32), jnp.int32(10)
+    )
+    donors = jax.vmap(rule.donors, in_axes=(random.Stream(None, 0, None), None, None))(
+        streams, costs, jnp.int32(num_searches)
+    )
+    donors = np.asarray(donors)[:, :num_searches]
     assert (donors[:, 0] == -1).all()
     for own in range(1, num_searches):
         others = [i for i in range(1, num_searches) if i != own] or [own]
@@ -258,10 +262,11 @@ def test_children_have_the_values_of_both_parents():
     between it differs from either. No search forgets its best, and costs fit."""
     problem, search, state = qap_searches(8)
     bests, costs = bests_of(problem, search, state.searches)
+    recombined = jax.jit(lambda rule: apply(rule, problem, search, state, stream_at(3))[0])
     for share in (0.0, 0.5, 1.0):
         rule = js.recombine(every=1, share=share)
         donors = np.asarray(rule.donors(stream_at(3), jnp.asarray(costs), jnp.int32(8)))
-        after, _ = apply(rule, problem, search, state, stream_at(3))
+        after = recombined(rule)
         children = np.asarray(jax.vmap(lambda one: search.current(problem, one))(after))
         assert (np.sort(children, axis=1) == np.arange(12)).all()
         np.testing.assert_array_equal(after.cost, jax.vmap(problem.cost)(children))
@@ -302,7 +307,8 @@ def test_what_starts_anew_is_random_and_the_best_is_kept():
     same = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (6, *leaf.shape)), best)
     first = jax.tree.map(lambda leaf: leaf[np.argmax(costs)], state.searches)
     searches = jax.tree.map(lambda all_, one: all_.at[0].set(one), same, first)
-    after, ancestor = apply(rule, problem, search, state._replace(searches=searches), stream_at(3))
+    state = state._replace(searches=searches)
+    after, ancestor = jax.jit(lambda: apply(rule, problem, search, state, stream_at(3)))()
     bests, found = bests_of(problem, search, after)
     assert found[0] == costs.min()
     assert (found[1:] > costs.min()).all()
