@@ -121,10 +121,11 @@ def load(buffer: Any, index: Index, where: jax.Array | None = None) -> jax.Array
       where: bool, of the shape of the index: where it is in range, and anything may be returned
         elsewhere. None for everywhere.
     """
-    if where is None or not isinstance(buffer, jax.Ref):
-        if isinstance(buffer, jax.Ref):
-            return buffer[index]
-        return buffer.at[index].get(mode="promise_in_bounds")
+    if not isinstance(buffer, jax.Ref):
+        mode = "promise_in_bounds" if where is None else "clip"
+        return buffer.at[index].get(mode=mode)
+    if where is None:
+        return buffer[index]
     if _place.get() == "gpu":
         from jax.experimental.pallas import triton
 

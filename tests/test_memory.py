@@ -46,6 +46,24 @@ def test_load_reads_lanes():
     assert memory.load(buffer, index).tolist() == [9, 0, 225, 9]
 
 
+def test_a_block_is_read_and_written_where_there_is_a_table():
+    """Rows and lanes broadcast; a lane beyond the last column reads anything, writes nothing."""
+
+    def double(source, target):
+        row, lane = (jax.lax.broadcasted_iota(jnp.int32, (2, 4), axis) for axis in (0, 1))
+        value = memory.load(source, (row, lane), lane < 3)
+        return memory.store(target, (row, lane), 2 * value, lane < 3)
+
+    table = jnp.asarray([[1, 2, 3], [4, 5, 6]], jnp.int32)
+    out_shape = jax.ShapeDtypeStruct((2, 3), jnp.int32)
+
+    def body(source_ref, target_ref):
+        assert double(source_ref, target_ref) is target_ref
+
+    kernels.check_in_kernel(body, out_shape, lambda table: 2 * table, table)
+    assert double(table, jnp.zeros_like(table)).tolist() == (2 * table).tolist()
+
+
 @pytest.mark.parametrize("lane", [0, 2, 3])
 @pytest.mark.parametrize(
     "values",
