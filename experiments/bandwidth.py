@@ -46,11 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = argparse.ArgumentParser(
         prog="experiments.bandwidth", description="How many bytes per second a device copies."
     )
-    flags.add_argument("--mebibytes", type=int, default=256, help="size of the array")
+    flags.add_argument("--mebibytes", type=common.positive, default=256, help="size of the array")
     flags.add_argument("--out", help="file of JSON lines to add to")
     args = flags.parse_args(arguments)
-    if args.mebibytes < 1:
-        flags.error(f"--mebibytes is {args.mebibytes}, expected at least 1")
     rates = measure(args.mebibytes)
     device = jax.devices()[0]
     if args.out:

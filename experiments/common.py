@@ -132,6 +132,11 @@ class Runs:
         self._done.add(name)
         self.records.append(json.loads(json.dumps(record, default=_as_python)))
 
+    def those(self, wanted: Sequence[tuple[dict[str, Any], str, int]]) -> list[dict[str, Any]]:
+        """Returns the records of these settings, instances and seeds."""
+        names = {self._name(*one) for one in wanted}
+        return [r for r in self.records if self._name(**_identity(r)) in names]
+
     @staticmethod
     def _name(settings: dict[str, Any], instance: str, seed: int) -> str:
         return json.dumps([settings, instance, seed], sort_keys=True, default=_as_python)
@@ -306,6 +311,22 @@ def integers(text: str) -> list[int]:
             f"{text!r} holds {min(values)}, expected numbers from 1 up"
         )
     return values
+
+
+def positive(text: str) -> int:
+    """Returns a number from 1 up; a type for argparse."""
+    return _one(integers(text), text)
+
+
+def limit(text: str) -> float:
+    """Returns seconds above 0; a type for argparse."""
+    return _one(limits(text), text)
+
+
+def _one(values: list[Any], text: str) -> Any:
+    if len(values) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is a list, expected one number")
+    return values[0]
 
 
 def limits(text: str) -> list[float]:

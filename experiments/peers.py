@@ -333,10 +333,6 @@ def find_solvers(problem: Any, names: Sequence[str]) -> list[Solver]:
 def plan_from_arguments(args: argparse.Namespace) -> Plan:
     """Returns what to do."""
     problem = PROBLEMS[args.problem]
-    if not (math.isfinite(args.seconds) and args.seconds > 0):
-        raise ValueError(f"--seconds is {args.seconds}, expected a number above 0")
-    if args.seeds < 1:
-        raise ValueError(f"--seeds is {args.seeds}, expected at least 1")
     instances = problem.instances(args.instances, args.data)
     for instance in instances:
         if instance.best_known is None:
@@ -359,8 +355,8 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--problem", choices=tuple(PROBLEMS), default="tsp")
     flags.add_argument("--instances", type=common.words, help="names (default: generated ones)")
     flags.add_argument("--solvers", type=common.words, help="names (default: all)")
-    flags.add_argument("--seconds", type=float, default=3.0, help="longest run")
-    flags.add_argument("--seeds", type=int, default=2, help="how many, from 0 on")
+    flags.add_argument("--seconds", type=common.limit, default=3.0, help="longest run")
+    flags.add_argument("--seeds", type=common.positive, default=2, help="how many, from 0 on")
     flags.add_argument("--out", help="file of JSON lines to add to and to go on from")
     flags.add_argument("--markdown", action="store_true", help="a table for a web page")
     common.add_data_argument(flags)

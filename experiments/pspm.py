@@ -157,13 +157,13 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--figure", type=int, choices=(4,), help="also draw it, from Table 4's runs")
     flags.add_argument("--instances", type=common.words, help="names, or all (default: rd100)")
     flags.add_argument("--schemes", type=_schemes, default=list(SCHEMES), help="of pspm,sspm,pssm")
-    flags.add_argument("--runs", type=_positive, default=1, help="independent runs (paper: 10)")
+    flags.add_argument("--runs", type=common.positive, default=1, help="independent (paper: 10)")
     flags.add_argument("--seed0", type=int, default=0, help="seed of the first run")
     flags.add_argument(
-        "--batch", type=_positive, help="runs side by side (default: 1 for pspm, else all)"
+        "--batch", type=common.positive, help="runs side by side (default: 1 for pspm, else all)"
     )
     flags.add_argument(
-        "--max-coolings", type=_positive, default=5, help="Table 3: coolings before giving up"
+        "--max-coolings", type=common.positive, default=5, help="Table 3: coolings before giving up"
     )
     flags.add_argument(
         "--devices",
@@ -172,7 +172,10 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--quick", action="store_true", help=f"{QUICK.alpha=}: a tenth of the steps")
     flags.add_argument(
-        "--sweeps", type=_positive, default=10, help="of n steps at each temperature (paper: 10)"
+        "--sweeps",
+        type=common.positive,
+        default=10,
+        help="of n steps a temperature (paper: 10)",
     )
     flags.add_argument("--out", default="results/pspm.jsonl", help="file of JSON lines")
     flags.add_argument("--report", metavar="FILE", help="print the tables of a file, run nothing")
@@ -214,11 +217,6 @@ def _announcement(plan: Plan) -> str:
         f" ({cooling.num_temperatures} temperatures of {cooling.sweeps} n steps), best broadcast"
         f" every {cooling.exchange_every} temperatures; runs: {plan.num_runs}"
     )
-
-
-def _positive(text: str) -> int:
-    (value,) = common.integers(text)
-    return value
 
 
 def _schemes(text: str) -> list[str]:

@@ -98,12 +98,8 @@ def plan_from_arguments(args: argparse.Namespace) -> list[Job]:
     """Returns what to run.
 
     Raises:
-      ValueError, FileNotFoundError: if numbers are out of range or instances cannot be had.
+      ValueError, FileNotFoundError: if instances cannot be had.
     """
-    if args.runs < 1:
-        raise ValueError(f"--runs is {args.runs}, expected at least 1")
-    if not (math.isfinite(args.seconds) and args.seconds > 0):
-        raise ValueError(f"--seconds is {args.seconds}, expected a number above 0")
     names = list(INSTANCES) if args.instances == ["all"] else args.instances
     instances = common.find_instances(
         names, args.data, "tai25b", lambda: js.datasets.planted_qap(3, 4, seed=0)
@@ -129,7 +125,7 @@ def execute(jobs: Sequence[Job], seeds: range, seconds: float, runs: Runs) -> li
                 is_warm = True
             runs.add(measure(instance, setting, seconds, seed))
             progress.step(1, f"{instance.name}, {setting.islands} x {setting.population}")
-    return [r for r in runs.records if (r["settings"], r["instance"], r["seed"]) in wanted]
+    return runs.those(wanted)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -144,8 +140,8 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--sizes", type=common.integers, default=[64, 128, 256, 512, 1024, 2048], help="Table 3"
     )
-    flags.add_argument("--runs", type=int, default=5, help="of everything, seeds from 0 on")
-    flags.add_argument("--seconds", type=float, default=60.0, help="longest run")
+    flags.add_argument("--runs", type=common.positive, default=5, help="of each, seeds from 0 on")
+    flags.add_argument("--seconds", type=common.limit, default=60.0, help="longest run")
     flags.add_argument("--plot", metavar="FILE", help="where to draw a figure of these runs")
     common.add_data_argument(flags)
     common.add_record_arguments(flags)

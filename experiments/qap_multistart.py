@@ -207,8 +207,6 @@ class Task(NamedTuple):
 
 def plan_from_arguments(args: argparse.Namespace) -> Task:
     """Returns what to do."""
-    if args.runs < 1:
-        raise ValueError(f"--runs is {args.runs}, expected at least 1")
     if args.targets:
         return _plan_targets(args)
     names = list(INSTANCES) if args.instances == ["all"] else args.instances
@@ -247,8 +245,6 @@ def _jobs(
 
 
 def _plan_targets(args: argparse.Namespace) -> Task:
-    if not (math.isfinite(args.seconds) and args.seconds > 0):
-        raise ValueError(f"--seconds is {args.seconds}, expected a number above 0")
     known = {"gap": args.gap, "seconds": args.seconds}
     jobs = []
     for instance in common.find_instances(args.targets, args.data, "", _small):
@@ -278,8 +274,7 @@ def execute(task: Task, runs: Runs) -> list[dict[str, Any]]:
             warm.add(instance)
         runs.add(make())
         progress.step(1, f"{instance} {' '.join(map(str, list(known.values())[:4]))}")
-    wanted = [(known, instance, seed) for known, instance, seed, _ in task.jobs]
-    return [r for r in runs.records if (r["settings"], r["instance"], r["seed"]) in wanted]
+    return runs.those([(known, instance, seed) for known, instance, seed, _ in task.jobs])
 
 
 def parser() -> argparse.ArgumentParser:
@@ -297,8 +292,8 @@ def parser() -> argparse.ArgumentParser:
         "--searches", type=common.integers, help="side by side; several for Figure 2"
     )
     flags.add_argument("--steps", type=int, help="of annealing and tabu search (default: n * n)")
-    flags.add_argument("--runs", type=int, default=1, help="executions of everything")
-    flags.add_argument("--seconds", type=float, default=10.0, help="longest run to a target")
+    flags.add_argument("--runs", type=common.positive, default=1, help="executions of everything")
+    flags.add_argument("--seconds", type=common.limit, default=10.0, help="longest run to a target")
     flags.add_argument("--gap", type=float, default=0.0, help="share above the best known cost")
     flags.add_argument("--plot", metavar="FILE", help="where to draw Figure 2, or times to targets")
     common.add_data_argument(flags)

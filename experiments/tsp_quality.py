@@ -280,7 +280,7 @@ def parser() -> argparse.ArgumentParser:
         "--instances", type=common.words, help="names, or paper (default: two generated ones)"
     )
     flags.add_argument("--seconds", type=common.limits, default=[2.0], help="limits, such as 1,10")
-    flags.add_argument("--seeds", type=_positive, default=2, help="how many, from 0 on")
+    flags.add_argument("--seeds", type=common.positive, default=2, help="how many, from 0 on")
     flags.add_argument("--cold", action="store_true", help="count compilation in the limit")
     flags.add_argument("--devices", type=common.devices_argument, default="all")
     common.add_record_arguments(flags)
@@ -304,11 +304,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = common.until_interrupted(lambda: execute(plan, runs, progress), args.out)
     print(report(of_plan(plan, runs.records), markdown=args.markdown))
     return status
-
-
-def _positive(text: str) -> int:
-    (value,) = common.integers(text)
-    return value
 
 
 if __name__ == "__main__":

@@ -26,6 +26,13 @@ def check_count(name: str, value: Any, minimum: int = 1, maximum: int | None = M
     return count
 
 
+def check_share(name: str, value: Any) -> Any:
+    """Returns `value`, a number from 0 to 1."""
+    if not 0 <= check_number(name, value) <= 1:
+        raise ValueError(f"{name} is {value}, expected a share from 0 to 1")
+    return value
+
+
 def check_number(name: str, value: Any, minimum: float = -math.inf) -> Any:
     """Returns `value`, a number of at least `minimum`; infinity is one, NaN is not."""
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search.problems.permutation import inverse
+
 
 def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
     """Returns the partially matched child of two permutations.
@@ -58,12 +60,6 @@ def ox(first: jax.Array, second: jax.Array, is_second: jax.Array, start: jax.Arr
     left = jnp.zeros_like(first).at[number].set(values, mode="drop")
     filled = jnp.where(is_free, left[jnp.cumsum(is_free) - 1], second[around])
     return jnp.zeros_like(first).at[around].set(filled)
-
-
-def inverse(permutation: jax.Array) -> jax.Array:
-    """Returns the position of each value, [n] int32."""
-    positions = lax.iota(jnp.int32, permutation.shape[0])
-    return jnp.zeros_like(permutation).at[permutation].set(positions)
 
 
 def _size(parent: jax.Array) -> int:

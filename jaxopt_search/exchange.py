@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import collectives, crossover, random, schedules
-from jaxopt_search.checks import check_count, check_number
+from jaxopt_search.checks import check_count, check_share
 from jaxopt_search.problems import permutation
 from jaxopt_search.types import Exchange, Search, Stream, null_delta
 
@@ -249,13 +249,10 @@ def recombine(*, every: int, share: float = 0.5, alike: float = 0.6) -> Recombin
     Raises:
       ValueError: if a number is out of range.
     """
-    for name, value in {"share": share, "alike": alike}.items():
-        if not 0 <= check_number(name, value) <= 1:
-            raise ValueError(f"{name} is {value}, expected a share from 0 to 1")
     return Recombine(
         every=jnp.int32(check_count("every", every)),
-        share=jnp.float32(share),
-        alike=jnp.float32(alike),
+        share=jnp.float32(check_share("share", share)),
+        alike=jnp.float32(check_share("alike", alike)),
     )
 
 

@@ -93,7 +93,9 @@ class Enumerable(Neighborhood, Protocol):
 
     An entry of the table stands for something that a move brings about, such as a facility (row)
     that comes to a location (column); a move has one entry or more. `first` and `undone` are meant
-    to be portable.
+    to be portable. It may also have `commit_and_first(problem, representation, move, accept, rank,
+    others)`, which returns the representation after `commit` and what `first` returns of it, where
+    that is faster.
     """
 
     def num_moves(self, problem: Any, /) -> int:

@@ -207,6 +207,9 @@ def test_fixed_facilities_stay():
     )
     assert (np.asarray(result.state.searches.population)[:, :, 2] == 4).all()
 
+    with pytest.raises(ValueError, match="crossover is 'ox', expected 'pmx'"):
+        js.solve(problem, js.genetic(crossover="ox"), 0, num_searches=2, max_steps=6)
+
 
 def matrices(n):
     problem = small_qap(n)

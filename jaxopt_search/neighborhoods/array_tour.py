@@ -14,6 +14,7 @@ from jax import lax
 
 from jaxopt_search import memory
 from jaxopt_search.memory import load, store
+from jaxopt_search.problems import permutation
 
 
 class ArrayTour(NamedTuple):
@@ -30,8 +31,7 @@ class ArrayTour(NamedTuple):
 
 def from_solution(solution: jax.Array) -> ArrayTour:
     """Returns the array tour of a solution, [n] int32."""
-    positions = lax.iota(jnp.int32, solution.shape[0])
-    return ArrayTour(solution, jnp.zeros_like(solution).at[solution].set(positions))
+    return ArrayTour(solution, permutation.inverse(solution))
 
 
 def wrap(position: jax.Array, n: int) -> jax.Array:

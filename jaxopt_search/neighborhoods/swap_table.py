@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxopt_search import memory, tables
 from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Positions, Swap
+from jaxopt_search.problems import permutation
 from jaxopt_search.problems.qap import QAP
 from jaxopt_search.types import null_delta
 
@@ -78,7 +78,7 @@ class SwapTable:
 
     def init(self, problem: QAP, solution: jax.Array) -> SwapDeltas:
         n = problem.n
-        facility = jnp.zeros_like(solution).at[solution].set(lax.iota(jnp.int32, n))
+        facility = permutation.inverse(solution)
         flow, distance = problem.flow.reshape(n, n), problem.distance.reshape(n, n)
         costs = _matmul(flow, distance[:, solution].T) + _matmul(flow.T, distance[solution])
         moved = SwapDeltas(solution, facility, costs, costs)

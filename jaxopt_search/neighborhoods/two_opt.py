@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import collectives, memory
-from jaxopt_search.checks import check_count, check_number
+from jaxopt_search.checks import check_count, check_share
 from jaxopt_search.memory import load
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap
@@ -219,9 +219,7 @@ def two_opt(
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
     num_candidates = check_count("num_candidates", num_candidates)
     lists = candidate_lists.neighbors(problem, num_candidates, candidates)
-    if not 0 <= (focus := check_number("focus", focus)) <= 1:
-        raise ValueError(f"focus is {focus}, expected a share from 0 to 1")
-    return from_candidates(jnp.asarray(lists), focus)
+    return from_candidates(jnp.asarray(lists), check_share("focus", focus))
 
 
 def from_candidates(lists: jax.Array, focus: float) -> TwoOpt:

@@ -29,6 +29,12 @@ def exchange_segments(key: jax.Array, permutation: jax.Array) -> jax.Array:
     return permutation[jnp.where(inside, moved, position)]
 
 
+def inverse(permutation: jax.Array) -> jax.Array:
+    """Returns the position of each value, [n] int32."""
+    positions = lax.iota(jnp.int32, permutation.shape[0])
+    return jnp.zeros_like(permutation).at[permutation].set(positions)
+
+
 def words(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:
     """Returns two uint32 arrays [number]."""
     data = jax.random.key_data(key)

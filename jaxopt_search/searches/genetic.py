@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import crossover, random
-from jaxopt_search.checks import check_count, check_number, check_option
+from jaxopt_search.checks import check_count, check_option, check_share
+from jaxopt_search.neighborhoods.swap import Swap
 from jaxopt_search.types import Cost, Info, Stream
 
 Crossover: TypeAlias = Literal["pmx", "ox"]
@@ -54,6 +55,8 @@ class Genetic:
         return self.population_size
 
     def init(self, problem: Any, solution: jax.Array) -> GeneticState:
+        if self.crossover == "ox" and getattr(problem, "free", None) is not None:
+            raise ValueError("crossover is 'ox', expected 'pmx', which leaves what is fixed")
         # The others are as random as the first one is.
         others = jnp.arange(1, self.population_size, dtype=jnp.uint32)
         first, second = (_mixed(solution, factor) for factor in _MIXERS)
@@ -140,17 +143,9 @@ class Genetic:
             child = crossover.pmx(parent, other, is_others)
         else:
             child = crossover.ox(parent, other, is_others, end)
-        return self._mutated(problem, child, words[2:])
-
-    def _mutated(self, problem: Any, child: jax.Array, words: tuple[jax.Array, ...]) -> jax.Array:
-        """Returns the child after two values change places, by the chance for that."""
-        free = getattr(problem, "free", None)
-        free = lax.iota(jnp.int32, child.shape[0]) if free is None else free
-        (size,) = free.shape
-        number = random.below(words[1], size)
-        first, second = free[number], free[_another(words[2], number, size)]
-        swapped = child.at[first].set(child[second]).at[second].set(child[first])
-        return jnp.where(random.uniform(words[0]) < self.mutation_rate, swapped, child)
+        move = Swap().propose(problem, child, words[3:])
+        is_mutant = random.uniform(words[2]) < self.mutation_rate
+        return jnp.where(is_mutant, Swap().apply(problem, child, move), child)
 
 
 def _another(word: jax.Array, number: jax.Array, size: int) -> jax.Array:
@@ -191,8 +186,9 @@ def genetic(
     """Returns a genetic algorithm on any permutation problem; `num_searches` is that of islands.
 
     In a generation, each permutation of an island has a child with another one, drawn at random, of
-    which it gives the part outside of two random cuts; by the chance `mutation_rate`, two values of
-    the child change places. A child takes the place of this parent, if it is better. Islands are
+    which it gives the part outside of two random cuts, before one of its positions each, so that
+    the last value is always its own; by the chance `mutation_rate`, two values of the child change
+    places. A child takes the place of this parent, if it is better. Islands are
     independent unless there is an exchange: with `ring`, one that gets the best permutation of
     another loses its worst; with `shuffle`, all are spread anew.
 
@@ -205,7 +201,8 @@ def genetic(
       restart_every: generations between looks at that.
 
     Raises:
-      ValueError: if a number is out of range, or `crossover` is neither.
+      ValueError: if a number is out of range, `crossover` is neither, or it is `"ox"` and the
+        problem has facilities that are fixed.
 
     Example:
       >>> import jaxopt_search as js
@@ -215,13 +212,9 @@ def genetic(
       218
     """
     check_option("crossover", crossover, ("pmx", "ox"))
-    shares = {"mutation_rate": mutation_rate} | ({} if alike is None else {"alike": alike})
-    for name, value in shares.items():
-        if not 0 <= check_number(name, value) <= 1:
-            raise ValueError(f"{name} is {value}, expected a share from 0 to 1")
     return Genetic(
-        mutation_rate=jnp.float32(mutation_rate),
-        alike=None if alike is None else jnp.float32(alike),
+        mutation_rate=jnp.float32(check_share("mutation_rate", mutation_rate)),
+        alike=None if alike is None else jnp.float32(check_share("alike", alike)),
         renew_every=jnp.int32(check_count("restart_every", restart_every)),
         population_size=check_count("population_size", population_size, 2, 2**15),
         crossover=crossover,

@@ -9,10 +9,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import tables
 from jaxopt_search.checks import check_option
 from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
-from jaxopt_search.searches.trajectory import TrajectorySearch
+from jaxopt_search.searches.trajectory import TableSearch
 from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream
 
 Improvement: TypeAlias = Literal["best", "first"]
@@ -40,59 +39,38 @@ class ClimbingState(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class HillClimbing(TrajectorySearch):
+class HillClimbing(TableSearch):
     """Build it with `hill_climbing`."""
 
     neighborhood: Any
     choose: Improvement = dataclasses.field(metadata={"static": True})
 
-    def evaluations_per_step(self, problem: Any) -> int:
-        return self.neighborhood.num_moves(problem)
-
-    def num_warps(self, problem: Any, num_searches: int) -> int:
-        return tables.num_warps(self.neighborhood.shape(problem))
-
     def init(self, problem: Any, solution: Solution) -> ClimbingState:
         start = self._start(problem, solution)
-        return self._prepared(problem, ClimbingState(*start, None, jnp.bool_(False)))
-
-    def control(self, step: jax.Array) -> None:
-        return None
+        return self._looked(problem, ClimbingState(*start, None, jnp.bool_(False)))
 
     def step(
         self, stream: Stream, control: None, problem: Any, state: ClimbingState
     ) -> tuple[ClimbingState, Info]:
-        found = state.found
-        delta = self.neighborhood.delta(problem, state.representation, found.move)
+        delta = self.neighborhood.delta(problem, state.representation, state.found.move)
         is_better = delta < 0
-        state = state._replace(
-            cost=state.cost + jnp.where(is_better, delta, jnp.zeros_like(delta)), is_done=~is_better
-        )
-        rank = self._rank(problem, found.entry)
-        state = self._make_and_look(problem, state, is_better, rank)
+        state = self._make_found(problem, state._replace(is_done=~is_better), delta, is_better)
         return state, Info(is_better.astype(jnp.int32))
 
     def is_done(self, state: ClimbingState) -> jax.Array:
         return state.is_done
 
     def adopt(self, problem: Any, state: ClimbingState, solution: Solution) -> ClimbingState:
-        state = super().adopt(problem, state, solution)._replace(is_done=jnp.bool_(False))
-        return self._prepared(problem, state)
+        return super().adopt(problem, state, solution)._replace(is_done=jnp.bool_(False))
 
-    def refresh(self, problem: Any, state: ClimbingState) -> ClimbingState:
-        return self._prepared(problem, super().refresh(problem, state))
+    def _rank(self, problem: Any, state: ClimbingState) -> Any:
+        """Returns what ranks moves: by delta, or better ones by the way to them, in a circle.
 
-    def _prepared(self, problem: Any, state: ClimbingState) -> ClimbingState:
-        last = jnp.int32(0) if state.found is None else state.found.entry
-        return state._replace(found=self._look(problem, state, self._rank(problem, last)))
-
-    def _rank(self, problem: Any, last: jax.Array) -> Any:
-        """Returns what ranks moves, after the one at the entry `last`.
-
-        By delta; or better neighbors by the way to them from there, in a circle.
+        The way is that from the move found before.
         """
         if self.choose == "best":
             return _by_delta
+        last = jnp.int32(0) if state.found is None else state.found.entry
         rows, columns = self.neighborhood.shape(problem)
 
         def rank(entry: jax.Array, delta: Cost) -> tuple[jax.Array, jax.Array]:

@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory, tables
+from jaxopt_search import memory
 from jaxopt_search.checks import check_count
 from jaxopt_search.memory import store
 from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
 from jaxopt_search.random import below
-from jaxopt_search.searches.trajectory import TrajectorySearch
+from jaxopt_search.searches.trajectory import TableSearch
 from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
 
 _MAX_STEPS = 2**30  # of a tenure or an age, so that times may count modulo 2**32
@@ -49,7 +49,7 @@ class TabuState(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TabuSearch(TrajectorySearch):
+class TabuSearch(TableSearch):
     """Build it with `tabu_search`."""
 
     neighborhood: Any
@@ -58,31 +58,12 @@ class TabuSearch(TrajectorySearch):
 
     draws = (1, 2)
 
-    def evaluations_per_step(self, problem: Any) -> int:
-        return self.neighborhood.num_moves(problem)
-
-    def num_warps(self, problem: Any, num_searches: int) -> int:
-        return tables.num_warps(self.neighborhood.shape(problem))
-
     def init(self, problem: Any, solution: Solution) -> TabuState:
         # None is forbidden, and they come of age one after the other.
         shape = self.neighborhood.shape(problem)
         until = -1 - lax.iota(jnp.int32, math.prod(shape)).reshape(shape)
         start = self._start(problem, solution)
-        return self._prepared(problem, TabuState(*start, jnp.int32(0), until, None))
-
-    def adopt(self, problem: Any, state: TabuState, solution: Solution) -> TabuState:
-        return self._prepared(problem, super().adopt(problem, state, solution))
-
-    def refresh(self, problem: Any, state: TabuState) -> TabuState:
-        return self._prepared(problem, super().refresh(problem, state))
-
-    def _prepared(self, problem: Any, state: TabuState) -> TabuState:
-        found = self._look(problem, state, self._rank(problem, state), (state.until,))
-        return state._replace(found=found)
-
-    def control(self, step: jax.Array) -> None:
-        return None
+        return self._looked(problem, TabuState(*start, jnp.int32(0), until, None))
 
     def step(
         self, stream: Stream, control: None, problem: Any, state: TabuState
@@ -94,14 +75,13 @@ class TabuSearch(TrajectorySearch):
         for entry, word in zip(undone, stream.words(jnp.uint32(0), 2), strict=True):
             until = state.now + self._tenure_of(problem, word)
             state = state._replace(until=store(state.until, entry, until, is_move))
-        state = state._replace(
-            now=state.now + 1, cost=state.cost + jnp.where(is_move, delta, jnp.zeros_like(delta))
-        )
         memory.barrier()
-        rank = self._rank(problem, state)
-        state = self._make_and_look(problem, state, is_move, rank, (state.until,))
+        state = self._make_found(problem, state._replace(now=state.now + 1), delta, is_move)
         state = self._remember(state, jnp.bool_(True))
         return state, Info(is_move.astype(jnp.int32))
+
+    def _others(self, state: TabuState) -> tuple[jax.Array, ...]:
+        return (state.until,)
 
     def _rank(self, problem: Any, state: TabuState) -> Any:
         """Returns what ranks moves: aspired ones by delta, then allowed ones, then the others."""

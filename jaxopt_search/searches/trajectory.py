@@ -1,11 +1,12 @@
 """What searches share that walk from one solution to a neighboring one and remember the best."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import memory
+from jaxopt_search import memory, tables
 from jaxopt_search.types import Cost, Move, Representation, Solution
 
 
@@ -86,31 +87,6 @@ class TrajectorySearch:
             cost=state.cost + jnp.where(where, delta, jnp.zeros_like(delta)),
         )
 
-    def _look(self, problem: Any, state: Any, rank: Any, others: Any = ()) -> Found:
-        """Returns what is found among all neighbors of an enumerable neighborhood."""
-        found, move = self.neighborhood.first(problem, state.representation, rank, others)
-        return Found(move, found.number, found.keys[0])
-
-    def _make_and_look(
-        self, problem: Any, state: Any, where: jax.Array, rank: Any, others: Any = ()
-    ) -> Any:
-        """Returns the state after `state.found` was made, if `where` holds, with what comes next.
-
-        Its `cost` has been brought up to date before, as `rank` depends on it.
-        """
-        hood, move = self.neighborhood, state.found.move
-        if not hasattr(hood, "commit_and_first"):
-            representation = hood.commit(problem, state.representation, move, where)
-            memory.barrier()
-            state = state._replace(representation=representation)
-            return state._replace(found=self._look(problem, state, rank, others))
-        representation, first, move = hood.commit_and_first(
-            problem, state.representation, move, where, rank, others
-        )
-        memory.barrier()
-        found = Found(move, first.number, first.keys[0])
-        return state._replace(representation=representation, found=found)
-
     def _remember(self, state: Any, where: jax.Array) -> Any:
         """Returns the state with the current solution for its best, where it is better."""
         is_better = where & (state.cost < state.best_cost)
@@ -119,3 +95,59 @@ class TrajectorySearch:
             best=memory.copy(state.best, current, is_better),
             best_cost=jnp.where(is_better, state.cost, state.best_cost),
         )
+
+
+class TableSearch(TrajectorySearch):
+    """A `TrajectorySearch` that looks at all moves of an enumerable neighborhood in each step.
+
+    The table is brought up to date and searched in one pass, so that a state has, in `found`, the
+    move of the next step. A subclass has `_rank(problem, state)`, what ranks moves, and `_others`.
+    """
+
+    def evaluations_per_step(self, problem: Any) -> int:
+        return self.neighborhood.num_moves(problem)
+
+    def num_warps(self, problem: Any, num_searches: int) -> int:
+        return tables.num_warps(self.neighborhood.shape(problem))
+
+    def control(self, step: jax.Array) -> None:
+        return None
+
+    def adopt(self, problem: Any, state: Any, solution: Solution) -> Any:
+        return self._looked(problem, super().adopt(problem, state, solution))
+
+    def refresh(self, problem: Any, state: Any) -> Any:
+        return self._looked(problem, super().refresh(problem, state))
+
+    def _rank(self, problem: Any, state: Any) -> Callable[..., tuple[jax.Array, ...]]:
+        raise NotImplementedError
+
+    def _others(self, state: Any) -> tuple[jax.Array, ...]:
+        """Returns the tables that `_rank` needs beside that of the moves."""
+        return ()
+
+    def _looked(self, problem: Any, state: Any) -> Any:
+        """Returns the state with what comes next; of the found move before, only `entry` counts."""
+        rank, others = self._rank(problem, state), self._others(state)
+        first, move = self.neighborhood.first(problem, state.representation, rank, others)
+        return state._replace(found=Found(move, first.number, first.keys[0]))
+
+    def _make_found(self, problem: Any, state: Any, delta: Cost, where: jax.Array) -> Any:
+        """Returns the state after `state.found` was made, if `where` holds, with what comes next.
+
+        Args:
+          delta: [] that of the move.
+        """
+        hood, move = self.neighborhood, state.found.move
+        state = state._replace(cost=state.cost + jnp.where(where, delta, jnp.zeros_like(delta)))
+        if not hasattr(hood, "commit_and_first"):
+            representation = hood.commit(problem, state.representation, move, where)
+            memory.barrier()
+            return self._looked(problem, state._replace(representation=representation))
+        rank, others = self._rank(problem, state), self._others(state)
+        representation, first, move = hood.commit_and_first(
+            problem, state.representation, move, where, rank, others
+        )
+        memory.barrier()
+        found = Found(move, first.number, first.keys[0])
+        return state._replace(representation=representation, found=found)

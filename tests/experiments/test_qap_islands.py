@@ -107,8 +107,8 @@ def test_small_runs(table, expected, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--runs", "0"], "--runs is 0"),
-        (["--seconds", "-1"], "--seconds is -1.0"),
+        (["--runs", "0"], "--runs: '0' holds 0"),
+        (["--seconds", "-1"], "--seconds: '-1' is not made of numbers above 0"),
         (["--instances", "nowhere"], "nowhere"),
     ],
 )

@@ -88,8 +88,11 @@ def test_a_small_figure_and_targets(tmp_path, monkeypatch, capsys, data_dir):
 @pytest.mark.parametrize(
     ("flags", "text"),
     [
-        (["--runs", "0"], "--runs is 0"),
-        (["--targets", "nug12", "--seconds", "nan"], "--seconds is nan"),
+        (["--runs", "2,3"], "--runs: '2,3' is a list"),
+        (
+            ["--targets", "nug12", "--seconds", "nan"],
+            "--seconds: 'nan' is not made of",
+        ),
         (["--instances", "rd100"], "a TSP instance, expected a quadratic assignment problem"),
     ],
 )
