@@ -192,6 +192,8 @@ def _advance(
         return run._replace(state=state)
 
     def advance(runs: _Run, pace: Pace, every: jax.Array, num_steps: jax.Array) -> _Run:
+        if implementation == "triton":
+            return jax.vmap(advance_one, (0, None, None, None))(runs, pace, every, num_steps)
         # One after the other: side by side by `vmap`, XLA of JAX 0.11.2 does not end to compile.
         return lax.map(lambda run: advance_one(run, pace, every, num_steps), runs)
 
