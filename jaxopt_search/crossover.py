@@ -1,10 +1,18 @@
-"""Children of two permutations, without a loop over positions."""
+"""Children of two permutations, without a loop over positions.
+
+`pmx` and `ox` make one child; `pmx_rows` and `ox_rows` one for each row of a table, portable.
+"""
+
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import memory
+from jaxopt_search.memory import load, store
 from jaxopt_search.problems.permutation import inverse
+from jaxopt_search.tables import Block
 
 
 def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
@@ -60,6 +68,96 @@ def ox(first: jax.Array, second: jax.Array, is_second: jax.Array, start: jax.Arr
     left = jnp.zeros_like(first).at[number].set(values, mode="drop")
     filled = jnp.where(is_free, left[jnp.cumsum(is_free) - 1], second[around])
     return jnp.zeros_like(first).at[around].set(filled)
+
+
+class Parents(NamedTuple):
+    """Tables of permutations, and which of them have a child in each row of a block.
+
+    Attributes:
+      permutations: [P, n] int32 buffer.
+      positions: [P, n] int32 buffer, those of all values.
+      second: [R, 1] int32, a row; the first parent is that of the child's row.
+      start, end: [R, 1] int32; the child has the values of the second parent from position `start`
+        to `end` - 1.
+      swap: two [R, 1] int32 positions, the values of which change places in the child at last.
+    """
+
+    permutations: Any
+    positions: Any
+    second: jax.Array
+    start: jax.Array
+    end: jax.Array
+    swap: tuple[jax.Array, jax.Array]
+
+    def is_second(self, position: jax.Array) -> jax.Array:
+        """Returns whether the child is like the second parent at positions."""
+        return (position >= self.start) & (position < self.end)
+
+    def swapped(self, position: jax.Array) -> jax.Array:
+        """Returns where the value at positions comes from, or goes."""
+        first, second = self.swap
+        moved = jnp.where(position == second, first, position)
+        return jnp.where(position == first, second, moved)
+
+
+class Room(NamedTuple):
+    """Where children are made.
+
+    Attributes:
+      children: [P, n] int32 buffer.
+      links: likewise, working space.
+    """
+
+    children: Any
+    links: Any
+
+
+def pmx_rows(block: Block, parents: Parents, room: Room) -> Room:
+    """Returns the room with a child in each row of a block: that of `pmx`, but for the swap."""
+    n, (children, links) = parents.permutations.shape[1], room
+    following = []
+    for tile in block.tiles:
+        place = load(parents.positions, (parents.second, tile.column))
+        value = load(parents.permutations, (tile.row, place))
+        following.append(jnp.where(parents.is_second(place), value, tile.column))
+    for _ in range((n - 1).bit_length()):
+        links = block.put(links, following)
+        memory.barrier()
+        pairs = zip(block.tiles, following, strict=True)
+        following = [load(links, (tile.row, value)) for tile, value in pairs]
+        memory.barrier()
+    links = block.put(links, following)
+    memory.barrier()
+    child = []
+    for tile in block.tiles:
+        source = parents.swapped(tile.column)
+        own = load(links, (tile.row, load(parents.permutations, (tile.row, source))))
+        others = load(parents.permutations, (parents.second, source))
+        child.append(jnp.where(parents.is_second(source), others, own))
+    return Room(block.put(children, child), links)
+
+
+def ox_rows(block: Block, parents: Parents, room: Room) -> Room:
+    """Returns the room with a child in each row of a block: that of `ox`, but for the swap.
+
+    What is missing goes behind the segment.
+    """
+    tile, n = block.whole, parents.permutations.shape[1]
+
+    def around(number: jax.Array) -> jax.Array:
+        place = parents.end + number
+        return jnp.where(place >= n, place - n, place)
+
+    value = load(parents.permutations, (tile.row, around(tile.column)))
+    is_left = ~parents.is_second(load(parents.positions, (parents.second, value)))
+    is_left = tile.only_real(is_left)
+    number = jnp.cumsum(is_left.astype(jnp.int32), axis=1) - 1
+    place = parents.swapped(around(jnp.maximum(number, 0)))
+    children = store(room.children, (tile.row, place), value, is_left)
+    others = load(parents.permutations, (parents.second, tile.column))
+    is_others = tile.only_real(parents.is_second(tile.column))
+    place = parents.swapped(tile.column)
+    return Room(store(children, (tile.row, place), others, is_others), room.links)
 
 
 def _size(parent: jax.Array) -> int:

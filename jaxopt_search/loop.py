@@ -7,7 +7,7 @@ does not depend on how it is cut into calls of `advance`.
 """
 
 import functools
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +35,6 @@ class Since(NamedTuple):
     refresh: jax.Array
     stop_test: jax.Array
     exchange: jax.Array
-    renewal: jax.Array
 
 
 class RunState(NamedTuple):
@@ -44,7 +43,7 @@ class RunState(NamedTuple):
     Attributes:
       key: the run's key, two uint32 words.
       step: steps made by each search.
-      since: steps since the last refresh, stop test, exchange and renewal.
+      since: steps since the last refresh, stop test and exchange.
       best_cost: [] best of all searches at the last stop test.
       stale: [] int32 steps between stop tests that brought no better `best_cost`.
       status: [] int32 `Status`.
@@ -281,13 +280,6 @@ def _advance(
             searches=jax.vmap(search.refresh, in_axes=(None, 0))(problem, state.searches)
         )
 
-    def renew(state: RunState) -> RunState:
-        keys = random.renewal_key(state.key, state.index.astype(jnp.uint32), state.step.high)
-        streams = random.Stream(keys, state.step.low, steps.as_int32(state.step))
-        in_axes: Any = (random.Stream(0, None, None), None, 0)  # type: ignore[arg-type]
-        renewed = jax.vmap(renewing.renew, in_axes)(streams, problem, state.searches)
-        return state._replace(searches=renewed)
-
     def stop_test(state: RunState) -> RunState:
         return _stop_test(search, state, target, patience, axis_name)
 
@@ -308,9 +300,7 @@ def _advance(
         learned = _learn(search, problem, searches, state, axis_name)
         return state._replace(searches=searches, ancestor=ancestor, learned=learned)
 
-    events, renewing = [], cast(Any, search)
-    if hasattr(search, "renew"):
-        events.append(("renewal", renewing.renew_every, renew))
+    events = []
     if target is not None or patience is not None or hasattr(search, "is_done"):
         events.append(("stop_test", check_every, stop_test))
     if jnp.issubdtype(state.best_cost.dtype, jnp.floating):

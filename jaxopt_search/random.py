@@ -31,7 +31,7 @@ _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _PARITY = 0x1BD11BDA  # Skein's key-schedule constant
 
 # What a key is derived for; the second counter word keeps the families apart.
-_FOR_STEPS, _FOR_EPOCH, _FOR_START, _FOR_EXCHANGE, _FOR_FOLD, _FOR_INSTANCE, _FOR_RENEWAL = range(7)
+_FOR_STEPS, _FOR_EPOCH, _FOR_START, _FOR_EXCHANGE, _FOR_FOLD, _FOR_INSTANCE = range(6)
 
 
 def threefry2x32(
@@ -202,16 +202,7 @@ def search_key(key: Key, index: jax.Array, epoch: jax.Array) -> Key:
       index: uint32 global index of the search, any shape.
       epoch: [] uint32, the high word of the step.
     """
-    return _own_key(key, index, epoch, _FOR_STEPS)
-
-
-def renewal_key(key: Key, index: jax.Array, epoch: jax.Array) -> Key:
-    """Returns the key of the renewals of one search; arguments as in `search_key`."""
-    return _own_key(key, index, epoch, _FOR_RENEWAL)
-
-
-def _own_key(key: Key, index: jax.Array, epoch: jax.Array, purpose: int) -> Key:
-    own = Key(*threefry2x32(key, (index, jnp.uint32(purpose))))
+    own = Key(*threefry2x32(key, (index, jnp.uint32(_FOR_STEPS))))
     return Key(*threefry2x32(own, (epoch, jnp.uint32(_FOR_EPOCH))))
 
 

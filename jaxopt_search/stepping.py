@@ -226,7 +226,7 @@ def choose(
       platform: of the devices.
       is_traced: whether the run is part of a function that is being traced.
     """
-    is_portable = getattr(search, "is_portable", False)
+    is_portable = getattr(search, "is_portable", lambda problem: False)(problem)
     find_obstacle = functools.partial(why_not_portable, problem, search)
     return kernels.choose(implementation, platform, is_portable, is_traced, find_obstacle)
 
@@ -248,7 +248,7 @@ def why_not_portable(problem: Any, search: Any) -> str:
       >>> why_not_portable(problem, js.simulated_annealing(js.Swap(), 10.0))
       'Swap has no delta of its own and is priced in full'
     """
-    if obstacle := getattr(search, "obstacle", ""):
+    if obstacle := getattr(search, "obstacle", lambda problem: "")(problem):
         return obstacle
     leaves, structure = jax.tree.flatten((problem, search))
     return _obstacle(structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))

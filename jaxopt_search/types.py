@@ -31,7 +31,12 @@ State: TypeAlias = Any
 
 
 class Problem(Protocol):
-    """What is minimized: a pytree whose data are leaves and whose sizes are static."""
+    """What is minimized: a pytree whose data are leaves and whose sizes are static.
+
+    A problem on permutations may also have `row_costs(block, table)`, portable: the costs, [R], of
+    those in the rows of a `tables.Block` of a table [P, n] of permutations. With it, `genetic` runs
+    in a kernel.
+    """
 
     def init(self, key: jax.Array, /) -> Solution:
         """Returns a random feasible solution. `key` is a typed Threefry key."""
@@ -150,16 +155,14 @@ class Search(Protocol):
     It may also have the following, which change no result:
 
     - `check(max_steps)`: refuses settings that do not suit so many steps, on the host.
-    - `obstacle`: why the step cannot run in a kernel, in one line, or "".
-    - `is_portable`: True where `step` is portable; on a CPU such searches run several times faster.
+    - `obstacle(problem)`: why the step cannot run in a kernel, in one line, or "".
+    - `is_portable(problem)`: whether `step` is portable; on a CPU such searches run several times
+      faster.
     - `draws`: (slots, words per slot) of the stream that a step uses at most, so that on a CPU they
       can be drawn for many steps at a time.
     - `is_done(state)`, [] bool: whether further steps would change nothing; a run in which all
       searches are done ends.
     - `num_warps(problem, num_searches)`: those of a program in a kernel, a power of two.
-
-    And this, which does: `renew(stream, problem, state)` is called `renew_every` so many steps and
-    returns the state to go on with.
 
     Searches can share what they learn from one another at exchanges: `learned` is the pytree with
     which they start, `using(learned)` the search that goes by it, and `learn(problem, states,

@@ -1,16 +1,20 @@
 """The genetic algorithm: one generation by slow code, restarts, and the first to finish."""
 
+import collections
+import itertools
+
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import small_qap
+from cases import coords_tsp, linear_ordering, matrix_tsp, small_qap
 from test_crossover import slow_ox, slow_pmx
 
 import jaxopt_search as js
 from jaxopt_search import random
 
+KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
 KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
 
 
@@ -87,49 +91,106 @@ def test_an_island_starts_with_the_given_permutation_and_random_others():
     assert (np.abs(counts - 800 / 9) < 5 * (800 / 9 * 8 / 9) ** 0.5).all()
 
 
+@pytest.mark.parametrize("fixed", [None, [[2, 4], [0, 0]]])
 @pytest.mark.parametrize(("num_alike", "is_anew"), [(6, True), (5, False)])
-def test_an_island_starts_anew_where_six_of_ten_are_alike(num_alike, is_anew):
-    """All of it, at random; the best of all is remembered."""
-    problem, search = small_qap(8), js.genetic(population_size=10)
+def test_an_island_starts_anew_where_six_of_ten_are_alike(num_alike, is_anew, fixed):
+    """All of it, at random, at the right time only; the best of all is remembered."""
+    problem = js.qap(*square_matrices(8), partial_match=fixed)
+    search = js.genetic(population_size=10, restart_every=50)
     state = island(problem, search)
     order = jnp.argsort(state.costs)
-    ranked = state._replace(population=state.population[order], costs=state.costs[order])
-    assert len(np.unique(ranked.costs)) == 10
-    source = jnp.where(jnp.arange(10) < num_alike, 0, jnp.arange(10))
-    state = ranked._replace(population=ranked.population[source], costs=ranked.costs[source])
-    after = search.renew(stream_at(50), problem, state)
-    assert int(after.best_cost) <= int(state.best_cost)
-    assert problem.host.cost(np.asarray(after.best)) == int(after.best_cost)
+    assert len(np.unique(state.costs)) == 10
+    source = order[jnp.where(jnp.arange(10) < num_alike, 0, jnp.arange(10))]
+    parts = (state.population, state.positions, state.costs)
+    population, positions, costs = (part[source] for part in parts)
+    state = state._replace(population=population, positions=positions, costs=costs)
+    step, never = jax.jit(search.step), js.genetic(population_size=10, alike=None)
+
+    def population_after(search_step, number):
+        after, _ = search_step(stream_at(number), None, problem, state)
+        assert int(after.best_cost) <= int(state.best_cost)
+        assert problem.host.cost(np.asarray(after.best)) == int(after.best_cost)
+        np.testing.assert_array_equal(after.costs, jax.vmap(problem.cost)(after.population))
+        return np.asarray(after.population)
+
+    at_50 = population_after(step, 50)
+    without = population_after(jax.jit(never.step), 50)
+    np.testing.assert_array_equal(population_after(step, 49), population_after(never.step, 49))
     if not is_anew:
-        chex.assert_trees_all_equal(after, state)
+        np.testing.assert_array_equal(at_50, without)
         return
     old = {tuple(row) for row in np.asarray(state.population)}
-    assert not old & {tuple(row) for row in np.asarray(after.population)}
-    np.testing.assert_array_equal(after.costs, jax.vmap(problem.cost)(after.population))
-    again = search.renew(stream_at(100), problem, state)
-    assert (np.asarray(again.population) != np.asarray(after.population)).any()
+    assert not old & {tuple(row) for row in at_50}
+    assert (population_after(step, 100) != at_50).any()
+    assert (np.sort(at_50) == np.arange(8)).all()
+    for facility, location in fixed or []:
+        assert (at_50[:, facility] == location).all()
+
+
+def test_new_individuals_are_uniform():
+    """Each of the six orders of three is as frequent among those of many restarts."""
+    problem, size = js.qap(*np.zeros((2, 3, 3), int)), 600
+    search = js.genetic(population_size=size, alike=0.0, restart_every=1)
+    state, step = island(problem, search), jax.jit(search.step)
+    counts = collections.Counter()
+    for number in range(1, 11):
+        # Where all costs are equal, no child takes the place of one that is new.
+        after, _ = step(stream_at(number), None, problem, state)
+        counts.update(map(tuple, np.asarray(after.population).tolist()))
+    assert len(counts) == 6
+    expected = 10 * size / 6
+    assert all(abs(count - expected) < 5 * (expected * 5 / 6) ** 0.5 for count in counts.values())
 
 
 def test_restarts_come_every_so_many_generations():
     """Every island is alike by so little a share; in one chunk or several."""
     problem = small_qap(7)
-
-    def run():
-        search = js.genetic(population_size=6, alike=0.01, restart_every=10)
-        state = js.init(0, problem, search, num_searches=3)
-        starts = [state]
-        for num_steps in (7, 3, 13, 7):
-            state = js.advance(problem, search, state, num_steps)
-            starts.append(state)
-        at_once = js.advance(problem, search, starts[0], 30)
-        chex.assert_trees_all_equal(at_once.searches, state.searches)
-        return [np.asarray(one.searches.costs).min(axis=1) for one in starts]
-
-    lowest = run()
-    # Costs only fall, but for those that start anew after 10, 20 and 30 generations.
+    search = js.genetic(population_size=6, alike=0.01, restart_every=10)
+    state = js.init(0, problem, search, num_searches=3)
+    starts = [state]
+    for num_steps in (10, 1, 9, 1):
+        state = js.advance(problem, search, state, num_steps)
+        starts.append(state)
+    at_once = js.advance(problem, search, starts[0], 21)
+    chex.assert_trees_all_equal(at_once.searches, state.searches)
+    lowest = [np.asarray(one.searches.costs).min(axis=1) for one in starts]
+    # Costs only fall, but for those that start anew in generations 11 and 21.
     assert (lowest[1] <= lowest[0]).all()
     assert (lowest[2] > lowest[1]).any()
+    assert (lowest[3] <= lowest[2]).all()
     assert (lowest[4] > lowest[3]).any()
+
+
+@pytest.mark.parametrize("crossover", ["pmx", "ox"])
+@pytest.mark.parametrize(("n", "population_size"), [(2, 2), (9, 20), (35, 70)])
+def test_a_kernel_makes_the_same_generations(n, population_size, crossover):
+    """With restarts, bit for bit; rows and columns that do not fill a block."""
+    problem = small_qap(n, symmetric=False)
+    check_the_kernel(problem, population_size=population_size, crossover=crossover)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [matrix_tsp(12), coords_tsp(33), js.qap(*np.ones((2, 9, 9)), partial_match=[[2, 4], [8, 8]])],
+    ids=["matrix", "coordinates", "fixed"],
+)
+def test_a_kernel_prices_other_problems(problem):
+    check_the_kernel(problem, population_size=18)
+
+
+def check_the_kernel(problem, **options):
+    search = js.genetic(**options, alike=0.05, restart_every=7, mutation_rate=0.4)
+    start = js.init(3, problem, search, num_searches=2)
+    expected, found = (
+        js.advance(problem, search, start, 24, implementation=implementation)
+        for implementation in ("xla", KERNEL)
+    )
+    chex.assert_trees_all_equal(expected, found)
+    state = found.searches
+    np.testing.assert_array_equal(state.costs, jax.vmap(jax.vmap(problem.cost))(state.population))
+    assert (np.sort(state.population) == np.arange(problem.n)).all()
+    values = jnp.take_along_axis(state.population, state.positions, axis=2)
+    assert (np.asarray(values) == np.arange(problem.n)).all()
 
 
 @pytest.mark.slow
@@ -201,7 +262,7 @@ def test_only_islands_can_be_shuffled():
 
 def test_fixed_facilities_stay():
     """Crossover and mutation move the others only."""
-    problem = js.qap(*(np.asarray(m).reshape(7, 7) for m in matrices(7)), partial_match=[[2, 4]])
+    problem = js.qap(*square_matrices(7), partial_match=[[2, 4]])
     result = js.solve(
         problem, js.genetic(population_size=10, mutation_rate=1.0), 0, num_searches=2, max_steps=60
     )
@@ -211,9 +272,9 @@ def test_fixed_facilities_stay():
         js.solve(problem, js.genetic(crossover="ox"), 0, num_searches=2, max_steps=6)
 
 
-def matrices(n):
+def square_matrices(n):
     problem = small_qap(n)
-    return problem.flow, problem.distance
+    return [np.asarray(matrix).reshape(n, n) for matrix in (problem.flow, problem.distance)]
 
 
 @pytest.mark.parametrize(
@@ -224,6 +285,7 @@ def matrices(n):
         {"alike": -0.1},
         {"restart_every": 0},
         {"crossover": "cx"},
+        {"local_steps": 0},
     ],
 )
 def test_settings_are_checked(options):
@@ -231,6 +293,41 @@ def test_settings_are_checked(options):
         js.genetic(**options)
 
 
-def test_a_kernel_is_refused_with_the_reason():
-    problem, search = small_qap(5), js.genetic(population_size=4)
-    assert "whole populations" in js.why_not_portable(problem, search)
+@pytest.mark.parametrize("kind", ["hill_climbing", "tabu"])
+def test_a_local_search_improves_the_children(kind):
+    """Enough steps of hill climbing lead each child to a local optimum; tabu search goes beyond."""
+    problem = small_qap(8)
+    make = {"hill_climbing": js.hill_climbing, "tabu": js.tabu_search}[kind]
+    search = js.genetic(population_size=12, local_search=make(js.SwapTable()), local_steps=40)
+    assert "local search" in js.why_not_portable(problem, search)
+    assert search.evaluations_per_step(problem) == 12 * (1 + 40 * 28)
+    state = island(problem, search)
+    after, _ = jax.jit(search.step)(stream_at(3), None, problem, state)
+    children = np.asarray(after.children)
+    assert (np.sort(children) == np.arange(8)).all()
+    np.testing.assert_array_equal(after.child_costs, jax.vmap(problem.cost)(after.children))
+    pairs = list(itertools.combinations(range(8), 2))
+    first, second = jnp.array(pairs).T
+    for child in after.children:
+        assert int(problem.swap_delta(child, first, second).min()) >= 0
+    better = np.asarray(after.child_costs) < np.asarray(state.costs)
+    np.testing.assert_array_equal(np.asarray(after.population)[better], children[better])
+    again, _ = jax.jit(search.step)(stream_at(4), None, problem, state)
+    assert (np.asarray(again.children) != children).any()
+
+
+def test_a_problem_without_costs_of_rows_runs_through_xla():
+    """A user's own, priced by its `cost`; a kernel is refused with the reason."""
+    problem, search = linear_ordering(6), js.genetic(population_size=12)
+    assert js.why_not_portable(problem, search) == "LinearOrdering has no row_costs"
+    assert js.why_not_portable(small_qap(5), search) == ""
+    result = js.solve(problem, search, 0, num_searches=3, max_steps=100)
+    costs = [int(problem.cost(jnp.array(order))) for order in itertools.permutations(range(6))]
+    assert result.fun == min(costs)
+
+
+def test_a_population_too_large_for_its_random_words():
+    problem, search = small_qap(9), js.genetic(population_size=2**15)
+    with pytest.raises(ValueError, match="population_size is 32768, expected at most 16777 for"):
+        jax.eval_shape(search.init, small_qap(999, symmetric=True), jnp.arange(999))
+    assert jax.eval_shape(search.init, problem, jnp.arange(9)).costs.shape == (2**15,)

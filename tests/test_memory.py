@@ -1,8 +1,11 @@
 """load, store, copy and pick mean the same on arrays and on the refs of a kernel."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import kernels
+import numpy as np
 import pytest
 
 from jaxopt_search import memory
@@ -107,3 +110,19 @@ def test_pairs_are_read_together(are_packed):
     arrays = [array for array in (*pairs, index) if array is not None]
     out_shape = jax.ShapeDtypeStruct((4,), jnp.int32)
     kernels.check_in_kernel(body, out_shape, lambda *_: (first * 3 + second)[index], *arrays)
+
+
+def test_what_is_the_same_for_all_searches_is_branched_on():
+    """Under `vmap` nothing is computed where it does not hold."""
+
+    def change(tree, where):
+        return jnp.where(where, tree + 1, tree)
+
+    def several(where, values):
+        one = functools.partial(memory.when, where, change, all_alike=True)
+        return jax.vmap(one)(values)
+
+    values = jnp.arange(5)
+    np.testing.assert_array_equal(several(jnp.bool_(True), values), values + 1)
+    np.testing.assert_array_equal(several(jnp.bool_(False), values), values)
+    assert "cond" in str(jax.make_jaxpr(several)(jnp.bool_(True), values))

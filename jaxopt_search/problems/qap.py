@@ -7,7 +7,7 @@ float32 ones. `qap_input` builds instances.
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from jax import lax
 from jaxopt_search.memory import load
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Host
+from jaxopt_search.tables import Block
 
 _PERTURBED_FACILITIES = 4
 
@@ -107,6 +108,26 @@ class QAP:
         between = load(self.distance, assignment[:, None] * self.n + assignment[None, :])
         terms = self.flow * between.ravel()
         return jnp.sum(terms, dtype=terms.dtype) - self.offset
+
+    def row_costs(self, block: Block, assignments: Any) -> jax.Array:
+        """Returns the costs of several assignments, [R]; portable.
+
+        Args:
+          block: of rows of the table.
+          assignments: [P, n] int32 buffer, a table of assignments by facilities.
+        """
+        locations = [tile.get(assignments) for tile in block.tiles]
+
+        def add(k: jax.Array, totals: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            terms = []
+            for tile, location in zip(block.tiles, locations, strict=True):
+                here = tile.get_column(assignments, k)
+                flow = load(self.flow, k * self.n + tile.column)
+                terms.append(flow * load(self.distance, here * self.n + location))
+            return tuple(map(jnp.add, totals, terms))
+
+        start = tuple(jnp.zeros_like(location, self.flow.dtype) for location in locations)
+        return block.sums(lax.fori_loop(0, self.n, add, start)) - self.offset
 
     def swap_delta(self, assignment: jax.Array, r: jax.Array, s: jax.Array) -> jax.Array:
         """Returns the change in cost if facilities `r` and `s` exchange their locations; portable.

@@ -18,6 +18,7 @@ from jaxopt_search.memory import load
 from jaxopt_search.pairs import Pairs, load_pair
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Host
+from jaxopt_search.tables import Block, Tile
 
 MAX_SQUARED = 2_147_000_000
 """Squared distances up to here are rounded exactly on the device, in int32."""
@@ -66,6 +67,20 @@ class TSP:
         """Returns the length of `tour`, [] int32 or float32."""
         lengths = self.distance(tour, jnp.roll(tour, -1))
         return jnp.sum(lengths, dtype=lengths.dtype)
+
+    def row_costs(self, block: Block, tours: Any) -> jax.Array:
+        """Returns the lengths of several tours, [R]; portable.
+
+        Args:
+          block: of rows of the table.
+          tours: [P, n] int32 buffer, a table of tours by positions.
+        """
+
+        def lengths(tile: Tile) -> jax.Array:
+            following = jnp.where(tile.column == self.n - 1, 0, tile.column + 1)
+            return self.distance(tile.get(tours), load(tours, (tile.row, following)))
+
+        return block.sums([lengths(tile) for tile in block.tiles])
 
     def distance(self, a: jax.Array, b: jax.Array) -> jax.Array:
         """Returns the distance from city `a` to city `b`; portable.

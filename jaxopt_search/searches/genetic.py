@@ -11,10 +11,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import crossover, random
+from jaxopt_search import crossover, memory, random, tables
 from jaxopt_search.checks import check_count, check_option, check_share
+from jaxopt_search.crossover import Parents, Room
+from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Swap
-from jaxopt_search.types import Cost, Info, Stream
+from jaxopt_search.problems.permutation import inverse
+from jaxopt_search.tables import Block, Tile
+from jaxopt_search.types import Cost, Info, Stream, null_delta
 
 Crossover: TypeAlias = Literal["pmx", "ox"]
 
@@ -27,15 +31,21 @@ class GeneticState(NamedTuple):
 
     Attributes:
       population: [P, n] int32, a permutation each.
-      costs: [P] their costs.
+      positions: [P, n] int32, those of all values.
+      costs: [P] of the population.
       best: [n] int32, the best permutation of all since the start.
       best_cost: [] its cost.
+      children, links, child_costs: [P, n] int32 twice and [P], working space.
     """
 
     population: jax.Array
+    positions: jax.Array
     costs: jax.Array
     best: jax.Array
     best_cost: Cost
+    children: jax.Array
+    links: jax.Array
+    child_costs: jax.Array
 
 
 @jax.tree_util.register_dataclass
@@ -45,26 +55,55 @@ class Genetic:
 
     mutation_rate: jax.Array
     alike: jax.Array | None
-    renew_every: jax.Array
+    restart_every: jax.Array
+    local_search: Any
     population_size: int = dataclasses.field(metadata={"static": True})
     crossover: Crossover = dataclasses.field(metadata={"static": True})
+    local_steps: int = dataclasses.field(metadata={"static": True})
 
-    obstacle = "a genetic algorithm handles whole populations at once"
+    def obstacle(self, problem: Any) -> str:
+        if self.local_search is not None:
+            return "a genetic algorithm with a local search holds the states of many searches"
+        has_costs = hasattr(problem, "row_costs")
+        return "" if has_costs else f"{type(problem).__name__} has no row_costs"
 
     def evaluations_per_step(self, problem: Any) -> int:
-        return self.population_size
+        if self.local_search is None:
+            return self.population_size
+        each = self.local_search.evaluations_per_step(problem)
+        return self.population_size * (1 + self.local_steps * each)
+
+    def num_warps(self, problem: Any, num_searches: int) -> int:
+        (n,) = jax.eval_shape(problem.init, random.typed_key(random.as_key(0))).shape
+        return tables.warps_by_rows((self.population_size, n))
 
     def init(self, problem: Any, solution: jax.Array) -> GeneticState:
         if self.crossover == "ox" and getattr(problem, "free", None) is not None:
             raise ValueError("crossover is 'ox', expected 'pmx', which leaves what is fixed")
+        (n,) = solution.shape
+        most = random.MAX_SLOTS // (n + 1)
+        if self.population_size > most:
+            raise ValueError(
+                f"population_size is {self.population_size}, expected at most {most} for n = {n}"
+            )
         # The others are as random as the first one is.
         others = jnp.arange(1, self.population_size, dtype=jnp.uint32)
         first, second = (_mixed(solution, factor) for factor in _MIXERS)
         keys = random.threefry2x32((first, second), (others, jnp.zeros_like(others)))
         population = jax.vmap(problem.init)(random.typed_key(keys))
         population = jnp.concatenate([solution[None], population])
+        return self._with_all(problem, population, solution, problem.cost(solution))
+
+    def _with_all(
+        self, problem: Any, population: jax.Array, best: jax.Array, best_cost: Cost
+    ) -> GeneticState:
         costs = jax.vmap(problem.cost)(population)
-        return _remember(GeneticState(population, costs, solution, costs[0]))
+        positions = jax.vmap(inverse)(population)
+        return self._remember(
+            GeneticState(
+                population, positions, costs, best, best_cost, population, population, costs
+            )
+        )
 
     def control(self, step: jax.Array) -> None:
         return None
@@ -72,30 +111,11 @@ class Genetic:
     def step(
         self, stream: Stream, control: None, problem: Any, state: GeneticState
     ) -> tuple[GeneticState, Info]:
-        number = lax.iota(jnp.int32, self.population_size)
-        words = stream.words(number.astype(jnp.uint32), _WORDS)
-        partner = _another(words[0], number, self.population_size)
-        children = jax.vmap(self._child, in_axes=(None, 0, 0, 0))(
-            problem, state.population, state.population[partner], words[1:]
-        )
-        costs = jax.vmap(problem.cost)(children)
-        is_better = costs < state.costs
-        state = state._replace(
-            population=jnp.where(is_better[:, None], children, state.population),
-            costs=jnp.where(is_better, costs, state.costs),
-        )
-        return _remember(state), Info(jnp.sum(is_better, dtype=jnp.int32))
-
-    def renew(self, stream: Stream, problem: Any, state: GeneticState) -> GeneticState:
-        """Returns an island anew if it has stagnated; the best of all is remembered."""
-        if self.alike is None:
-            return state
-        first, second = stream.words(jnp.uint32(0), 2)
-        new = self.init(problem, problem.init(random.typed_key((first, second))))
-        new = new._replace(best=state.best, best_cost=state.best_cost)
-        num_alike = jnp.sum(state.costs == state.costs.min(), dtype=jnp.int32)
-        is_over = num_alike.astype(jnp.float32) >= self.alike * self.population_size
-        return jax.tree.map(lambda new, old: jnp.where(is_over, new, old), _remember(new), state)
+        state = self._restarted(stream, problem, state)
+        memory.barrier()
+        state = self._bred(stream, problem, state)
+        memory.barrier()  # all have read their partners
+        return self._replaced(state, jnp.bool_(False))
 
     def best_cost(self, state: GeneticState) -> Cost:
         return state.best_cost
@@ -110,13 +130,8 @@ class Genetic:
         return state.population[jnp.argmin(state.costs)]
 
     def adopt(self, problem: Any, state: GeneticState, solution: jax.Array) -> GeneticState:
-        worst = jnp.argmax(state.costs)
-        return _remember(
-            state._replace(
-                population=state.population.at[worst].set(solution),
-                costs=state.costs.at[worst].set(problem.cost(solution)),
-            )
-        )
+        population = state.population.at[jnp.argmax(state.costs)].set(solution)
+        return self._with_all(problem, population, state.best, state.best_cost)
 
     def individuals(self, state: GeneticState) -> tuple[jax.Array, jax.Array]:
         return state.population, state.costs
@@ -125,27 +140,189 @@ class Genetic:
         self, state: GeneticState, individuals: tuple[jax.Array, jax.Array]
     ) -> GeneticState:
         population, costs = individuals
-        return _remember(state._replace(population=population, costs=costs))
+        positions = jax.vmap(inverse)(population)
+        return self._remember(
+            state._replace(population=population, positions=positions, costs=costs)
+        )
 
     def refresh(self, problem: Any, state: GeneticState) -> GeneticState:
         return state
 
-    def _child(
-        self, problem: Any, parent: jax.Array, other: jax.Array, words: tuple[jax.Array, ...]
-    ) -> jax.Array:
-        (n,) = parent.shape
-        position = lax.iota(jnp.int32, n)
-        cut = random.below(words[0], n)
-        cuts = cut, _another(words[1], cut, n)
-        start, end = jnp.minimum(*cuts), jnp.maximum(*cuts)
-        is_others = (position >= start) & (position < end)
-        if self.crossover == "pmx":
-            child = crossover.pmx(parent, other, is_others)
+    def _shape(self, state: GeneticState) -> tuple[int, int]:
+        return self.population_size, state.best.shape[0]
+
+    def _bred(self, stream: Stream, problem: Any, state: GeneticState) -> GeneticState:
+        """Returns the state with a child of each individual."""
+        cross = crossover.pmx_rows if self.crossover == "pmx" else crossover.ox_rows
+
+        def breed(block: Block, state: GeneticState) -> GeneticState:
+            room = Room(state.children, state.links)
+            room = cross(block, self._parents(stream, problem, state, block), room)
+            state = state._replace(children=room.children, links=room.links)
+            if self.local_search is not None:
+                return self._improved(stream, problem, state)
+            return self._priced(problem, state, block)
+
+        return tables.by_rows(self._shape(state), breed, state)
+
+    def _parents(self, stream: Stream, problem: Any, state: GeneticState, block: Block) -> Parents:
+        row = block.rows[:, None]
+        words = stream.words(row.astype(jnp.uint32), _WORDS)
+        size, n = self._shape(state)
+        cut = random.below(words[1], n)
+        cuts = cut, _another(words[2], cut, n)
+        swap = Swap().propose(problem, state.best, words[4:])
+        is_mutant = random.uniform(words[3]) < self.mutation_rate
+        return Parents(
+            state.population,
+            state.positions,
+            second=_another(words[0], row, size),
+            start=jnp.minimum(*cuts),
+            end=jnp.maximum(*cuts),
+            swap=(swap.first, jnp.where(is_mutant, swap.second, swap.first)),
+        )
+
+    def _improved(self, stream: Stream, problem: Any, state: GeneticState) -> GeneticState:
+        """Returns the state with the best that a search from each child finds, and their costs."""
+        search = self.local_search
+
+        def improve(child: jax.Array, key: random.Key) -> tuple[jax.Array, Cost]:
+            def step(i: jax.Array, state: Any) -> Any:
+                own = random.Stream(key, i.astype(jnp.uint32), i)
+                return search.step(own, search.control(i), problem, state)[0]
+
+            end = lax.fori_loop(0, self.local_steps, step, search.init(problem, child))
+            return search.best(problem, end), search.best_cost(end)
+
+        number = lax.iota(jnp.uint32, self.population_size)
+        words = stream.words(number, _WORDS + 2)
+        children, costs = jax.vmap(improve)(state.children, random.Key(*words[_WORDS:]))
+        return state._replace(children=children, child_costs=costs)
+
+    def _priced(self, problem: Any, state: GeneticState, block: Block) -> GeneticState:
+        """Returns the state with the costs of the children in these rows."""
+        memory.barrier()
+        if hasattr(problem, "row_costs"):
+            costs = problem.row_costs(block, state.children)
         else:
-            child = crossover.ox(parent, other, is_others, end)
-        move = Swap().propose(problem, child, words[3:])
-        is_mutant = random.uniform(words[2]) < self.mutation_rate
-        return jnp.where(is_mutant, Swap().apply(problem, child, move), child)
+            costs = jax.vmap(problem.cost)(state.children)
+        child_costs = store(state.child_costs, block.rows, costs, block.is_row)
+        return state._replace(child_costs=child_costs)
+
+    def _replaced(self, state: GeneticState, all_of_them: jax.Array) -> tuple[GeneticState, Info]:
+        """Returns the state in which better children have taken the places of their parents.
+
+        Or all of the children.
+        """
+
+        def replace(block: Block, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+            population, positions = carry
+            row = block.rows[:, None]
+            where = (load(child_costs, row) < load(state.costs, row)) | all_of_them
+            for tile in block.tiles:
+                child = tile.get(state.children)
+                population = tile.put(population, child, where)
+                is_new = tile.only_real(where)
+                positions = store(positions, (tile.row, child), tile.column, is_new)
+            return population, positions
+
+        child_costs = state.child_costs
+        tree = state.population, state.positions
+        population, positions = tables.by_rows(self._shape(state), replace, tree)
+        memory.barrier()
+        lane, column = self._lanes()
+        new, old = load(child_costs, column), load(state.costs, column)
+        where = ((new < old) | all_of_them) & (lane < self.population_size)
+        costs = store(state.costs, column, new, where)
+        memory.barrier()
+        state = state._replace(population=population, positions=positions, costs=costs)
+        return self._remember(state), Info(jnp.sum(where.astype(jnp.int32)))
+
+    def _restarted(self, stream: Stream, problem: Any, state: GeneticState) -> GeneticState:
+        """Returns an island anew if it has stagnated; the best of all is remembered."""
+        if (alike := self.alike) is None:
+            return state
+
+        def start_anew(state: GeneticState, where: jax.Array) -> GeneticState:
+            def make(block: Block, state: GeneticState) -> GeneticState:
+                children = _random(stream, problem, state, block)
+                return self._priced(problem, state._replace(children=children), block)
+
+            new = self._replaced(tables.by_rows(self._shape(state), make, state), where)[0]
+            if memory.is_in_kernel():
+                return new
+            return jax.tree.map(lambda new, old: jnp.where(where, new, old), new, state)
+
+        def restart(state: GeneticState, where: jax.Array) -> GeneticState:
+            costs = self._all_costs(state)
+            num_alike = jnp.sum((costs == jnp.min(costs)).astype(jnp.int32))
+            is_over = num_alike.astype(jnp.float32) >= alike * self.population_size
+            return memory.when(is_over & where, start_anew, state)
+
+        is_due = (stream.step % self.restart_every == 0) & (stream.step > 0)
+        return memory.when(is_due, restart, state, all_alike=True)
+
+    def _lanes(self) -> tuple[jax.Array, jax.Array]:
+        """Returns the numbers of lanes, and their individuals: in excess, the last one."""
+        lane = memory.lanes(self.population_size)
+        return lane, jnp.minimum(lane, self.population_size - 1)
+
+    def _all_costs(self, state: GeneticState) -> jax.Array:
+        """Returns the costs of all; the highest there is in lanes in excess."""
+        lane, column = self._lanes()
+        costs = load(state.costs, column)
+        return jnp.where(lane < self.population_size, costs, null_delta(costs.dtype))
+
+    def _remember(self, state: GeneticState) -> GeneticState:
+        costs, (lane, _) = self._all_costs(state), self._lanes()
+        lowest = jnp.min(costs)
+        is_better = lowest < state.best_cost
+
+        def write(buffers: tuple[Any, Any], where: jax.Array) -> tuple[Any, Any]:
+            (best, population), (n,) = buffers, state.best.shape
+            row = jnp.min(jnp.where(costs == lowest, lane, self.population_size - 1))
+            position = memory.lanes(n)
+            index = jnp.minimum(position, n - 1)
+            value = load(population, (row, index))
+            return store(best, index, value, where & (position < n)), population
+
+        best, population = memory.when(is_better, write, (state.best, state.population))
+        best_cost = jnp.where(is_better, lowest, state.best_cost)
+        return state._replace(best=best, population=population, best_cost=best_cost)
+
+
+def _random(stream: Stream, problem: Any, state: GeneticState, block: Block) -> Any:
+    """Returns children with random permutations in these rows: positions ranked by random words.
+
+    Of a problem with `free`, those positions, and the others as they are in the best so far.
+    """
+    (n,), free = state.best.shape, getattr(problem, "free", None)
+    num_free = n if free is None else free.shape[0]
+    words = []
+    for tile in block.tiles:
+        slot = state.costs.shape[0] + tile.row * n + tile.column
+        words += stream.words(slot.astype(jnp.uint32), 1)
+    words = [lax.bitcast_convert_type(word, jnp.int32) for word in words]
+    children = block.put(state.children, words)
+    memory.barrier()
+
+    def values(tile: Tile, word: jax.Array) -> jax.Array:
+        def count(k: jax.Array, rank: jax.Array) -> jax.Array:
+            place = k if free is None else load(free, k)
+            other = tile.get_column(children, place)
+            is_before = (other < word) | ((other == word) & (place < tile.column))
+            return rank + is_before.astype(jnp.int32)
+
+        rank = lax.fori_loop(0, num_free, count, jnp.zeros_like(word))
+        if free is None:
+            return rank
+        new = load(state.best, load(free, jnp.minimum(rank, num_free - 1)))
+        is_free = load(problem.partial.is_free, tile.column) > 0
+        return jnp.where(is_free, new, load(state.best, tile.column))
+
+    new = list(map(values, block.tiles, words))
+    memory.barrier()  # all words have been read
+    return block.put(children, new)
 
 
 def _another(word: jax.Array, number: jax.Array, size: int) -> jax.Array:
@@ -153,7 +330,7 @@ def _another(word: jax.Array, number: jax.Array, size: int) -> jax.Array:
     if size < 2:
         return number
     other = random.below(word, size - 1)
-    return other + (other >= number)
+    return other + (other >= number).astype(jnp.int32)
 
 
 def _mixed(values: jax.Array, factor: int) -> jax.Array:
@@ -166,22 +343,15 @@ def _mixed(values: jax.Array, factor: int) -> jax.Array:
     return lax.scan(add, jnp.uint32(factor), values)[0]
 
 
-def _remember(state: GeneticState) -> GeneticState:
-    lowest = jnp.argmin(state.costs)
-    is_better = state.costs[lowest] < state.best_cost
-    return state._replace(
-        best=jnp.where(is_better, state.population[lowest], state.best),
-        best_cost=jnp.where(is_better, state.costs[lowest], state.best_cost),
-    )
-
-
 def genetic(
     *,
     population_size: int = 128,
     crossover: Crossover = "pmx",
-    mutation_rate: float = 0.1,
+    mutation_rate: float = 1.0,
     alike: float | None = 0.6,
     restart_every: int = 50,
+    local_search: Any = None,
+    local_steps: int = 20,
 ) -> Genetic:
     """Returns a genetic algorithm on any permutation problem; `num_searches` is that of islands.
 
@@ -199,6 +369,10 @@ def genetic(
       alike: once this share of an island has the lowest cost on it, it starts anew at random; None
         for never.
       restart_every: generations between looks at that.
+      local_search: a search, such as `hill_climbing` or `tabu_search`, that makes the algorithm
+        memetic: before children compete, each is replaced by the best that this one finds from it.
+        Through XLA only. None for none.
+      local_steps: steps of the local search.
 
     Raises:
       ValueError: if a number is out of range, `crossover` is neither, or it is `"ox"` and the
@@ -215,7 +389,9 @@ def genetic(
     return Genetic(
         mutation_rate=jnp.float32(check_share("mutation_rate", mutation_rate)),
         alike=None if alike is None else jnp.float32(check_share("alike", alike)),
-        renew_every=jnp.int32(check_count("restart_every", restart_every)),
+        restart_every=jnp.int32(check_count("restart_every", restart_every)),
+        local_search=local_search,
         population_size=check_count("population_size", population_size, 2, 2**15),
         crossover=crossover,
+        local_steps=check_count("local_steps", local_steps),
     )

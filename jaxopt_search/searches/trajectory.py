@@ -36,12 +36,10 @@ class TrajectorySearch:
 
     neighborhood: Any
 
-    @property
-    def is_portable(self) -> bool:
+    def is_portable(self, problem: Any) -> bool:
         return getattr(self.neighborhood, "is_portable", False)
 
-    @property
-    def obstacle(self) -> str:
+    def obstacle(self, problem: Any) -> str:
         return getattr(self.neighborhood, "obstacle", "")
 
     def best_cost(self, state: Any) -> Cost:
