@@ -5,11 +5,18 @@
     python -m experiments.qap_islands --table 3 --instances all --out one_thread.jsonl
     python -m experiments.qap_islands --report islands.jsonl --table 2 --figure 6 --plot fit.png
 
-Each run goes on until one island has found an acceptable assignment, or to a limit. Seconds leave
-out compilation. An island has 128 individuals, PMX, mutation by the chance 0.1, and starts anew
-where 60% of it are equally good, as in the paper.
+Each run goes on until one island has found an acceptable assignment, or to a limit. Seconds are
+those of a call of a compiled function from the seed to the end, without compilation. An island has
+128 individuals and starts anew where 60% of it are equally good, as in the paper. `--mutation 0.1`
+is the paper's rate; docs/islands.md says why the default is another.
 
-Table 1: one island on one CPU device, without and with starting anew.
+`--local-steps` makes the algorithm memetic.
+
+Runs of one island are made side by side, as many as there are seeds: they exchange nothing, and a
+GPU takes no longer for one island on each multiprocessor than for a single one. Every 50
+generations it is looked which of them are done, and their seconds are those until then.
+
+Table 1: one island, without and with starting anew.
 Table 2: p islands on all devices; beside the mean time T its gain over one island, and M(p): the
 time that a gamma distribution predicts, fitted to the runs of one island by least squares.
 Table 3: as many islands as the most in `--islands` on all devices, beside one population on one
@@ -19,22 +26,30 @@ Figures 5 and 6, with `--plot`: the times of one island, and their distribution 
 """
 
 import argparse
+import functools
 import math
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 import jaxopt_search as js
 from experiments import common
 from experiments.common import Progress, Runs
 from experiments.paper_islands import GAPS, INSTANCES, POPULATION
 from experiments.qap_islands_tables import FIGURES, TABLES
-from jaxopt_search import parallel
+from jaxopt_search import parallel, steps
 from jaxopt_search.datasets.instances import QAPInstance
 
 RESTART = 0.6
+
+
+_LOOK_EVERY = 50
+_CHECK_EVERY = 100
 
 
 class Setting(NamedTuple):
@@ -43,58 +58,144 @@ class Setting(NamedTuple):
     islands: int
     population: int = POPULATION
     restarts: bool = True
+    mutation: float = 1.0
+    local_steps: int = 0
     on: str = "all"
 
 
 def settings_of(args: argparse.Namespace) -> list[Setting]:
     """Returns the settings of a table."""
+    setting = Setting(1, args.individuals, mutation=args.mutation, local_steps=args.local_steps)
     if args.table == 1:
-        return [Setting(1, restarts=restarts, on="core") for restarts in (False, True)]
+        return [setting._replace(restarts=restarts) for restarts in (False, True)]
     if args.table == 2:
-        return [Setting(islands) for islands in args.islands]
+        return [setting._replace(islands=islands) for islands in args.islands]
     sizes = sorted({*args.sizes, POPULATION})
-    return [Setting(max(args.islands)), *(Setting(1, size, on="core") for size in sizes)]
+    return [
+        setting._replace(islands=max(args.islands)),
+        *(setting._replace(population=size, on="core") for size in sizes),
+    ]
 
 
-def measure(instance: QAPInstance, setting: Setting, seconds: float, seed: int) -> dict[str, Any]:
-    """Returns the record of a run of at most so many seconds."""
-    devices = jax.devices("cpu")[:1] if setting.on == "core" else parallel.find_devices("all")
-    best_known = instance.best_known or 0
-    result = js.solve(
-        js.qap_from_instance(instance),
-        js.genetic(population_size=setting.population, alike=RESTART if setting.restarts else None),
-        seed,
-        num_searches=setting.islands,
-        target=math.floor(best_known * (1 + GAPS.get(instance.name, 0.0))),
-        max_seconds=seconds,
-        devices=tuple(devices),
+@functools.partial(jax.jit, static_argnames="islands")
+def _to_target(
+    problem: js.QAP, search: Any, key: jax.Array, target: Any, generations: int, islands: int
+) -> Any:
+    return js.run(
+        key,
+        problem,
+        search,
+        num_searches=islands,
+        max_steps=generations,
+        target=target,
+        check_every=_CHECK_EVERY,
     )
-    return {
-        "experiment": "qap_islands",
-        "instance": instance.name,
-        "seed": seed,
-        "settings": known(setting, seconds),
-        "reached": result.success,
-        "seconds": result.elapsed,
-        "generations": result.nit,
-        "first": result.first_hit._asdict() if result.first_hit else None,
-        **common.provenance(devices),
-    }
 
 
-def known(setting: Setting, seconds: float) -> dict[str, Any]:
-    """Returns what tells a run from others on the same instance."""
-    return setting._asdict() | {"limit": seconds}
+@jax.jit
+def _further(problem: js.QAP, search: Any, state: Any, target: Any, generations: int) -> Any:
+    state = js.advance(problem, search, state, generations)
+    return state, state.searches.best_cost <= target
 
 
-class Job(NamedTuple):
-    """Runs of a setting on an instance."""
+class Task:
+    """How runs of a setting on an instance are made, of at most so many generations."""
 
-    instance: QAPInstance
-    setting: Setting
+    def __init__(self, instance: QAPInstance, setting: Setting, generations: int):
+        self.problem = js.qap_from_instance(instance)
+        self.search = js.genetic(
+            population_size=setting.population,
+            mutation_rate=setting.mutation,
+            alike=RESTART if setting.restarts else None,
+            local_search=js.hill_climbing(js.SwapTable()) if setting.local_steps else None,
+            local_steps=max(setting.local_steps, 1),
+        )
+        self.name, self.setting, self.generations = instance.name, setting, generations
+        self.devices = parallel.find_devices("cpu" if setting.on == "core" else "all")
+        if setting.on == "core" or setting.islands == 1:
+            self.devices = self.devices[:1]
+        self.target = math.floor((instance.best_known or 0) * (1 + GAPS.get(instance.name, 0.0)))
+        host = self.problem.host
+        self.own_target = jnp.int32(self.target // host.unit - host.offset)
+
+    def one_by_one(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yields the records of runs, one after the other."""
+        if len(self.devices) > 1:
+            self._on_all(seeds[0], 0)
+        else:
+            self._on_one(seeds[0], 0)
+        for seed in seeds:
+            began = time.perf_counter()
+            if len(self.devices) > 1:
+                state = self._on_all(seed, self.generations).state
+            else:
+                state = self._on_one(seed, self.generations)
+            seconds = time.perf_counter() - began
+            count, island = js.first_hit(state)
+            reached = int(island) >= 0
+            made = steps.as_python(count if reached else state.step)
+            yield self._record(seed, seconds, made, reached) | {"island": int(island)}
+
+    def _on_one(self, seed: int, generations: int) -> Any:
+        options = self.own_target, generations, self.setting.islands
+        with jax.default_device(self.devices[0]):
+            key = jax.random.key(seed)
+            return jax.block_until_ready(_to_target(self.problem, self.search, key, *options))
+
+    def _on_all(self, seed: int, generations: int) -> js.Result:
+        return js.solve(
+            self.problem,
+            self.search,
+            seed,
+            num_searches=self.setting.islands,
+            target=self.target,
+            max_steps=generations,
+            check_every=_CHECK_EVERY,
+            devices=self.devices,
+        )
+
+    def side_by_side(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
+        """Returns the records of runs of one island each, made together."""
+        with jax.default_device(self.devices[0]):
+            state = js.init(seeds[0], self.problem, self.search, num_searches=len(seeds))
+            self._advance(state, 0)
+            seconds, made, done = 0.0, 0, np.zeros(len(seeds), bool)
+            records: dict[int, dict[str, Any]] = {}
+            while made < self.generations and not done.all():
+                began = time.perf_counter()
+                state, is_there = self._advance(state, _LOOK_EVERY)
+                seconds += time.perf_counter() - began
+                made += _LOOK_EVERY
+                for place in np.flatnonzero(np.asarray(is_there) & ~done):
+                    records[place] = self._record(seeds[place], seconds, made, True)
+                done = np.asarray(is_there)
+        for place in np.flatnonzero(~done):
+            records[place] = self._record(seeds[place], seconds, made, False)
+        return [records[place] for place in range(len(seeds))]
+
+    def _advance(self, state: Any, generations: int) -> tuple[Any, jax.Array]:
+        return jax.block_until_ready(
+            _further(self.problem, self.search, state, self.own_target, generations)
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Returns what tells a run from others on the same instance."""
+        return self.setting._asdict() | {"limit": self.generations}
+
+    def _record(self, seed: int, seconds: float, made: int, reached: bool) -> dict[str, Any]:
+        return {
+            "experiment": "qap_islands",
+            "instance": self.name,
+            "seed": seed,
+            "settings": self.settings(),
+            "reached": reached,
+            "seconds": seconds,
+            "generations": made,
+            **common.provenance(self.devices),
+        }
 
 
-def plan_from_arguments(args: argparse.Namespace) -> list[Job]:
+def plan_from_arguments(args: argparse.Namespace) -> list[tuple[QAPInstance, Setting]]:
     """Returns what to run.
 
     Raises:
@@ -107,23 +208,24 @@ def plan_from_arguments(args: argparse.Namespace) -> list[Job]:
     for instance in instances:
         if instance.best_known is None:
             raise ValueError(f"{instance.name} has no best known cost")
-    return [Job(instance, setting) for instance in instances for setting in settings_of(args)]
+    return [(instance, setting) for instance in instances for setting in settings_of(args)]
 
 
-def execute(jobs: Sequence[Job], seeds: range, seconds: float, runs: Runs) -> list[dict[str, Any]]:
+def execute(
+    plan: Sequence[tuple[QAPInstance, Setting]], seeds: range, generations: int, runs: Runs
+) -> list[dict[str, Any]]:
     """Makes the runs that are not in the file yet; returns the records of all."""
-    progress, wanted = Progress(len(jobs) * len(seeds)), []
-    for instance, setting in jobs:
-        is_warm = False
-        for seed in seeds:
-            wanted.append((known(setting, seconds), instance.name, seed))
-            if runs.has(*wanted[-1]):
-                progress.skip(1)
-                continue
-            if not is_warm:
-                measure(instance, setting, 0.0, seed)  # compiles
-                is_warm = True
-            runs.add(measure(instance, setting, seconds, seed))
+    progress, wanted = Progress(len(plan) * len(seeds)), []
+    for instance, setting in plan:
+        task = Task(instance, setting, generations)
+        wanted += [(task.settings(), instance.name, seed) for seed in seeds]
+        missing = [seed for seed in seeds if not runs.has(task.settings(), instance.name, seed)]
+        progress.skip(len(seeds) - len(missing))
+        if not missing:
+            continue
+        alone = setting.islands == 1
+        for record in task.side_by_side(missing) if alone else task.one_by_one(missing):
+            runs.add(record)
             progress.step(1, f"{instance.name}, {setting.islands} x {setting.population}")
     return runs.those(wanted)
 
@@ -141,7 +243,14 @@ def parser() -> argparse.ArgumentParser:
         "--sizes", type=common.integers, default=[64, 128, 256, 512, 1024, 2048], help="Table 3"
     )
     flags.add_argument("--runs", type=common.positive, default=5, help="of each, seeds from 0 on")
-    flags.add_argument("--seconds", type=common.limit, default=60.0, help="longest run")
+    flags.add_argument("--mutation", type=float, default=1.0, help="rate (paper: 0.1)")
+    flags.add_argument("--individuals", type=common.positive, default=POPULATION)
+    flags.add_argument(
+        "--local-steps", type=int, default=0, help="of hill climbing from each child; 0 for none"
+    )
+    flags.add_argument(
+        "--generations", type=common.positive, default=100_000, help="of the longest run"
+    )
     flags.add_argument("--plot", metavar="FILE", help="where to draw a figure of these runs")
     common.add_data_argument(flags)
     common.add_record_arguments(flags)
@@ -156,10 +265,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.report:
         records += common.read(args.report)
     else:
-        jobs = common.plan_from(flags, args, plan_from_arguments)
+        plan = common.plan_from(flags, args, plan_from_arguments)
         seeds, runs = range(args.runs), Runs(args.out)
         status = common.until_interrupted(
-            lambda: records.extend(execute(jobs, seeds, args.seconds, runs)), args.out
+            lambda: records.extend(execute(plan, seeds, args.generations, runs)), args.out
         )
         if status:
             return status

@@ -38,7 +38,7 @@ def table_1(records: Records, *, markdown: bool = False) -> str:
     for name in _names(records):
         row, paper = [name], TABLE_1.get(name)
         for restarts in (False, True):
-            times = times_of(records, name, islands=1, restarts=restarts, on="core")
+            times = times_of(records, name, islands=1, restarts=restarts)
             done = [time for time in times if math.isfinite(time)]
             extremes = [f"{each(done):.3g}" if done else "-" for each in (min, max)]
             row += [f"{len(done)}/{len(times)}", _mean(done), *extremes]

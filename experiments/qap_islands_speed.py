@@ -1,0 +1,120 @@
+"""How many generations per second islands of a genetic algorithm make on the QAP.
+
+    python -m experiments.qap_islands_speed
+    python -m experiments.qap_islands_speed --facilities 25,50 --islands 1,132 --out speed.jsonl
+
+Flows and distances are random. In a generation each individual has a child, which is priced in
+full: n * n reads of a distance between random locations, whose number per second is in the table.
+"""
+
+import argparse
+import itertools
+import sys
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxopt_search as js
+from experiments import common
+
+_REPETITIONS = 3
+
+
+def instance(n: int) -> js.QAP:
+    """Returns a random instance."""
+    return js.qap(*np.random.default_rng(n).integers(0, 100, (2, n, n)))
+
+
+def measure(n: int, islands: int, population: int, seconds: float, how: Any) -> dict[str, Any]:
+    """Returns the record of islands of this size."""
+    problem, search = instance(n), js.genetic(population_size=population)
+    state = js.init(0, problem, search, num_searches=islands)
+
+    def timed(state: Any, generations: int) -> tuple[Any, float]:
+        began = time.perf_counter()
+        state = js.advance(problem, search, state, generations, implementation=how)
+        return jax.block_until_ready(state), time.perf_counter() - began
+
+    state, compile_seconds = timed(state, 0)
+    generations, taken = 50, 0.0
+    while taken < seconds / 4:
+        state, taken = timed(state, generations)
+        generations = max(generations, int(generations * min(seconds / taken, 8)))
+    rates = []
+    for _ in range(_REPETITIONS):
+        state, taken = timed(state, generations)
+        rates.append(generations / taken)
+    return {
+        "experiment": "qap_islands_speed",
+        "settings": {"n": n, "islands": islands, "population": population, "how": how},
+        "generations_per_s": rates,
+        "compile_seconds": compile_seconds,
+        **common.provenance([jax.devices()[0]]),
+    }
+
+
+def report(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
+    """Returns a line for each record."""
+    rows = []
+    for record in records:
+        n, islands, population, how = record["settings"].values()
+        rate = median(record["generations_per_s"])
+        children = rate * islands * population
+        rows.append(
+            [
+                str(n),
+                str(islands),
+                str(population),
+                how,
+                f"{1e6 / rate:.3g}",
+                f"{rate * islands:.3g}",
+                f"{children:.3g}",
+                f"{children * n * n:.3g}",
+            ]
+        )
+    header = (
+        "n",
+        "islands",
+        "individuals",
+        "runs as",
+        "us/generation",
+        "islands' generations/s",
+        "children/s",
+        "distances/s",
+    )
+    return common.table(header, rows, markdown=markdown)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = argparse.ArgumentParser(
+        prog="experiments.qap_islands_speed", description="Generations per second of islands."
+    )
+    flags.add_argument("--facilities", type=common.integers, default=[30])
+    flags.add_argument("--islands", type=common.integers, default=[2])
+    flags.add_argument("--individuals", type=common.integers, default=[128])
+    flags.add_argument(
+        "--seconds", type=common.limit, default=0.3, help="of each repetition, about"
+    )
+    flags.add_argument("--implementation", default="auto")
+    common.add_record_arguments(flags)
+    args = flags.parse_args(arguments)
+    if args.report:
+        print(report(common.read(args.report), markdown=args.markdown))
+        return 0
+    records = []
+    for sizes in itertools.product(args.facilities, args.islands, args.individuals):
+        record = measure(*sizes, args.seconds, args.implementation)
+        if args.out:
+            common.append(args.out, record)
+        records.append(record)
+    print(report(records, markdown=args.markdown))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
