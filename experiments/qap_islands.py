@@ -46,10 +46,7 @@ from jaxopt_search import parallel, steps
 from jaxopt_search.datasets.instances import QAPInstance
 
 RESTART = 0.6
-
-
-_LOOK_EVERY = 50
-_CHECK_EVERY = 100
+_LOOK_EVERY, _CHECK_EVERY = 50, 100  # generations
 
 
 class Setting(NamedTuple):
@@ -195,11 +192,11 @@ class Task:
         }
 
 
-def plan_from_arguments(args: argparse.Namespace) -> list[tuple[QAPInstance, Setting]]:
+def plan_from_arguments(args: argparse.Namespace) -> list[Task]:
     """Returns what to run.
 
     Raises:
-      ValueError, FileNotFoundError: if instances cannot be had.
+      ValueError, FileNotFoundError: if instances cannot be had, or a setting is out of range.
     """
     names = list(INSTANCES) if args.instances == ["all"] else args.instances
     instances = common.find_instances(
@@ -208,25 +205,26 @@ def plan_from_arguments(args: argparse.Namespace) -> list[tuple[QAPInstance, Set
     for instance in instances:
         if instance.best_known is None:
             raise ValueError(f"{instance.name} has no best known cost")
-    return [(instance, setting) for instance in instances for setting in settings_of(args)]
+    return [
+        Task(instance, setting, args.generations)
+        for instance in instances
+        for setting in settings_of(args)
+    ]
 
 
-def execute(
-    plan: Sequence[tuple[QAPInstance, Setting]], seeds: range, generations: int, runs: Runs
-) -> list[dict[str, Any]]:
+def execute(plan: Sequence[Task], seeds: range, runs: Runs) -> list[dict[str, Any]]:
     """Makes the runs that are not in the file yet; returns the records of all."""
     progress, wanted = Progress(len(plan) * len(seeds)), []
-    for instance, setting in plan:
-        task = Task(instance, setting, generations)
-        wanted += [(task.settings(), instance.name, seed) for seed in seeds]
-        missing = [seed for seed in seeds if not runs.has(task.settings(), instance.name, seed)]
+    for task in plan:
+        settings, islands = task.settings(), task.setting.islands
+        wanted += [(settings, task.name, seed) for seed in seeds]
+        missing = [seed for seed in seeds if not runs.has(settings, task.name, seed)]
         progress.skip(len(seeds) - len(missing))
         if not missing:
             continue
-        alone = setting.islands == 1
-        for record in task.side_by_side(missing) if alone else task.one_by_one(missing):
+        for record in task.side_by_side(missing) if islands == 1 else task.one_by_one(missing):
             runs.add(record)
-            progress.step(1, f"{instance.name}, {setting.islands} x {setting.population}")
+            progress.step(1, f"{task.name}, {islands} x {task.setting.population}")
     return runs.those(wanted)
 
 
@@ -244,7 +242,9 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--runs", type=common.positive, default=5, help="of each, seeds from 0 on")
     flags.add_argument("--mutation", type=float, default=1.0, help="rate (paper: 0.1)")
-    flags.add_argument("--individuals", type=common.positive, default=POPULATION)
+    flags.add_argument(
+        "--individuals", type=common.positive, default=POPULATION, help="of an island"
+    )
     flags.add_argument(
         "--local-steps", type=int, default=0, help="of hill climbing from each child; 0 for none"
     )
@@ -268,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan = common.plan_from(flags, args, plan_from_arguments)
         seeds, runs = range(args.runs), Runs(args.out)
         status = common.until_interrupted(
-            lambda: records.extend(execute(plan, seeds, args.generations, runs)), args.out
+            lambda: records.extend(execute(plan, seeds, runs)), args.out
         )
         if status:
             return status

@@ -49,33 +49,45 @@ def table_1(records: Records, *, markdown: bool = False) -> str:
     return common.table(header, rows, markdown=markdown)
 
 
+_KIND = ("population", "mutation", "local_steps")
+"""What tells islands of one kind from others."""
+_PAPER = ("paper: T s", "gain", "M(p)")
+
+
 def table_2(records: Records, *, markdown: bool = False) -> str:
     """Returns times by the number of islands, and what those of one island predict."""
     rows = []
     for name in _names(records):
-        numbers = sorted({r["settings"]["islands"] for r in records if r["instance"] == name})
-        alone = times_of(records, name, islands=1)
-        fitted = _fit(alone)
-        for islands in numbers:
-            times = times_of(records, name, islands=islands)
-            is_done = all(map(math.isfinite, times))
-            predicted = fitted.mean(islands) if fitted else math.nan
-            has_gain = is_done and alone and math.isfinite(mean(alone))
-            rows.append(
-                [
-                    name,
-                    str(islands),
-                    f"{sum(map(math.isfinite, times))}/{len(times)}",
-                    _mean(times),
-                    f"{stdev(times):.3g}" if is_done and len(times) > 1 else "-",
-                    f"{mean(alone) / mean(times):.3g}" if has_gain else "-",
-                    f"{predicted:.3g}" if fitted else "-",
-                    f"{mean(times) - predicted:.3g}" if fitted and is_done else "-",
-                    *_paper_row(name, islands),
-                ]
-            )
-    header = ("instance", "p", "found", "T s", "deviation", "gain", "M(p)", "T - M(p)")
-    return common.table((*header, "paper: T s", "gain", "M(p)"), rows, markdown=markdown)
+        own = [record["settings"] for record in records if record["instance"] == name]
+        kinds = sorted({tuple(settings[part] for part in _KIND) for settings in own})
+        for kind in kinds:
+            settings = dict(zip(_KIND, kind, strict=True))
+            alone = times_of(records, name, islands=1, **settings)
+            numbers = {s["islands"] for s in own if s.items() >= settings.items()}
+            for islands in sorted(numbers):
+                times = times_of(records, name, islands=islands, **settings)
+                rows.append(
+                    [name, str(islands), *map(str, kind), *_times_row(times, alone, islands)]
+                )
+                rows[-1] += _paper_row(name, islands)
+    header = ("instance", "p", "individuals", "mutation", "local steps")
+    ours = ("found", "T s", "deviation", "gain", "M(p)", "T - M(p)")
+    return common.table((*header, *ours, *_PAPER), rows, markdown=markdown)
+
+
+def _times_row(times: Sequence[float], alone: Sequence[float], islands: int) -> list[str]:
+    fitted = _fit(alone)
+    is_done = all(map(math.isfinite, times))
+    predicted = fitted.mean(islands) if fitted else math.nan
+    has_gain = is_done and alone and math.isfinite(mean(alone))
+    return [
+        f"{sum(map(math.isfinite, times))}/{len(times)}",
+        _mean(times),
+        f"{stdev(times):.3g}" if is_done and len(times) > 1 else "-",
+        f"{mean(alone) / mean(times):.3g}" if has_gain else "-",
+        f"{predicted:.3g}" if fitted else "-",
+        f"{mean(times) - predicted:.3g}" if fitted and is_done else "-",
+    ]
 
 
 def _fit(times: Sequence[float]) -> js.run_times.Fit | None:

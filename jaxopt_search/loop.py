@@ -186,7 +186,8 @@ def advance(
     Args:
       num_steps: [] integer up to 2**31 - 1.
       exchange: what searches learn from one another, or None.
-      target: [] end once a search has a cost of at most this; None for no target.
+      target: [] end once a search has a cost of at most this, as `problem.cost` counts (of a QAP
+        without its `offset`); None for no target.
       patience: [] integer up to `MAX_PATIENCE`; end once so many steps bring no better cost.
       check_every: steps between stop tests, up to `MAX_PATIENCE`, counted from the run's start.
       implementation: how steps are run; all ways give the same searches. See

@@ -47,21 +47,32 @@ def test_table_2_by_hand():
     quantiles = [-10 * math.log(1 - (k + 0.5) / 200) for k in range(200)]
     runs = records(quantiles) + records([0.2, 0.4], islands=30)
     _, one, thirty = cells(tables.table_2(runs))
-    assert one[:3] == ["kra30a", "1", "200/200"]
-    assert one[8:] == ["34.25", "1", "-"]
+    assert one[:6] == ["kra30a", "1", "128", "1.0", "0", "200/200"]
+    assert one[11:] == ["34.25", "1", "-"]
     mean_of_one = sum(quantiles) / 200
-    assert thirty[1:6] == ["30", "2/2", "0.3", "0.141", f"{mean_of_one / 0.3:.3g}"]
-    assert float(thirty[6]) == pytest.approx(10 / 30, rel=0.02)
-    assert float(thirty[7]) == pytest.approx(0.3 - 10 / 30, abs=0.01)
-    assert thirty[8:] == ["1.35", "25.4", "0.79"]
+    assert thirty[4:9] == ["0", "2/2", "0.3", "0.141", f"{mean_of_one / 0.3:.3g}"]
+    assert float(thirty[9]) == pytest.approx(10 / 30, rel=0.02)
+    assert float(thirty[10]) == pytest.approx(0.3 - 10 / 30, abs=0.01)
+    assert thirty[11:] == ["1.35", "25.4", "0.79"]
 
 
 def test_what_did_not_end_has_no_mean():
     """A run that was cut off makes means and gains unknown, not short."""
     runs = records([1.0, math.inf]) + records([0.5], islands=30)
     _, one, thirty = cells(tables.table_2(runs))
-    assert one[2:6] == ["1/2", "-", "-", "-"]
-    assert thirty[5] == "-"
+    assert one[5:9] == ["1/2", "-", "-", "-"]
+    assert thirty[8] == "-"
+
+
+def test_table_2_keeps_kinds_of_islands_apart():
+    """Those that differ in their size, say, have lines of their own, and are fitted apart."""
+    runs = records([1.0, 2.0]) + records([3.0, 5.0], population=32) + records([0.5], islands=30)
+    rows = cells(tables.table_2(runs))[1:]
+    assert [row[1:3] + row[6:7] for row in rows] == [
+        ["1", "32", "4"],
+        ["1", "128", "1.5"],
+        ["30", "128", "0.5"],
+    ]
 
 
 def test_table_3_by_hand():
@@ -111,6 +122,7 @@ def test_small_runs(table, expected, tmp_path, monkeypatch, capsys):
     [
         (["--runs", "0"], "--runs: '0' holds 0"),
         (["--generations", "0"], "--generations: '0' holds 0"),
+        (["--mutation", "2"], "mutation_rate is 2.0"),
         (["--instances", "nowhere"], "nowhere"),
     ],
 )
