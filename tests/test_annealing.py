@@ -195,6 +195,7 @@ def test_best_covers_the_start():
         assert result.fun == problem.host.cost(optimal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8])
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_small_tours_come_out_optimal(n, symmetric):
@@ -210,6 +211,7 @@ def test_small_tours_come_out_optimal(n, symmetric):
     assert sorted(result.x.tolist()) == list(range(n))
 
 
+@pytest.mark.slow
 def test_small_tsplib_instances_come_out_near_optimal(data_dir):
     """Relocation alone, a second each: never below the optimum, at most 3 % above."""
     for name in ("burma14", "gr17", "swiss42"):

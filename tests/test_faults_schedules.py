@@ -11,6 +11,7 @@ import jaxopt_search as js
 from jaxopt_search import schedules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep_best", ["light", "standard"])
 @pytest.mark.parametrize(
     "schedule", [0.0, lambda step: 0, lambda step: jnp.zeros(1)], ids=["number", "int", "(1,)"]

@@ -250,6 +250,7 @@ def test_refused_size_is_accepted_as_float():
     assert result.fun == matrix[result.x, np.roll(result.x, -1)].sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("matrix", "fun"),
     [

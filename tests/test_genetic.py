@@ -60,6 +60,7 @@ def slow_generation(problem, search, state, words):
     return np.array([row for row, _ in rows]), np.array([cost for _, cost in rows]), num_mutated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crossover", ["pmx", "ox"])
 @pytest.mark.parametrize("n", [2, 3, 9])
 def test_a_generation_is_that_of_the_paper(crossover, n):
@@ -217,6 +218,7 @@ def test_the_first_to_finish_is_the_same_on_any_number_of_devices(num_devices):
         chex.assert_trees_all_equal(js.first_hit(result.state), js.first_hit(results[0].state))
 
 
+@pytest.mark.slow
 def test_migration_along_a_ring():
     """An island that gets a better permutation loses its worst, and nothing else."""
     problem, search = small_qap(9), js.genetic(population_size=8, alike=None)
@@ -298,6 +300,7 @@ def test_settings_are_checked(options):
         js.genetic(**options)
 
 
+@pytest.mark.slow
 def test_a_local_search_improves_the_children():
     """Each child becomes the best that is found from it, which no swap improves."""
     problem = small_qap(8)

@@ -43,6 +43,7 @@ def climb(problem, assignment, choose):
         moves += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "symmetric", "choose"), CASES)
 def test_the_course_is_that_of_a_slow_reference(n, symmetric, choose):
     """Ten starts end at the same local optima, after as many moves; then the run ends."""

@@ -56,6 +56,7 @@ def test_delta_is_the_change_in_full_cost(case, keys, words):
         chex.assert_trees_all_close((delta, state), (expected, fresh), rtol=1e-5, atol=1e-2)
 
 
+@pytest.mark.slow
 @per_draw
 def test_solutions_stay_permutations_and_change(case, keys, words):
     """A committed move gives another permutation; a rejected one changes nothing at all."""
@@ -105,6 +106,7 @@ def test_solution_undoes_init(case, keys, words):
     chex.assert_trees_all_equal(solution, found)
 
 
+@pytest.mark.slow
 @per_draw
 def test_lanes_are_scalars_side_by_side(case, keys, words):
     """Proposing and pricing M moves at once is the same as one by one."""

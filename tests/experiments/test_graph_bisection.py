@@ -88,6 +88,7 @@ def test_cost_by_hand():
     assert int(problem.cost(jnp.array([2, 0, 3, 1]))) == 21
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "moves", [script.ExchangeByGain(), script.Exchange()], ids=["gain", "full"]
 )
@@ -102,6 +103,7 @@ def test_the_optimum_of_eight_vertices(moves):
     assert result.fun == optimum == int(problem.cost(jnp.asarray(result.x)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "moves_per_search"), [(4, 6), (10, 1), (40, 6)])
 def test_every_implementation_makes_the_same_searches(n, moves_per_search):
     """Abreast, one after the other, and in an interpreted kernel: the same bits."""

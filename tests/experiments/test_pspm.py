@@ -156,6 +156,7 @@ def test_throughput_runs_are_not_the_runs_that_gave_the_threshold():
     assert not np.array_equal(starts[1], starts[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table, num_kinds", [(2, 3), (3, 4), (4, 4)])
 def test_each_table_from_nothing(table, num_kinds, monkeypatch):
     """Each run is made once, and the table stands with the instances or numbers of moves."""

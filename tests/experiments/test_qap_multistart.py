@@ -47,6 +47,7 @@ def test_times_to_targets_by_hand():
     assert header[-1] == "on"
 
 
+@pytest.mark.slow
 def test_a_small_table_and_figure(tmp_path, monkeypatch, capsys):
     """Every algorithm and way is measured once; the same command finds all of it in the file."""
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
