@@ -12,7 +12,7 @@ from jax import lax
 from jaxopt_search import memory
 from jaxopt_search.memory import load, store
 from jaxopt_search.problems.permutation import inverse
-from jaxopt_search.tables import Block
+from jaxopt_search.rows import Block
 
 
 def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:

@@ -69,6 +69,11 @@ def each_lane(fn: Callable[..., Any], *arguments: Any) -> Any:
     return fn(*arguments)
 
 
+def power_of_two(number: int) -> int:
+    """Returns the least power of two that is at least `number`."""
+    return 1 << (number - 1).bit_length()
+
+
 def lanes(number: int) -> jax.Array:
     """Returns the numbers of at least `number` lanes, int32.
 
@@ -76,7 +81,7 @@ def lanes(number: int) -> jax.Array:
     are several; a multiple of eight in a search by itself on a CPU.
     """
     if is_in_kernel():
-        number = max(1 << (number - 1).bit_length(), LANES) if number > 1 else 1
+        number = max(power_of_two(number), LANES) if number > 1 else 1
     elif _place.get() == "native":
         number = -(-number // 8) * 8
     return lax.iota(jnp.int32, number)

@@ -34,7 +34,7 @@ class Problem(Protocol):
     """What is minimized: a pytree whose data are leaves and whose sizes are static.
 
     A problem on permutations may also have `row_costs(block, table)`, portable: the costs, [R], of
-    those in the rows of a `tables.Block` of a table [P, n] of permutations. With it, `genetic` runs
+    those in the rows of a `rows.Block` of a table [P, n] of permutations. With it, `genetic` runs
     in a kernel.
     """
 

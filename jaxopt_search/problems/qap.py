@@ -16,7 +16,7 @@ from jax import lax
 from jaxopt_search.memory import load
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Host
-from jaxopt_search.tables import Block
+from jaxopt_search.rows import Block
 
 _PERTURBED_FACILITIES = 4
 

@@ -18,7 +18,7 @@ from jaxopt_search.memory import load
 from jaxopt_search.pairs import Pairs, load_pair
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Host
-from jaxopt_search.tables import Block, Tile
+from jaxopt_search.rows import Block, Tile
 
 MAX_SQUARED = 2_147_000_000
 """Squared distances up to here are rounded exactly on the device, in int32."""

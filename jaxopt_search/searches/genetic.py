@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import crossover, memory, random, tables
+from jaxopt_search import crossover, memory, random, rows
 from jaxopt_search.checks import check_count, check_option, check_share
 from jaxopt_search.crossover import Parents, Room
 from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Swap
 from jaxopt_search.problems.permutation import inverse
-from jaxopt_search.tables import Block, Tile
+from jaxopt_search.rows import Block, Tile
 from jaxopt_search.types import Cost, Info, Stream, null_delta
 
 Crossover: TypeAlias = Literal["pmx", "ox"]
@@ -75,7 +75,7 @@ class Genetic:
 
     def num_warps(self, problem: Any, num_searches: int) -> int:
         (n,) = jax.eval_shape(problem.init, random.typed_key(random.as_key(0))).shape
-        return tables.warps_by_rows((self.population_size, n))
+        return rows.num_warps((self.population_size, n))
 
     def init(self, problem: Any, solution: jax.Array) -> GeneticState:
         if self.crossover == "ox" and getattr(problem, "free", None) is not None:
@@ -163,7 +163,7 @@ class Genetic:
                 return self._improved(stream, problem, state)
             return self._priced(problem, state, block)
 
-        return tables.by_rows(self._shape(state), breed, state)
+        return rows.by_rows(self._shape(state), breed, state)
 
     def _parents(self, stream: Stream, problem: Any, state: GeneticState, block: Block) -> Parents:
         row = block.rows[:, None]
@@ -228,7 +228,7 @@ class Genetic:
 
         child_costs = state.child_costs
         tree = state.population, state.positions
-        population, positions = tables.by_rows(self._shape(state), replace, tree)
+        population, positions = rows.by_rows(self._shape(state), replace, tree)
         memory.barrier()
         lane, column = self._lanes()
         new, old = load(child_costs, column), load(state.costs, column)
@@ -248,7 +248,7 @@ class Genetic:
                 children = _random(stream, problem, state, block)
                 return self._priced(problem, state._replace(children=children), block)
 
-            new = self._replaced(tables.by_rows(self._shape(state), make, state), where)[0]
+            new = self._replaced(rows.by_rows(self._shape(state), make, state), where)[0]
             if memory.is_in_kernel():
                 return new
             return jax.tree.map(lambda new, old: jnp.where(where, new, old), new, state)
@@ -365,7 +365,8 @@ def genetic(
     Args:
       population_size: P, permutations per island.
       crossover: `"pmx"`, partially matched, or `"ox"`, ordered; see `crossover`.
-      mutation_rate: 0 to 1.
+      mutation_rate: 0 to 1. The paper says 0.1; with 1 the optimum takes a third of the generations
+        or less (docs/islands.md).
       alike: once this share of an island has the lowest cost on it, it starts anew at random; None
         for never.
       restart_every: generations between looks at that.
