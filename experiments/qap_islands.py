@@ -1,14 +1,15 @@
-"""Islands of a genetic algorithm on the QAP: Tables I to III of Tsutsui and Fujimoto.
+"""Islands of a genetic algorithm on the QAP: Tables I to III of Tsutsui and Fujimoto and more.
 
     python -m experiments.qap_islands --table 1 --instances tai25b --runs 5
     python -m experiments.qap_islands --table 2 --islands 1,30,60 --runs 30 --out islands.jsonl
     python -m experiments.qap_islands --table 3 --instances all --out one_thread.jsonl
+    python -m experiments.qap_islands --table 4 --islands 132,264 --devices 1,2 --out devices.jsonl
     python -m experiments.qap_islands --report islands.jsonl --table 2 --figure 6 --plot fit.png
 
 Each run goes on until one island has found an acceptable assignment, or to a limit. Seconds are
-those of a call of a compiled function from the seed to the end, without compilation. An island has
-128 individuals and starts anew where 60% of it are equally good, as in the paper. `--mutation 0.1`
-is the paper's rate; docs/islands.md says why the default is another.
+those from the first populations, which lie on the devices, to the end, without compilation. An
+island has 128 individuals and starts anew where 60% of it are equally good, as in the paper.
+`--mutation 0.1` is the paper's rate; docs/islands.md says why the default is another.
 
 `--local-steps` makes the algorithm memetic.
 
@@ -22,11 +23,13 @@ time that a gamma distribution predicts, fitted to the runs of one island by lea
 Table 3: as many islands as the most in `--islands` on all devices, beside one population on one
 CPU device, of 128 (the paper's Model II), and of that size among `--sizes` which takes the shortest
 mean time (Model I).
+Table 4: islands spread over so many devices; beside T the gain over the fewest devices, with as
+many islands in all, and with as many on each, where M(p) predicts it; and how many runs have the
+same first finisher, at the same generation and cost, as on the fewest.
 Figures 5 and 6, with `--plot`: the times of one island, and their distribution with its fit.
 """
 
 import argparse
-import functools
 import math
 import sys
 import time
@@ -58,6 +61,7 @@ class Setting(NamedTuple):
     mutation: float = 1.0
     local_steps: int = 0
     on: str = "all"
+    """`"all"` devices, one `"core"`, or how many devices."""
 
 
 def settings_of(args: argparse.Namespace) -> list[Setting]:
@@ -67,26 +71,17 @@ def settings_of(args: argparse.Namespace) -> list[Setting]:
         return [setting._replace(restarts=restarts) for restarts in (False, True)]
     if args.table == 2:
         return [setting._replace(islands=islands) for islands in args.islands]
+    if args.table == 4:
+        return [
+            setting._replace(islands=islands, on=str(devices))
+            for islands in args.islands
+            for devices in args.devices
+        ]
     sizes = sorted({*args.sizes, POPULATION})
     return [
         setting._replace(islands=max(args.islands)),
         *(setting._replace(population=size, on="core") for size in sizes),
     ]
-
-
-@functools.partial(jax.jit, static_argnames="islands")
-def _to_target(
-    problem: js.QAP, search: Any, key: jax.Array, target: Any, generations: int, islands: int
-) -> Any:
-    return js.run(
-        key,
-        problem,
-        search,
-        num_searches=islands,
-        max_steps=generations,
-        target=target,
-        check_every=_CHECK_EVERY,
-    )
 
 
 @jax.jit
@@ -108,48 +103,45 @@ class Task:
             local_steps=max(setting.local_steps, 1),
         )
         self.name, self.setting, self.generations = instance.name, setting, generations
-        self.devices = parallel.find_devices("cpu" if setting.on == "core" else "all")
-        if setting.on == "core" or setting.islands == 1:
-            self.devices = self.devices[:1]
+        on = {"core": "cpu", "all": "all"}.get(setting.on) or int(setting.on)
+        devices = parallel.find_devices(on)
+        is_single = setting.on == "core" or (setting.on == "all" and setting.islands == 1)
+        self.devices = devices[:1] if is_single else devices
         self.target = math.floor((instance.best_known or 0) * (1 + GAPS.get(instance.name, 0.0)))
         host = self.problem.host
         self.own_target = jnp.int32(self.target // host.unit - host.offset)
 
     def one_by_one(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Yields the records of runs, one after the other."""
-        if len(self.devices) > 1:
-            self._on_all(seeds[0], 0)
-        else:
-            self._on_one(seeds[0], 0)
+        self._run(seeds[0], 0)
         for seed in seeds:
-            began = time.perf_counter()
-            if len(self.devices) > 1:
-                state = self._on_all(seed, self.generations).state
-            else:
-                state = self._on_one(seed, self.generations)
-            seconds = time.perf_counter() - began
+            state, seconds = self._run(seed, self.generations)
             count, island = js.first_hit(state)
             reached = int(island) >= 0
             made = steps.as_python(count if reached else state.step)
-            yield self._record(seed, seconds, made, reached) | {"island": int(island)}
+            cost = float(js.best(self.problem, self.search, state)[1])
+            won = {"island": int(island), "best_cost": cost}
+            yield self._record(seed, seconds, made, reached) | won
 
-    def _on_one(self, seed: int, generations: int) -> Any:
-        options = self.own_target, generations, self.setting.islands
+    def _run(self, seed: int, generations: int) -> tuple[Any, float]:
+        """Returns the state after a run, and its seconds."""
+        islands, placement = self.setting.islands, parallel.Placement(self.devices)
         with jax.default_device(self.devices[0]):
-            key = jax.random.key(seed)
-            return jax.block_until_ready(_to_target(self.problem, self.search, key, *options))
-
-    def _on_all(self, seed: int, generations: int) -> js.Result:
-        return js.solve(
-            self.problem,
-            self.search,
-            seed,
-            num_searches=self.setting.islands,
-            target=self.target,
-            max_steps=generations,
-            check_every=_CHECK_EVERY,
-            devices=self.devices,
+            state = js.init(seed, self.problem, self.search, num_searches=islands)
+        state = jax.block_until_ready(placement.split(state))
+        began = time.perf_counter()
+        state = jax.block_until_ready(
+            placement.advance(
+                self.problem,
+                self.search,
+                state,
+                generations,
+                target=self.own_target,
+                check_every=_CHECK_EVERY,
+            )
         )
+        seconds = time.perf_counter() - began
+        return placement.join(state, islands), seconds
 
     def side_by_side(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
         """Returns the records of runs of one island each, made together."""
@@ -222,7 +214,8 @@ def execute(plan: Sequence[Task], seeds: range, runs: Runs) -> list[dict[str, An
         progress.skip(len(seeds) - len(missing))
         if not missing:
             continue
-        for record in task.side_by_side(missing) if islands == 1 else task.one_by_one(missing):
+        is_together = islands == 1 and task.setting.on in ("all", "core")
+        for record in task.side_by_side(missing) if is_together else task.one_by_one(missing):
             runs.add(record)
             progress.step(1, f"{task.name}, {islands} x {task.setting.population}")
     return runs.those(wanted)
@@ -240,6 +233,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--sizes", type=common.integers, default=[64, 128, 256, 512, 1024, 2048], help="Table 3"
     )
+    flags.add_argument("--devices", type=common.integers, default=[1, 2], help="Table 4")
     flags.add_argument("--runs", type=common.positive, default=5, help="of each, seeds from 0 on")
     flags.add_argument("--mutation", type=float, default=1.0, help="rate (paper: 0.1)")
     flags.add_argument(

@@ -28,6 +28,12 @@ def _names(records: Records) -> list[str]:
     return list(dict.fromkeys(record["instance"] for record in records))
 
 
+def _settings(records: Records, instance: str, *on: str) -> list[dict[str, Any]]:
+    """Returns the settings of the runs on an instance and on these devices."""
+    own = (record["settings"] for record in records if record["instance"] == instance)
+    return [settings for settings in own if settings["on"] in on]
+
+
 def _mean(times: Sequence[float]) -> str:
     return f"{mean(times):.3g}" if times and all(map(math.isfinite, times)) else "-"
 
@@ -58,10 +64,10 @@ def table_2(records: Records, *, markdown: bool = False) -> str:
     """Returns times by the number of islands, and what those of one island predict."""
     rows = []
     for name in _names(records):
-        own = [record["settings"] for record in records if record["instance"] == name]
+        own = _settings(records, name, "all")
         kinds = sorted({tuple(settings[part] for part in _KIND) for settings in own})
         for kind in kinds:
-            settings = dict(zip(_KIND, kind, strict=True))
+            settings = dict(zip(_KIND, kind, strict=True)) | {"on": "all"}
             alone = times_of(records, name, islands=1, **settings)
             numbers = {s["islands"] for s in own if s.items() >= settings.items()}
             for islands in sorted(numbers):
@@ -140,7 +146,54 @@ def _ratio(times: Sequence[float], by: Sequence[float]) -> str:
     return f"{mean(times) / mean(by):.3g}" if is_known else "-"
 
 
-TABLES: dict[int, Callable[..., str]] = {1: table_1, 2: table_2, 3: table_3}
+def table_4(records: Records, *, markdown: bool = False) -> str:
+    """Returns times of islands by the number of devices that share them."""
+    rows = []
+    counts = sorted({int(r["settings"]["on"]) for r in records if r["settings"]["on"].isdigit()})
+    for name in _names(records):
+        own = _settings(records, name, *map(str, counts))
+        alone = _fit(times_of(records, name, islands=1, on="all"))
+        for islands, count in sorted({(s["islands"], int(s["on"])) for s in own}):
+            times = times_of(records, name, islands=islands, on=str(count))
+            fewest = islands * counts[0] // count
+            shared = times_of(records, name, islands=islands, on=str(counts[0]))
+            as_many = times_of(records, name, islands=fewest, on=str(counts[0]))
+            predicted = alone.mean(fewest) / alone.mean(islands) if alone else math.nan
+            rows.append(
+                [
+                    name,
+                    str(islands),
+                    str(count),
+                    f"{sum(map(math.isfinite, times))}/{len(times)}",
+                    _mean(times),
+                    _ratio(shared, times),
+                    _ratio(as_many, times),
+                    f"{predicted:.3g}" if alone else "-",
+                    _winners_alike(records, name, islands, counts[0], count),
+                ]
+            )
+    gains = ("gain, as many in all", "as many on each", "by M(p)")
+    header = ("instance", "p", "devices", "found", "T s", *gains, "same winner")
+    return common.table(header, rows, markdown=markdown)
+
+
+def _winners_alike(records: Records, name: str, islands: int, *counts: int) -> str:
+    """Returns how many runs end alike on both numbers of devices."""
+    ends = [
+        {
+            record["seed"]: tuple(record[what] for what in ("island", "generations", "best_cost"))
+            for record in records
+            if record["instance"] == name
+            and record["settings"]["islands"] == islands
+            and record["settings"]["on"] == str(count)
+        }
+        for count in counts
+    ]
+    both = ends[0].keys() & ends[1].keys()
+    return f"{sum(ends[0][seed] == ends[1][seed] for seed in both)}/{len(both)}"
+
+
+TABLES: dict[int, Callable[..., str]] = {1: table_1, 2: table_2, 3: table_3, 4: table_4}
 
 
 def draw_figure_5(records: Records) -> Callable[[Any], None]:
