@@ -3,9 +3,11 @@
 from jaxopt_search import (
     crossover,
     datasets,
+    evaluation,
     kernels,
     memory,
     neighborhoods,
+    placements,
     problems,
     random,
     run_times,
@@ -14,11 +16,13 @@ from jaxopt_search import (
 )
 from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
+from jaxopt_search.evaluation import attacking_pairs
 from jaxopt_search.exchange import broadcast_best, recombine, resample, ring, shuffle
 from jaxopt_search.loop import RunState, advance, best, first_hit, init, run
 from jaxopt_search.neighborhoods import (
     DeltaSwap,
     FullEvaluation,
+    QueenSwap,
     Relocate,
     Swap,
     SwapTable,
@@ -28,6 +32,9 @@ from jaxopt_search.neighborhoods import (
 from jaxopt_search.problems import (
     QAP,
     TSP,
+    NQueens,
+    hoffman,
+    nqueens,
     qap,
     qap_from_instance,
     tsp,
@@ -38,13 +45,16 @@ from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import (
     Genetic,
     HillClimbing,
+    MinConflicts,
     SimulatedAnnealing,
     TabuSearch,
     genetic,
     hill_climbing,
+    min_conflicts,
     simulated_annealing,
     tabu_search,
 )
+from jaxopt_search.solve_queens import QueensResult, solve_nqueens
 from jaxopt_search.solvers import solve_qap, solve_tsp
 from jaxopt_search.stepping import why_not_portable
 from jaxopt_search.types import Result, StackedResult, Status, null_delta
@@ -57,7 +67,11 @@ __all__ = [
     "Genetic",
     "HillClimbing",
     "InstanceFormatError",
+    "MinConflicts",
+    "NQueens",
     "NotPortable",
+    "QueenSwap",
+    "QueensResult",
     "Relocate",
     "Result",
     "RunState",
@@ -72,19 +86,25 @@ __all__ = [
     "TwoOpt",
     "UnsupportedInstance",
     "advance",
+    "attacking_pairs",
     "best",
     "broadcast_best",
     "crossover",
     "datasets",
+    "evaluation",
     "first_hit",
     "genetic",
     "geometric",
     "hill_climbing",
+    "hoffman",
     "init",
     "kernels",
     "memory",
+    "min_conflicts",
     "neighborhoods",
+    "nqueens",
     "null_delta",
+    "placements",
     "problems",
     "qap",
     "qap_from_instance",
@@ -99,6 +119,7 @@ __all__ = [
     "shuffle",
     "simulated_annealing",
     "solve",
+    "solve_nqueens",
     "solve_qap",
     "solve_tsp",
     "tabu_search",

@@ -30,7 +30,7 @@ _MIN_CHUNK_SECONDS = 0.1
 _CHUNKS_IN_A_LIMIT = 50  # if it is given in seconds, and they do not become too short
 _MAX_GROWTH = 8
 
-_MESSAGES = {
+MESSAGES = {
     Status.TARGET: "the target was reached",
     Status.MAX_STEPS: "max_steps were made",
     Status.PATIENCE: "no better solution for `patience` steps",
@@ -38,6 +38,7 @@ _MESSAGES = {
     Status.MAX_SECONDS: "max_seconds were over",
     Status.CALLBACK: "the callback asked to stop",
     Status.INTERRUPTED: "interrupted from the keyboard",
+    Status.EXHAUSTED: "there are no more",
 }
 
 
@@ -378,7 +379,7 @@ class _Driver:
         )
 
     def _message(self, status: Status, fun: int | float) -> str:
-        parts = [_MESSAGES[status]]
+        parts = [MESSAGES[status]]
         if self.host is not None:
             if self.host.best_known is not None and fun < self.host.best_known:
                 parts.append(f"better than the best known {self.host.best_known}")

@@ -275,6 +275,7 @@ class Status(enum.IntEnum):
     CALLBACK = 5
     INTERRUPTED = 6
     LOCAL_OPTIMA = 7
+    EXHAUSTED = 8
 
 
 class Hit(NamedTuple):

@@ -1,5 +1,6 @@
 """The parts under test, by table: adding a part to the library means adding a row here."""
 
+import collections
 import dataclasses
 import functools
 from typing import Any
@@ -99,13 +100,17 @@ def _swap(name, problem):
     return Case(f"swap-{name}-{problem.n}", problem, js.FullEvaluation(js.Swap()))
 
 
+def _queen_swap(n):
+    return Case(f"queen_swap-{n}", js.nqueens(n), js.QueenSwap())
+
+
 # Small sizes are the hard ones: there a move meets its own surroundings.
 NEIGHBORHOOD_CASES = [
-    *(_relocate("matrix", matrix_tsp(n)) for n in (3, 4, 5, 6, 20)),
-    *(_relocate("asymmetric", matrix_tsp(n, symmetric=False)) for n in (3, 4, 6)),
+    *(_relocate("matrix", matrix_tsp(n)) for n in (3, 4, 5, 20)),
+    *(_relocate("asymmetric", matrix_tsp(n, symmetric=False)) for n in (3, 6)),
     *(_relocate(metric, coords_tsp(6, metric=metric)) for metric in ("EUC_2D", "CEIL_2D", "ATT")),
     _relocate("float", matrix_tsp(6, dtype=np.float64)),
-    *(_two_opt("matrix", matrix_tsp(n)) for n in (4, 5, 6, 8)),
+    *(_two_opt("matrix", matrix_tsp(n)) for n in (4, 5, 8)),
     *(_two_opt(metric, coords_tsp(9, metric=metric)) for metric in ("EUC_2D", "ATT")),
     _two_opt("large", coords_tsp(150), num_candidates=5),
     _two_opt("quadrant", coords_tsp(70), num_candidates=8, candidates="quadrant"),
@@ -115,6 +120,15 @@ NEIGHBORHOOD_CASES = [
     _swap_table("qap", small_qap(9)),
     _swap_table("asymmetric", small_qap(2, symmetric=False)),
     _swap_table("fixed", js.qap(*matrices(8), partial_match=[[1, 3], [4, 0], [5, 5]])),
-    *(_swap("tsp", matrix_tsp(n)) for n in (2, 3, 6)),
+    *(_queen_swap(n) for n in (2, 9)),
+    *(_swap("tsp", matrix_tsp(n)) for n in (2, 6)),
     *(_swap("ordering", linear_ordering(n)) for n in (2, 5)),
 ]
+
+
+def ends(cases):
+    """Returns each kind of case at its smallest and at its largest; the others take a minute."""
+    kinds = collections.defaultdict(list)
+    for case in cases:
+        kinds[case.name.rpartition("-")[0]].append(case)
+    return [case for sizes in kinds.values() for case in sizes[:1] + sizes[1:][-1:]]

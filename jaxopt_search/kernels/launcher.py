@@ -71,7 +71,7 @@ def launch(
         out_specs=own,
         out_shape=[jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in carried],
         input_output_aliases={len(read_leaves) + k: k for k in range(len(carried))},
-        **_options(num_warps, interpret),
+        **options(num_warps, interpret),
     )(*(leaf.reshape(leaf.shape or (1,)) for leaf in read_leaves), *carried)
     return jax.tree.structure(carry).unflatten(results)
 
@@ -88,7 +88,8 @@ def _own(pl: Any, array: jax.Array) -> Any:
     )
 
 
-def _options(num_warps: int, interpret: bool) -> dict[str, Any]:
+def options(num_warps: int, interpret: bool) -> dict[str, Any]:
+    """Returns the arguments of `pallas_call` for a kernel of this library."""
     if interpret:
         return {"interpret": True}
     from jax.experimental.pallas import triton

@@ -2,9 +2,19 @@
 
 from jaxopt_search.neighborhoods.delta_swap import DeltaSwap
 from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
+from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.neighborhoods.relocate import Relocate
 from jaxopt_search.neighborhoods.swap import Swap
 from jaxopt_search.neighborhoods.swap_table import SwapTable
 from jaxopt_search.neighborhoods.two_opt import TwoOpt, two_opt
 
-__all__ = ["DeltaSwap", "FullEvaluation", "Relocate", "Swap", "SwapTable", "TwoOpt", "two_opt"]
+__all__ = [
+    "DeltaSwap",
+    "FullEvaluation",
+    "QueenSwap",
+    "Relocate",
+    "Swap",
+    "SwapTable",
+    "TwoOpt",
+    "two_opt",
+]

@@ -31,7 +31,7 @@ class Swap:
         (n,) = (solution if free is None else free).shape
         first = below(words[0], n)
         second = below(words[1], max(n - 1, 1))
-        second = second + (second >= first).astype(jnp.int32)
+        second = second + (second >= first).astype(jnp.int32) if n > 1 else first
         if free is not None:
             first, second = load(free, first), load(free, second)
         return Positions(first, second)

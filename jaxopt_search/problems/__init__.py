@@ -1,8 +1,20 @@
 """Problems: data, cost, random solutions, checks on the way in."""
 
+from jaxopt_search.problems.nqueens import NQueens, hoffman, nqueens
 from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.qap_input import qap, qap_from_instance
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import tsp, tsp_from_coords, tsp_from_instance
 
-__all__ = ["QAP", "TSP", "qap", "qap_from_instance", "tsp", "tsp_from_coords", "tsp_from_instance"]
+__all__ = [
+    "QAP",
+    "TSP",
+    "NQueens",
+    "hoffman",
+    "nqueens",
+    "qap",
+    "qap_from_instance",
+    "tsp",
+    "tsp_from_coords",
+    "tsp_from_instance",
+]

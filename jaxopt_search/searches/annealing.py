@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxopt_search import memory, random, schedules
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
-from jaxopt_search.searches.trajectory import TrajectorySearch
+from jaxopt_search.searches.trajectory import TrajectorySearch, num_warps, passes
 from jaxopt_search.types import (
     Cost,
     Info,
@@ -28,11 +28,6 @@ from jaxopt_search.types import (
 
 Choose: TypeAlias = Literal["best", "first"]
 KeepBest: TypeAlias = Literal["light", "standard"]
-
-_MAX_WARPS = 8
-# The schedulers of an H200. With programs enough for all, one of several warps is slower: its warps
-# wait for one another.
-_WARPS_AT_ONCE = 528
 
 
 class AnnealingState(NamedTuple):
@@ -75,9 +70,8 @@ class SimulatedAnnealing(TrajectorySearch):
         return lanes.shape[0] + 1, max(self.neighborhood.num_words, 1)
 
     def num_warps(self, problem: Any, num_searches: int) -> int:
-        most = max(1, min(self.moves_per_search // 32, _MAX_WARPS, _WARPS_AT_ONCE // num_searches))
         to_commit = getattr(self.neighborhood, "num_warps", lambda problem: 1)
-        return max(1 << most.bit_length() - 1, to_commit(problem))
+        return max(num_warps(self.moves_per_search, num_searches), to_commit(problem))
 
     def check(self, max_steps: int | None) -> None:
         """Refuses a schedule that is negative or not finite within `max_steps`; on the host."""
@@ -127,7 +121,7 @@ class SimulatedAnnealing(TrajectorySearch):
         # Two minima take fewer instructions than an argmin.
         winner = jnp.min(jnp.where(deltas == delta, lane, jnp.int32(lane.shape[0])))
         (word,) = stream.words(jnp.uint32(self.moves_per_search), 1)
-        return memory.pick(moves, winner), delta, _passes(temperature, word, delta)
+        return memory.pick(moves, winner), delta, passes(temperature, word, delta)
 
     def _first_move(
         self, stream: Stream, temperature: jax.Array, problem: Any, representation: Representation
@@ -137,7 +131,7 @@ class SimulatedAnnealing(TrajectorySearch):
         *words, word = stream.words(lane.astype(jnp.uint32), self.neighborhood.num_words + 1)
         moves, deltas = self._priced(problem, representation, lane, tuple(words))
         none = jnp.int32(lane.shape[0])
-        winner = jnp.min(jnp.where(_passes(temperature, word, deltas), lane, none))
+        winner = jnp.min(jnp.where(passes(temperature, word, deltas), lane, none))
         move, delta = memory.pick((moves, deltas), jnp.minimum(winner, none - 1))
         return move, delta, winner < none
 
@@ -157,16 +151,6 @@ class SimulatedAnnealing(TrajectorySearch):
         moves, deltas = memory.each_lane(price, *words)
         counts = (lane < self.moves_per_search) & (deltas == deltas)  # NaN never wins
         return moves, jnp.where(counts, deltas, null_delta(deltas.dtype))
-
-
-def _passes(temperature: jax.Array, word: jax.Array, delta: Cost) -> jax.Array:
-    """Metropolis: always if not worse, else with probability exp(-delta / temperature).
-
-    A uniform u lies below that probability where -log(u), which is exponentially distributed, lies
-    above delta / temperature; written so, temperature 0 accepts delta <= 0 only.
-    """
-    threshold = temperature * random.exponential(word)
-    return (delta.astype(jnp.float32) <= threshold) & (delta < null_delta(delta.dtype))
 
 
 def simulated_annealing(

@@ -6,8 +6,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import memory, tables
-from jaxopt_search.types import Cost, Move, Representation, Solution
+from jaxopt_search import memory, random, tables
+from jaxopt_search.types import Cost, Move, Representation, Solution, null_delta
+
+_MAX_WARPS = 8
+# The schedulers of an H200. With programs enough for all, one of several warps is slower: its warps
+# wait for one another.
+_WARPS_AT_ONCE = 528
 
 
 class Found(NamedTuple):
@@ -149,3 +154,19 @@ class TableSearch(TrajectorySearch):
         memory.barrier()
         found = Found(move, first.number, first.keys[0])
         return state._replace(representation=representation, found=found)
+
+
+def num_warps(moves_per_search: int, num_searches: int) -> int:
+    """Returns the warps of a program that prices so many moves at a time, a power of two."""
+    most = max(1, min(moves_per_search // 32, _MAX_WARPS, _WARPS_AT_ONCE // num_searches))
+    return 1 << most.bit_length() - 1
+
+
+def passes(temperature: jax.Array, word: jax.Array, delta: Cost) -> jax.Array:
+    """Metropolis: always if not worse, else with probability exp(-delta / temperature).
+
+    A uniform u lies below that probability where -log(u), which is exponentially distributed, lies
+    above delta / temperature; written so, temperature 0 accepts delta <= 0 only.
+    """
+    threshold = temperature * random.exponential(word)
+    return (delta.astype(jnp.float32) <= threshold) & (delta < null_delta(delta.dtype))

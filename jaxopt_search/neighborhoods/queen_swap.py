@@ -1,0 +1,166 @@
+"""N-Queens: two rows exchange their queens, priced in O(1) by counters of the diagonals.
+
+The counters are those of Sosic and Gu, "A polynomial time algorithm for the N-Queens problem",
+1990.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search import memory
+from jaxopt_search.checks import check_count
+from jaxopt_search.memory import load, store
+from jaxopt_search.neighborhoods.swap import Positions, Swap
+from jaxopt_search.random import below
+from jaxopt_search.types import null_delta
+
+_MAX_INT16 = 2**15 - 1
+
+
+class CountedQueens(NamedTuple):
+    """A placement with the number of queens on each diagonal.
+
+    Attributes:
+      queens: [n] the column of the queen in each row; all are int16 for n below 2**15, else int32.
+      rising: [2 n] queens with that sum of row and column. None in a snapshot.
+      falling: [2 n] queens with that difference of column and row, plus n. None in a snapshot.
+    """
+
+    queens: jax.Array
+    rising: Any
+    falling: Any
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class QueenSwap:
+    """All n (n - 1) / 2 swaps of two rows of an `NQueens` problem.
+
+    Attributes:
+      num_partners: `propose_at` takes the first of so many random rows from which a queen would
+        find no other on its diagonals, or the last.
+    """
+
+    num_partners: int = 4
+    num_words = 2
+    is_portable = True
+
+    def __post_init__(self) -> None:
+        check_count("num_partners", self.num_partners, 1, 64)
+
+    @property
+    def num_words_at(self) -> int:
+        """The number of random words that `propose_at` takes."""
+        return self.num_partners
+
+    def init(self, problem: Any, solution: jax.Array) -> CountedQueens:
+        dtype = jnp.int16 if problem.n <= _MAX_INT16 else jnp.int32
+        row = lax.iota(jnp.int32, problem.n)
+        none = jnp.zeros(2 * problem.n, dtype)
+        return CountedQueens(
+            solution.astype(dtype),
+            none.at[solution + row].add(1, mode="promise_in_bounds"),
+            none.at[solution - row + problem.n].add(1, mode="promise_in_bounds"),
+        )
+
+    def solution(self, problem: Any, snapshot: CountedQueens) -> jax.Array:
+        return snapshot.queens.astype(jnp.int32)
+
+    def snapshot(self, representation: CountedQueens) -> CountedQueens:
+        return representation._replace(rising=None, falling=None)
+
+    def propose(
+        self, problem: Any, representation: CountedQueens, words: tuple[jax.Array, ...]
+    ) -> Positions:
+        return Swap().propose(problem, representation.queens, words)
+
+    def propose_at(
+        self,
+        problem: Any,
+        representation: CountedQueens,
+        row: jax.Array,
+        words: tuple[jax.Array, ...],
+    ) -> Positions:
+        """Returns a swap of `row` with another one."""
+
+        def partner(word: jax.Array) -> tuple[jax.Array, jax.Array]:
+            other = below(word, max(problem.n - 1, 1))
+            other = (other + (other >= row).astype(jnp.int32)) % problem.n
+            column = _load(representation.queens, other)
+            rising = load(representation.rising, row + column)
+            falling = load(representation.falling, column - row + problem.n)
+            return other, (rising == 0) & (falling == 0)
+
+        *others, last = (partner(word) for word in words)
+        chosen = last[0]
+        for other, is_free in reversed(others):
+            chosen = jnp.where(is_free, other, chosen)
+        return Positions(row, chosen)
+
+    def is_in_conflict(
+        self, problem: Any, representation: CountedQueens, row: jax.Array
+    ) -> jax.Array:
+        """Returns whether the queen in `row` is attacked."""
+        return is_attacked(problem.n, representation, row)
+
+    def delta(self, problem: Any, representation: CountedQueens, move: Positions) -> jax.Array:
+        if problem.n < 2:
+            return jnp.full_like(move.first, null_delta(jnp.int32))
+        i, k = move
+        a, b = _load(representation.queens, i), _load(representation.queens, k)
+
+        def of(counts: jax.Array, *places: jax.Array) -> tuple[jax.Array, ...]:
+            return tuple(_load(counts, place) for place in places)
+
+        n = problem.n
+        left, left_too, met, met_too = of(representation.rising, i + a, k + b, i + b, k + a)
+        change = met + met_too - left - left_too
+        left, left_too, met, met_too = of(
+            representation.falling, a - i + n, b - k + n, b - i + n, a - k + n
+        )
+        change += met + met_too - left - left_too + 4
+        # The two attack each other before on one diagonal, and afterwards on one that crosses it.
+        are_facing = jnp.abs(i - k) == jnp.abs(a - b)
+        return change + 2 * are_facing.astype(jnp.int32)
+
+    def commit(
+        self, problem: Any, representation: CountedQueens, move: Positions, accept: jax.Array
+    ) -> CountedQueens:
+        (i, k), (queens, rising, falling) = move, representation
+        a, b, n = _load(queens, i), _load(queens, k), problem.n
+        one = accept.astype(jnp.int32)
+        rising_after = _moved(rising, (i + a, k + b), (i + b, k + a), one)
+        falling_after = _moved(falling, (a - i + n, b - k + n), (b - i + n, a - k + n), one)
+        memory.barrier()
+        for place, count in rising_after:
+            rising = store(rising, place, count, jnp.bool_(True))
+        for place, count in falling_after:
+            falling = store(falling, place, count, jnp.bool_(True))
+        queens = store(queens, i, b, accept)
+        return CountedQueens(store(queens, k, a, accept), rising, falling)
+
+
+def _moved(
+    counts: Any, left: tuple[jax.Array, ...], met: tuple[jax.Array, ...], one: jax.Array
+) -> list[tuple[jax.Array, jax.Array]]:
+    """Returns four diagonals with their counts after two queens went over to others."""
+    after = []
+    for (place, other), change in ((left, -one), (met, one)):
+        both = change + change * (place == other).astype(jnp.int32)
+        for each in (place, other):
+            after.append((each, _load(counts, each) + both))
+    return after
+
+
+def _load(buffer: Any, index: jax.Array) -> jax.Array:
+    return load(buffer, index).astype(jnp.int32)
+
+
+def is_attacked(n: int, placed: CountedQueens, row: jax.Array) -> jax.Array:
+    """Returns whether the queen in each of `row` is attacked; portable."""
+    column = _load(placed.queens, row)
+    return (load(placed.rising, row + column) > 1) | (load(placed.falling, column - row + n) > 1)

@@ -1,0 +1,160 @@
+"""Min-conflicts: every lane works on one conflict until it is put right.
+
+Source: Minton, Johnston, Philips, Laird, "Minimizing conflicts: a heuristic repair method for
+constraint satisfaction and scheduling problems", 1992; here many conflicts are worked on at once,
+and the cheapest of their moves is made.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search import memory, random, schedules
+from jaxopt_search.checks import check_count
+from jaxopt_search.memory import load
+from jaxopt_search.searches.trajectory import TrajectorySearch, num_warps, passes
+from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
+
+
+class MinConflictsState(NamedTuple):
+    """The state of one search.
+
+    Attributes:
+      representation: of the current solution.
+      cost: [] its cost.
+      best: snapshot of the best solution remembered. The current solution may be better.
+      best_cost: [] its cost.
+      place: [lanes] int32, the position that each lane works on.
+    """
+
+    representation: Representation
+    cost: Cost
+    best: Snapshot
+    best_cost: Cost
+    place: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MinConflicts(TrajectorySearch):
+    """Build it with `min_conflicts`."""
+
+    neighborhood: Any
+    schedule: schedules.Schedule
+    moves_per_search: int = dataclasses.field(metadata={"static": True})
+
+    def evaluations_per_step(self, problem: Any) -> int:
+        return self.moves_per_search
+
+    @property
+    def draws(self) -> tuple[int, int]:
+        with memory.one_search("native"):
+            lanes = jax.eval_shape(lambda: memory.lanes(self.moves_per_search))
+        return lanes.shape[0] + 1, self.neighborhood.num_words_at + 1
+
+    def num_warps(self, problem: Any, num_searches: int) -> int:
+        return num_warps(self.moves_per_search, num_searches)
+
+    def check(self, max_steps: int | None) -> None:
+        """Refuses a schedule that is negative or not finite within `max_steps`; on the host."""
+        schedules.check(self.schedule, max_steps)
+
+    def init(self, problem: Any, solution: Solution) -> MinConflictsState:
+        number = self._num_places()
+        spread = [place * problem.n // number for place in range(number)]
+        return MinConflictsState(
+            *self._start(problem, solution), place=jnp.array(spread, jnp.int32)
+        )
+
+    def _num_places(self) -> int:
+        return max(memory.power_of_two(self.moves_per_search), memory.LANES)
+
+    def control(self, step: jax.Array) -> jax.Array:
+        """Returns the temperature."""
+        return schedules.temperature(self.schedule, step)
+
+    def step(
+        self, stream: Stream, control: jax.Array, problem: Any, state: MinConflictsState
+    ) -> tuple[MinConflictsState, Info]:
+        def work(tree: tuple[MinConflictsState, jax.Array], where: jax.Array) -> Any:
+            return self._work(stream, control, problem, tree[0], where)
+
+        is_open = state.cost > 0
+        state, accepted = memory.when(is_open, work, (state, is_open.astype(jnp.int32)))
+        return state, Info(accepted=accepted)
+
+    def _work(
+        self,
+        stream: Stream,
+        temperature: jax.Array,
+        problem: Any,
+        state: MinConflictsState,
+        where: jax.Array,
+    ) -> tuple[MinConflictsState, jax.Array]:
+        hood, representation = self.neighborhood, state.representation
+        lane = memory.lanes(self.moves_per_search)
+        is_own = lane < self.moves_per_search
+        words = stream.words(lane.astype(jnp.uint32), hood.num_words_at + 1)
+
+        def price(place: jax.Array, other: jax.Array, *words: jax.Array) -> Any:
+            is_in_conflict = hood.is_in_conflict(problem, representation, place)
+            place = jnp.where(is_in_conflict, place, random.below(other, problem.n))
+            move = hood.propose_at(problem, representation, place, words)
+            return place, move, hood.delta(problem, representation, move)
+
+        kept = load(state.place, jnp.where(is_own, lane, 0))
+        place, moves, deltas = memory.each_lane(price, kept, *words)
+        deltas = jnp.where(is_own, deltas, null_delta(deltas.dtype))
+        delta = jnp.min(deltas)
+        winner = jnp.min(jnp.where(deltas == delta, lane, jnp.int32(lane.shape[0])))
+        (word,) = stream.words(jnp.uint32(self.moves_per_search), 1)
+        accept = where & passes(temperature, word, delta)
+
+        state = self._remember(state, accept & (delta > 0))
+        memory.barrier()
+        state = state._replace(
+            place=memory.store(state.place, jnp.where(is_own, lane, 0), place, is_own & where)
+        )
+        state = self._make(problem, state, memory.pick(moves, winner), delta, accept)
+        return state, accept.astype(jnp.int32)
+
+
+def min_conflicts(
+    neighborhood: Any, schedule: Any = 0.1, *, moves_per_search: int = 32
+) -> MinConflicts:
+    """Returns a search that works on as many conflicts at a time as it prices moves.
+
+    Each of `moves_per_search` lanes keeps a position that is in conflict, and proposes moves of it
+    until it no longer is; then it looks at random ones for another. In a step the cheapest proposal
+    is made if it passes the Metropolis test. A search whose cost is 0 makes no more moves.
+
+    Args:
+      neighborhood: a `Neighborhood` that also has, portable, `is_in_conflict(problem,
+        representation, position)`, `propose_at(problem, representation, position, words)` and
+        `num_words_at`, for a problem whose positions are numbered up to its `n`; such as
+        `QueenSwap`.
+      schedule: a temperature, or a function from the step to one.
+      moves_per_search: M, the moves priced per step.
+
+    Raises:
+      ValueError: if `moves_per_search` is out of range.
+      TypeError: if `neighborhood` or `schedule` is not of these kinds.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.nqueens(30)
+      >>> js.solve(problem, min_conflicts(js.QueenSwap()), key=0, target=0, max_steps=2000).fun
+      0
+    """
+    moves_per_search = check_count("moves_per_search", moves_per_search, 1, random.MAX_SLOTS - 1)
+    for name in ("is_in_conflict", "propose_at", "num_words_at", "delta"):
+        if not hasattr(neighborhood, name):
+            kind = type(neighborhood).__name__
+            raise TypeError(f"neighborhood is a {kind} without {name}, expected one like QueenSwap")
+    return MinConflicts(
+        neighborhood=neighborhood,
+        schedule=schedules.as_schedule(schedule),
+        moves_per_search=moves_per_search,
+    )

@@ -1,0 +1,355 @@
+"""N-Queens: sets of different valid placements, by min-conflicts or repair, again and again.
+
+Searches run side by side. At fixed distances it is looked which of them stand at a valid
+placement; these are taken down, and their searches start anew, as do those that tried for long.
+"""
+
+import functools
+import math
+import time
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search import driver, loop, parallel, placements, random, stepping
+from jaxopt_search.checks import check_count, check_number, check_option
+from jaxopt_search.memory import power_of_two
+from jaxopt_search.neighborhoods.queen_swap import QueenSwap
+from jaxopt_search.placements import Distinct
+from jaxopt_search.problems.nqueens import NQueens, nqueens
+from jaxopt_search.repair import repair
+from jaxopt_search.searches.min_conflicts import min_conflicts
+from jaxopt_search.types import Status
+
+_DEFAULT_SECONDS = 10.0
+_MANY = 10_000
+"""Queens from which placements are repaired, one after the other."""
+_MAX_ROUNDS = 10_000
+_PLACED_AT_ONCE = 2 * 10**8
+"""Queens of all searches together."""
+_MAX_LOOKS = 16
+"""A search that has found nothing by so many starts anew."""
+_MAX_INT16 = 2**15 - 1
+
+# How many placements there are (Sloane's A000170) and how many classes under symmetry (A002562).
+_ALL = (1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512)
+_CLASSES = (1, 0, 0, 1, 2, 1, 6, 12, 46, 92, 341, 1787, 9233, 45752, 285053, 1846955)
+
+
+class QueensResult(NamedTuple):
+    """What `solve_nqueens` returns.
+
+    Attributes:
+      solutions: [B, n] different valid placements, in the order in which they were found; int16 for
+        n below 2**15, else int32.
+      success: whether there are as many as were asked for.
+      status: `TARGET` if so, else what ended the run: `EXHAUSTED` if there are no more.
+      message: the same as a sentence.
+      num_found: valid placements that were found, those found again included.
+      nit: steps made by each search; of repair, the most rounds that each placement may take.
+      elapsed: wall-clock seconds from the call, compilation included.
+      env: versions, devices, and the implementation that ran.
+    """
+
+    solutions: np.ndarray
+    success: bool
+    status: Status
+    message: str
+    num_found: int
+    nit: int
+    elapsed: float
+    env: dict[str, str]
+
+
+class Harvest(NamedTuple):
+    """What is taken down of the searches after a number of steps.
+
+    Attributes:
+      is_valid: [S] whether a search has found a valid placement.
+      queens: [S, n] their best placements.
+      words: [S, 2] uint32 fingerprints.
+    """
+
+    is_valid: jax.Array
+    queens: jax.Array
+    words: jax.Array
+
+
+class Recipe(NamedTuple):
+    """How placements are searched for.
+
+    Attributes:
+      num_searches: side by side, on each device, if so many placements are wanted.
+      least_searches: if few are wanted.
+      moves_per_search: priced per step.
+      temperature: all the time the same.
+      steps: between two looks.
+    """
+
+    num_searches: int
+    least_searches: int
+    moves_per_search: int
+    temperature: float
+    steps: int
+
+
+def recipe(n: int, platform: str) -> Recipe:
+    """Returns how placements of n queens are searched for on a device of this platform."""
+    temperature = 0.4 if n < 16 else 0.1
+    if platform == "cpu":
+        return Recipe(16, 16, 16, temperature, max(32, n))
+    num_searches = min(16_896, _PLACED_AT_ONCE // n)
+    return Recipe(num_searches, 132, 16 if n < 64 else 32, temperature, max(32, n * 7 // 10))
+
+
+def solve_nqueens(
+    n: int,
+    num_solutions: int = 1,
+    key: Any = 0,
+    *,
+    distinct: Distinct = "raw",
+    max_seconds: float | None = None,
+    max_steps: int | None = None,
+    num_searches: int | None = None,
+    devices: parallel.Devices = "all",
+) -> QueensResult:
+    """Returns a set of different valid placements of n queens.
+
+    Below 10,000 queens they are found by `min_conflicts`, from there on by `repair`, each from a
+    random placement of its own. On the same devices the set depends on the key only, unless
+    `max_seconds` cuts it short. Ctrl-C ends the run with what was found.
+
+    Args:
+      n: queens.
+      num_solutions: placements asked for.
+      key: an integer seed or a `jax.random.key`.
+      distinct: which placements count as different: `"raw"`, all that are not equal; `"symmetry"`,
+        those that no turn and no mirroring of the board makes equal.
+      max_seconds: wall-clock limit, compilation included; 10 if no limit is given.
+      max_steps: steps of each search, or rounds of repair of each placement.
+      num_searches: searches side by side; None for a number that suits the devices.
+      devices: as in `solve`; by default all.
+
+    Raises:
+      ValueError: if an argument is out of range.
+
+    Example:
+      >>> result = solve_nqueens(8, num_solutions=12, distinct="symmetry")
+      >>> result.solutions.shape, result.success
+      ((12, 8), True)
+    """
+    start = time.perf_counter()
+    problem = nqueens(n)
+    num_solutions = check_count("num_solutions", num_solutions)
+    check_option("distinct", distinct, ("raw", "symmetry"))
+    if num_searches is not None:
+        num_searches = check_count("num_searches", num_searches)
+    if max_steps is not None:
+        max_steps = check_count("max_steps", max_steps, 0)
+    if max_seconds is None:
+        max_seconds = _DEFAULT_SECONDS if max_steps is None else math.inf
+    deadline = start + check_number("max_seconds", max_seconds, 0)
+    found = parallel.find_devices(devices)
+    words = random.as_key(key)
+    finds = _Set(num_solutions, distinct, problem.n)
+    limits = _Limits(deadline, max_steps)
+    try:
+        if problem.n >= _MANY:
+            status = _by_repair(problem, words, finds, found, limits)
+        else:
+            status = _by_searches(problem, words, finds, found, limits, num_searches)
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return QueensResult(
+        solutions=finds.solutions,
+        success=len(finds.solutions) == num_solutions,
+        status=status,
+        message=finds.message(status),
+        num_found=finds.num_found,
+        nit=finds.made,
+        elapsed=time.perf_counter() - start,
+        env=driver.environment(found) | {"implementation": finds.how},
+    )
+
+
+class _Limits(NamedTuple):
+    """When to stop: at a time of `time.perf_counter`, or after so many steps; None for no limit."""
+
+    deadline: float
+    max_steps: int | None
+
+
+class _Set:
+    """The placements found so far, after how many steps, and what makes these."""
+
+    def __init__(self, wanted: int, distinct: Distinct, n: int):
+        self.wanted, self.distinct, self.n = wanted, distinct, n
+        self.num_found, self.made, self.how = 0, 0, "xla"
+        self._size, self._seen = 0, set[int]()
+        self._queens = np.empty((wanted, n), np.int16 if n <= _MAX_INT16 else np.int32)
+        known = _ALL if distinct == "raw" else _CLASSES
+        self.total = known[n - 1] if n <= len(known) else None
+
+    def add(self, queens: np.ndarray, words: np.ndarray) -> None:
+        """Takes down placements [B, n] with their fingerprints [B, 2]."""
+        new = []
+        for place, number in enumerate(placements.as_numbers(words).tolist()):
+            if number not in self._seen:
+                self._seen.add(number)
+                new.append(place)
+        self.num_found += len(queens)
+        new = new[: self.wanted - self._size]
+        self._queens[self._size : self._size + len(new)] = queens[new]
+        self._size += len(new)
+
+    def status(self) -> Status:
+        """Returns `TARGET` if there are as many as are wanted, `EXHAUSTED` if there are no more."""
+        if self._size >= self.wanted:
+            return Status.TARGET
+        return Status.EXHAUSTED if self._size == self.total else Status.RUNNING
+
+    @property
+    def solutions(self) -> np.ndarray:
+        """The different ones, [B, n]."""
+        return self._queens[: self._size]
+
+    def message(self, status: Status) -> str:
+        """Returns how the run ended."""
+        number = self._size
+        kind = "classes of placements" if self.distinct == "symmetry" else "placements"
+        if status == Status.EXHAUSTED:
+            return f"{driver.MESSAGES[status]}: {self.n} queens have {number} valid {kind}"
+        return f"{number} of {self.wanted} {kind} were found; {driver.MESSAGES[status]}"
+
+
+def _by_repair(
+    problem: NQueens,
+    key: random.Key,
+    finds: _Set,
+    devices: tuple[jax.Device, ...],
+    limits: _Limits,
+) -> Status:
+    """Fills `finds` with placements that were repaired one after the other."""
+    number, max_rounds = 0, _MAX_ROUNDS if limits.max_steps is None else limits.max_steps
+    with jax.default_device(devices[0]):
+        while (status := finds.status()) == Status.RUNNING:
+            if time.perf_counter() >= limits.deadline:
+                return Status.MAX_SECONDS
+            own = random.instance_key(key, jnp.uint32(number))
+            queens, num_attacked, words = jax.device_get(
+                _repaired(own, problem, max_rounds, finds.distinct)
+            )
+            number, finds.made = number + 1, max_rounds
+            if num_attacked == 0:
+                finds.add(queens[None], words[None])
+            elif limits.max_steps is not None:
+                return Status.MAX_STEPS
+    return status
+
+
+@functools.partial(jax.jit, static_argnames="distinct")
+def _repaired(key: random.Key, problem: NQueens, max_rounds: int, distinct: Distinct) -> Any:
+    start = problem.init(random.start_key(key, jnp.uint32(0)))
+    queens, num_attacked = repair(key, problem, start, max_rounds=max_rounds)
+    return queens, num_attacked, placements.fingerprint(queens, distinct)
+
+
+def _by_searches(
+    problem: NQueens,
+    key: random.Key,
+    finds: _Set,
+    devices: tuple[jax.Device, ...],
+    limits: _Limits,
+    num_searches: int | None,
+) -> Status:
+    """Fills `finds` with placements that searches find side by side."""
+    chosen = recipe(problem.n, devices[0].platform)
+    search, placement = search_of(chosen), parallel.Placement(devices)
+    if num_searches is None:
+        wanted = power_of_two(-(-finds.wanted // len(devices)))
+        each = min(max(wanted, chosen.least_searches), chosen.num_searches)
+        num_searches = each * len(devices)
+    choice = stepping.choose("auto", devices[0].platform, problem, search)
+    finds.how = str(choice)
+
+    def advanced(state: loop.RunState) -> loop.RunState:
+        left = chosen.steps
+        if limits.max_steps is not None:
+            left = min(left, limits.max_steps - finds.made)
+        finds.made += left
+        return placement.advance(
+            problem, search, placement.split(state), left, implementation=choice.implementation
+        )
+
+    with jax.default_device(devices[0]):
+        state = loop.init(key, problem, search, num_searches=num_searches)
+    age, look, status = jnp.zeros(num_searches, jnp.int32), 0, Status.RUNNING
+    placed = advanced(state)
+    while status == Status.RUNNING:
+        state, age, harvest = harvested(
+            problem,
+            search,
+            placement.join(placed, num_searches),
+            age,
+            jnp.uint32(look),
+            finds.distinct,
+        )
+        look += 1
+        is_last = limits.max_steps is not None and finds.made >= limits.max_steps
+        if not is_last:
+            placed = advanced(state)  # goes on while the host takes down what was found
+        is_valid = np.asarray(harvest.is_valid)
+        if is_valid.any():
+            finds.add(np.asarray(harvest.queens)[is_valid], np.asarray(harvest.words)[is_valid])
+        status = finds.status()
+        if status == Status.RUNNING and is_last:
+            status = Status.MAX_STEPS
+        elif status == Status.RUNNING and time.perf_counter() >= limits.deadline:
+            status = Status.MAX_SECONDS
+    return status
+
+
+def search_of(chosen: Recipe) -> Any:
+    """Returns the search of a recipe."""
+    return min_conflicts(QueenSwap(), chosen.temperature, moves_per_search=chosen.moves_per_search)
+
+
+@functools.partial(jax.jit, static_argnames="distinct")
+def harvested(
+    problem: NQueens,
+    search: Any,
+    state: loop.RunState,
+    age: jax.Array,
+    look: jax.Array,
+    distinct: Distinct,
+) -> tuple[loop.RunState, jax.Array, Harvest]:
+    """Returns the searches after those at valid placements, and old ones, started anew.
+
+    Args:
+      age: [S] int32 looks since each search started.
+      look: [] uint32 number of this look.
+
+    Returns:
+      The state, the ages, and what was found.
+    """
+    costs = jax.vmap(search.best_cost)(state.searches)
+    queens = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
+    words = jax.vmap(lambda one: placements.fingerprint(one, distinct))(queens)
+    is_valid, age = costs == 0, age + 1
+    starts_anew = is_valid | (age >= _MAX_LOOKS)
+    keys = jax.vmap(random.start_key, in_axes=(None, 0))(
+        random.instance_key(state.key, look), state.index.astype(jnp.uint32)
+    )
+    fresh = jax.vmap(search.init, in_axes=(None, 0))(problem, jax.vmap(problem.init)(keys))
+
+    def renewed(new: jax.Array, old: jax.Array) -> jax.Array:
+        where = lax.expand_dims(starts_anew, range(1, new.ndim))
+        return jnp.where(where, new, old)
+
+    searches = jax.tree.map(renewed, fresh, state.searches)
+    narrow = queens.astype(jnp.int16) if problem.n <= _MAX_INT16 else queens
+    age = jnp.where(starts_anew, 0, age)
+    return state._replace(searches=searches), age, Harvest(is_valid, narrow, words)
