@@ -40,10 +40,13 @@ def use_cpu_cores(num: int | None = None) -> None:
     flags = os.environ.get("XLA_FLAGS", "")
     if _CPU_DEVICES in flags:
         return
-    if num is None:
-        is_known = hasattr(os, "sched_getaffinity")
-        num = len(os.sched_getaffinity(0)) if is_known else os.cpu_count() or 1
-    os.environ["XLA_FLAGS"] = f"{flags} {_CPU_DEVICES}={num}".strip()
+    os.environ["XLA_FLAGS"] = f"{flags} {_CPU_DEVICES}={num or num_cores()}".strip()
+
+
+def num_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    is_known = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if is_known else os.cpu_count() or 1
 
 
 def plan_from(flags: argparse.ArgumentParser, args: Any, make: Callable[[Any], Plan]) -> Plan:
