@@ -152,7 +152,7 @@ def table_4(records: Records, *, markdown: bool = False) -> str:
     counts = sorted({int(r["settings"]["on"]) for r in records if r["settings"]["on"].isdigit()})
     for name in _names(records):
         own = _settings(records, name, *map(str, counts))
-        alone = _fit(times_of(records, name, islands=1, on="all"))
+        alone = _fit(times_of(records, name, islands=1, restarts=True, on="all"))
         for islands, count in sorted({(s["islands"], int(s["on"])) for s in own}):
             times = times_of(records, name, islands=islands, on=str(count))
             fewest = islands * counts[0] // count
