@@ -2,6 +2,7 @@
 
     python -m experiments.peers --problem tsp
     python -m experiments.peers --problem qap --instances tai30a,tai30b --seconds 5
+    python -m experiments.peers --problem nqueens --instances 1000,1000x500 --seconds 10
     python -m experiments.peers --instances rd100,lin318,pcb442 --seeds 5 --seconds 10 --out p.jsonl
 
 For each instance, solver and seed: the seconds until a solution is at most 1%, 0.1% and 0% above
@@ -20,8 +21,8 @@ the best known one. How they are measured:
 
 Each finished run is one line of the file; the same command goes on where it was interrupted. A run
 is known by its solver's version: after a change of code within a version, take another file. Peers
-that are not installed are left out. What is particular to a problem is in `peers_tsp.py` and
-`peers_qap.py`.
+that are not installed are left out. What is particular to a problem is in `peers_tsp.py`,
+`peers_qap.py` and `peers_nqueens.py`; of queens, costs count the placements that are missing.
 """
 
 import argparse
@@ -33,11 +34,11 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from experiments import common, peers_qap, peers_tsp
+from experiments import common, peers_nqueens, peers_qap, peers_tsp
 from experiments.common import Progress, Runs
 from jaxopt_search import parallel
 
-PROBLEMS = {"qap": peers_qap, "tsp": peers_tsp}
+PROBLEMS = {"nqueens": peers_nqueens, "qap": peers_qap, "tsp": peers_tsp}
 """Modules with `SOLVERS` (a dict of `Solver` classes), `instances(names, data)` and
 `cost(instance, solution)`; an instance has a `name`, `n` and `best_known`."""
 LEVELS = (0.01, 0.001, 0.0)
@@ -243,7 +244,7 @@ def execute(plan: Plan, runs: Runs, progress: Progress) -> list[dict[str, Any]]:
     return records
 
 
-def row(records: Sequence[dict[str, Any]]) -> list[str]:
+def row(records: Sequence[dict[str, Any]], levels: Sequence[float]) -> list[str]:
     """Returns the line of a solver on an instance, from its records of all seeds."""
     one, best_known = records[0], records[0]["best_known"]
     settings, compiling, seeds = one["settings"], None, {}
@@ -254,15 +255,16 @@ def row(records: Sequence[dict[str, Any]]) -> list[str]:
             seeds.setdefault(record["seed"], []).append(record)
     times = [
         [min(time_to_level(r["trace"], best_known, level) for r in runs) for runs in seeds.values()]
-        for level in LEVELS
+        for level in levels
     ]
-    ends = [gap(min(r["cost"] for r in runs), best_known) for runs in seeds.values()]
+    ends = [min(r["cost"] for r in runs) for runs in seeds.values()]
+    gaps = statistics.median(gap(end, best_known) for end in ends)
     return [
         one["instance"],
         f"{settings['solver']} {settings['version']}",
         settings["runs_on"],
         *map(median_time, times),
-        f"{statistics.median(ends):.2%}",
+        f"{gaps:.2%}" if best_known else f"{statistics.median(ends):g}",
         common.number(compiling, 1),
     ]
 
@@ -280,32 +282,33 @@ def median_time(times: Sequence[float]) -> str:
     return text if num_finite in (0, len(times)) else f"{text} ({num_finite}/{len(times)})"
 
 
-def rows(records: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Returns the lines of the table, in the order in which the records came."""
+def table(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
+    """Returns a line for each solver on each instance, in the order in which the records came."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for record in records:
         groups.setdefault((record["instance"], record["settings"]["solver"]), []).append(record)
-    return [row(group) for group in groups.values()]
-
-
-_HEADER = (
-    "instance",
-    "solver",
-    "runs on",
-    *(f"s to {100 * level:g}%" if level else "s to best known" for level in LEVELS),
-    "gap",
-    "first call +s",
-)
+    levels = LEVELS if any(record["best_known"] for record in records) else LEVELS[-1:]
+    header = (
+        "instance",
+        "solver",
+        "runs on",
+        *(f"s to {100 * level:g}%" if level else "s to best known" for level in levels),
+        "gap" if levels == LEVELS else "cost",
+        "first call +s",
+    )
+    lines = [row(group, levels) for group in groups.values()]
+    return common.table(header, lines, markdown=markdown)
 
 
 def report(plan: Plan, records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
     """Returns the table of the records and what has to be known to read it."""
     lines = [
-        common.table(_HEADER, rows(records), markdown=markdown),
+        table(records, markdown=markdown),
         "",
         f"wall-clock seconds, median over seeds or repetitions ({len(plan.seeds)}); each takes"
         f" the shortest of runs with growing limits up to {plan.seconds:g} s; (1/3): one of three"
-        " got there; -: the median did not; gap: of the best, median; first call: compiles",
+        " got there; -: the median did not; gap: of the best, median, or its cost where 0 is"
+        " known; first call: compiles",
         *(f"{solver.name}: {solver.note}" for solver in plan.solvers),
     ]
     return "\n".join(lines)
@@ -326,7 +329,7 @@ def find_solvers(problem: Any, names: Sequence[str]) -> list[Solver]:
         try:
             found.append(problem.SOLVERS[name]())
         except ImportError as error:
-            print(f"{name} is left out: not installed ({error}); pip install {name}")
+            print(f"{name} is left out: not installed ({error}); the extra `peers` has it")
     return found
 
 

@@ -102,14 +102,25 @@ def test_a_row_holds_medians_of_the_shortest_times():
         record(2, [(9.0, 1020)], 1020),
     ]
     expected = ["i", "x 2", "1 thread", "2.000 (2/3)", "6.000 (2/3)", "- (1/3)", "0.10%", "-"]
-    assert peers.row(records) == expected
+    assert peers.row(records, peers.LEVELS) == expected
 
 
 def test_first_calls_have_a_column_of_their_own():
     """A call that compiles counts for nothing else, though it found the best known cost."""
     first = record(0, [(0.1, 1000)], 1000, call="first")
     records = [{**first, "seconds": 4.25}, record(0, [(1.0, 1010)], 1010)]
-    assert [line[3:] for line in peers.rows(records)] == [["1.000", "-", "-", "1.00%", "4.2"]]
+    line = peers.table(records, markdown=False).splitlines()[1]
+    assert line.split()[-5:] == ["1.000", "-", "-", "1.00%", "4.2"]
+
+
+def test_a_best_known_cost_of_zero_has_one_level():
+    """There are no shares of it: a median of 2 and of 0 are told as the costs that they are."""
+    records = [
+        {**record(seed, [(2.0, cost)], cost), "best_known": 0} for seed, cost in enumerate((0, 4))
+    ]
+    header, line = peers.table(records, markdown=False).splitlines()
+    assert "s to best known" in header and "0.1%" not in header
+    assert line.split()[-4:] == ["-", "(1/2)", "2", "-"]
 
 
 def test_a_series_ends_at_the_best_known_cost():

@@ -1,5 +1,7 @@
 """The script of multi-start searches on the QAP: its tables by hand, and small runs."""
 
+import sys
+
 import pytest
 
 from experiments import common, qap_multistart
@@ -50,6 +52,7 @@ def test_times_to_targets_by_hand():
 @pytest.mark.slow
 def test_a_small_table_and_figure(tmp_path, monkeypatch, capsys):
     """Every algorithm and way is measured once; the same command finds all of it in the file."""
+    monkeypatch.setitem(sys.modules, "numba", None)  # as if it were not installed
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(common, "data_folder", lambda data: None)
     out = tmp_path / "runs.jsonl"
