@@ -241,7 +241,7 @@ def _stream(job: Job, seed: int) -> dict[str, Any]:
         for look in itertools.islice(looks, number):
             state = js.advance(problem, search, state, chosen.steps)
             state, age, harvest = solve_queens.harvested(
-                problem, search, state, age, jnp.uint32(look), "raw"
+                problem, search, state, age, jnp.uint32(look), distinct="raw", tries=chosen.tries
             )
             harvests.append((harvest.is_valid, harvest.words))
         return state, age, [*harvests, harvest]

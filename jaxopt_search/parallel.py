@@ -23,7 +23,8 @@ Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 _AXIS = "devices"
 # The parts of a run's state with an entry per search; the others are the same on every device.
 _PER_SEARCH = ("index", "searches", "ancestor", "hit", "info")
-_AXES = RunState._make(0 if name in _PER_SEARCH else None for name in RunState._fields)
+AXES = RunState._make(0 if name in _PER_SEARCH else None for name in RunState._fields)
+"""The axes of a state from `Placement.split`, as `pmap` takes them."""
 
 
 def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
@@ -153,7 +154,7 @@ def _pmapped(
     return jax.pmap(
         advance,
         axis_name=_AXIS,
-        in_axes=(None, None, _AXES, None, None),
-        out_axes=_AXES,
+        in_axes=(None, None, AXES, None, None),
+        out_axes=AXES,
         devices=devices,
     )

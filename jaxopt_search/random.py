@@ -226,7 +226,7 @@ def uniform(word: jax.Array) -> jax.Array:
     return (word >> jnp.uint32(8)).astype(jnp.float32) * jnp.float32(2**-24)
 
 
-def below(word: jax.Array, n: int) -> jax.Array:
+def below(word: jax.Array, n: int | jax.Array) -> jax.Array:
     """Returns int32 in [0, n): the upper word of the 64-bit product `word * n`.
 
     Each value has the share 1/n of the words to within 2**-32 (Lemire, "Fast random integer
@@ -234,12 +234,12 @@ def below(word: jax.Array, n: int) -> jax.Array:
 
     Args:
       word: uint32, any shape.
-      n: between 1 and 2**31 - 1, static.
+      n: between 1 and 2**31 - 1; it takes fewer operations where it is a Python integer.
     """
     high, low = word >> jnp.uint32(16), word & jnp.uint32(0xFFFF)
     n_high, n_low = jnp.uint32(n >> 16), jnp.uint32(n & 0xFFFF)
     product = high * n_low + ((low * n_low) >> jnp.uint32(16))
-    if n < 2**16:
+    if isinstance(n, int) and n < 2**16:
         return (product >> jnp.uint32(16)).astype(jnp.int32)
     middle = (product & jnp.uint32(0xFFFF)) + low * n_high
     upper = high * n_high + (product >> jnp.uint32(16)) + (middle >> jnp.uint32(16))

@@ -19,7 +19,7 @@ from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.memory import power_of_two
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.placements import Distinct
-from jaxopt_search.problems.nqueens import NQueens, nqueens
+from jaxopt_search.problems.nqueens import NQueens, greedy_placement, nqueens
 from jaxopt_search.repair import repair
 from jaxopt_search.searches.min_conflicts import min_conflicts
 from jaxopt_search.types import Status
@@ -30,7 +30,7 @@ _MANY = 10_000
 _MAX_ROUNDS = 10_000
 _PLACED_AT_ONCE = 2 * 10**8
 """Queens of all searches together."""
-_MAX_LOOKS = 16
+MAX_LOOKS = 16
 """A search that has found nothing by so many starts anew."""
 _MAX_INT16 = 2**15 - 1
 
@@ -87,6 +87,7 @@ class Recipe(NamedTuple):
       moves_per_search: priced per step.
       temperature: all the time the same.
       steps: between two looks.
+      tries: of `greedy_placement`, by which searches start; 0 for random placements.
     """
 
     num_searches: int
@@ -94,15 +95,17 @@ class Recipe(NamedTuple):
     moves_per_search: int
     temperature: float
     steps: int
+    tries: int
 
 
 def recipe(n: int, platform: str) -> Recipe:
     """Returns how placements of n queens are searched for on a device of this platform."""
     temperature = 0.4 if n < 16 else 0.1
     if platform == "cpu":
-        return Recipe(16, 16, 16, temperature, max(32, n))
+        num_searches = min(max(200_000 // n, 16), 1024)
+        return Recipe(num_searches, 4, 64, temperature, max(32, n * 3 // 10), 16)
     num_searches = min(16_896, _PLACED_AT_ONCE // n)
-    return Recipe(num_searches, 132, 16 if n < 64 else 32, temperature, max(32, n * 7 // 10))
+    return Recipe(num_searches, 132, 16 if n < 64 else 32, temperature, max(32, n * 7 // 10), 0)
 
 
 def solve_nqueens(
@@ -280,27 +283,19 @@ def _by_searches(
         if limits.max_steps is not None:
             left = min(left, limits.max_steps - finds.made)
         finds.made += left
-        return placement.advance(
-            problem, search, placement.split(state), left, implementation=choice.implementation
-        )
+        return placement.advance(problem, search, state, left, implementation=choice.implementation)
 
     with jax.default_device(devices[0]):
         state = loop.init(key, problem, search, num_searches=num_searches)
-    age, look, status = jnp.zeros(num_searches, jnp.int32), 0, Status.RUNNING
-    placed = advanced(state)
+    state, look, status = placement.split(state), 0, Status.RUNNING
+    age = jnp.full_like(state.index, MAX_LOOKS)  # so that the first look starts them all
+    harvest_of = _harvester(devices, finds.distinct, chosen.tries)
     while status == Status.RUNNING:
-        state, age, harvest = harvested(
-            problem,
-            search,
-            placement.join(placed, num_searches),
-            age,
-            jnp.uint32(look),
-            finds.distinct,
-        )
+        state, age, harvest = harvest_of(problem, search, state, age, jnp.uint32(look))
         look += 1
         is_last = limits.max_steps is not None and finds.made >= limits.max_steps
         if not is_last:
-            placed = advanced(state)  # goes on while the host takes down what was found
+            state = advanced(state)  # goes on while the host takes down what was found
         is_valid = np.asarray(harvest.is_valid)
         if is_valid.any():
             finds.add(np.asarray(harvest.queens)[is_valid], np.asarray(harvest.words)[is_valid])
@@ -317,33 +312,52 @@ def search_of(chosen: Recipe) -> Any:
     return min_conflicts(QueenSwap(), chosen.temperature, moves_per_search=chosen.moves_per_search)
 
 
-@functools.partial(jax.jit, static_argnames="distinct")
+@functools.cache
+def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) -> Any:
+    """Returns `harvested` of searches as `Placement.split` spreads them."""
+    harvest = functools.partial(harvested, distinct=distinct, tries=tries)
+    if len(devices) == 1:
+        return harvest
+    axes = parallel.AXES
+    return jax.pmap(
+        harvest, in_axes=(None, None, axes, 0, None), out_axes=(axes, 0, 0), devices=devices
+    )
+
+
+@functools.partial(jax.jit, static_argnames=("distinct", "tries"))
 def harvested(
     problem: NQueens,
     search: Any,
     state: loop.RunState,
     age: jax.Array,
     look: jax.Array,
+    *,
     distinct: Distinct,
+    tries: int,
 ) -> tuple[loop.RunState, jax.Array, Harvest]:
     """Returns the searches after those at valid placements, and old ones, started anew.
 
     Args:
       age: [S] int32 looks since each search started.
       look: [] uint32 number of this look.
+      tries: as in `Recipe`.
 
     Returns:
       The state, the ages, and what was found.
     """
+
+    def start(key: jax.Array) -> jax.Array:
+        return greedy_placement(key, problem.n, tries) if tries else problem.init(key)
+
     costs = jax.vmap(search.best_cost)(state.searches)
     queens = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
     words = jax.vmap(lambda one: placements.fingerprint(one, distinct))(queens)
-    is_valid, age = costs == 0, age + 1
-    starts_anew = is_valid | (age >= _MAX_LOOKS)
+    is_valid, age = (costs == 0) & (state.index >= 0), age + 1
+    starts_anew = is_valid | (age >= MAX_LOOKS)
     keys = jax.vmap(random.start_key, in_axes=(None, 0))(
         random.instance_key(state.key, look), state.index.astype(jnp.uint32)
     )
-    fresh = jax.vmap(search.init, in_axes=(None, 0))(problem, jax.vmap(problem.init)(keys))
+    fresh = jax.vmap(search.init, in_axes=(None, 0))(problem, jax.vmap(start)(keys))
 
     def renewed(new: jax.Array, old: jax.Array) -> jax.Array:
         where = lax.expand_dims(starts_anew, range(1, new.ndim))

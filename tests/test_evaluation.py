@@ -110,19 +110,13 @@ def test_known_counts(n, count):
         assert js.attacking_pairs(queens, "threads") == known
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "histogram",
-        slow("coarse"),
-    ],
-)
+@pytest.mark.parametrize("name", ["histogram", slow("coarse")])
 def test_counts_beyond_32_bits(name):
-    """100,000 queens on one diagonal, the falling one, too: n (n - 1) / 2 pairs."""
-    queens = np.arange(100_000)
-    assert js.attacking_pairs(queens, name) == 4_999_950_000
+    """93,000 queens on one diagonal, the falling one, too: n (n - 1) / 2 pairs."""
+    queens = np.arange(93_000)
+    assert js.attacking_pairs(queens, name) == 4_324_453_500
     if name == "histogram":
-        assert js.attacking_pairs(queens[::-1], name) == 4_999_950_000
+        assert js.attacking_pairs(queens[::-1], name) == 4_324_453_500
 
 
 def test_counts_of_threads_beyond_32_bits(monkeypatch):

@@ -79,7 +79,7 @@ def test_words_of_different_coordinates_differ():
     seen = set()
     for search, step in itertools.product(range(8), range(8)):
         words = make_stream(search=search, step=step).words(jnp.arange(8, dtype=jnp.uint32), 5)
-        seen.update(int(word) for lane in words for word in lane)
+        seen.update(np.asarray(words).ravel().tolist())
         fewer = make_stream(search=search, step=step).words(jnp.arange(8, dtype=jnp.uint32), 2)
         chex.assert_trees_all_equal(words[:2], fewer)
     assert len(seen) == 8 * 8 * 8 * 5  # a chance collision of 2560 words: 8e-4
@@ -104,6 +104,7 @@ def test_below_is_the_upper_word_of_the_product(n):
     words = np.concatenate([edges, rng.integers(0, 2**32, 5000, dtype=np.uint32)])
     expected = [int(word) * n >> 32 for word in words]
     found = random.below(jnp.asarray(words), n)
+    chex.assert_trees_all_equal(random.below(jnp.asarray(words), jnp.int32(n)), found)
     chex.assert_type(found, jnp.int32)
     np.testing.assert_array_equal(found, expected)
 

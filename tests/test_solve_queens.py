@@ -95,9 +95,9 @@ def test_a_set_is_a_function_of_its_key():
 
 
 def test_steps_run_out():
-    """No step more is made, though a look is taken every 50 steps."""
-    for max_steps in (0, 3, 51):
-        result = js.solve_nqueens(50, 1000, max_steps=max_steps, devices=1)
+    """No step more is made, though a look is taken every 32 steps."""
+    for max_steps in (0, 3, 33):
+        result = js.solve_nqueens(50, 1000, num_searches=16, max_steps=max_steps, devices=1)
         assert (result.success, result.status) == (False, js.Status.MAX_STEPS)
         assert result.nit == max_steps
         assert len(result.solutions) < 1000

@@ -1,6 +1,6 @@
 """Problems: data, cost, random solutions, checks on the way in."""
 
-from jaxopt_search.problems.nqueens import NQueens, hoffman, nqueens
+from jaxopt_search.problems.nqueens import NQueens, greedy_placement, hoffman, nqueens
 from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.qap_input import qap, qap_from_instance
 from jaxopt_search.problems.tsp import TSP
@@ -10,6 +10,7 @@ __all__ = [
     "QAP",
     "TSP",
     "NQueens",
+    "greedy_placement",
     "hoffman",
     "nqueens",
     "qap",

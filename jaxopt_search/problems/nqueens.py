@@ -8,8 +8,11 @@ import functools
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
+from jaxopt_search import random
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
 from jaxopt_search.evaluation import Scheme, scheme, totals
 from jaxopt_search.problems import permutation
@@ -102,6 +105,42 @@ def count_on_host(queens: np.ndarray) -> int:
     row = np.arange(len(queens))
     on = np.concatenate([np.bincount(queens + row), np.bincount(queens - row + len(queens))])
     return int(np.sum(on.astype(np.int64) * (on - 1) // 2))
+
+
+def greedy_placement(key: jax.Array, n: int, tries: int = 16) -> jax.Array:
+    """Returns a random placement of which few queens are attacked, [n] int32; to be vmapped.
+
+    Row by row, a queen is put on the first of `tries` random free columns on which no queen before
+    attacks it, else on any. Of 1000 queens some 40 are attacked in the end; of 1000 at random, some
+    700.
+
+    Source: the start of Sosic, Gu, "Efficient local search with conflict minimization: a case study
+    of the n-queens problem", 1994, which has a limit of tries for all rows together.
+
+    Args:
+      key: a `jax.random.key`.
+      n: queens, static.
+      tries: static; more of them take longer and leave fewer queens attacked.
+    """
+    lane, data = lax.iota(jnp.uint32, tries), jax.random.key_data(key)
+
+    def place(row: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        queens, on_rising, on_falling = state
+        word, _ = random.threefry2x32((data[0], data[1]), (lane, row.astype(jnp.uint32)))
+        behind = row + random.below(word, n - row)  # what is behind a row are the free columns
+        column = queens[behind]
+        is_free = ~(on_rising[column + row] | on_falling[column - row + n])
+        first = jnp.argmax(is_free)
+        other, column = behind[first], column[first]
+        queens = queens.at[other].set(queens[row]).at[row].set(column)
+        return (
+            queens,
+            on_rising.at[column + row].set(True),
+            on_falling.at[column - row + n].set(True),
+        )
+
+    none = jnp.zeros(2 * n, bool)
+    return lax.fori_loop(0, n, place, (lax.iota(jnp.int32, n), none, none))[0]
 
 
 def hoffman(n: int) -> np.ndarray:
