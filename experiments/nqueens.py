@@ -294,7 +294,7 @@ def execute(jobs: Sequence[Job], seeds: range, runs: Runs, limit: float) -> list
                 "seed": seed,
                 "settings": settings,
                 **measured,
-                **common.provenance(parallel.find_devices(None)),
+                **common.provenance(parallel.find_devices("all" if job.kind == "set" else None)),
             }
         )
         progress.step(1, f"{job.n} queens, {job.settings.get('scheme', job.kind)}")

@@ -159,6 +159,8 @@ def table_solve(records: Records, *, markdown: bool = False) -> str:
     for n in _sizes(solved):
         for search in sorted({r["settings"]["search"] for r in solved}):
             own = [r for r in _of(solved, "solve", search=search) if r["n"] == n]
+            if not own:
+                continue
             times = sorted(r["seconds"] if r["reached"] else math.inf for r in own)
             found = f"{sum(map(math.isfinite, times))}/{len(own)}"
             extremes = [f"{1e3 * seconds:.4g}" for seconds in (times[0], median(times), times[-1])]
@@ -169,20 +171,26 @@ def table_solve(records: Records, *, markdown: bool = False) -> str:
 
 
 def table_set(records: Records, *, markdown: bool = False) -> str:
-    """Returns how many different placements a second are found."""
-    rows = [
-        [
-            str(r["n"]),
-            r["settings"].get("distinct", "raw, left on the device"),
-            str(r["found"]),
-            str(r["repeated"]),
-            f"{r['seconds']:.3g}",
-            f"{r['found'] / r['seconds']:.3g}",
-            f"{r['mean_difference']:.4f}",
-        ]
-        for r in (*_of(records, "set"), *_of(records, "stream"))
-    ]
-    header = ("n", "distinct", "found", "repeated", "seconds", "found/s", "mean difference")
+    """Returns how many different placements a second are found, by the run of median time."""
+    groups: dict[Any, Records] = {}
+    for record in (*_of(records, "set"), *_of(records, "stream")):
+        groups.setdefault((record["n"], *record["settings"].values()), []).append(record)
+    rows = []
+    for own in groups.values():
+        one = sorted(own, key=lambda record: record["seconds"])[len(own) // 2]
+        rows.append(
+            [
+                str(one["n"]),
+                one["settings"].get("distinct", "raw, left on the device"),
+                str(len(own)),
+                str(one["found"]),
+                str(one["repeated"]),
+                f"{one['seconds']:.3g}",
+                f"{one['found'] / one['seconds']:.3g}",
+                f"{one['mean_difference']:.4f}",
+            ]
+        )
+    header = ("n", "distinct", "runs", "found", "not kept", "seconds", "found/s", "mean difference")
     return common.table(header, rows, markdown=markdown)
 
 
