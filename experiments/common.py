@@ -18,6 +18,7 @@ from typing import Any, TextIO, TypeVar
 from jaxopt_search import datasets, driver, plotting
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import DATA_VARIABLE
+from jaxopt_search.evaluation.host import num_cores
 
 Plan = TypeVar("Plan")
 Instance = TypeVar("Instance", TSPInstance, QAPInstance)
@@ -41,12 +42,6 @@ def use_cpu_cores(num: int | None = None) -> None:
     if _CPU_DEVICES in flags:
         return
     os.environ["XLA_FLAGS"] = f"{flags} {_CPU_DEVICES}={num or num_cores()}".strip()
-
-
-def num_cores() -> int:
-    """Returns the number of cores that this process may use."""
-    is_known = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if is_known else os.cpu_count() or 1
 
 
 def plan_from(flags: argparse.ArgumentParser, args: Any, make: Callable[[Any], Plan]) -> Plan:

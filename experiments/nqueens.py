@@ -109,7 +109,7 @@ def _jobs(what: str, n: int) -> Iterator[Job]:
             for scheme in (*ANNEALED, "deltas"):
                 yield Job("anneal", n, {"scheme": scheme, "steps": _STEPS})
         case "figure 2":
-            counts = [1 << k for k in range(8) if 1 << k <= 2 * (common.num_cores())]
+            counts = [1 << k for k in range(8) if 1 << k <= 2 * common.num_cores()]
             for count in counts:
                 yield Job("evaluate", n, _evaluation("threads", num_threads=count))
         case "figure 4":

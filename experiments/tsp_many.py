@@ -14,7 +14,6 @@ import concurrent.futures
 import functools
 import importlib.util
 import multiprocessing
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -51,7 +50,7 @@ def ours(points: np.ndarray, seconds: float, seed: int, devices: Any) -> dict[st
 
 def fast_tsp(points: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
     """Returns the record of fast-tsp with so many seconds for each instance."""
-    context, num_cores = multiprocessing.get_context("spawn"), os.cpu_count() or 1
+    context, num_cores = multiprocessing.get_context("spawn"), common.num_cores()
     with concurrent.futures.ProcessPoolExecutor(num_cores, mp_context=context) as pool:
         solve = functools.partial(_fast_tsp_tour, seconds)
         list(pool.map(solve, points[: 4 * num_cores]))  # starts all processes

@@ -192,9 +192,10 @@ class _Set:
         self.wanted, self.distinct, self.n = wanted, distinct, n
         self.num_found, self.made, self.how = 0, 0, "xla"
         self._size, self._seen = 0, set[int]()
-        self._queens = np.empty((wanted, n), np.int16 if n <= _MAX_INT16 else np.int32)
         known = _ALL if distinct == "raw" else _CLASSES
         self.total = known[n - 1] if n <= len(known) else None
+        room = wanted if self.total is None else min(wanted, self.total)
+        self._queens = np.empty((room, n), np.int16 if n <= _MAX_INT16 else np.int32)
 
     def add(self, queens: np.ndarray, words: np.ndarray) -> None:
         """Takes down placements [B, n] with their fingerprints [B, 2]."""

@@ -334,7 +334,7 @@ def test_a_broken_table_is_ignored(cache, pools, text):
         evaluation.table_path().parent.mkdir()
         evaluation.table_path().write_text(text, errors="surrogateescape")
     assert host.threads(np.arange(7)) == 21
-    assert pools == [host._num_cores()]
+    assert pools == [host.num_cores()]
 
 
 def test_the_nearest_size_is_that_of_the_nearest_ratio():
@@ -342,7 +342,7 @@ def test_the_nearest_size_is_that_of_the_nearest_ratio():
     table = {100: 1, 10_000: 2, 10: 3}
     found = [host.best_num_threads(n, table) for n in (1, 31, 32, 100, 999, 1001, 5000, 10**6)]
     assert found == [3, 3, 1, 1, 1, 2, 2, 2]
-    assert host.best_num_threads(1000, {}) == host._num_cores()
+    assert host.best_num_threads(1000, {}) == host.num_cores()
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def threads(queens: np.ndarray, num_threads: int | None = None) -> int:
 
 def range_reduce(queens: np.ndarray, num_threads: int | None = None) -> int:
     """Counts by ranges of rows, each of as many pairs, that idle threads take, and joins them."""
-    n, num_threads = len(queens), num_threads or _num_cores()
+    n, num_threads = len(queens), num_threads or num_cores()
     parts, attacks = num_threads * _RANGES_PER_THREAD, _attacks(queens)
     # Row i has n - 1 - i pairs, so that a share s of all is done after n - n sqrt(1 - s) rows.
     bounds = (n * (1 - np.sqrt(1 - np.arange(parts + 1) / parts))).astype(int).tolist()
@@ -61,7 +61,7 @@ def fork_join(queens: np.ndarray, threshold: int = 64, num_threads: int | None =
 
     A half is left to an idle thread; if none has begun it when it is needed, it is done at once.
     """
-    pool, attacks = _pool(num_threads or _num_cores()), _attacks(queens)
+    pool, attacks = _pool(num_threads or num_cores()), _attacks(queens)
 
     def task(first: int, last: int) -> int:
         if last - first <= threshold:
@@ -130,7 +130,7 @@ def tune_threads(
     Returns:
       Seconds by size and number of threads. `table_path` says where the best are written.
     """
-    counts = counts or [1 << k for k in range((2 * _num_cores()).bit_length())]
+    counts = counts or [1 << k for k in range((2 * num_cores()).bit_length())]
     seconds: dict[int, dict[int, float]] = {}
     for n in sizes:
         queens = np.random.default_rng(n).permutation(n).astype(np.int32)
@@ -155,7 +155,7 @@ def _fastest(queens: np.ndarray, num_threads: int, repeats: int) -> float:
 def table_path() -> Path:
     """Returns the file with this machine's best numbers of threads, in the user's cache folder."""
     folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(folder) / "jaxopt_search" / f"threads-{platform.node()}-{_num_cores()}.json"
+    return Path(folder) / "jaxopt_search" / f"threads-{platform.node()}-{num_cores()}.json"
 
 
 def load_table() -> dict[int, int]:
@@ -171,7 +171,7 @@ def load_table() -> dict[int, int]:
 def best_num_threads(n: int, table: Mapping[int, int]) -> int:
     """Returns the number of threads for the size in `table` that is nearest to `n` as a ratio."""
     if not table:
-        return _num_cores()
+        return num_cores()
     return table[min(table, key=lambda size: abs(np.log(size / max(n, 1))))]
 
 
@@ -180,5 +180,7 @@ def _pool(num_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(num_threads, thread_name_prefix="jaxopt_search")
 
 
-def _num_cores() -> int:
-    return os.cpu_count() or 1
+def num_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    is_known = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if is_known else os.cpu_count() or 1
