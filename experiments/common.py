@@ -67,6 +67,21 @@ def until_interrupted(work: Callable[[], Any], out: str | None) -> int:
     return 0
 
 
+def measured_or_read(
+    flags: argparse.ArgumentParser,
+    args: Any,
+    make: Callable[[Any], Plan],
+    execute: Callable[[Plan, "Runs"], list[dict[str, Any]]],
+) -> tuple[list[dict[str, Any]], int]:
+    """Returns the records of `--report`, or else of the runs asked for, and an exit status."""
+    if args.report:
+        return read(args.report), 0
+    plan, runs = plan_from(flags, args, make), Runs(args.out)
+    records: list[dict[str, Any]] = []
+    status = until_interrupted(lambda: records.extend(execute(plan, runs)), args.out)
+    return records, status
+
+
 def append(path: str | os.PathLike, record: dict[str, Any]) -> None:
     """Adds `record` to a file of JSON lines; it is on the disk when this returns.
 
@@ -229,7 +244,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, markdown: boo
     ]
     if not markdown:
         return "\n".join("  ".join(line).rstrip() for line in lines)
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    rule = ["-" * widths[0], *("-" * max(width - 1, 1) + ":" for width in widths[1:])]
     return "\n".join("| " + " | ".join(line) + " |" for line in [lines[0], rule, *lines[1:]])
 
 

@@ -345,17 +345,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     flags = parser()
     args = flags.parse_args(arguments)
-    records: list[dict[str, Any]] = []
-    if args.report:
-        records += common.read(args.report)
-    else:
-        jobs = common.plan_from(flags, args, jobs_of)
-        seeds, runs = range(args.runs), Runs(args.out)
-        status = common.until_interrupted(
-            lambda: records.extend(execute(jobs, seeds, runs, args.limit)), args.out
-        )
-        if status:
-            return status
+    records, status = common.measured_or_read(
+        flags, args, jobs_of, lambda jobs, runs: execute(jobs, range(args.runs), runs, args.limit)
+    )
+    if status:
+        return status
     extra = [name for name in TABLES if getattr(args, name, None)]
     show = TABLES[extra[0]] if extra else FIGURES[args.figure]
     print(show(records, markdown=args.markdown))

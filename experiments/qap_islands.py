@@ -255,17 +255,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     flags = parser()
     args = flags.parse_args(arguments)
-    records: list[dict[str, Any]] = []
-    if args.report:
-        records += common.read(args.report)
-    else:
-        plan = common.plan_from(flags, args, plan_from_arguments)
-        seeds, runs = range(args.runs), Runs(args.out)
-        status = common.until_interrupted(
-            lambda: records.extend(execute(plan, seeds, runs)), args.out
-        )
-        if status:
-            return status
+    records, status = common.measured_or_read(
+        flags, args, plan_from_arguments, lambda plan, runs: execute(plan, range(args.runs), runs)
+    )
+    if status:
+        return status
     print(TABLES[args.table](records, markdown=args.markdown))
     if args.plot:
         common.save_plot(args.plot, FIGURES[args.figure](records), (6.4, 4.8))

@@ -30,7 +30,7 @@ _MANY = 10_000
 _MAX_ROUNDS = 10_000
 _PLACED_AT_ONCE = 2 * 10**8
 """Queens of all searches together."""
-MAX_LOOKS = 16
+_MAX_LOOKS = 16
 """A search that has found nothing by so many starts anew."""
 _MAX_INT16 = 2**15 - 1
 
@@ -122,7 +122,7 @@ def solve_nqueens(
     """Returns a set of different valid placements of n queens.
 
     Below 10,000 queens they are found by `min_conflicts`, from there on by `repair`, each from a
-    random placement of its own. On the same devices the set depends on the key only, unless
+    start of its own, random or greedy. On the same devices the set depends on the key only, unless
     `max_seconds` cuts it short. Ctrl-C ends the run with what was found.
 
     Args:
@@ -289,7 +289,7 @@ def _by_searches(
     with jax.default_device(devices[0]):
         state = loop.init(key, problem, search, num_searches=num_searches)
     state, look, status = placement.split(state), 0, Status.RUNNING
-    age = jnp.full_like(state.index, MAX_LOOKS)  # so that the first look starts them all
+    age = jnp.full_like(state.index, _MAX_LOOKS)  # so that the first look starts them all
     harvest_of = _harvester(devices, finds.distinct, chosen.tries)
     while status == Status.RUNNING:
         state, age, harvest = harvest_of(problem, search, state, age, jnp.uint32(look))
@@ -354,7 +354,7 @@ def harvested(
     queens = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
     words = jax.vmap(lambda one: placements.fingerprint(one, distinct))(queens)
     is_valid, age = (costs == 0) & (state.index >= 0), age + 1
-    starts_anew = is_valid | (age >= MAX_LOOKS)
+    starts_anew = is_valid | (age >= _MAX_LOOKS)
     keys = jax.vmap(random.start_key, in_axes=(None, 0))(
         random.instance_key(state.key, look), state.index.astype(jnp.uint32)
     )

@@ -1,5 +1,7 @@
 """Placements of queens by slow code: who attacks whom, and all that are valid."""
 
+import itertools
+
 import numpy as np
 
 
@@ -45,3 +47,12 @@ def all_valid(n):
 
     place([])
     return found
+
+
+def permutations(n, number=100):
+    """Returns [B, n] int32: all placements of up to five queens, or random ones, some crowded."""
+    if n <= 5:
+        return np.array(list(itertools.permutations(range(n))), np.int32)
+    generator = np.random.default_rng(n)
+    drawn = [generator.permutation(n) for _ in range(number)]
+    return np.array([np.arange(n), np.arange(n)[::-1], *drawn], np.int32)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxopt_search import memory, random, schedules
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
-from jaxopt_search.searches.trajectory import TrajectorySearch, num_warps, passes
+from jaxopt_search.searches.trajectory import TemperedSearch, num_warps, passes
 from jaxopt_search.types import (
     Cost,
     Info,
@@ -49,7 +49,7 @@ class AnnealingState(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SimulatedAnnealing(TrajectorySearch):
+class SimulatedAnnealing(TemperedSearch):
     """Build it with `simulated_annealing`."""
 
     neighborhood: Any
@@ -58,31 +58,18 @@ class SimulatedAnnealing(TrajectorySearch):
     choose: Choose = dataclasses.field(metadata={"static": True})
     keep_best: KeepBest = dataclasses.field(metadata={"static": True})
 
-    def evaluations_per_step(self, problem: Any) -> int:
-        return self.moves_per_search
-
     @property
     def draws(self) -> tuple[int, int]:
-        with memory.one_search("native"):
-            lanes = jax.eval_shape(lambda: memory.lanes(self.moves_per_search))
         if self.choose == "first":
-            return lanes.shape[0], self.neighborhood.num_words + 1
-        return lanes.shape[0] + 1, max(self.neighborhood.num_words, 1)
+            return self._num_lanes(), self.neighborhood.num_words + 1
+        return self._num_lanes() + 1, max(self.neighborhood.num_words, 1)
 
     def num_warps(self, problem: Any, num_searches: int) -> int:
         to_commit = getattr(self.neighborhood, "num_warps", lambda problem: 1)
         return max(num_warps(self.moves_per_search, num_searches), to_commit(problem))
 
-    def check(self, max_steps: int | None) -> None:
-        """Refuses a schedule that is negative or not finite within `max_steps`; on the host."""
-        schedules.check(self.schedule, max_steps)
-
     def init(self, problem: Any, solution: Solution) -> AnnealingState:
         return AnnealingState(*self._start(problem, solution))
-
-    def control(self, step: jax.Array) -> jax.Array:
-        """Returns the temperature."""
-        return schedules.temperature(self.schedule, step)
 
     def step(
         self, stream: Stream, control: jax.Array, problem: Any, state: AnnealingState

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxopt_search import memory, random, schedules
 from jaxopt_search.checks import check_count
 from jaxopt_search.memory import load
-from jaxopt_search.searches.trajectory import TrajectorySearch, num_warps, passes
+from jaxopt_search.searches.trajectory import TemperedSearch, num_warps, passes
 from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
 
 
@@ -38,28 +38,19 @@ class MinConflictsState(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MinConflicts(TrajectorySearch):
+class MinConflicts(TemperedSearch):
     """Build it with `min_conflicts`."""
 
     neighborhood: Any
     schedule: schedules.Schedule
     moves_per_search: int = dataclasses.field(metadata={"static": True})
 
-    def evaluations_per_step(self, problem: Any) -> int:
-        return self.moves_per_search
-
     @property
     def draws(self) -> tuple[int, int]:
-        with memory.one_search("native"):
-            lanes = jax.eval_shape(lambda: memory.lanes(self.moves_per_search))
-        return lanes.shape[0] + 1, self.neighborhood.num_words_at + 1
+        return self._num_lanes() + 1, self.neighborhood.num_words_at + 1
 
     def num_warps(self, problem: Any, num_searches: int) -> int:
         return num_warps(self.moves_per_search, num_searches)
-
-    def check(self, max_steps: int | None) -> None:
-        """Refuses a schedule that is negative or not finite within `max_steps`; on the host."""
-        schedules.check(self.schedule, max_steps)
 
     def init(self, problem: Any, solution: Solution) -> MinConflictsState:
         number = self._num_places()
@@ -70,10 +61,6 @@ class MinConflicts(TrajectorySearch):
 
     def _num_places(self) -> int:
         return max(memory.power_of_two(self.moves_per_search), memory.LANES)
-
-    def control(self, step: jax.Array) -> jax.Array:
-        """Returns the temperature."""
-        return schedules.temperature(self.schedule, step)
 
     def step(
         self, stream: Stream, control: jax.Array, problem: Any, state: MinConflictsState

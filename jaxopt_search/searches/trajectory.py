@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import memory, random, tables
+from jaxopt_search import memory, random, schedules, tables
 from jaxopt_search.types import Cost, Move, Representation, Solution, null_delta
 
 _MAX_WARPS = 8
@@ -98,6 +98,28 @@ class TrajectorySearch:
             best=memory.copy(state.best, current, is_better),
             best_cost=jnp.where(is_better, state.cost, state.best_cost),
         )
+
+
+class TemperedSearch(TrajectorySearch):
+    """A `TrajectorySearch` that prices some moves in a step and tests one at a temperature."""
+
+    schedule: schedules.Schedule
+    moves_per_search: int
+
+    def evaluations_per_step(self, problem: Any) -> int:
+        return self.moves_per_search
+
+    def check(self, max_steps: int | None) -> None:
+        """Refuses a schedule that is negative or not finite within `max_steps`; on the host."""
+        schedules.check(self.schedule, max_steps)
+
+    def control(self, step: jax.Array) -> jax.Array:
+        """Returns the temperature."""
+        return schedules.temperature(self.schedule, step)
+
+    def _num_lanes(self) -> int:
+        with memory.one_search("native"):
+            return jax.eval_shape(lambda: memory.lanes(self.moves_per_search)).shape[0]
 
 
 class TableSearch(TrajectorySearch):
