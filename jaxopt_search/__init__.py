@@ -15,6 +15,7 @@ from jaxopt_search import (
     searches,
 )
 from jaxopt_search.driver import Snapshot, Steer, solve
+from jaxopt_search.eax import edge_assembly
 from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
 from jaxopt_search.evaluation import attacking_pairs
 from jaxopt_search.exchange import broadcast_best, recombine, resample, ring, shuffle
@@ -92,6 +93,7 @@ __all__ = [
     "broadcast_best",
     "crossover",
     "datasets",
+    "edge_assembly",
     "evaluation",
     "first_hit",
     "genetic",

@@ -6,7 +6,7 @@ any number of devices.
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -99,6 +99,35 @@ class Resample:
         return jnp.minimum(1 / schedules.temperature(self.schedule, step), _HIGHEST_INVERSE)
 
 
+class Crossover(Protocol):
+    """Makes a solution of two, for `recombine`."""
+
+    def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
+        """Returns the solution from which the search goes on whose best is `own`.
+
+        Args:
+          key: typed.
+          given: the best of another search.
+          share: [] float32, how much the child has of it.
+        """
+        ...
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class PartialMatch:
+    """PMX of random positions (`crossover.pmx`); a child that is like a parent is perturbed."""
+
+    def child(
+        self, key: jax.Array, problem: Any, own: jax.Array, given: jax.Array, share: jax.Array
+    ) -> jax.Array:
+        bits, _ = permutation.words(key, own.size)
+        child = crossover.pmx(own, given, random.uniform(bits) < share)
+        is_like_one = jnp.all(child == own) | jnp.all(child == given)
+        perturb = getattr(problem, "perturb", lambda key, child: child)
+        return jnp.where(is_like_one, perturb(key, child), child)
+
+
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recombine:
@@ -106,30 +135,29 @@ class Recombine:
 
     every: jax.Array
     share: jax.Array
-    alike: jax.Array
+    alike: jax.Array | None
+    crossover: Crossover
 
     passes_on = "best"
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
         (word,) = stream.words(own.astype(jnp.uint32), 1)
-        # One of those from 1 on, and another one than the search itself.
-        others = jnp.maximum(num_searches - 2, 1).astype(jnp.uint32)
-        other = 1 + (word % others).astype(jnp.int32)
-        other = jnp.where(num_searches > 2, other + (other >= own), own)
-        return jnp.where(own == 0, -1, other)
+        # One of those from the first on that takes part, and another one than the search itself.
+        first = 0 if self.alike is None else 1
+        others = jnp.maximum(num_searches - first - 1, 1).astype(jnp.uint32)
+        other = first + (word % others).astype(jnp.int32)
+        other = jnp.where(num_searches > first + 1, other + (other >= own), own)
+        return jnp.where(own < first, -1, other)
 
     def combine(
         self, words: tuple[jax.Array, jax.Array], problem: Any, own: jax.Array, given: jax.Array
     ) -> jax.Array:
-        key = random.typed_key(words)
-        bits, _ = permutation.words(key, own.size)
-        child = crossover.pmx(own, given, random.uniform(bits) < self.share)
-        is_like_one = jnp.all(child == own) | jnp.all(child == given)
-        perturb = getattr(problem, "perturb", lambda key, child: child)
-        return jnp.where(is_like_one, perturb(key, child), child)
+        return self.crossover.child(random.typed_key(words), problem, own, given, self.share)
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+        if self.alike is None:
+            return jnp.bool_(False)
         index = lax.iota(jnp.int32, costs.shape[0])
         is_one = (index > 0) & (index < num_searches)
         best = jnp.where(is_one, costs, null_delta(costs.dtype)).min()
@@ -223,15 +251,17 @@ def shuffle(*, every: int) -> Shuffle:
     return Shuffle(every=jnp.int32(check_count("every", every)))
 
 
-def recombine(*, every: int, share: float = 0.5, alike: float = 0.6) -> Recombine:
-    """Returns the exchange after which searches go on from children of their best permutations.
+def recombine(
+    *,
+    every: int,
+    share: float = 0.5,
+    alike: float | None = 0.6,
+    crossover: Crossover | None = None,
+) -> Recombine:
+    """Returns the exchange after which searches go on from children of their best solutions.
 
-    For problems whose solutions are permutations, [n] int32.
-
-    A child of a search has the values of another one's best at random positions, as many as `share`
-    says, and its own best elsewhere (`crossover.pmx`). So each search remembers one good
-    permutation, in place of which a child's descendant comes that turns out better. A child that is
-    like a parent is perturbed.
+    A child is made of a search's own best and another one's by `crossover`. So each search
+    remembers one good solution, in place of which a child's descendant comes that turns out better.
 
     Once many have equally good ones, all start anew at random but the first search. That one goes
     on by itself, from the best of all at each such start.
@@ -243,16 +273,24 @@ def recombine(*, every: int, share: float = 0.5, alike: float = 0.6) -> Recombin
 
     Args:
       every: steps between exchanges.
-      share: 0 to 1.
-      alike: the share of searches with the lowest cost among them at which all start anew.
+      share: how much of the other one's a child has, 0 to 1.
+      alike: the share of searches with the lowest cost among them at which all start anew; None for
+        never, and then the first search has children, too.
+      crossover: `edge_assembly` for tours; None for PMX of any positions, for solutions that are
+        permutations, [n] int32, whose children are perturbed if they are like a parent.
 
     Raises:
       ValueError: if a number is out of range.
+      TypeError: if `crossover` is none.
     """
+    if crossover is not None and not hasattr(crossover, "child"):
+        kind = type(crossover).__name__
+        raise TypeError(f"crossover is a {kind}, expected one such as edge_assembly returns")
     return Recombine(
         every=jnp.int32(check_count("every", every)),
         share=jnp.float32(check_share("share", share)),
-        alike=jnp.float32(check_share("alike", alike)),
+        alike=None if alike is None else jnp.float32(check_share("alike", alike)),
+        crossover=PartialMatch() if crossover is None else crossover,
     )
 
 

@@ -52,7 +52,6 @@ class RunState(NamedTuple):
       ancestor: [S] int32 index of the search from whose start each one's solution descends.
       hit: [S] steps after which each search first met the target.
       info: [S] sums over the steps of the last `advance`.
-      learned: what the searches share and learned from one another at exchanges; None if nothing.
     """
 
     key: random.Key
@@ -66,7 +65,6 @@ class RunState(NamedTuple):
     ancestor: jax.Array
     hit: Steps
     info: Info
-    learned: Any
 
 
 def run(
@@ -161,7 +159,6 @@ def fresh(
         ancestor=index,
         hit=steps.never((num_searches,)),
         info=_no_info(num_searches),
-        learned=getattr(search, "learned", None),
     )
 
 
@@ -298,8 +295,7 @@ def _advance(
             state.index,
             axis_name,
         )
-        learned = _learn(search, problem, searches, state, axis_name)
-        return state._replace(searches=searches, ancestor=ancestor, learned=learned)
+        return state._replace(searches=searches, ancestor=ancestor)
 
     events = []
     if target is not None or patience is not None or hasattr(search, "is_done"):
@@ -354,7 +350,6 @@ def _steps(
 ) -> RunState:
     """Returns the state after `length` steps, between which nothing else happens."""
     keys = random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high)
-    search = _informed(search, state.learned)
     courses = stepping.run(
         Setup(problem, search, state.step, target),
         keys,
@@ -369,18 +364,6 @@ def _steps(
         hit=courses.hit,
         info=courses.info,
     )
-
-
-def _informed(search: Any, learned: Any) -> Search:
-    return search if learned is None else search.using(learned)
-
-
-def _learn(
-    search: Any, problem: Problem, searches: Any, state: RunState, axis_name: str | None
-) -> Any:
-    if state.learned is None:
-        return None
-    return search.learn(problem, searches, state.index, axis_name)
 
 
 def _stop_test(

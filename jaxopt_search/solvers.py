@@ -1,5 +1,6 @@
 """One call from data to a good solution, with settings chosen from the instance."""
 
+import functools
 from typing import Any, Literal, TypeAlias
 
 import jax
@@ -7,18 +8,12 @@ import numpy as np
 
 from jaxopt_search import parallel
 from jaxopt_search.checks import check_count, check_option
+from jaxopt_search.cooling import Clock, Recipe, StepCount, search_and_exchange
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
-from jaxopt_search.exchange import recombine
+from jaxopt_search.eax import edge_assembly
+from jaxopt_search.exchange import Crossover, recombine
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
-from jaxopt_search.population_annealing import (
-    Clock,
-    Pace,
-    Recipe,
-    cooling,
-    search_and_exchange,
-    steps_between_exchanges,
-)
 from jaxopt_search.problems import scales
 from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
@@ -33,7 +28,12 @@ _NUM_CHUNKS = 100
 _DEFAULT_SECONDS = 10.0
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
-    hottest=1.0, coldest=0.03, num_searches=16, moves_per_search=8, num_candidates=12
+    hottest=1.0,
+    coldest=0.03,
+    num_searches=128,
+    moves_per_search=8,
+    num_candidates=12,
+    cooled=0.5,
 )
 _SYMMETRIC_TSP = Recipe(
     hottest=2.5,
@@ -41,14 +41,15 @@ _SYMMETRIC_TSP = Recipe(
     num_searches=2112,
     moves_per_search=32,
     choose="first",
-    num_exchanges=200,
     num_candidates=16,
-    focus=0.7,
+    cooled=0.3,
 )
-# Tours should fit into the cache of the GPU; a program per multiprocessor is the least.
+# Tours should fit into the cache of the GPU; a program per multiprocessor is the least. A CPU
+# makes too few steps in a second to cool as many searches of as many cities.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
-_STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=4, num_candidates=8)
-_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_exchanges=100, num_candidates=10)
+_CITIES_PER_SECOND_ON_CPU, _LEAST_SEARCHES_ON_CPU = 13_000, 16
+_STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8)
+_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
 _ASYMMETRIC_TSP = Recipe(hottest=4.0, coldest=0.1, num_searches=1024, moves_per_search=12)
 _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
 _QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
@@ -56,23 +57,22 @@ _TABU, _TABU_ON_CPU = 528, 8  # searches per device
 _CHECK_EVERY = 25
 # Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
 _MANY = 120
-_SEARCHES_ON_CPU = 16
 
 
-def tsp_recipe(is_symmetric: bool, platform: str, n: int) -> Recipe:
-    """Returns how `solve_tsp` anneals n cities on a device of this platform."""
+def tsp_recipe(is_symmetric: bool, platform: str, n: int, seconds: float | None = None) -> Recipe:
+    """Returns how `solve_tsp` anneals n cities on a device of this platform, within so long."""
+    is_on_cpu = platform == "cpu"
     if not is_symmetric:
-        return _on(platform, _ASYMMETRIC_TSP)
-    if platform == "cpu":
-        return _SYMMETRIC_TSP_ON_CPU
-    num_searches = _SYMMETRIC_TSP.num_searches
-    while num_searches > _LEAST_SEARCHES and num_searches * n > _CITIES_OF_ALL:
+        return _ASYMMETRIC_TSP._replace(num_searches=16) if is_on_cpu else _ASYMMETRIC_TSP
+    if is_on_cpu:
+        most = _CITIES_PER_SECOND_ON_CPU * (_DEFAULT_SECONDS if seconds is None else seconds)
+        recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
+    else:
+        recipe, least, most = _SYMMETRIC_TSP, _LEAST_SEARCHES, _CITIES_OF_ALL
+    num_searches = recipe.num_searches
+    while num_searches > least and num_searches * n > most:
         num_searches //= 2
-    return _SYMMETRIC_TSP._replace(num_searches=num_searches)
-
-
-def _on(platform: str, recipe: Recipe) -> Recipe:
-    return recipe._replace(num_searches=_SEARCHES_ON_CPU) if platform == "cpu" else recipe
+    return recipe._replace(num_searches=num_searches)
 
 
 def solve_tsp(
@@ -87,11 +87,15 @@ def solve_tsp(
     devices: parallel.Devices = "all",
     show_progress: bool = False,
 ) -> Result | Any:
-    """Returns a short tour: population annealing by 2-opt and Or-opt, cooled once over the run.
+    """Returns a short tour: many are annealed by 2-opt and Or-opt, and then recombined.
+
+    Each search cools by itself for the first part of the run. From then on it goes on, again and
+    again, from a child of its best tour and another one's, by edge assembly (`edge_assembly`), and
+    anneals at the lowest temperature in between.
 
     Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
     clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An
-    asymmetric instance is annealed by relocations.
+    asymmetric instance is annealed by relocations, as the searches are resampled (`resample`).
 
     Args:
       data: [n, 2] coordinates (Euclidean), an [n, n] matrix of distances, a `TSPInstance` as read
@@ -134,16 +138,16 @@ def solve_tsp(
             show_progress=show_progress,
         )
     problem = as_tsp(data)
-    recipe = tsp_recipe(problem.is_symmetric, found[0].platform, problem.n)
-    near = float(scales.near_distance(problem))
+    recipe = tsp_recipe(problem.is_symmetric, found[0].platform, problem.n, max_seconds)
+    near, crossover = float(scales.near_distance(problem)), None
     if problem.is_symmetric:
         neighborhood = two_opt(
             problem,
             num_candidates=recipe.num_candidates,
             candidates="nearest" if problem.host.coords is None else "quadrant",
-            focus=recipe.focus,
         )
         hottest = recipe.hottest * (float(scales.tree_edge(problem)) or near)
+        crossover = edge_assembly(problem)
     else:
         neighborhood, hottest = Relocate(), recipe.hottest * near
     return _anneal(
@@ -154,6 +158,7 @@ def solve_tsp(
         key,
         max_seconds=max_seconds,
         max_steps=max_steps,
+        crossover=crossover,
         target=target,
         devices=found,
         show_progress=show_progress,
@@ -259,27 +264,28 @@ def _anneal(
     *,
     max_seconds: float | None,
     max_steps: int | None,
+    crossover: Crossover | None = None,
     **options: Any,
 ) -> Result:
-    """Returns the result of a recipe, cooled from the first of `temperatures` to the second."""
+    """Returns the result of a recipe, cooled from the first of `temperatures` to the second.
 
-    def at(pace: Pace) -> tuple[Any, Any]:
-        schedule, every = cooling(*temperatures, pace), steps_between_exchanges(recipe, pace)
-        return search_and_exchange(recipe, neighborhood, schedule, every)
+    By population annealing, or with a crossover: then the searches cool each by itself, and go on
+    from children of one another's best.
+    """
 
     if max_steps is None:
         max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
-        clock = Clock(max_seconds)
-
-        def keep_pace(snapshot: Snapshot) -> Steer | None:
-            pace = clock.pace(snapshot.step, snapshot.seconds)
-            return None if pace is None else Steer(*at(pace))
-
-        options["callback"] = keep_pace
-        search, exchange = at(Pace(0, 0.0, 0.0))
+        timer = Clock(recipe, max_seconds)
     else:
+        timer = StepCount(recipe, problem.n, max_steps)
         options["chunk_steps"] = max(1, max_steps // _NUM_CHUNKS)
-        search, exchange = at(Pace(0, 0.0, 1 / max(max_steps, 1)))
+    at_pace = functools.partial(search_and_exchange, recipe, neighborhood, crossover, temperatures)
+
+    def steer(snapshot: Snapshot) -> Steer | None:
+        changes = timer.note(snapshot.step, snapshot.seconds)
+        return Steer(*at_pace(timer.pace)) if changes else None
+
+    search, exchange = at_pace(timer.pace)
     return solve(
         problem,
         search,
@@ -288,5 +294,6 @@ def _anneal(
         max_seconds=max_seconds,
         max_steps=max_steps,
         exchange=exchange,
+        callback=steer,
         **options,
     )

@@ -1,4 +1,4 @@
-"""Many instances of one size at once: a population annealing of each, on all devices."""
+"""Many instances of one size at once: annealings of each that recombine, on all devices."""
 
 import functools
 import time
@@ -11,25 +11,18 @@ from jax import lax
 
 from jaxopt_search import driver, driver_input, loop, progress, random, stepping
 from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.cooling import Clock, Pace, Recipe, StepCount, annealing, search_and_exchange
 from jaxopt_search.driver import Snapshot
 from jaxopt_search.driver_input import Limits
-from jaxopt_search.exchange import Resample
+from jaxopt_search.eax import EdgeAssembly
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.loop import RunState
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.pairs import Pairs
-from jaxopt_search.population_annealing import (
-    Clock,
-    Pace,
-    Recipe,
-    cooling,
-    search_and_exchange,
-    steps_between_exchanges,
-)
 from jaxopt_search.problems import scales
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.tsp import TSP
-from jaxopt_search.schedules import Geometric, constant
+from jaxopt_search.schedules import constant
 from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.types import StackedResult, Status
 
@@ -92,17 +85,16 @@ def solve_stacked(
     implementation = _implementation(points.shape[1], recipe, devices)
     runs = _start(recipe, devices)(random.as_key(key), *_split(points, len(devices)))
     advance = _advance(recipe, implementation, devices)
-    clock, pace = None, Pace(0, 0.0, 0.0)
     if limits.max_steps is not None:
-        pace = Pace(0, 0.0, 1 / max(limits.max_steps, 1))
-    elif limits.max_seconds is not None:
-        clock = Clock(limits.max_seconds)
+        timer = StepCount(recipe, points.shape[1], limits.max_steps)
+    else:
+        assert limits.max_seconds is not None
+        timer = Clock(recipe, limits.max_seconds)
     status, step, chunk, before = Status.RUNNING, 0, 0, 0.0
     while status == Status.RUNNING:
         # The first chunk makes no step: it compiles.
-        every = steps_between_exchanges(recipe, pace)
         try:
-            runs = jax.block_until_ready(advance(runs, pace, every, chunk))
+            runs = jax.block_until_ready(advance(runs, timer.pace, chunk))
         except KeyboardInterrupt:
             if not step:
                 raise
@@ -116,8 +108,8 @@ def solve_stacked(
             length, accepted = map(float, _means(runs))
             acceptance = accepted / max(chunk, 1)
             report(Snapshot(step, seconds, length, points[0], None, acceptance, status))
-        pace = (clock.pace(step, seconds) if clock else None) or pace
-        chunk, before = _next_chunk(limits, step, chunk, seconds - before), seconds
+        timer.note(step, seconds)
+        chunk, before = _next_chunk(limits, timer, step, chunk, seconds - before), seconds
     tours = jax.device_get(_best(recipe, devices)(runs)).reshape(-1, points.shape[1])[:size]
     return StackedResult(
         x=tours,
@@ -130,9 +122,13 @@ def solve_stacked(
     )
 
 
-def _next_chunk(limits: Limits, step: int, chunk: int, seconds: float) -> int:
+def _next_chunk(
+    limits: Limits, timer: Clock | StepCount, step: int, chunk: int, seconds: float
+) -> int:
     """Returns how many steps to make before the clock is looked at again."""
     left = MAX_INT32 if limits.max_steps is None else limits.max_steps - step
+    if isinstance(timer, StepCount) and step < timer.cooled_at:
+        left = timer.cooled_at - step
     if limits.max_seconds is None:
         return min(left, MAX_INT32)
     if chunk == 0:
@@ -157,7 +153,7 @@ def _start(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
         near = scales.near_distance(problem)
         tree = scales.tree_edge(problem)
         hottest = recipe.hottest * jnp.where(tree > 0, tree, near)
-        search, _ = _search_and_exchange(recipe, candidates)
+        search = _search(recipe, candidates)
         own = random.instance_key(key, number)
         state = loop.fresh(own, problem, search, None, recipe.num_searches)
         return _Run(problem, candidates, hottest, recipe.coldest * near, state)
@@ -174,16 +170,21 @@ def _start(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
 def _advance(
     recipe: Recipe, implementation: Implementation, devices: tuple[jax.Device, ...]
 ) -> Any:
-    def advance_one(run: _Run, pace: Pace, every: jax.Array, num_steps: jax.Array) -> _Run:
-        schedule = cooling(run.hottest, run.coldest, pace)
-        search, exchange = _search_and_exchange(recipe, run.candidates, schedule, every)
+    def advance_one(recombines: bool, run: _Run, pace: Pace, num_steps: jax.Array) -> _Run:
+        search, exchange = search_and_exchange(
+            recipe,
+            from_candidates(run.candidates),
+            EdgeAssembly(candidates=run.candidates),
+            (run.hottest, run.coldest),
+            pace,
+        )
         state = loop.advance_by(
             implementation,
             run.problem,
             search,
             run.state,
             num_steps,
-            exchange=exchange,
+            exchange=exchange if recombines else None,
             target=None,
             patience=None,
             check_every=100,
@@ -191,19 +192,26 @@ def _advance(
         )
         return run._replace(state=state)
 
-    def advance(runs: _Run, pace: Pace, every: jax.Array, num_steps: jax.Array) -> _Run:
+    def advance_all(recombines: bool, runs: _Run, pace: Pace, num_steps: jax.Array) -> _Run:
+        one = functools.partial(advance_one, recombines)
         if implementation == "triton":
-            return jax.vmap(advance_one, (0, None, None, None))(runs, pace, every, num_steps)
+            return jax.vmap(one, (0, None, None))(runs, pace, num_steps)
         # One after the other: side by side by `vmap`, XLA of JAX 0.11.2 does not end to compile.
-        return lax.map(lambda run: advance_one(run, pace, every, num_steps), runs)
+        return lax.map(lambda run: one(run, pace, num_steps), runs)
 
-    return jax.pmap(advance, in_axes=(0, None, None, None), devices=devices)
+    def advance(runs: _Run, pace: Pace, num_steps: jax.Array) -> _Run:
+        # Under `vmap` an exchange is made, if for nothing, wherever there may be one.
+        recombines = jnp.asarray(pace.every < MAX_INT32)
+        ways = (functools.partial(advance_all, which) for which in (True, False))
+        return lax.cond(recombines, *ways, runs, pace, num_steps)
+
+    return jax.pmap(advance, in_axes=(0, None, None), devices=devices)
 
 
 @functools.cache
 def _best(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
     def best_one(run: _Run) -> jax.Array:
-        search, _ = _search_and_exchange(recipe, run.candidates)
+        search = _search(recipe, run.candidates)
         return loop.best(run.problem, search, run.state)[0]
 
     return jax.pmap(jax.vmap(best_one), devices=devices)
@@ -222,11 +230,9 @@ def _problem(points: jax.Array) -> TSP:
     return TSP(coords=coords, n=n, metric="EUCLID", is_symmetric=True, host=_HOST)
 
 
-def _search_and_exchange(
-    recipe: Recipe, candidates: jax.Array, schedule: Geometric | None = None, every: Any = 1
-) -> tuple[SimulatedAnnealing, Resample]:
-    schedule = constant(1.0) if schedule is None else schedule
-    return search_and_exchange(recipe, from_candidates(candidates, recipe.focus), schedule, every)
+def _search(recipe: Recipe, candidates: jax.Array) -> SimulatedAnnealing:
+    """Returns the search of a recipe at whatever temperature."""
+    return annealing(recipe, from_candidates(candidates), constant(1.0))
 
 
 def _nearest(problem: TSP, num: int) -> jax.Array:
@@ -246,7 +252,7 @@ def _nearest(problem: TSP, num: int) -> jax.Array:
 def _implementation(n: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Implementation:
     def one(points: jax.Array) -> tuple[TSP, SimulatedAnnealing]:
         problem = _problem(points)
-        return problem, _search_and_exchange(recipe, _nearest(problem, recipe.num_candidates))[0]
+        return problem, _search(recipe, _nearest(problem, recipe.num_candidates))
 
     shapes = jax.eval_shape(one, jax.ShapeDtypeStruct((n, 2), jnp.float32))
     return stepping.choose("auto", devices[0].platform, *shapes).implementation

@@ -51,7 +51,6 @@ class Neighborhood(Protocol):
     """Small changes of a solution, with the rules to price and to make them.
 
     It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are, and
-    `learned`, `using` and `learn` as a `Search` has, of representations in place of states. And
     `num_warps(problem)`, those of a program in a kernel that serve to make a move.
     """
 
@@ -163,12 +162,6 @@ class Search(Protocol):
     - `is_done(state)`, [] bool: whether further steps would change nothing; a run in which all
       searches are done ends.
     - `num_warps(problem, num_searches)`: those of a program in a kernel, a power of two.
-
-    Searches can share what they learn from one another at exchanges: `learned` is the pytree with
-    which they start, `using(learned)` the search that goes by it, and `learn(problem, states,
-    index, axis_name)`, of states [S] and their global indices [S], returns the next one. It is the
-    same on all devices, may not depend on how searches are spread over them, and a `learned` of
-    None says that nothing is.
     """
 
     def evaluations_per_step(self, problem: Any, /) -> int:

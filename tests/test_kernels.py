@@ -69,7 +69,7 @@ def test_every_implementation_makes_the_same_searches(case):
     ],
 )
 def test_everything_around_the_kernel(moves_per_search, choose, keep_best, exchange):
-    """Exchanges, what is learned at them, a target, hits: between and inside kernels."""
+    """Exchanges, a target, hits: between and inside kernels."""
     problem = matrix_tsp(12)
     rule = {
         "none": None,
@@ -77,7 +77,7 @@ def test_everything_around_the_kernel(moves_per_search, choose, keep_best, excha
         "resample": js.resample(js.geometric(300.0, 0.9, 50), every=100),
     }[exchange]
     search = annealing(
-        js.two_opt(problem, focus=0.5),
+        js.two_opt(problem),
         moves_per_search=moves_per_search,
         choose=choose,
         keep_best=keep_best,

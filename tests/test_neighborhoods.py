@@ -15,7 +15,6 @@ from cases import NEIGHBORHOOD_CASES, Case, coords_tsp, ends, linear_ordering, m
 import jaxopt_search as js
 from jaxopt_search import memory
 from jaxopt_search.neighborhoods.relocate import LinkedTour, Relocation
-from jaxopt_search.pairs import load_pair
 from jaxopt_search.types import null_delta
 
 NUM_DRAWS = 300
@@ -238,41 +237,3 @@ def test_relocate_is_portable(problem):
     shape = jax.ShapeDtypeStruct
     out_shape = (shape((8,), jnp.int32), shape((9,), jnp.int32), shape((9,), jnp.int32))
     kernels.check_in_kernel(body, out_shape, expected, *tour, lanes, *data)
-
-
-def test_focus_is_on_what_searches_differ_about():
-    """Pairs side by side in some tours get the share asked for; the others what is left, evenly."""
-    problem = js.tsp_from_coords([[x, 0] for x in range(12)])
-    hood = js.two_opt(problem, num_candidates=4, focus=0.75)
-    order = jnp.arange(12, dtype=jnp.int32)
-    tours = jnp.stack([order, order, order.at[jnp.array([4, 5])].set(jnp.array([5, 4])), order])
-    representations = jax.vmap(hood.init, in_axes=(None, 0))(problem, tours)
-    index = jnp.asarray([0, 1, 2, -1], jnp.int32)
-    learned = hood.learn(problem, representations, index, None)
-    drawn = list(zip(*map(np.ravel, load_pair(learned, jnp.arange(learned.size))), strict=True))
-    # Only 3-4, 5-6 in two tours of three, and 3-5, 4-6 in one, are under discussion.
-    disputed = {(a, b) for a, b in [(3, 4), (5, 6), (3, 5), (4, 6)]}
-    disputed |= {(b, a) for a, b in disputed}
-    share = sum(pair in disputed for pair in drawn) / len(drawn)
-    assert share == pytest.approx(0.75 + 0.25 * len(disputed) / 48, abs=0.05)
-    assert len(set(drawn) - disputed) >= 8
-    assert set(drawn) <= {
-        (i, int(j)) for i, row in enumerate(hood.candidates.reshape(12, 4)) for j in row
-    }
-
-
-def test_without_a_difference_all_pairs_are_alike():
-    """If all searches agree, every pair is drawn as often as at the start."""
-    problem = coords_tsp(9)
-    hood = js.two_opt(problem, num_candidates=4, focus=1.0)
-    tours = jnp.tile(jnp.arange(9, dtype=jnp.int32), (3, 1))
-    representations = jax.vmap(hood.init, in_axes=(None, 0))(problem, tours)
-    learned = hood.learn(problem, representations, jnp.arange(3, dtype=jnp.int32), None)
-    chex.assert_trees_all_equal(learned, hood.pairs)
-
-
-@pytest.mark.parametrize("focus", [-0.1, 1.5, float("nan"), "all"])
-def test_focus_is_a_share(focus):
-    """Anything else is refused by name."""
-    with pytest.raises(ValueError, match="focus is"):
-        js.two_opt(coords_tsp(9), focus=focus)

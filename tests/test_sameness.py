@@ -19,6 +19,9 @@ EXCHANGES = {
     "ring": js.ring(every=7),
     "resample": js.resample(js.geometric(300.0, 0.95, 20), every=40),
     "recombine": js.recombine(every=25, alike=0.3),
+    "assemble": js.recombine(
+        every=25, alike=None, crossover=js.edge_assembly(matrix_tsp(14), num_candidates=3)
+    ),
 }
 
 
@@ -49,6 +52,7 @@ def solve(problem, **arguments):
         ("ring", (1, 3)),
         ("resample", (1, 3)),
         ("recombine", (1, 3)),
+        ("assemble", (1, 4)),
     ],
 )
 @pytest.mark.slow
@@ -59,22 +63,6 @@ def test_number_of_devices_changes_nothing(exchange, numbers):
     for result in results[1:]:
         chex.assert_trees_all_equal(searches_of(results[0]), searches_of(result))
         np.testing.assert_array_equal(results[0].solutions, result.solutions)
-
-
-@pytest.mark.slow
-def test_what_is_learned_is_the_same_on_all_devices():
-    """Proposals follow all searches, on one device or three, in one chunk or many."""
-    problem = matrix_tsp(14)
-    search = js.simulated_annealing(
-        js.two_opt(problem, focus=0.8), js.geometric(300.0, 0.95, 20), moves_per_search=4
-    )
-    results = [
-        solve(problem, search=search, exchange=EXCHANGES["resample"], **options)
-        for options in ({"devices": 1}, {"devices": 3, "chunk_steps": 130})
-    ]
-    chex.assert_trees_all_equal(*map(searches_of, results))
-    start = js.init(3, problem, search, num_searches=10)
-    assert (results[0].state.learned.first != start.learned.first).any()
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=str)

@@ -32,7 +32,7 @@ def test_tiny_instances_are_solved_to_optimality(implementation, monkeypatch):
         assert cost == pytest.approx(length(points, tour))
         assert cost == pytest.approx(shortest(points))
     assert (result.status, result.nit) == (js.Status.MAX_STEPS, 300)
-    assert result.nfev == 300 * 3 * 4 * 8
+    assert result.nfev == 300 * 3 * 16 * 8
     assert result.env["implementation"] == implementation
 
 

@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import collectives, memory
-from jaxopt_search.checks import check_count, check_share
+from jaxopt_search import memory
+from jaxopt_search.checks import check_count
 from jaxopt_search.memory import load
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap
@@ -26,8 +26,6 @@ from jaxopt_search.types import null_delta
 
 MAX_SEGMENT = 3
 """The longest segment that Or-opt moves."""
-
-_ASKED = 512  # searches whose tours are looked at
 
 
 class EdgeMove(NamedTuple):
@@ -55,14 +53,10 @@ class TwoOpt:
     """Build it with `two_opt`.
 
     Attributes:
-      candidates: [n * K] int32, K cities near each city.
       pairs: [n * K] a city and one of its candidates, from which proposals are drawn.
-      focus: the share of proposals drawn by how undecided the searches are about a pair.
     """
 
-    candidates: jax.Array
     pairs: Pairs
-    focus: float = dataclasses.field(metadata={"static": True})
 
     num_words = 2
     is_portable = True
@@ -133,39 +127,6 @@ class TwoOpt:
             tour, first, length, after, is_reversed, accept & is_or_opt, MAX_SEGMENT
         )
 
-    @property
-    def learned(self) -> Pairs | None:
-        return self.pairs if self.focus > 0 else None
-
-    def using(self, learned: Pairs) -> "TwoOpt":
-        return dataclasses.replace(self, pairs=learned)
-
-    def learn(
-        self, problem: TSP, tours: ArrayTour, index: jax.Array, axis_name: str | None
-    ) -> Pairs:
-        """Returns pairs to draw from, as many times as they deserve.
-
-        A share `focus` of them goes by f (1 - f), where f is the share of searches in whose tours
-        the two stand side by side: little is gained by moves about what all searches agree on.
-        """
-        n = problem.n
-        city = jnp.repeat(lax.iota(jnp.int32, n), self.candidates.size // n)
-        assert tours.position is not None
-        position = tours.position[:_ASKED]
-        gap = jnp.abs(position[:, city] - position[:, self.candidates])
-        is_asked = ((index >= 0) & (index < _ASKED))[:_ASKED]
-        is_beside = is_asked[:, None] & ((gap == 1) | (gap == n - 1))
-        num_asked = collectives.total(jnp.sum(is_asked, dtype=jnp.int32), axis_name)
-        num_beside = collectives.total(jnp.sum(is_beside, axis=0, dtype=jnp.int32), axis_name)
-        frequency = num_beside.astype(jnp.float32) / num_asked.astype(jnp.float32)
-        doubt = frequency * (1 - frequency)
-        share = jnp.where(doubt.sum() > 0, self.focus, 0.0)
-        weight = share * doubt / jnp.maximum(doubt.sum(), 1e-6) + (1 - share) / city.size
-        end = jnp.cumsum(weight)
-        points = (jnp.arange(city.size) + 0.5) / city.size * end[-1]
-        drawn = jnp.minimum(jnp.searchsorted(end, points), city.size - 1)
-        return _pairs(city[drawn], self.candidates[drawn], n)
-
 
 def _pairs(city: jax.Array, near: jax.Array, n: int) -> Pairs:
     return pack(city, near) if n <= PACKED_BELOW else Pairs(city, near)
@@ -191,7 +152,6 @@ def two_opt(
     *,
     num_candidates: int = 10,
     candidates: Literal["nearest", "quadrant"] = "nearest",
-    focus: float = 0.0,
 ) -> TwoOpt:
     """Returns the 2-opt and Or-opt moves that join a city to one of its candidates.
 
@@ -203,9 +163,6 @@ def two_opt(
       num_candidates: K, cities in the list of each city; n - 1 if there are no more.
       candidates: `"nearest"`, or `"quadrant"`: as many from each quadrant around the city, for
         clustered instances.
-      focus: from each exchange on, this share of the moves, 0 to 1, goes to pairs of a city and
-        its candidate about which searches differ; the more searches side by side, the better that
-        serves.
 
     Raises:
       ValueError: for asymmetric distances, or options out of range.
@@ -219,11 +176,11 @@ def two_opt(
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
     num_candidates = check_count("num_candidates", num_candidates)
     lists = candidate_lists.neighbors(problem, num_candidates, candidates)
-    return from_candidates(jnp.asarray(lists), check_share("focus", focus))
+    return from_candidates(jnp.asarray(lists))
 
 
-def from_candidates(lists: jax.Array, focus: float) -> TwoOpt:
+def from_candidates(lists: jax.Array) -> TwoOpt:
     """Returns the moves by candidate lists [n, K] int32."""
     n, num = lists.shape
     city, near = jnp.repeat(lax.iota(jnp.int32, n), num), lists.ravel()
-    return TwoOpt(candidates=near, pairs=_pairs(city, near, n), focus=focus)
+    return TwoOpt(pairs=_pairs(city, near, n))

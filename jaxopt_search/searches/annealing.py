@@ -85,18 +85,6 @@ class SimulatedAnnealing(TemperedSearch):
             state = self._remember(state, accept)
         return state, Info(accepted=accept.astype(jnp.int32))
 
-    @property
-    def learned(self) -> Any:
-        return getattr(self.neighborhood, "learned", None)
-
-    def using(self, learned: Any) -> "SimulatedAnnealing":
-        return dataclasses.replace(self, neighborhood=self.neighborhood.using(learned))
-
-    def learn(
-        self, problem: Any, states: AnnealingState, index: jax.Array, axis_name: str | None
-    ) -> Any:
-        return self.neighborhood.learn(problem, states.representation, index, axis_name)
-
     def _best_move(
         self, stream: Stream, temperature: jax.Array, problem: Any, representation: Representation
     ) -> tuple[Move, Cost, jax.Array]:
