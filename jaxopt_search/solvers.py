@@ -28,7 +28,7 @@ _NUM_CHUNKS = 100
 _DEFAULT_SECONDS = 10.0
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
-    hottest=1.0,
+    hottest=0.5,
     coldest=0.03,
     num_searches=128,
     moves_per_search=8,
@@ -44,10 +44,10 @@ _SYMMETRIC_TSP = Recipe(
     num_candidates=16,
     cooled=0.3,
 )
-# Tours should fit into the cache of the GPU; a program per multiprocessor is the least. A CPU
-# makes too few steps in a second to cool as many searches of as many cities.
+# Tours should fit into the cache of the GPU; a program per multiprocessor is the least.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
-_CITIES_PER_SECOND_ON_CPU, _LEAST_SEARCHES_ON_CPU = 13_000, 16
+# On a CPU, searches times squared cities that can be cooled in a second.
+_COOLED_PER_SECOND, _LEAST_SEARCHES_ON_CPU = 2e7, 16
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
 _ASYMMETRIC_TSP = Recipe(hottest=4.0, coldest=0.1, num_searches=1024, moves_per_search=12)
@@ -65,12 +65,12 @@ def tsp_recipe(is_symmetric: bool, platform: str, n: int, seconds: float | None 
     if not is_symmetric:
         return _ASYMMETRIC_TSP._replace(num_searches=16) if is_on_cpu else _ASYMMETRIC_TSP
     if is_on_cpu:
-        most = _CITIES_PER_SECOND_ON_CPU * (_DEFAULT_SECONDS if seconds is None else seconds)
         recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
+        most = _COOLED_PER_SECOND * (_DEFAULT_SECONDS if seconds is None else seconds) / n**2
     else:
-        recipe, least, most = _SYMMETRIC_TSP, _LEAST_SEARCHES, _CITIES_OF_ALL
+        recipe, least, most = _SYMMETRIC_TSP, _LEAST_SEARCHES, _CITIES_OF_ALL / n
     num_searches = recipe.num_searches
-    while num_searches > least and num_searches * n > most:
+    while num_searches > least and num_searches > most:
         num_searches //= 2
     return recipe._replace(num_searches=num_searches)
 

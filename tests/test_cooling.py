@@ -1,0 +1,73 @@
+"""How solvers keep pace with the clock, on a machine that is simulated."""
+
+import pytest
+
+from jaxopt_search import driver
+from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.cooling import Clock, Recipe, StepCount
+
+RECOMBINED = Recipe(1.0, 0.1, 4, 4, cooled=0.3)
+RESAMPLED = Recipe(1.0, 0.1, 4, 4, num_exchanges=50)
+CHUNK = 0.1
+
+
+def simulate(recipe, max_seconds, seconds_per_step, seconds_per_exchange):
+    """Returns for each chunk its end, its seconds, those of its exchanges, and the pace after it.
+
+    Chunks are as long as would have taken `CHUNK` seconds at the speed of the one before.
+    """
+    clock, step, now, since, chunks = Clock(recipe, max_seconds), 0, 0.0, 0, []
+    clock.note(0, now)
+    num_steps = 100
+    while now < max_seconds:
+        first = max(clock.pace.every - since, 1)
+        if num_steps < first:
+            num_exchanges, since = 0, since + num_steps
+        else:
+            num_exchanges, since = divmod(num_steps - first, clock.pace.every)
+            num_exchanges += 1
+        exchanging = num_exchanges * seconds_per_exchange
+        took = num_steps * seconds_per_step + exchanging
+        step, now = step + num_steps, now + took
+        clock.note(step, now)
+        chunks.append((now, took, exchanging, clock.pace))
+        num_steps = driver.steps_for(CHUNK, num_steps, took)
+    return chunks
+
+
+@pytest.mark.parametrize("seconds_per_exchange", [1e-4, 1e-3, 0.02, 0.3])
+@pytest.mark.parametrize("seconds_per_step", [1e-6, 1e-5])
+def test_a_cooling_ends_in_time_and_recombinations_take_half_of_the_rest(
+    seconds_per_step, seconds_per_exchange
+):
+    """Whatever they cost, and no chunk gets much longer than it should."""
+    max_seconds = 20
+    chunks = simulate(RECOMBINED, max_seconds, seconds_per_step, seconds_per_exchange)
+    cooled = [end for end, _, _, pace in chunks if pace.done == 1]
+    assert 0.28 * max_seconds < cooled[0] < 0.33 * max_seconds
+    assert all(pace.every == MAX_INT32 for end, _, _, pace in chunks if end < cooled[0])
+    late = [chunk for chunk in chunks if chunk[0] > 0.5 * max_seconds]
+    share = sum(chunk[2] for chunk in late) / sum(chunk[1] for chunk in late)
+    assert 0.4 < share < 0.75
+    assert max(chunk[1] for chunk in chunks) < 4 * CHUNK + 2 * seconds_per_exchange
+
+
+def test_a_cooling_with_resampling_takes_all_the_time():
+    """With so many exchanges over it, as far as the speed is even."""
+    chunks = simulate(RESAMPLED, 10, 1e-5, 1e-3)
+    assert 0.9 < chunks[-2][3].done <= 1
+    total = 0.98 * 10 / 1e-5
+    in_between = [pace.every for end, _, _, pace in chunks if 1 < end < 9]
+    assert all(0.5 * total / 50 < every < 1.1 * total / 50 for every in in_between)
+
+
+def test_a_run_of_steps_recombines_from_a_step_on():
+    """Every n steps, after the share in which it cools; resampling goes on as it began."""
+    count = StepCount(RECOMBINED, 70, 1000)
+    assert (count.pace.per_step, count.pace.every, count.cooled_at) == (1 / 300, MAX_INT32, 300)
+    assert not count.note(299, 1.0) and count.pace.every == MAX_INT32
+    assert count.note(300, 1.0) and count.pace.every == 70
+    assert not count.note(310, 1.0)
+    resampled = StepCount(RESAMPLED, 70, 1000)
+    assert resampled.pace.every == 20
+    assert not resampled.note(1000, 1.0)
