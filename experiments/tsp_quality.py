@@ -67,7 +67,7 @@ class Plan(NamedTuple):
             "seconds": seconds,
             "cold": self.is_cold,
             # A `TSPInstance` is symmetric.
-            "recipe": solvers.tsp_recipe(True, self.devices[0].platform, n, seconds)._asdict(),
+            "recipe": solvers.tsp_recipe(True, self.devices[0].platform, n)._asdict(),
             "version": driver.environment(self.devices)["jaxopt_search"],
             "device_kind": self.devices[0].device_kind,
             "num_devices": len(self.devices),

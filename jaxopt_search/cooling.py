@@ -134,7 +134,8 @@ class StepCount:
 class Clock:
     """Sets the pace after each chunk of steps so that the cooling ends when its time is over.
 
-    Recombinations take half of the time after it, as far as chunks allow to tell.
+    The time is counted from the end of the first chunk on, which compiles. Recombinations take half
+    of the time after the cooling, as far as chunks allow to tell.
 
     Attributes:
       pace: from the end of the last chunk on.
@@ -142,7 +143,8 @@ class Clock:
 
     def __init__(self, recipe: Recipe, max_seconds: float):
         self.recipe = recipe
-        self.seconds = _SAFETY * recipe.cooled * max_seconds
+        self.max_seconds = max_seconds
+        self.cooled_at = 0.0
         self.last: tuple[int, float] | None = None
         self.seconds_per_step = 0.0
         self.pace = Pace(0, 0.0, 0.0, MAX_INT32)
@@ -153,11 +155,14 @@ class Clock:
         Returns whether the pace changes.
         """
         before, self.last = self.last, (step, seconds)
+        if before is None:  # compiled
+            share = _SAFETY * self.recipe.cooled
+            self.cooled_at = seconds + share * max(self.max_seconds - seconds, 0.0)
         if before is None or step == before[0]:
             return False
         made, took = step - before[0], seconds - before[1]
         done = min(1.0, self.pace.done + made * self.pace.per_step)
-        left = max(self.seconds - seconds, 0.0)
+        left = max(self.cooled_at - seconds, 0.0)
         per_step = (1 - done) / max(made / took * left, 1.0)
         if done == 1 and self.recipe.recombines:
             every = self._recombine_every(made, took)

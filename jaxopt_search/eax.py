@@ -43,10 +43,11 @@ class EdgeAssembly:
     def child(
         self, key: jax.Array, problem: TSP, own: jax.Array, given: jax.Array, share: jax.Array
     ) -> jax.Array:
-        """Returns a shorter tour than `own` made of edges of `own` and `given`, or `own` itself.
+        """Returns a shorter tour than `own`, or `own` itself.
 
-        Each AB-cycle by which `own` gets shorter changes hands with probability `share`, and at
-        least one does, if there are any.
+        It is made of edges of `own` and `given`, and of those by which its parts are joined. Each
+        AB-cycle by which `own` gets shorter changes hands with probability `share`, and at least
+        one does, if there are any.
 
         Args:
           key: typed.

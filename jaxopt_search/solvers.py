@@ -46,8 +46,8 @@ _SYMMETRIC_TSP = Recipe(
 )
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
-# On a CPU, searches times squared cities that can be cooled in a second.
-_COOLED_PER_SECOND, _LEAST_SEARCHES_ON_CPU = 2e7, 16
+# On a CPU, searches times squared cities that can be cooled within about ten seconds.
+_COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
 _ASYMMETRIC_TSP = Recipe(hottest=4.0, coldest=0.1, num_searches=1024, moves_per_search=12)
@@ -59,14 +59,14 @@ _CHECK_EVERY = 25
 _MANY = 120
 
 
-def tsp_recipe(is_symmetric: bool, platform: str, n: int, seconds: float | None = None) -> Recipe:
-    """Returns how `solve_tsp` anneals n cities on a device of this platform, within so long."""
+def tsp_recipe(is_symmetric: bool, platform: str, n: int) -> Recipe:
+    """Returns how `solve_tsp` anneals n cities on a device of this platform."""
     is_on_cpu = platform == "cpu"
     if not is_symmetric:
         return _ASYMMETRIC_TSP._replace(num_searches=16) if is_on_cpu else _ASYMMETRIC_TSP
     if is_on_cpu:
         recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
-        most = _COOLED_PER_SECOND * (_DEFAULT_SECONDS if seconds is None else seconds) / n**2
+        most = _COOLED_ON_CPU / n**2
     else:
         recipe, least, most = _SYMMETRIC_TSP, _LEAST_SEARCHES, _CITIES_OF_ALL / n
     num_searches = recipe.num_searches
@@ -138,7 +138,7 @@ def solve_tsp(
             show_progress=show_progress,
         )
     problem = as_tsp(data)
-    recipe = tsp_recipe(problem.is_symmetric, found[0].platform, problem.n, max_seconds)
+    recipe = tsp_recipe(problem.is_symmetric, found[0].platform, problem.n)
     near, crossover = float(scales.near_distance(problem)), None
     if problem.is_symmetric:
         neighborhood = two_opt(

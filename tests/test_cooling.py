@@ -11,12 +11,12 @@ RESAMPLED = Recipe(1.0, 0.1, 4, 4, num_exchanges=50)
 CHUNK = 0.1
 
 
-def simulate(recipe, max_seconds, seconds_per_step, seconds_per_exchange):
+def simulate(recipe, max_seconds, seconds_per_step, seconds_per_exchange, start=0.0):
     """Returns for each chunk its end, its seconds, those of its exchanges, and the pace after it.
 
     Chunks are as long as would have taken `CHUNK` seconds at the speed of the one before.
     """
-    clock, step, now, since, chunks = Clock(recipe, max_seconds), 0, 0.0, 0, []
+    clock, step, now, since, chunks = Clock(recipe, max_seconds), 0, start, 0, []
     clock.note(0, now)
     num_steps = 100
     while now < max_seconds:
@@ -59,6 +59,14 @@ def test_a_cooling_with_resampling_takes_all_the_time():
     total = 0.98 * 10 / 1e-5
     in_between = [pace.every for end, _, _, pace in chunks if 1 < end < 9]
     assert all(0.5 * total / 50 < every < 1.1 * total / 50 for every in in_between)
+
+
+@pytest.mark.parametrize("start", [6.0, 9.0])
+def test_a_cooling_starts_when_all_is_compiled(start):
+    """It takes its share of the time that is left then."""
+    chunks = simulate(RECOMBINED, 10, 1e-6, 1e-3, start)
+    cooled = next(end for end, _, _, pace in chunks if pace.done == 1)
+    assert 0.25 < (cooled - start) / (10 - start) < 0.45
 
 
 def test_a_run_of_steps_recombines_from_a_step_on():

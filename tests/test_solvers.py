@@ -130,24 +130,11 @@ def test_a_flow_without_a_distance_is_refused():
     ("n", "expected"), [(100, 2112), (1002, 2112), (2392, 528), (5934, 264), (100_000, 132)]
 )
 def test_fewer_searches_of_many_cities(n, expected):
-    """On a GPU the tours of all should fit into its cache, however long they are searched for."""
-    for seconds in (None, 0.1, 100):
-        assert solvers.tsp_recipe(True, "gpu", n, seconds).num_searches == expected
+    """On a GPU the tours of all should fit into its cache."""
+    assert solvers.tsp_recipe(True, "gpu", n).num_searches == expected
 
 
-@pytest.mark.parametrize(
-    ("n", "seconds", "expected"),
-    [
-        (100, 10, 128),
-        (1002, 10, 128),
-        (1002, None, 128),
-        (1002, 1, 16),
-        (2392, 10, 32),
-        (5934, 60, 32),
-        (10**6, 10, 16),
-        (10**6, 1e9, 128),
-    ],
-)
-def test_fewer_searches_where_a_cpu_is_short_of_time(n, seconds, expected):
-    """As many as can be cooled in 10 s, where no limit is given."""
-    assert solvers.tsp_recipe(True, "cpu", n, seconds).num_searches == expected
+@pytest.mark.parametrize(("n", "expected"), [(4, 128), (1002, 128), (2392, 32), (10**6, 16)])
+def test_fewer_searches_of_many_cities_on_a_cpu(n, expected):
+    """As many as can be cooled in about ten seconds."""
+    assert solvers.tsp_recipe(True, "cpu", n).num_searches == expected
