@@ -5,18 +5,19 @@ application to a spin glass", 2003), or they cool each by itself and then go on 
 one another's best.
 """
 
-import dataclasses
 import math
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
 from jaxopt_search.checks import MAX_INT32
-from jaxopt_search.exchange import Crossover, Recombine, Resample, recombine
+from jaxopt_search.exchange import Recombine, Resample
 from jaxopt_search.schedules import Geometric
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.searches.annealing import Choose
+from jaxopt_search.types import Crossover
 
+_SHARE = 0.5  # of the AB-cycles
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
 
@@ -91,15 +92,16 @@ def search_and_exchange(
     """Returns the search of a recipe and its exchange, at a pace.
 
     Args:
-      crossover: given just if the recipe recombines.
+      crossover: used if the recipe recombines.
       temperatures: the hottest and the coldest.
     """
     schedule, every = cooling(*temperatures, pace), jnp.int32(pace.every)
     search = annealing(recipe, neighborhood, schedule)
-    if crossover is None:
+    if not recipe.recombines:
         return search, Resample(every=every, schedule=schedule)
-    rule = recombine(every=1, alike=None, crossover=crossover)
-    return search, dataclasses.replace(rule, every=every)
+    assert crossover is not None
+    share = jnp.float32(_SHARE)
+    return search, Recombine(every=every, share=share, alike=None, crossover=crossover)
 
 
 def _every(recipe: Recipe, per_step: float) -> int:
@@ -113,22 +115,25 @@ class StepCount:
     """The pace of a run of so many steps.
 
     Attributes:
-      pace: from the first step on.
-      cooled_at: steps made before recombinations begin.
+      pace: from the last step noted on.
     """
 
     def __init__(self, recipe: Recipe, n: int, max_steps: int):
         per_step = 1 / max(recipe.cooled * max_steps, 1)
         self.pace = Pace(0, 0.0, per_step, _every(recipe, per_step))
-        self.cooled_at = math.ceil(recipe.cooled * max_steps)
-        self.every = n if recipe.recombines else self.pace.every
+        self._cooled_at = math.ceil(recipe.cooled * max_steps)
+        self._every = n if recipe.recombines else self.pace.every
 
     def note(self, step: int, seconds: float) -> bool:
         """Takes note of a chunk that ends at `step`; returns whether the pace changes."""
-        if step < self.cooled_at or self.pace.every == self.every:
+        if step < self._cooled_at or self.pace.every == self._every:
             return False
-        self.pace = self.pace._replace(every=self.every)
+        self.pace = self.pace._replace(every=self._every)
         return True
+
+    def steps_left(self, step: int) -> int:
+        """Returns how many steps after `step` the pace may change."""
+        return self._cooled_at - step if step < self._cooled_at else MAX_INT32
 
 
 class Clock:
@@ -144,7 +149,7 @@ class Clock:
     def __init__(self, recipe: Recipe, max_seconds: float):
         self.recipe = recipe
         self.max_seconds = max_seconds
-        self.cooled_at = 0.0
+        self.cooled_by = 0.0  # seconds
         self.last: tuple[int, float] | None = None
         self.seconds_per_step = 0.0
         self.pace = Pace(0, 0.0, 0.0, MAX_INT32)
@@ -157,12 +162,12 @@ class Clock:
         before, self.last = self.last, (step, seconds)
         if before is None:  # compiled
             share = _SAFETY * self.recipe.cooled
-            self.cooled_at = seconds + share * max(self.max_seconds - seconds, 0.0)
+            self.cooled_by = seconds + share * max(self.max_seconds - seconds, 0.0)
         if before is None or step == before[0]:
             return False
         made, took = step - before[0], seconds - before[1]
         done = min(1.0, self.pace.done + made * self.pace.per_step)
-        left = max(self.cooled_at - seconds, 0.0)
+        left = max(self.cooled_by - seconds, 0.0)
         per_step = (1 - done) / max(made / took * left, 1.0)
         if done == 1 and self.recipe.recombines:
             every = self._recombine_every(made, took)
@@ -170,6 +175,10 @@ class Clock:
             every, self.seconds_per_step = _every(self.recipe, per_step), took / made
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every)
         return True
+
+    def steps_left(self, step: int) -> int:
+        """Returns how many steps after `step` the pace may change: none but by time."""
+        return MAX_INT32
 
     def _recombine_every(self, made: int, took: float) -> int:
         every = self.pace.every

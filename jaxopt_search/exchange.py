@@ -6,7 +6,7 @@ any number of devices.
 """
 
 import dataclasses
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from jax import lax
 from jaxopt_search import collectives, crossover, random, schedules
 from jaxopt_search.checks import check_count, check_share
 from jaxopt_search.problems import permutation
-from jaxopt_search.types import Exchange, Search, Stream, null_delta
+from jaxopt_search.types import Crossover, Exchange, Search, Stream, null_delta
 
 _FIRST_OF_SEARCHES = random.MAX_SLOTS // 2  # of the slots, those before are for `donors`
 _HIGHEST_INVERSE = 1e30  # of a temperature: times a cost, it is still finite
@@ -99,20 +99,6 @@ class Resample:
         return jnp.minimum(1 / schedules.temperature(self.schedule, step), _HIGHEST_INVERSE)
 
 
-class Crossover(Protocol):
-    """Makes a solution of two, for `recombine`."""
-
-    def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
-        """Returns the solution from which the search goes on whose best is `own`.
-
-        Args:
-          key: typed.
-          given: the best of another search.
-          share: [] float32, how much the child has of it.
-        """
-        ...
-
-
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class PartialMatch:
@@ -155,9 +141,9 @@ class Recombine:
     ) -> jax.Array:
         return self.crossover.child(random.typed_key(words), problem, own, given, self.share)
 
-    def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+    def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
         if self.alike is None:
-            return jnp.bool_(False)
+            return None
         index = lax.iota(jnp.int32, costs.shape[0])
         is_one = (index > 0) & (index < num_searches)
         best = jnp.where(is_one, costs, null_delta(costs.dtype)).min()
@@ -359,9 +345,10 @@ def apply(
         new = jax.vmap(search.init, in_axes=(None, 0))(problem, random_solutions)
         return _choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
 
-    if starts_anew is None:
+    is_new_start = None if starts_anew is None else starts_anew(all_costs, num_searches)
+    if is_new_start is None:
         return go_on()
-    return lax.cond(starts_anew(all_costs, num_searches), start_anew, go_on)
+    return lax.cond(is_new_start, start_anew, go_on)
 
 
 def _choose(where: jax.Array, tree: Any, other: Any) -> Any:

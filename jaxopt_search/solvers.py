@@ -12,7 +12,7 @@ from jaxopt_search.cooling import Clock, Recipe, StepCount, search_and_exchange
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.eax import edge_assembly
-from jaxopt_search.exchange import Crossover, recombine
+from jaxopt_search.exchange import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
 from jaxopt_search.problems import scales
 from jaxopt_search.problems.qap_input import as_qap
@@ -20,7 +20,7 @@ from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp, stack_of_coords
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.stacked import solve_stacked
-from jaxopt_search.types import Result
+from jaxopt_search.types import Crossover, Result
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
@@ -51,6 +51,7 @@ _COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
 _ASYMMETRIC_TSP = Recipe(hottest=4.0, coldest=0.1, num_searches=1024, moves_per_search=12)
+_ASYMMETRIC_TSP_ON_CPU = _ASYMMETRIC_TSP._replace(num_searches=16)
 _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
 _QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
 _TABU, _TABU_ON_CPU = 528, 8  # searches per device
@@ -63,7 +64,7 @@ def tsp_recipe(is_symmetric: bool, platform: str, n: int) -> Recipe:
     """Returns how `solve_tsp` anneals n cities on a device of this platform."""
     is_on_cpu = platform == "cpu"
     if not is_symmetric:
-        return _ASYMMETRIC_TSP._replace(num_searches=16) if is_on_cpu else _ASYMMETRIC_TSP
+        return _ASYMMETRIC_TSP_ON_CPU if is_on_cpu else _ASYMMETRIC_TSP
     if is_on_cpu:
         recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
         most = _COOLED_ON_CPU / n**2
@@ -269,10 +270,9 @@ def _anneal(
 ) -> Result:
     """Returns the result of a recipe, cooled from the first of `temperatures` to the second.
 
-    By population annealing, or with a crossover: then the searches cool each by itself, and go on
-    from children of one another's best.
+    Args:
+      crossover: as in `search_and_exchange`.
     """
-
     if max_steps is None:
         max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
         timer = Clock(recipe, max_seconds)

@@ -127,10 +127,9 @@ def _next_chunk(
 ) -> int:
     """Returns how many steps to make before the clock is looked at again."""
     left = MAX_INT32 if limits.max_steps is None else limits.max_steps - step
-    if isinstance(timer, StepCount) and step < timer.cooled_at:
-        left = timer.cooled_at - step
+    left = min(left, timer.steps_left(step))
     if limits.max_seconds is None:
-        return min(left, MAX_INT32)
+        return left
     if chunk == 0:
         return min(left, _PILOT_STEPS)
     return min(driver.steps_for(limits.max_seconds / _NUM_CHUNKS, chunk, seconds), left)

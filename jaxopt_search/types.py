@@ -214,6 +214,20 @@ class Search(Protocol):
         ...
 
 
+class Crossover(Protocol):
+    """Makes a solution of two, for `recombine`."""
+
+    def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
+        """Returns the solution from which the search goes on whose best is `own`.
+
+        Args:
+          key: typed.
+          given: the best of another search.
+          share: [] float32, how much the child has of it.
+        """
+        ...
+
+
 class Exchange(Protocol):
     """What searches learn from one another, between steps.
 
@@ -221,8 +235,9 @@ class Exchange(Protocol):
 
     - `combine(words, problem, own, given)`: the solution from which a search goes on, made of the
       one that it would pass on itself and that of its donor, with two random words.
-    - `starts_anew(costs, num_searches)`, [] bool, of the same arguments as `donors`: whether all
-      but the first search start again at random instead, and that one goes on from the best of all.
+    - `starts_anew(costs, num_searches)`, of the same arguments as `donors`, [] bool, or None for
+      never: whether all but the first search start again at random instead, and that one goes on
+      from the best of all.
     - `mix(stream, search, searches, index, axis_name)`: the searches to go on with, in place of all
       else; arguments as `exchange.apply` has them.
     """

@@ -72,7 +72,8 @@ def test_a_cooling_starts_when_all_is_compiled(start):
 def test_a_run_of_steps_recombines_from_a_step_on():
     """Every n steps, after the share in which it cools; resampling goes on as it began."""
     count = StepCount(RECOMBINED, 70, 1000)
-    assert (count.pace.per_step, count.pace.every, count.cooled_at) == (1 / 300, MAX_INT32, 300)
+    assert (count.pace.per_step, count.pace.every) == (1 / 300, MAX_INT32)
+    assert [count.steps_left(step) for step in (0, 299, 300)] == [300, 1, MAX_INT32]
     assert not count.note(299, 1.0) and count.pace.every == MAX_INT32
     assert count.note(300, 1.0) and count.pace.every == 70
     assert not count.note(310, 1.0)

@@ -267,7 +267,7 @@ def test_without_restarts_all_searches_have_children():
     stream = random.Stream(random.as_key(1), jnp.uint32(0), jnp.int32(10))
     donors = np.asarray(rule.donors(stream, costs, jnp.int32(4)))[:4]
     assert ((donors >= 0) & (donors < 4) & (donors != np.arange(4))).all()
-    assert not rule.starts_anew(costs, jnp.int32(4))
+    assert rule.starts_anew(costs, jnp.int32(4)) is None
 
 
 def test_bad_settings_are_refused():
