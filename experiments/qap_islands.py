@@ -15,14 +15,16 @@ island has 128 individuals and starts anew where 60% of it are equally good, as 
 
 Runs of one island are made side by side, as many as there are seeds: they exchange nothing, and a
 GPU takes no longer for one island on each multiprocessor than for a single one. Every 50
-generations it is looked which of them are done, and their seconds are those until then.
+generations, beyond 5000 every hundredth of those made, it is looked which of them are done, and
+their seconds are those until then.
 
 Table 1: one island, without and with starting anew.
 Table 2: p islands on all devices; beside the mean time T its gain over one island, and M(p): the
 time that a gamma distribution predicts, fitted to the runs of one island by least squares.
 Table 3: as many islands as the most in `--islands` on all devices, beside one population on one
-CPU device, of 128 (the paper's Model II), and of that size among `--sizes` which takes the shortest
-mean time (Model I).
+core of the CPU, of 128 (the paper's Model II), and of that size among `--sizes` which takes the
+shortest mean time (Model I). A population makes the same generations everywhere. So they are
+counted by runs on the first device, and a core makes some hundreds, which tell how long one takes.
 Table 4: islands spread over so many devices; beside T the gain over the fewest devices, with as
 many islands in all, and with as many on each, where M(p) predicts it; and how many runs have the
 same first finisher, at the same generation and cost, as on the fewest.
@@ -33,7 +35,7 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -50,6 +52,9 @@ from jaxopt_search.datasets.instances import QAPInstance
 
 RESTART = 0.6
 _LOOK_EVERY, _CHECK_EVERY = 50, 100  # generations
+_LOOKS = 100  # at least, in a long run
+_CORE_RUNS, _CORE_GENERATIONS = 3, 300
+"""What tells how long a generation takes on one core."""
 
 
 class Setting(NamedTuple):
@@ -61,7 +66,7 @@ class Setting(NamedTuple):
     mutation: float = 1.0
     local_steps: int = 0
     on: str = "all"
-    """`"all"` devices, one `"core"`, or how many devices."""
+    """`"all"` devices, how many of them, or `"core"`: short runs on one core of the CPU."""
 
 
 def settings_of(args: argparse.Namespace) -> list[Setting]:
@@ -80,7 +85,7 @@ def settings_of(args: argparse.Namespace) -> list[Setting]:
     sizes = sorted({*args.sizes, POPULATION})
     return [
         setting._replace(islands=max(args.islands)),
-        *(setting._replace(population=size, on="core") for size in sizes),
+        *(setting._replace(population=size, on=on) for size in sizes for on in ("all", "core")),
     ]
 
 
@@ -111,7 +116,21 @@ class Task:
         host = self.problem.host
         self.own_target = jnp.int32(self.target // host.unit - host.offset)
 
-    def one_by_one(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+    def seeds(self, seeds: range) -> range:
+        """Returns those of `seeds` for which there is a run."""
+        return seeds[:_CORE_RUNS] if self.setting.on == "core" else seeds
+
+    def make(self, seeds: Sequence[int]) -> Iterable[dict[str, Any]]:
+        """Makes runs, and gives the record of each once it is there."""
+        if not seeds:
+            return ()
+        if self.setting.on == "core":
+            return self._on_a_core(seeds)
+        if self.setting.on == "all" and self.setting.islands == 1:
+            return self._side_by_side(seeds)
+        return self._one_by_one(seeds)
+
+    def _one_by_one(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Yields the records of runs, one after the other."""
         self._run(seeds[0], 0)
         for seed in seeds:
@@ -143,7 +162,7 @@ class Task:
         seconds = time.perf_counter() - began
         return placement.join(state, islands), seconds
 
-    def side_by_side(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    def _side_by_side(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
         """Returns the records of runs of one island each, made together."""
         with jax.default_device(self.devices[0]):
             state = js.init(seeds[0], self.problem, self.search, num_searches=len(seeds))
@@ -151,16 +170,28 @@ class Task:
             seconds, made, done = 0.0, 0, np.zeros(len(seeds), bool)
             records: dict[int, dict[str, Any]] = {}
             while made < self.generations and not done.all():
+                further = max(_LOOK_EVERY, made // _LOOKS)
                 began = time.perf_counter()
-                state, is_there = self._advance(state, _LOOK_EVERY)
+                state, is_there = self._advance(state, further)
                 seconds += time.perf_counter() - began
-                made += _LOOK_EVERY
+                made += further
                 for place in np.flatnonzero(np.asarray(is_there) & ~done):
                     records[place] = self._record(seeds[place], seconds, made, True)
                 done = np.asarray(is_there)
         for place in np.flatnonzero(~done):
             records[place] = self._record(seeds[place], seconds, made, False)
         return [records[place] for place in range(len(seeds))]
+
+    def _on_a_core(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yields the records of short runs, which tell how long a generation takes."""
+        with jax.default_device(self.devices[0]):
+            for seed in seeds:
+                state = js.init(seed, self.problem, self.search, num_searches=1)
+                self._advance(state, 0)
+                began = time.perf_counter()
+                self._advance(state, _CORE_GENERATIONS)
+                seconds = time.perf_counter() - began
+                yield self._record(seed, seconds, _CORE_GENERATIONS, False)
 
     def _advance(self, state: Any, generations: int) -> tuple[Any, jax.Array]:
         return jax.block_until_ready(
@@ -206,18 +237,15 @@ def plan_from_arguments(args: argparse.Namespace) -> list[Task]:
 
 def execute(plan: Sequence[Task], seeds: range, runs: Runs) -> list[dict[str, Any]]:
     """Makes the runs that are not in the file yet; returns the records of all."""
-    progress, wanted = Progress(len(plan) * len(seeds)), []
+    progress, wanted = Progress(sum(len(task.seeds(seeds)) for task in plan)), []
     for task in plan:
-        settings, islands = task.settings(), task.setting.islands
-        wanted += [(settings, task.name, seed) for seed in seeds]
-        missing = [seed for seed in seeds if not runs.has(settings, task.name, seed)]
-        progress.skip(len(seeds) - len(missing))
-        if not missing:
-            continue
-        is_together = islands == 1 and task.setting.on in ("all", "core")
-        for record in task.side_by_side(missing) if is_together else task.one_by_one(missing):
+        settings, own = task.settings(), task.seeds(seeds)
+        wanted += [(settings, task.name, seed) for seed in own]
+        missing = [seed for seed in own if not runs.has(settings, task.name, seed)]
+        progress.skip(len(own) - len(missing))
+        for record in task.make(missing):
             runs.add(record)
-            progress.step(1, f"{task.name}, {islands} x {task.setting.population}")
+            progress.step(1, f"{task.name}, {task.setting.islands} x {task.setting.population}")
     return runs.those(wanted)
 
 
