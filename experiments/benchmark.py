@@ -26,7 +26,7 @@ import jaxopt_search as js
 from experiments import common
 from experiments.common import Progress
 from experiments.pspm_runs import Cooling
-from jaxopt_search import loop, parallel, stepping
+from jaxopt_search import loop, parallel, readout, stepping
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.kernels import Choice, Implementation
 
@@ -140,7 +140,7 @@ def _prepared(case: Case) -> Prepared:
         )
 
     def best(state: loop.RunState) -> int:
-        tour, _ = loop.best(problem, search, placement.join(state, case.searches))
+        tour, _ = readout.best(problem, search, placement.join(state, case.searches))
         return int(problem.host.cost(jax.device_get(tour)))
 
     start = placement.split(js.init(0, problem, search, num_searches=case.searches))

@@ -14,7 +14,7 @@ class Ours:
     """A function such as `js.solve_tsp` with its defaults, in `call`."""
 
     name, unit, compiles = "jaxopt_search", "seconds", True
-    first = 0.25
+    first = 0.05
     devices: parallel.Devices = "all"
     call: Callable[..., js.Result]
 

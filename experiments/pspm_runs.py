@@ -11,7 +11,7 @@ import numpy as np
 import jaxopt_search as js
 from experiments import common
 from experiments.pspm_tables import sec, sses
-from jaxopt_search import loop, parallel, schedules
+from jaxopt_search import loop, parallel, readout, schedules
 from jaxopt_search.datasets.instances import TSPInstance
 
 CHUNK_TEMPERATURES = 10
@@ -176,7 +176,7 @@ def best_of_runs(job: Job, problem: js.TSP, state: loop.RunState) -> np.ndarray:
       RuntimeError: if the device had another cost, which is a bug.
     """
     joined = parallel.Placement(job.devices).join(state, job.num_searches)
-    tours, costs = jax.device_get(loop.all_best(problem, annealing(job), joined))
+    tours, costs = jax.device_get(readout.all_best(problem, annealing(job), joined))
     winners = costs.reshape(len(job.seeds), -1).argmin(axis=1)
     winners += job.scheme.searches * np.arange(len(job.seeds))
     exact = np.array([problem.host.cost(tours[winner]) for winner in winners])

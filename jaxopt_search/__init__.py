@@ -19,7 +19,7 @@ from jaxopt_search.eax import edge_assembly
 from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
 from jaxopt_search.evaluation import attacking_pairs
 from jaxopt_search.exchange import broadcast_best, recombine, resample, ring, shuffle
-from jaxopt_search.loop import RunState, advance, best, first_hit, init, run
+from jaxopt_search.loop import RunState, advance, init, run
 from jaxopt_search.neighborhoods import (
     DeltaSwap,
     FullEvaluation,
@@ -43,6 +43,7 @@ from jaxopt_search.problems import (
     tsp_from_coords,
     tsp_from_instance,
 )
+from jaxopt_search.readout import best, first_hit
 from jaxopt_search.schedules import geometric
 from jaxopt_search.searches import (
     Genetic,

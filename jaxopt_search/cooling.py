@@ -8,6 +8,7 @@ one another's best.
 import math
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from jaxopt_search.checks import MAX_INT32
@@ -64,6 +65,7 @@ class Pace(NamedTuple):
     every: Any
 
 
+@jax.jit
 def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
     """Returns the schedule from `hottest` down to `coldest`, at a pace; it never warms."""
     log2_range = jnp.minimum(jnp.log2(coldest / hottest), 0)

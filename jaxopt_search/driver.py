@@ -6,6 +6,7 @@ changes none of its searches.
 
 import contextlib
 import dataclasses
+import functools
 import math
 import platform
 import time
@@ -17,16 +18,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import driver_input, loop, parallel, progress, random, stepping, steps
+from jaxopt_search import driver_input, loop, parallel, progress, random, readout, stepping, steps
 from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.driver_input import Limits
 from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.loop import RunState
 from jaxopt_search.problems.host import Host
+from jaxopt_search.readout import Readout
 from jaxopt_search.types import Exchange, Hit, Problem, Record, Result, Search, Status
 
 _CHUNK_SECONDS = 0.5
-_MIN_CHUNK_SECONDS = 0.1
+_MIN_CHUNK_SECONDS = 0.01
 _CHUNKS_IN_A_LIMIT = 50  # if it is given in seconds, and they do not become too short
 _MAX_GROWTH = 8
 
@@ -235,8 +237,9 @@ class _Driver:
                 placed = self._advance(placed, num_steps)
                 state = self.placement.join(placed, num_searches)
                 made, seconds = num_steps, time.perf_counter() - began
-                status, num_steps = self._next(state, made, seconds)
-                snapshot = self._snapshot(state, status, made)
+                seen = self._look(state)
+                status, num_steps = self._next(seen, made, seconds)
+                snapshot = self._snapshot(seen, status, made)
                 if num_chunks % self.record_every == 0 or status != Status.RUNNING:
                     self._record(snapshot)
                 num_chunks += 1
@@ -268,12 +271,15 @@ class _Driver:
         )
         return jax.block_until_ready(placed)
 
-    def _next(self, state: RunState, num_steps: int, seconds: float) -> tuple[Status, int]:
+    def _look(self, state: RunState) -> Readout:
+        return jax.device_get(readout.look(self.problem, self.search, state))
+
+    def _next(self, seen: Readout, num_steps: int, seconds: float) -> tuple[Status, int]:
         """Returns the status after a chunk, and the length of the next one."""
-        if (status := Status(int(state.status))) != Status.RUNNING:
+        if (status := Status(int(seen.status))) != Status.RUNNING:
             return status, 0
-        left = self._steps_left(state)
-        has_hit = int(loop.first_hit(state)[1]) >= 0
+        left = self._steps_left(seen)
+        has_hit = int(seen.hit[1]) >= 0
         if left <= 0 or self._seconds_left() <= 0:
             limit = Status.MAX_STEPS if left <= 0 else Status.MAX_SECONDS
             return (Status.TARGET if has_hit else limit), 0
@@ -287,33 +293,32 @@ class _Driver:
             size = steps_for(wanted, num_steps, seconds)
         return Status.RUNNING, int(min(size, left, MAX_INT32))
 
-    def _steps_left(self, state: RunState) -> float:
+    def _steps_left(self, seen: Readout) -> float:
         if self.limits.max_steps is None:
             return math.inf
-        return self.limits.max_steps - steps.as_python(state.step)
+        return self.limits.max_steps - steps.as_python(seen.step)
 
     def _seconds_left(self) -> float:
         if self.limits.max_seconds is None:
             return math.inf
         return self.limits.max_seconds - (time.perf_counter() - self.start)
 
-    def _snapshot(self, state: RunState, status: Status, num_steps: int) -> Snapshot:
-        x, fun = self._best(state)
-        accepted = int(np.sum(np.asarray(state.info.accepted), dtype=np.int64))
+    def _snapshot(self, seen: Readout, status: Status, num_steps: int) -> Snapshot:
+        x, fun = self._best(seen)
+        accepted = int(np.sum(seen.accepted, dtype=np.int64))
         return Snapshot(
-            step=steps.as_python(state.step),
+            step=steps.as_python(seen.step),
             seconds=time.perf_counter() - self.start,
             fun=fun,
             x=x,
             gap=self._gap(fun),
-            acceptance=accepted / max(num_steps * state.index.shape[0], 1),
+            acceptance=accepted / max(num_steps * len(seen.accepted), 1),
             status=status,
         )
 
-    def _best(self, state: RunState) -> tuple[Any, int | float]:
+    def _best(self, seen: Readout) -> tuple[Any, int | float]:
         """Returns the best solution and its exact cost, after comparing that with the device's."""
-        solution, cost = jax.device_get(loop.best(self.problem, self.search, state))
-        running = cost.item()
+        solution, running = seen.solution, seen.cost.item()
         if self.host is None:
             exact = _full_cost(self.problem, solution).item()
         else:
@@ -343,16 +348,17 @@ class _Driver:
         )
 
     def _result(self, state: RunState, status: Status, first_step: int) -> Result:
-        x, fun = self._best(state)
-        best = jax.device_get(loop.all_best(self.problem, self.search, state))
+        seen = self._look(state)
+        x, fun = self._best(seen)
+        best = jax.device_get(readout.all_best(self.problem, self.search, state))
         solutions, costs = jax.tree.map(np.array, best)
         if self.host is not None and (self.host.unit > 1 or self.host.offset):
             in_full = [self.host.in_full(cost) for cost in costs.tolist()]
             fits = max(map(abs, in_full)) < 2**63
             costs = np.array(in_full, np.int64 if fits else object)
-        count, winner = loop.first_hit(state)
+        count, winner = seen.hit
         has_hit = int(winner) >= 0
-        made = steps.as_python(state.step)
+        made = steps.as_python(seen.step)
         is_success = (
             status == Status.TARGET
             if self.limits.target is not None
@@ -405,6 +411,7 @@ def environment(devices: tuple[jax.Device, ...]) -> dict[str, str]:
     }
 
 
+@functools.cache
 def _version() -> str:
     try:
         return metadata.version("jaxopt_search")

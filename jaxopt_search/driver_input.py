@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import exchange, loop, random, steps
+from jaxopt_search import exchange, loop, random, readout, steps
 from jaxopt_search.checks import MAX_INT32, check_count, check_number, highest_cost_that_meets
 from jaxopt_search.loop import RunState
 from jaxopt_search.neighborhoods.full_evaluation import solution_shape
@@ -187,7 +187,7 @@ def reopened(
       ValueError: if it was made with another instance.
     """
     if host is not None and jnp.issubdtype(state.best_cost.dtype, jnp.integer):
-        solution, cost = jax.device_get(loop.best(problem, search, state))
+        solution, cost = jax.device_get(readout.best(problem, search, state))
         if host.cost(solution) != host.in_full(cost.item()):
             raise ValueError("state is of another instance, expected one made with this problem")
     costs = exchange.best_costs(search, state.searches, state.index)

@@ -90,7 +90,7 @@ def run(
       >>> problem = js.tsp_from_coords([[0, 0], [2, 2], [0, 2], [2, 0], [1, 3]])
       >>> search = js.simulated_annealing(js.Relocate(), 0.1)
       >>> state = run(0, problem, search, num_searches=4, max_steps=200)
-      >>> solution, cost = best(problem, search, state)
+      >>> solution, cost = js.best(problem, search, state)
       >>> round(float(cost), 3)
       8.828
     """
@@ -242,11 +242,11 @@ def advance_by(
         problem,
         search,
         state,
-        jnp.asarray(num_steps, jnp.int32),
+        _as(jnp.int32, num_steps),
         exchange,
         None if target is None else _device_target(target, state.best_cost.dtype),
-        None if patience is None else jnp.asarray(patience, jnp.int32),
-        jnp.asarray(check_every, jnp.int32),
+        None if patience is None else _as(jnp.int32, patience),
+        _as(jnp.int32, check_every),
         implementation,
         axis_name,
     )
@@ -257,7 +257,12 @@ def _device_target(target: Any, dtype: Any) -> jax.Array:
         target = highest_cost_that_meets(target, dtype)
     elif jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(target.dtype, jnp.floating):
         target = jnp.floor(target)
-    return jnp.asarray(target, dtype)
+    return _as(dtype, target)
+
+
+def _as(dtype: Any, value: Any) -> Any:
+    """Returns `value` with a dtype; a number as one of NumPy's, which costs `jit` less to take."""
+    return jnp.asarray(value, dtype) if isinstance(value, jax.Array) else np.asarray(value, dtype)
 
 
 @functools.partial(jax.jit, static_argnames=("implementation", "axis_name"))
@@ -398,36 +403,3 @@ def _num_hits(state: RunState, axis_name: str | None) -> jax.Array:
 
 def _no_info(size: int) -> Info:
     return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
-
-
-@jax.jit
-def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
-    """Returns the best solution of all searches and its cost; the lowest index of equals."""
-    costs = exchange.best_costs(search, state.searches, state.index)
-    winner = jnp.argmin(costs)
-    winning = jax.tree.map(lambda leaf: leaf[winner], state.searches)
-    return search.best(problem, winning), costs[winner]
-
-
-@jax.jit
-def all_best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, jax.Array]:
-    """Returns the best solution of each search, leaves [S, ...], and their costs [S]."""
-    solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
-    return solutions, exchange.best_costs(search, state.searches, state.index)
-
-
-@jax.jit
-def first_hit(state: RunState) -> tuple[Steps, jax.Array]:
-    """Returns the first finisher: after how many steps, and which search by global index.
-
-    Of several searches that met the target at the same step, the one of the lowest index. If none
-    did, the count is `steps.never` and the index is -1.
-    """
-    hit = jax.tree.map(
-        lambda count, never: jnp.where(state.index >= 0, count, never),
-        state.hit,
-        steps.never(state.index.shape),
-    )
-    winner = steps.first(hit)
-    count = Steps(hit.high[winner], hit.low[winner])
-    return count, jnp.where(steps.is_never(count), -1, state.index[winner])

@@ -114,6 +114,8 @@ def as_schedule(schedule: Any) -> Schedule:
     is_number = isinstance(schedule, int | float | np.number) and not isinstance(schedule, bool)
     if is_number or (isinstance(schedule, np.ndarray | jax.Array) and not schedule.ndim):
         return constant(float(schedule))
+    if isinstance(schedule, Geometric):
+        return schedule
     if not callable(schedule):
         raise TypeError(f"schedule is a {type(schedule).__name__}, expected a number or a function")
     if jax.tree_util.all_leaves([schedule]):  # a plain function: part of the program, not data

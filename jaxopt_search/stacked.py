@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import driver, driver_input, loop, progress, random, stepping
+from jaxopt_search import driver, driver_input, loop, progress, random, readout, stepping
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.cooling import Clock, Pace, Recipe, StepCount, annealing, search_and_exchange
 from jaxopt_search.driver import Snapshot
@@ -211,7 +211,7 @@ def _advance(
 def _best(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
     def best_one(run: _Run) -> jax.Array:
         search = _search(recipe, run.candidates)
-        return loop.best(run.problem, search, run.state)[0]
+        return readout.best(run.problem, search, run.state)[0]
 
     return jax.pmap(jax.vmap(best_one), devices=devices)
 

@@ -67,6 +67,12 @@ def swap_change(problem: QAP) -> float:
     free = np.arange(problem.n) if problem.free is None else np.asarray(problem.free)
     pairs = [generator.choice(free, 2, replace=False) for _ in range(_SAMPLED_SWAPS)]
     first, second = jnp.asarray(np.array(pairs, np.int32).T)
-    keys = jax.random.split(jax.random.key(0, impl="threefry2x32"), _SAMPLED_SWAPS)
-    deltas = jax.vmap(problem.swap_delta)(jax.vmap(problem.init)(keys), first, second)
+    deltas = _swap_deltas(problem, first, second)
     return float(np.abs(np.asarray(deltas, np.float64)).mean()) or 1.0
+
+
+@jax.jit
+def _swap_deltas(problem: QAP, first: jax.Array, second: jax.Array) -> jax.Array:
+    """Returns the deltas of swaps, of a random assignment each."""
+    keys = jax.random.split(jax.random.key(0, impl="threefry2x32"), first.shape[0])
+    return jax.vmap(problem.swap_delta)(jax.vmap(problem.init)(keys), first, second)
