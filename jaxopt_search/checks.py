@@ -9,6 +9,16 @@ import numpy as np
 MAX_INT32 = 2**31 - 1
 
 
+def int32(value: int) -> Any:
+    """Returns `value` as a number of NumPy's: to make one of JAX's launches a kernel on a GPU."""
+    return np.int32(value)
+
+
+def float32(value: float) -> Any:
+    """Returns `value` as `int32` does."""
+    return np.float32(value)
+
+
 def check_count(name: str, value: Any, minimum: int = 1, maximum: int | None = MAX_INT32) -> int:
     """Returns `value` as a Python integer in range; floats are accepted if integral.
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.checks import MAX_INT32, float32
 from jaxopt_search.exchange import Recombine, Resample
 from jaxopt_search.schedules import Geometric
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
@@ -65,7 +65,6 @@ class Pace(NamedTuple):
     every: Any
 
 
-@jax.jit
 def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
     """Returns the schedule from `hottest` down to `coldest`, at a pace; it never warms."""
     log2_range = jnp.minimum(jnp.log2(coldest / hottest), 0)
@@ -97,13 +96,19 @@ def search_and_exchange(
       crossover: used if the recipe recombines.
       temperatures: the hottest and the coldest.
     """
-    schedule, every = cooling(*temperatures, pace), jnp.int32(pace.every)
+    schedule, every = _cooling_and_every(temperatures, pace)
     search = annealing(recipe, neighborhood, schedule)
     if not recipe.recombines:
         return search, Resample(every=every, schedule=schedule)
     assert crossover is not None
-    share = jnp.float32(_SHARE)
+    share = float32(_SHARE)
     return search, Recombine(every=every, share=share, alike=None, crossover=crossover)
+
+
+@jax.jit
+def _cooling_and_every(temperatures: tuple[Any, Any], pace: Pace) -> tuple[Geometric, jax.Array]:
+    """Returns the schedule and the steps between exchanges, by one kernel on a GPU."""
+    return cooling(*temperatures, pace), jnp.int32(pace.every)
 
 
 def _every(recipe: Recipe, per_step: float) -> int:

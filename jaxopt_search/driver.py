@@ -25,7 +25,7 @@ from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.loop import RunState
 from jaxopt_search.problems.host import Host
 from jaxopt_search.readout import Readout
-from jaxopt_search.types import Exchange, Hit, Problem, Record, Result, Search, Status
+from jaxopt_search.types import Exchange, Problem, Record, Result, Search, Status
 
 _CHUNK_SECONDS = 0.5
 _MIN_CHUNK_SECONDS = 0.01
@@ -157,6 +157,7 @@ def solve(
     history_size = check_count("history_size", history_size, 2, None)
     getattr(search, "check", lambda max_steps: None)(limits.max_steps)
     placement = parallel.Placement(parallel.find_devices(devices))
+    problem, search, exchange = placement.bring((problem, search, exchange))
     platform = placement.devices[0].platform
     choice = stepping.choose(implementation, platform, problem, search)
     driver = _Driver(
@@ -174,8 +175,10 @@ def solve(
         count = driver_input.check_state(problem, search, state)
     with _memory_errors_explained(count):
         if state is None:
+            words, starts = placement.bring((words, starts))
             state = loop.init(words, problem, search, num_searches=count, solutions=starts)
         else:
+            state = placement.bring(state)
             state = driver_input.reopened(problem, host, search, state, limits.target)
         return driver.drive(state)
 
@@ -228,18 +231,18 @@ class _Driver:
         """Advances `state` until the run ends."""
         num_searches = state.index.shape[0]
         first_step = steps.as_python(state.step)
-        placed = self.placement.split(state)
+        placed, seen = self.placement.split(state), None
         status, num_steps, num_chunks = Status.RUNNING, 0, 0
         try:
             while status == Status.RUNNING:
                 # The first chunk makes no step: it compiles, and tests the start.
-                began = time.perf_counter()
+                began, seen = time.perf_counter(), None
                 placed = self._advance(placed, num_steps)
                 state = self.placement.join(placed, num_searches)
                 made, seconds = num_steps, time.perf_counter() - began
                 seen = self._look(state)
                 status, num_steps = self._next(seen, made, seconds)
-                snapshot = self._snapshot(seen, status, made)
+                snapshot = self._snapshot(seen, status, made * num_searches)
                 if num_chunks % self.record_every == 0 or status != Status.RUNNING:
                     self._record(snapshot)
                 num_chunks += 1
@@ -255,7 +258,7 @@ class _Driver:
                 raise
             if status == Status.RUNNING:
                 status = Status.INTERRUPTED
-        return self._result(state, status, first_step)
+        return self._result(state, seen or self._look(state), status, first_step)
 
     def _advance(self, placed: RunState, num_steps: int) -> RunState:
         placed = self.placement.advance(
@@ -272,14 +275,14 @@ class _Driver:
         return jax.block_until_ready(placed)
 
     def _look(self, state: RunState) -> Readout:
-        return jax.device_get(readout.look(self.problem, self.search, state))
+        return readout.look(self.problem, self.search, state)
 
     def _next(self, seen: Readout, num_steps: int, seconds: float) -> tuple[Status, int]:
         """Returns the status after a chunk, and the length of the next one."""
-        if (status := Status(int(seen.status))) != Status.RUNNING:
+        if (status := seen.status) != Status.RUNNING:
             return status, 0
         left = self._steps_left(seen)
-        has_hit = int(seen.hit[1]) >= 0
+        has_hit = seen.first_hit is not None
         if left <= 0 or self._seconds_left() <= 0:
             limit = Status.MAX_STEPS if left <= 0 else Status.MAX_SECONDS
             return (Status.TARGET if has_hit else limit), 0
@@ -296,23 +299,22 @@ class _Driver:
     def _steps_left(self, seen: Readout) -> float:
         if self.limits.max_steps is None:
             return math.inf
-        return self.limits.max_steps - steps.as_python(seen.step)
+        return self.limits.max_steps - seen.step
 
     def _seconds_left(self) -> float:
         if self.limits.max_seconds is None:
             return math.inf
         return self.limits.max_seconds - (time.perf_counter() - self.start)
 
-    def _snapshot(self, seen: Readout, status: Status, num_steps: int) -> Snapshot:
+    def _snapshot(self, seen: Readout, status: Status, num_moves: int) -> Snapshot:
         x, fun = self._best(seen)
-        accepted = int(np.sum(seen.accepted, dtype=np.int64))
         return Snapshot(
-            step=steps.as_python(seen.step),
+            step=seen.step,
             seconds=time.perf_counter() - self.start,
             fun=fun,
             x=x,
             gap=self._gap(fun),
-            acceptance=accepted / max(num_steps * len(seen.accepted), 1),
+            acceptance=seen.accepted / max(num_moves, 1),
             status=status,
         )
 
@@ -347,8 +349,7 @@ class _Driver:
             Record(snapshot.step, snapshot.seconds, snapshot.fun, snapshot.acceptance)
         )
 
-    def _result(self, state: RunState, status: Status, first_step: int) -> Result:
-        seen = self._look(state)
+    def _result(self, state: RunState, seen: Readout, status: Status, first_step: int) -> Result:
         x, fun = self._best(seen)
         best = jax.device_get(readout.all_best(self.problem, self.search, state))
         solutions, costs = jax.tree.map(np.array, best)
@@ -356,9 +357,7 @@ class _Driver:
             in_full = [self.host.in_full(cost) for cost in costs.tolist()]
             fits = max(map(abs, in_full)) < 2**63
             costs = np.array(in_full, np.int64 if fits else object)
-        count, winner = seen.hit
-        has_hit = int(winner) >= 0
-        made = steps.as_python(seen.step)
+        made = seen.step
         is_success = (
             status == Status.TARGET
             if self.limits.target is not None
@@ -373,7 +372,7 @@ class _Driver:
             nit=made,
             nfev=(made - first_step) * len(costs) * self.search.evaluations_per_step(self.problem),
             gap=self._gap(fun),
-            first_hit=Hit(steps.as_python(count), int(winner)) if has_hit else None,
+            first_hit=seen.first_hit,
             feasible=math.isfinite(fun),
             history=self.history,
             costs=costs,

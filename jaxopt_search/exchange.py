@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import collectives, crossover, random, schedules
-from jaxopt_search.checks import check_count, check_share
+from jaxopt_search.checks import check_count, check_share, float32, int32
 from jaxopt_search.problems import permutation
 from jaxopt_search.types import Crossover, Exchange, Search, Stream, null_delta
 
@@ -197,12 +197,12 @@ def broadcast_best(*, every: int, group_size: int | None = None) -> BroadcastBes
     """
     if group_size is not None:
         group_size = check_count("group_size", group_size)
-    return BroadcastBest(every=jnp.int32(check_count("every", every)), group_size=group_size)
+    return BroadcastBest(every=int32(check_count("every", every)), group_size=group_size)
 
 
 def ring(*, every: int) -> Ring:
     """Returns the exchange in which each search takes over from the one before it, if better."""
-    return Ring(every=jnp.int32(check_count("every", every)))
+    return Ring(every=int32(check_count("every", every)))
 
 
 def resample(schedule: Any, *, every: int) -> Resample:
@@ -219,7 +219,7 @@ def resample(schedule: Any, *, every: int) -> Resample:
       every: steps between exchanges.
     """
     return Resample(
-        every=jnp.int32(check_count("every", every)), schedule=schedules.as_schedule(schedule)
+        every=int32(check_count("every", every)), schedule=schedules.as_schedule(schedule)
     )
 
 
@@ -234,7 +234,7 @@ def shuffle(*, every: int) -> Shuffle:
     Args:
       every: steps between exchanges.
     """
-    return Shuffle(every=jnp.int32(check_count("every", every)))
+    return Shuffle(every=int32(check_count("every", every)))
 
 
 def recombine(
@@ -273,9 +273,9 @@ def recombine(
         kind = type(crossover).__name__
         raise TypeError(f"crossover is a {kind}, expected one such as edge_assembly returns")
     return Recombine(
-        every=jnp.int32(check_count("every", every)),
-        share=jnp.float32(check_share("share", share)),
-        alike=None if alike is None else jnp.float32(check_share("alike", alike)),
+        every=int32(check_count("every", every)),
+        share=float32(check_share("share", share)),
+        alike=None if alike is None else float32(check_share("alike", alike)),
         crossover=PartialMatch() if crossover is None else crossover,
     )
 

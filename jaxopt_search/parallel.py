@@ -7,7 +7,7 @@ searches do not divide evenly, copies of the last one fill up the devices and co
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import numpy as np
@@ -19,6 +19,8 @@ from jaxopt_search.kernels import Implementation
 from jaxopt_search.loop import RunState
 
 Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
+
+Tree = TypeVar("Tree")
 
 _AXIS = "devices"
 # The parts of a run's state with an entry per search; the others are the same on every device.
@@ -78,10 +80,18 @@ class Placement:
 
     devices: tuple[jax.Device, ...]
 
+    def bring(self, tree: Tree) -> Tree:
+        """Returns a pytree with all of its arrays on the first device."""
+        first = self.devices[0]
+        arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
+        if all(array.devices() == {first} for array in arrays):
+            return tree
+        return jax.device_put(tree, first)
+
     def split(self, state: RunState) -> RunState:
         """Returns `state` for `advance`: on several devices with leaves [D, S / D, ...]."""
         if len(self.devices) == 1:
-            return jax.device_put(state, self.devices[0])
+            return self.bring(state)
         num_searches = state.index.shape[0]
         padding = -num_searches % len(self.devices)
 

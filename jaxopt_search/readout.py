@@ -1,46 +1,61 @@
 """What there is to see of a run: its best solutions, its first finisher."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from jaxopt_search import exchange, steps
 from jaxopt_search.loop import RunState
 from jaxopt_search.steps import Steps
-from jaxopt_search.types import Cost, Problem, Search, Solution
+from jaxopt_search.types import Cost, Hit, Problem, Search, Solution, Status
 
 
 class Readout(NamedTuple):
-    """What the host looks at after each chunk of steps.
+    """What the host looks at after a chunk of steps.
 
     Attributes:
-      solution: the best of all searches.
-      cost: [] of it.
+      solution: the best of all searches, of NumPy's arrays.
+      cost: of it, a number of NumPy's.
       step: made by each search.
-      status: [] int32.
-      hit: as `first_hit` returns it.
-      accepted: [S] int32 moves in this chunk.
+      status: as in `RunState`.
+      first_hit: the first finisher, or None.
+      accepted: moves of all searches in this chunk.
     """
 
-    solution: Solution
-    cost: Cost
-    step: Steps
-    status: jax.Array
-    hit: tuple[Steps, jax.Array]
-    accepted: jax.Array
+    solution: Any
+    cost: Any
+    step: int
+    status: Status
+    first_hit: Hit | None
+    accepted: float
+
+
+def look(problem: Problem, search: Search, state: RunState) -> Readout:
+    """Returns what the host looks at."""
+    solution, cost, words = jax.device_get(_packed(problem, search, state))
+    status, winner = words[[2, 5]].view(np.int32).tolist()
+    count = steps.as_python(Steps(*words[3:5]))
+    return Readout(
+        solution,
+        cost,
+        steps.as_python(Steps(*words[:2])),
+        Status(status),
+        Hit(count, winner) if winner >= 0 else None,
+        words[6:].view(np.float32).item(),
+    )
 
 
 @jax.jit
-def look(problem: Problem, search: Search, state: RunState) -> Readout:
-    """Returns what the host looks at, to be fetched at once."""
-    return Readout(
-        *best(problem, search, state),
-        step=state.step,
-        status=state.status,
-        hit=first_hit(state),
-        accepted=state.info.accepted,
-    )
+def _packed(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost, jax.Array]:
+    """Returns the best solution, its cost, and all the rest as words: each array takes its time."""
+    count, winner = first_hit(state)
+    accepted = jnp.sum(state.info.accepted.astype(jnp.float32))
+    rest = (*state.step, state.status, *count, winner, accepted)
+    words = jnp.stack([lax.bitcast_convert_type(number, jnp.uint32) for number in rest])
+    return *best(problem, search, state), words
 
 
 @jax.jit

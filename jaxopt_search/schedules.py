@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import check_count, check_number
+from jaxopt_search.checks import check_count, check_number, float32, int32
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
@@ -66,12 +66,10 @@ def geometric(
     if not 0 < check_number("alpha", alpha) <= 1:
         raise ValueError(f"alpha is {alpha}, expected a cooling constant in (0, 1]")
     return Geometric(
-        start=jnp.float32(start),
-        log2_alpha=jnp.float32(math.log2(alpha)),
-        steps_per_temperature=jnp.int32(
-            check_count("steps_per_temperature", steps_per_temperature)
-        ),
-        first_step=jnp.int32(check_count("first_step", first_step, 0)),
+        start=float32(start),
+        log2_alpha=float32(math.log2(alpha)),
+        steps_per_temperature=int32(check_count("steps_per_temperature", steps_per_temperature)),
+        first_step=int32(check_count("first_step", first_step, 0)),
     )
 
 
@@ -80,10 +78,10 @@ def constant(value: float) -> Geometric:
     if not 0 <= value <= _MAX_FLOAT32:
         raise ValueError(f"temperature is {value}, expected a finite number >= 0")
     return Geometric(
-        start=jnp.float32(value),
-        log2_alpha=jnp.float32(0),
-        steps_per_temperature=jnp.int32(1),
-        first_step=jnp.int32(0),
+        start=float32(value),
+        log2_alpha=float32(0),
+        steps_per_temperature=int32(1),
+        first_step=int32(0),
     )
 
 
@@ -141,6 +139,9 @@ def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
     return value.reshape(()).astype(jnp.float32)
 
 
+_temperature = jax.jit(temperature)
+
+
 def check(schedule: Schedule, max_steps: int | None) -> None:
     """Refuses schedules that are negative or not finite at the start, middle or end of a run.
 
@@ -149,7 +150,7 @@ def check(schedule: Schedule, max_steps: int | None) -> None:
     """
     last = min(max_steps or 0, 2**31 - 1)
     for step in sorted({0, last // 2, last}):
-        value = float(temperature(schedule, jnp.int32(step)))
+        value = float(_temperature(schedule, int32(step)))
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(
                 f"schedule gives temperature {value} at step {step}, expected a finite number >= 0"

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import crossover, memory, random, rows
-from jaxopt_search.checks import check_count, check_option, check_share
+from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
 from jaxopt_search.crossover import Parents, Room
 from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Swap
@@ -388,9 +388,9 @@ def genetic(
     """
     check_option("crossover", crossover, ("pmx", "ox"))
     return Genetic(
-        mutation_rate=jnp.float32(check_share("mutation_rate", mutation_rate)),
-        alike=None if alike is None else jnp.float32(check_share("alike", alike)),
-        restart_every=jnp.int32(check_count("restart_every", restart_every)),
+        mutation_rate=float32(check_share("mutation_rate", mutation_rate)),
+        alike=None if alike is None else float32(check_share("alike", alike)),
+        restart_every=int32(check_count("restart_every", restart_every)),
         local_search=local_search,
         population_size=check_count("population_size", population_size, 2, 2**15),
         crossover=crossover,
