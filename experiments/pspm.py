@@ -128,7 +128,7 @@ def _limit(plan: Plan, runs: Runs, instance: TSPInstance, kind: str) -> Limit | 
 
 def plan_from_arguments(args: argparse.Namespace) -> Plan:
     """Returns what to do; `--figure 4` needs the runs of Table 4."""
-    table = 4 if args.figure else args.table
+    table = 4 if args.figure else args.table or 2
     if table == 3 and not {"sspm", "pspm"} <= set(args.schemes):
         raise ValueError("--table 3 compares times to a threshold; it needs sspm and pspm")
     names = list(pspm_tables.INSTANCES) if args.instances == ["all"] else args.instances
@@ -153,7 +153,7 @@ def parser() -> argparse.ArgumentParser:
         prog="experiments.pspm",
         description="Tables 2, 3, 4 and Figure 4 of the PSPM paper, ours beside the paper's.",
     )
-    flags.add_argument("--table", type=int, choices=(2, 3, 4), default=2)
+    flags.add_argument("--table", type=int, choices=(2, 3, 4), help="default: 2; of a report, all")
     flags.add_argument("--figure", type=int, choices=(4,), help="also draw it, from Table 4's runs")
     flags.add_argument("--instances", type=common.words, help="names, or all (default: rd100)")
     flags.add_argument("--schemes", type=_schemes, default=list(SCHEMES), help="of pspm,sspm,pssm")
@@ -189,7 +189,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser()
     args = flags.parse_args(arguments)
     if args.report:
-        print(pspm_tables.report(common.read(args.report), markdown=args.markdown))
+        tables = (args.table,) if args.table else (2, 3, 4)
+        records = common.read(args.report)
+        print(pspm_tables.report(records, tables=tables, markdown=args.markdown))
         return 0
     plan = common.plan_from(flags, args, plan_from_arguments)
     print(_announcement(plan), flush=True)
