@@ -15,7 +15,6 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import driver_input, loop, parallel, progress, random, readout, stepping, steps
@@ -351,8 +350,10 @@ class _Driver:
 
     def _result(self, state: RunState, seen: Readout, status: Status, first_step: int) -> Result:
         x, fun = self._best(seen)
-        best = jax.device_get(readout.all_best(self.problem, self.search, state))
-        solutions, costs = jax.tree.map(np.array, best)
+        best = readout.all_best(self.problem, self.search, state)
+        (solutions, costs), ancestors = jax.tree.map(
+            np.array, jax.device_get((best, state.ancestor))
+        )
         if self.host is not None and (self.host.unit > 1 or self.host.offset):
             in_full = [self.host.in_full(cost) for cost in costs.tolist()]
             fits = max(map(abs, in_full)) < 2**63
@@ -377,8 +378,8 @@ class _Driver:
             history=self.history,
             costs=costs,
             solutions=solutions,
-            ancestors=np.array(state.ancestor),
-            state=state._replace(status=jnp.int32(status)),
+            ancestors=ancestors,
+            state=state._replace(status=jax.device_put(np.int32(status))),
             elapsed=time.perf_counter() - self.start,
             env=environment(self.placement.devices) | {"implementation": str(self.choice)},
         )

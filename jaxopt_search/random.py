@@ -169,7 +169,7 @@ def _frames_of_the_library() -> int:
 def _from_seed(seed: int) -> Key:
     """Returns (0, seed) for seeds of 32 bits, as JAX does; a fold of all the bits for others."""
     if 0 <= seed < 2**32:
-        return Key(jnp.asarray(np.uint32(0)), jnp.asarray(np.uint32(seed)))
+        return Key(*jax.device_put((np.uint32(0), np.uint32(seed))))
     words, rest = [], abs(seed)
     while rest:
         words.append(jnp.uint32(rest & 0xFFFFFFFF))
