@@ -55,7 +55,9 @@ _ASYMMETRIC_TSP_ON_CPU = _ASYMMETRIC_TSP._replace(num_searches=16)
 _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
 _QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
 _TABU, _TABU_ON_CPU = 528, 8  # searches per device
-_CHECK_EVERY = 25
+# Steps between stop tests. On a GPU one takes as long as tens of steps.
+_TABU_CHECK_EVERY, _TABU_CHECK_EVERY_ON_CPU = 100, 25
+_CHECK_EVERY, _CHECK_EVERY_ON_CPU = 1000, 100
 # Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
 _MANY = 120
 
@@ -229,7 +231,7 @@ def solve_qap(
             max_seconds=max_seconds,
             max_steps=max_steps,
             exchange=recombine(every=problem.n * (2 if is_on_cpu else 5)),
-            check_every=_CHECK_EVERY,
+            check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
             **options,
         )
     unit = scales.swap_change(problem)
@@ -265,6 +267,7 @@ def _anneal(
     *,
     max_seconds: float | None,
     max_steps: int | None,
+    devices: tuple[jax.Device, ...],
     crossover: Crossover | None = None,
     **options: Any,
 ) -> Result:
@@ -273,6 +276,7 @@ def _anneal(
     Args:
       crossover: as in `search_and_exchange`.
     """
+    is_on_cpu = devices[0].platform == "cpu"
     if max_steps is None:
         max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
         timer = Clock(recipe, max_seconds)
@@ -295,5 +299,7 @@ def _anneal(
         max_steps=max_steps,
         exchange=exchange,
         callback=steer,
+        check_every=_CHECK_EVERY_ON_CPU if is_on_cpu else _CHECK_EVERY,
+        devices=devices,
         **options,
     )
