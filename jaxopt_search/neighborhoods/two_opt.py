@@ -179,6 +179,7 @@ def two_opt(
     return from_candidates(jnp.asarray(lists))
 
 
+@jax.jit
 def from_candidates(lists: jax.Array) -> TwoOpt:
     """Returns the moves by candidate lists [n, K] int32."""
     n, num = lists.shape

@@ -69,6 +69,9 @@ def _nearest_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarr
 def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:
     """Returns [n, num]: most cities find theirs among some of the nearest, the others among all."""
     n = len(points)
+    if n <= _ROWS:
+        everyone = np.broadcast_to(np.arange(n), (n, n))
+        return _by_quadrant(points, num, np.arange(n), everyone)[0].astype(np.int32)
     pool = np.sort(spatial.KDTree(points).query(points, min(_POOL * num, n))[1], axis=1)
 
     def near(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
