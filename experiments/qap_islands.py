@@ -83,10 +83,11 @@ def settings_of(args: argparse.Namespace) -> list[Setting]:
             for devices in args.devices
         ]
     sizes = sorted({*args.sizes, POPULATION})
-    return [
+    settings = [
         setting._replace(islands=max(args.islands)),
         *(setting._replace(population=size, on=on) for size in sizes for on in ("all", "core")),
     ]
+    return [setting for setting in settings if setting.on == (args.only or setting.on)]
 
 
 @jax.jit
@@ -260,6 +261,9 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--islands", type=common.integers, default=[1, 30, 60])
     flags.add_argument(
         "--sizes", type=common.integers, default=[64, 128, 256, 512, 1024, 2048], help="Table 3"
+    )
+    flags.add_argument(
+        "--only", choices=("all", "core"), help="Table 3: the runs on all devices, or on a core"
     )
     flags.add_argument("--devices", type=common.integers, default=[1, 2], help="Table 4")
     flags.add_argument("--runs", type=common.positive, default=5, help="of each, seeds from 0 on")

@@ -237,9 +237,8 @@ class _Driver:
                 # The first chunk makes no step: it compiles, and tests the start.
                 began, seen = time.perf_counter(), None
                 placed = self._advance(placed, num_steps)
-                state = self.placement.join(placed, num_searches)
                 made, seconds = num_steps, time.perf_counter() - began
-                seen = self._look(state)
+                seen = self._look(placed)
                 status, num_steps = self._next(seen, made, seconds)
                 snapshot = self._snapshot(seen, status, made * num_searches)
                 if num_chunks % self.record_every == 0 or status != Status.RUNNING:
@@ -257,7 +256,8 @@ class _Driver:
                 raise
             if status == Status.RUNNING:
                 status = Status.INTERRUPTED
-        return self._result(state, seen or self._look(state), status, first_step)
+        seen = seen or self._look(placed)
+        return self._result(self.placement.join(placed, num_searches), seen, status, first_step)
 
     def _advance(self, placed: RunState, num_steps: int) -> RunState:
         placed = self.placement.advance(
@@ -273,8 +273,8 @@ class _Driver:
         )
         return jax.block_until_ready(placed)
 
-    def _look(self, state: RunState) -> Readout:
-        return readout.look(self.problem, self.search, state)
+    def _look(self, placed: RunState) -> Readout:
+        return self.placement.look(self.problem, self.search, placed)
 
     def _next(self, seen: Readout, num_steps: int, seconds: float) -> tuple[Status, int]:
         """Returns the status after a chunk, and the length of the next one."""

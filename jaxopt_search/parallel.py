@@ -6,6 +6,7 @@ searches do not divide evenly, copies of the last one fill up the devices and co
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,9 +15,10 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxopt_search import loop, stepping
+from jaxopt_search import loop, readout, stepping
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.loop import RunState
+from jaxopt_search.readout import Readout
 
 Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 
@@ -134,6 +136,15 @@ class Placement:
             return advance(problem, search, state, num_steps, **options)
         return _pmapped(self.devices, chosen)(problem, search, state, num_steps, options)
 
+    def look(self, problem: Any, search: Any, state: RunState) -> Readout:
+        """Returns what the host looks at of a state from `split` or `advance`."""
+        if len(self.devices) == 1:
+            return readout.look(problem, search, state)
+        fetched = jax.device_get(_pmapped_look(self.devices)(problem, search, state))
+        numbers = range(len(self.devices))
+        parts = [jax.tree.map(operator.itemgetter(number), fetched) for number in numbers]
+        return readout.merged(list(map(readout.read, parts)))
+
     def join(self, state: RunState, num_searches: int) -> RunState:
         """Returns the state as `split` got it, on the first device."""
         if len(self.devices) == 1:
@@ -168,3 +179,9 @@ def _pmapped(
         out_axes=AXES,
         devices=devices,
     )
+
+
+@functools.cache
+def _pmapped_look(devices: tuple[jax.Device, ...]) -> Callable[..., Any]:
+    in_axes = (None, None, AXES)
+    return jax.pmap(readout.packed, axis_name=_AXIS, in_axes=in_axes, devices=devices)

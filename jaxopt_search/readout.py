@@ -1,5 +1,6 @@
 """What there is to see of a run: its best solutions, its first finisher."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -35,7 +36,22 @@ class Readout(NamedTuple):
 
 def look(problem: Problem, search: Search, state: RunState) -> Readout:
     """Returns what the host looks at."""
-    solution, cost, words = jax.device_get(_packed(problem, search, state))
+    return read(jax.device_get(packed(problem, search, state)))
+
+
+@jax.jit
+def packed(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost, jax.Array]:
+    """Returns the best solution, its cost, and all the rest as words: each array takes its time."""
+    count, winner = first_hit(state)
+    accepted = jnp.sum(state.info.accepted.astype(jnp.float32))
+    rest = (*state.step, state.status, *count, winner, accepted)
+    words = jnp.stack([lax.bitcast_convert_type(number, jnp.uint32) for number in rest])
+    return *best(problem, search, state), words
+
+
+def read(fetched: tuple[Any, Any, np.ndarray]) -> Readout:
+    """Returns what `packed` has put together, once it is on the host."""
+    solution, cost, words = fetched
     status, winner = words[[2, 5]].view(np.int32).tolist()
     count = steps.as_python(Steps(*words[3:5]))
     return Readout(
@@ -48,14 +64,13 @@ def look(problem: Problem, search: Search, state: RunState) -> Readout:
     )
 
 
-@jax.jit
-def _packed(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost, jax.Array]:
-    """Returns the best solution, its cost, and all the rest as words: each array takes its time."""
-    count, winner = first_hit(state)
-    accepted = jnp.sum(state.info.accepted.astype(jnp.float32))
-    rest = (*state.step, state.status, *count, winner, accepted)
-    words = jnp.stack([lax.bitcast_convert_type(number, jnp.uint32) for number in rest])
-    return *best(problem, search, state), words
+def merged(parts: Sequence[Readout]) -> Readout:
+    """Returns the readout of a run from those of its parts, in the order of their searches."""
+    best_part = parts[int(np.argmin([part.cost for part in parts]))]
+    hits = [part.first_hit for part in parts if part.first_hit is not None]
+    return best_part._replace(
+        first_hit=min(hits, default=None), accepted=sum(part.accepted for part in parts)
+    )
 
 
 @jax.jit
