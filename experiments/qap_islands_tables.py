@@ -120,7 +120,7 @@ def table_3(records: Records, *, markdown: bool = False) -> str:
     """Returns times of islands beside those of one population on one core."""
     rows = []
     for name in _names(records):
-        islands = max(s["islands"] for s in _settings(records, name, "all"))
+        islands = max((s["islands"] for s in _settings(records, name, "all")), default=0)
         all_ = times_of(records, name, on="all", islands=islands)
         sizes = sorted({s["population"] for s in _settings(records, name, "core")})
         alone = {size: _times_on_a_core(records, name, size) for size in sizes}

@@ -6,7 +6,7 @@ one another's best.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,8 @@ class Recipe(NamedTuple):
 
     `cooled` is the share of the run after which the lowest temperature is reached. If it is less
     than 1, the searches cool each by itself and recombine afterwards; else they are resampled
-    `num_exchanges` times as they cool.
+    `num_exchanges` times as they cool. They start at random, or at tours along curves if there are
+    coordinates (`problems.curves`).
     """
 
     hottest: float
@@ -42,6 +43,7 @@ class Recipe(NamedTuple):
     num_exchanges: int = 100
     num_candidates: int = 12
     cooled: float = 1.0
+    starts: Literal["random", "curves"] = "random"
 
     @property
     def recombines(self) -> bool:

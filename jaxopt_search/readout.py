@@ -43,7 +43,7 @@ def look(problem: Problem, search: Search, state: RunState) -> Readout:
 def packed(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost, jax.Array]:
     """Returns the best solution, its cost, and all the rest as words: each array takes its time."""
     count, winner = first_hit(state)
-    accepted = jnp.sum(state.info.accepted.astype(jnp.float32))
+    accepted = jnp.where(state.index >= 0, state.info.accepted, 0).astype(jnp.float32).sum()
     rest = (*state.step, state.status, *count, winner, accepted)
     words = jnp.stack([lax.bitcast_convert_type(number, jnp.uint32) for number in rest])
     return *best(problem, search, state), words

@@ -15,6 +15,7 @@ from jaxopt_search.eax import edge_assembly
 from jaxopt_search.exchange import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
 from jaxopt_search.problems import scales
+from jaxopt_search.problems.curves import curve_tours
 from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp, stack_of_coords
@@ -34,6 +35,7 @@ _SYMMETRIC_TSP_ON_CPU = Recipe(
     moves_per_search=8,
     num_candidates=12,
     cooled=0.5,
+    starts="curves",
 )
 _SYMMETRIC_TSP = Recipe(
     hottest=2.5,
@@ -141,8 +143,9 @@ def solve_tsp(
             show_progress=show_progress,
         )
     problem = as_tsp(data)
-    recipe = tsp_recipe(problem.is_symmetric, found[0].platform, problem.n)
-    near, crossover = float(scales.near_distance(problem)), None
+    recipe = _for_all(tsp_recipe(problem.is_symmetric, found[0].platform, problem.n), found)
+    recipe = _chosen(recipe, num_searches, moves_per_search)
+    near, crossover, initial = float(scales.near_distance(problem)), None, None
     if problem.is_symmetric:
         neighborhood = two_opt(
             problem,
@@ -151,17 +154,20 @@ def solve_tsp(
         )
         hottest = recipe.hottest * (float(scales.tree_edge(problem)) or near)
         crossover = edge_assembly(problem)
+        if recipe.starts == "curves" and problem.host.coords is not None:
+            initial = curve_tours(problem, key, recipe.num_searches)
     else:
         neighborhood, hottest = Relocate(), recipe.hottest * near
     return _anneal(
         problem,
-        _chosen(_for_all(recipe, found), num_searches, moves_per_search),
+        recipe,
         neighborhood,
         (hottest, recipe.coldest * near),
         key,
         max_seconds=max_seconds,
         max_steps=max_steps,
         crossover=crossover,
+        initial=initial,
         target=target,
         devices=found,
         show_progress=show_progress,

@@ -20,6 +20,7 @@ from jaxopt_search.loop import RunState
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.pairs import Pairs
 from jaxopt_search.problems import scales
+from jaxopt_search.problems.curves import tours_through
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.schedules import constant
@@ -154,7 +155,10 @@ def _start(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
         hottest = recipe.hottest * jnp.where(tree > 0, tree, near)
         search = _search(recipe, candidates)
         own = random.instance_key(key, number)
-        state = loop.fresh(own, problem, search, None, recipe.num_searches)
+        starts = None
+        if recipe.starts == "curves":
+            starts = tours_through(points, own, recipe.num_searches)
+        state = loop.fresh(own, problem, search, starts, recipe.num_searches)
         return _Run(problem, candidates, hottest, recipe.coldest * near, state)
 
     def start(key: random.Key, points: jax.Array, numbers: jax.Array) -> _Run:

@@ -1,5 +1,6 @@
 """Problems: data, cost, random solutions, checks on the way in."""
 
+from jaxopt_search.problems.curves import curve_tours
 from jaxopt_search.problems.nqueens import NQueens, greedy_placement, hoffman, nqueens
 from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.qap_input import qap, qap_from_instance
@@ -10,6 +11,7 @@ __all__ = [
     "QAP",
     "TSP",
     "NQueens",
+    "curve_tours",
     "greedy_placement",
     "hoffman",
     "nqueens",
