@@ -10,14 +10,26 @@ from jaxopt_search.types import Status
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-def reporter(stream: TextIO | None = None) -> Callable[[Any], None]:
-    """Returns a function that shows a `Snapshot`.
+def describe(snapshot: Any) -> str:
+    """Returns one line on where a run of `solve` stands."""
+    best = f"{snapshot.fun:.6g}" if isinstance(snapshot.fun, float) else str(snapshot.fun)
+    gap = "" if snapshot.gap is None else f"  gap {snapshot.gap:.3%}"
+    return (
+        f"step {snapshot.step}  {snapshot.seconds:.1f} s  best {best}{gap}"
+        f"  acceptance {snapshot.acceptance:.3f}"
+    )
+
+
+def reporter(
+    stream: TextIO | None = None, describe: Callable[[Any], str] = describe
+) -> Callable[[Any], None]:
+    """Returns a function that shows where a run stands: a `Snapshot`, or else what has a `status`.
 
     On a terminal one line is rewritten in place, and in a notebook one with tqdm's help where that
     is installed (the extra `progress`). Elsewhere (a file, a pipe) plain lines are written every
     few seconds, without control characters.
     """
-    if stream is None and _in_notebook() and (bar := _notebook_bar()) is not None:
+    if stream is None and _in_notebook() and (bar := _notebook_bar(describe)) is not None:
         return bar
     out = sys.stderr if stream is None else stream
     is_terminal = out.isatty()
@@ -36,21 +48,11 @@ def reporter(stream: TextIO | None = None) -> Callable[[Any], None]:
     return show
 
 
-def describe(snapshot: Any) -> str:
-    """Returns one line on where a run stands."""
-    best = f"{snapshot.fun:.6g}" if isinstance(snapshot.fun, float) else str(snapshot.fun)
-    gap = "" if snapshot.gap is None else f"  gap {snapshot.gap:.3%}"
-    return (
-        f"step {snapshot.step}  {snapshot.seconds:.1f} s  best {best}{gap}"
-        f"  acceptance {snapshot.acceptance:.3f}"
-    )
-
-
 def _in_notebook() -> bool:
     return "ipykernel" in sys.modules
 
 
-def _notebook_bar() -> Callable[[Any], None] | None:
+def _notebook_bar(describe: Callable[[Any], str]) -> Callable[[Any], None] | None:
     try:
         from tqdm.auto import tqdm
     except ImportError:

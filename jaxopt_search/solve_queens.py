@@ -7,6 +7,7 @@ placement; these are taken down, and their searches start anew, as do those that
 import functools
 import math
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import driver, loop, parallel, placements, random, stepping
+from jaxopt_search import driver, loop, parallel, placements, progress, random, stepping
 from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.memory import power_of_two
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
@@ -118,6 +119,7 @@ def solve_nqueens(
     max_steps: int | None = None,
     num_searches: int | None = None,
     devices: parallel.Devices = "all",
+    show_progress: bool = False,
 ) -> QueensResult:
     """Returns a set of different valid placements of n queens.
 
@@ -135,6 +137,7 @@ def solve_nqueens(
       max_steps: steps of each search, or rounds of repair of each placement.
       num_searches: searches side by side; None for a number that suits the devices.
       devices: as in `solve`; by default all.
+      show_progress: whether to write lines on standard error.
 
     Raises:
       ValueError: if an argument is out of range.
@@ -157,7 +160,8 @@ def solve_nqueens(
     deadline = start + check_number("max_seconds", max_seconds, 0)
     found = parallel.find_devices(devices)
     words = random.as_key(key)
-    finds = _Set(num_solutions, distinct, problem.n)
+    show = progress.reporter(describe=_describe) if show_progress else lambda stand: None
+    finds = _Set(num_solutions, distinct, problem.n, start, show)
     limits = _Limits(deadline, max_steps)
     try:
         if problem.n >= _MANY:
@@ -166,6 +170,7 @@ def solve_nqueens(
             status = _by_searches(problem, words, finds, found, limits, num_searches)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    finds.report(status)
     return QueensResult(
         solutions=finds.solutions,
         success=len(finds.solutions) == num_solutions,
@@ -185,11 +190,33 @@ class _Limits(NamedTuple):
     max_steps: int | None
 
 
+class _Stand(NamedTuple):
+    """Where a run stands, to be shown."""
+
+    found: int
+    wanted: int
+    step: int
+    seconds: float
+    status: Status
+
+
+def _describe(stand: _Stand) -> str:
+    return f"step {stand.step}  {stand.seconds:.1f} s  {stand.found} of {stand.wanted} placements"
+
+
 class _Set:
     """The placements found so far, after how many steps, and what makes these."""
 
-    def __init__(self, wanted: int, distinct: Distinct, n: int):
+    def __init__(
+        self,
+        wanted: int,
+        distinct: Distinct,
+        n: int,
+        start: float,
+        show: Callable[[_Stand], None],
+    ):
         self.wanted, self.distinct, self.n = wanted, distinct, n
+        self._start, self._show = start, show
         self.num_found, self.made, self.how = 0, 0, "xla"
         self._size, self._seen = 0, set[int]()
         known = _ALL if distinct == "raw" else _CLASSES
@@ -214,6 +241,11 @@ class _Set:
         if self._size >= self.wanted:
             return Status.TARGET
         return Status.EXHAUSTED if self._size == self.total else Status.RUNNING
+
+    def report(self, status: Status) -> None:
+        """Shows where the run stands."""
+        seconds = time.perf_counter() - self._start
+        self._show(_Stand(self._size, self.wanted, self.made, seconds, status))
 
     @property
     def solutions(self) -> np.ndarray:
@@ -240,6 +272,7 @@ def _by_repair(
     number, max_rounds = 0, _MAX_ROUNDS if limits.max_steps is None else limits.max_steps
     with jax.default_device(devices[0]):
         while (status := finds.status()) == Status.RUNNING:
+            finds.report(status)
             if time.perf_counter() >= limits.deadline:
                 return Status.MAX_SECONDS
             own = random.instance_key(key, jnp.uint32(number))
@@ -292,6 +325,7 @@ def _by_searches(
     age = jnp.full_like(state.index, _MAX_LOOKS)  # so that the first look starts them all
     harvest_of = _harvester(devices, finds.distinct, chosen.tries)
     while status == Status.RUNNING:
+        finds.report(status)
         state, age, harvest = harvest_of(problem, search, state, age, jnp.uint32(look))
         look += 1
         is_last = limits.max_steps is not None and finds.made >= limits.max_steps
