@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO, TypeVar
 
-from jaxopt_search import datasets, driver, plotting
+from jaxopt_search import datasets, environment, plotting
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import DATA_VARIABLE
 from jaxopt_search.evaluation.host import num_cores
@@ -161,7 +161,7 @@ def provenance(devices: Sequence[Any]) -> dict[str, Any]:
     Args:
       devices: the `jax.Device`s that the run used.
     """
-    return {"env": driver.environment(tuple(devices)), "date": now()}
+    return {"env": environment.of(tuple(devices)), "date": now()}
 
 
 def now() -> str:

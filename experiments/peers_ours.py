@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 import jaxopt_search as js
-from jaxopt_search import driver, parallel
+from jaxopt_search import environment, parallel
 
 
 class Ours:
@@ -20,7 +20,7 @@ class Ours:
 
     def __init__(self):
         devices = parallel.find_devices(self.devices)
-        self.version = driver.environment(devices)["jaxopt_search"]
+        self.version = environment.of(devices)["jaxopt_search"]
         self.runs_on = f"{len(devices)} x {devices[0].device_kind}"
 
     def prepare(self, instance: Any) -> Any:

@@ -23,7 +23,7 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common
-from jaxopt_search import driver, parallel
+from jaxopt_search import environment, parallel
 
 SIZE = 30_000
 NEAR = 0.001
@@ -58,7 +58,7 @@ def fast_tsp(points: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
         tours = list(pool.map(solve, points, chunksize=4))
         elapsed = time.perf_counter() - began
     lengths = [_length(each, tour) for each, tour in zip(points, tours, strict=True)]
-    env = driver.environment(parallel.find_devices(None)) | {"devices": f"{num_cores} cores"}
+    env = environment.of(parallel.find_devices(None)) | {"devices": f"{num_cores} cores"}
     return _record("fast-tsp", points, seconds, seed, elapsed) | {"lengths": lengths, "env": env}
 
 

@@ -36,7 +36,7 @@ from experiments import common, peers_tsp
 from experiments.common import Progress, Runs
 from experiments.paper_pspm import TABLE_2
 from experiments.peers import gap, improvements, median_time, time_to_level
-from jaxopt_search import driver, parallel, solvers
+from jaxopt_search import environment, parallel, solvers
 from jaxopt_search.datasets.instances import TSPInstance
 
 NEAR = 0.001
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
             "cold": self.is_cold,
             # A `TSPInstance` is symmetric.
             "recipe": solvers.tsp_recipe(True, self.devices[0].platform, n)._asdict(),
-            "version": driver.environment(self.devices)["jaxopt_search"],
+            "version": environment.of(self.devices)["jaxopt_search"],
             "device_kind": self.devices[0].device_kind,
             "num_devices": len(self.devices),
         }

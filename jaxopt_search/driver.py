@@ -6,18 +6,25 @@ changes none of its searches.
 
 import contextlib
 import dataclasses
-import functools
 import math
-import platform
 import time
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from jaxopt_search import driver_input, loop, parallel, progress, random, readout, stepping, steps
+from jaxopt_search import (
+    driver_input,
+    environment,
+    loop,
+    parallel,
+    progress,
+    random,
+    readout,
+    stepping,
+    steps,
+)
 from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.driver_input import Limits
 from jaxopt_search.kernels import Choice, Implementation
@@ -381,7 +388,7 @@ class _Driver:
             ancestors=ancestors,
             state=state._replace(status=jax.device_put(np.int32(status))),
             elapsed=time.perf_counter() - self.start,
-            env=environment(self.placement.devices) | {"implementation": str(self.choice)},
+            env=environment.of(self.placement.devices) | {"implementation": str(self.choice)},
         )
 
     def _message(self, status: Status, fun: int | float) -> str:
@@ -397,23 +404,3 @@ class _Driver:
 @jax.jit
 def _full_cost(problem: Problem, solution: Any) -> jax.Array:
     return problem.cost(solution)
-
-
-def environment(devices: tuple[jax.Device, ...]) -> dict[str, str]:
-    """Returns what a result depends on beside its arguments: versions and devices."""
-    return {
-        "jaxopt_search": _version(),
-        "jax": jax.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "platform": devices[0].platform,
-        "devices": f"{len(devices)} x {devices[0].device_kind}",
-    }
-
-
-@functools.cache
-def _version() -> str:
-    try:
-        return metadata.version("jaxopt_search")
-    except metadata.PackageNotFoundError:
-        return "not installed"

@@ -139,7 +139,7 @@ def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
     return value.reshape(()).astype(jnp.float32)
 
 
-_temperature = jax.jit(temperature)
+_compiled_temperature = jax.jit(temperature)
 
 
 def check(schedule: Schedule, max_steps: int | None) -> None:
@@ -150,7 +150,7 @@ def check(schedule: Schedule, max_steps: int | None) -> None:
     """
     last = min(max_steps or 0, 2**31 - 1)
     for step in sorted({0, last // 2, last}):
-        value = float(_temperature(schedule, int32(step)))
+        value = float(_compiled_temperature(schedule, int32(step)))
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(
                 f"schedule gives temperature {value} at step {step}, expected a finite number >= 0"

@@ -15,10 +15,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import driver, loop, parallel, placements, progress, random, stepping
+from jaxopt_search import (
+    environment,
+    loop,
+    parallel,
+    placements,
+    progress,
+    random,
+    stepping,
+)
 from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.memory import power_of_two
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
+from jaxopt_search.placement_set import PlacementSet, dtype_of
 from jaxopt_search.placements import Distinct
 from jaxopt_search.problems.nqueens import NQueens, greedy_placement, nqueens
 from jaxopt_search.repair import repair
@@ -33,11 +42,6 @@ _PLACED_AT_ONCE = 2 * 10**8
 """Queens of all searches together."""
 _MAX_LOOKS = 16
 """A search that has found nothing by so many starts anew."""
-_MAX_INT16 = 2**15 - 1
-
-# How many placements there are (Sloane's A000170) and how many classes under symmetry (A002562).
-_ALL = (1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512)
-_CLASSES = (1, 0, 0, 1, 2, 1, 6, 12, 46, 92, 341, 1787, 9233, 45752, 285053, 1846955)
 
 
 class QueensResult(NamedTuple):
@@ -160,17 +164,17 @@ def solve_nqueens(
     deadline = start + check_number("max_seconds", max_seconds, 0)
     found = parallel.find_devices(devices)
     words = random.as_key(key)
-    show = progress.reporter(describe=_describe) if show_progress else lambda stand: None
-    finds = _Set(num_solutions, distinct, problem.n, start, show)
+    finds = PlacementSet(num_solutions, distinct, problem.n)
+    report = _reporter(finds, start) if show_progress else lambda status: None
     limits = _Limits(deadline, max_steps)
     try:
         if problem.n >= _MANY:
-            status = _by_repair(problem, words, finds, found, limits)
+            status = _by_repair(problem, words, finds, found, limits, report)
         else:
-            status = _by_searches(problem, words, finds, found, limits, num_searches)
+            status = _by_searches(problem, words, finds, found, limits, report, num_searches)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    finds.report(status)
+    report(status)
     return QueensResult(
         solutions=finds.solutions,
         success=len(finds.solutions) == num_solutions,
@@ -179,7 +183,7 @@ def solve_nqueens(
         num_found=finds.num_found,
         nit=finds.made,
         elapsed=time.perf_counter() - start,
-        env=driver.environment(found) | {"implementation": finds.how},
+        env=environment.of(found) | {"implementation": finds.how},
     )
 
 
@@ -204,75 +208,30 @@ def _describe(stand: _Stand) -> str:
     return f"step {stand.step}  {stand.seconds:.1f} s  {stand.found} of {stand.wanted} placements"
 
 
-class _Set:
-    """The placements found so far, after how many steps, and what makes these."""
+def _reporter(finds: PlacementSet, start: float) -> Callable[[Status], None]:
+    """Returns a function that shows where a run stands, by its status."""
+    show = progress.reporter(describe=_describe)
 
-    def __init__(
-        self,
-        wanted: int,
-        distinct: Distinct,
-        n: int,
-        start: float,
-        show: Callable[[_Stand], None],
-    ):
-        self.wanted, self.distinct, self.n = wanted, distinct, n
-        self._start, self._show = start, show
-        self.num_found, self.made, self.how = 0, 0, "xla"
-        self._size, self._seen = 0, set[int]()
-        known = _ALL if distinct == "raw" else _CLASSES
-        self.total = known[n - 1] if n <= len(known) else None
-        room = wanted if self.total is None else min(wanted, self.total)
-        self._queens = np.empty((room, n), np.int16 if n <= _MAX_INT16 else np.int32)
+    def report(status: Status) -> None:
+        seconds = time.perf_counter() - start
+        show(_Stand(len(finds.solutions), finds.wanted, finds.made, seconds, status))
 
-    def add(self, queens: np.ndarray, words: np.ndarray) -> None:
-        """Takes down placements [B, n] with their fingerprints [B, 2]."""
-        new = []
-        for place, number in enumerate(placements.as_numbers(words).tolist()):
-            if number not in self._seen:
-                self._seen.add(number)
-                new.append(place)
-        self.num_found += len(queens)
-        new = new[: self.wanted - self._size]
-        self._queens[self._size : self._size + len(new)] = queens[new]
-        self._size += len(new)
-
-    def status(self) -> Status:
-        """Returns `TARGET` if there are as many as are wanted, `EXHAUSTED` if there are no more."""
-        if self._size >= self.wanted:
-            return Status.TARGET
-        return Status.EXHAUSTED if self._size == self.total else Status.RUNNING
-
-    def report(self, status: Status) -> None:
-        """Shows where the run stands."""
-        seconds = time.perf_counter() - self._start
-        self._show(_Stand(self._size, self.wanted, self.made, seconds, status))
-
-    @property
-    def solutions(self) -> np.ndarray:
-        """The different ones, [B, n]."""
-        return self._queens[: self._size]
-
-    def message(self, status: Status) -> str:
-        """Returns how the run ended."""
-        number = self._size
-        kind = "classes of placements" if self.distinct == "symmetry" else "placements"
-        if status == Status.EXHAUSTED:
-            return f"{driver.MESSAGES[status]}: {self.n} queens have {number} valid {kind}"
-        return f"{number} of {self.wanted} {kind} were found; {driver.MESSAGES[status]}"
+    return report
 
 
 def _by_repair(
     problem: NQueens,
     key: random.Key,
-    finds: _Set,
+    finds: PlacementSet,
     devices: tuple[jax.Device, ...],
     limits: _Limits,
+    report: Callable[[Status], None],
 ) -> Status:
     """Fills `finds` with placements that were repaired one after the other."""
     number, max_rounds = 0, _MAX_ROUNDS if limits.max_steps is None else limits.max_steps
     with jax.default_device(devices[0]):
         while (status := finds.status()) == Status.RUNNING:
-            finds.report(status)
+            report(status)
             if time.perf_counter() >= limits.deadline:
                 return Status.MAX_SECONDS
             own = random.instance_key(key, jnp.uint32(number))
@@ -297,9 +256,10 @@ def _repaired(key: random.Key, problem: NQueens, max_rounds: int, distinct: Dist
 def _by_searches(
     problem: NQueens,
     key: random.Key,
-    finds: _Set,
+    finds: PlacementSet,
     devices: tuple[jax.Device, ...],
     limits: _Limits,
+    report: Callable[[Status], None],
     num_searches: int | None,
 ) -> Status:
     """Fills `finds` with placements that searches find side by side."""
@@ -325,7 +285,7 @@ def _by_searches(
     age = jnp.full_like(state.index, _MAX_LOOKS)  # so that the first look starts them all
     harvest_of = _harvester(devices, finds.distinct, chosen.tries)
     while status == Status.RUNNING:
-        finds.report(status)
+        report(status)
         state, age, harvest = harvest_of(problem, search, state, age, jnp.uint32(look))
         look += 1
         is_last = limits.max_steps is not None and finds.made >= limits.max_steps
@@ -399,6 +359,6 @@ def harvested(
         return jnp.where(where, new, old)
 
     searches = jax.tree.map(renewed, fresh, state.searches)
-    narrow = queens.astype(jnp.int16) if problem.n <= _MAX_INT16 else queens
+    narrow = queens.astype(dtype_of(problem.n))
     age = jnp.where(starts_anew, 0, age)
     return state._replace(searches=searches), age, Harvest(is_valid, narrow, words)

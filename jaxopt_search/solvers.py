@@ -45,6 +45,7 @@ _SYMMETRIC_TSP = Recipe(
     choose="first",
     num_candidates=16,
     cooled=0.3,
+    check_every=1000,
 )
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
@@ -52,14 +53,12 @@ _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 _COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
-_ASYMMETRIC_TSP = Recipe(hottest=4.0, coldest=0.1, num_searches=1024, moves_per_search=12)
-_ASYMMETRIC_TSP_ON_CPU = _ASYMMETRIC_TSP._replace(num_searches=16)
-_QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
+_ASYMMETRIC_TSP_ON_CPU = Recipe(hottest=4.0, coldest=0.1, num_searches=16, moves_per_search=12)
+_ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
+_QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8, check_every=1000)
 _QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
 _TABU, _TABU_ON_CPU = 528, 8  # searches per device
-# Steps between stop tests. On a GPU one takes as long as tens of steps.
 _TABU_CHECK_EVERY, _TABU_CHECK_EVERY_ON_CPU = 100, 25
-_CHECK_EVERY, _CHECK_EVERY_ON_CPU = 1000, 100
 # Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
 _MANY = 120
 
@@ -274,7 +273,6 @@ def _anneal(
     *,
     max_seconds: float | None,
     max_steps: int | None,
-    devices: tuple[jax.Device, ...],
     crossover: Crossover | None = None,
     **options: Any,
 ) -> Result:
@@ -283,7 +281,6 @@ def _anneal(
     Args:
       crossover: as in `search_and_exchange`.
     """
-    is_on_cpu = devices[0].platform == "cpu"
     if max_steps is None:
         max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
         timer = Clock(recipe, max_seconds)
@@ -306,7 +303,6 @@ def _anneal(
         max_steps=max_steps,
         exchange=exchange,
         callback=steer,
-        check_every=_CHECK_EVERY_ON_CPU if is_on_cpu else _CHECK_EVERY,
-        devices=devices,
+        check_every=recipe.check_every,
         **options,
     )

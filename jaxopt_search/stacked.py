@@ -9,7 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import driver, driver_input, loop, progress, random, readout, stepping
+from jaxopt_search import (
+    driver,
+    driver_input,
+    environment,
+    loop,
+    progress,
+    random,
+    readout,
+    stepping,
+)
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.cooling import Clock, Pace, Recipe, StepCount, annealing, search_and_exchange
 from jaxopt_search.driver import Snapshot
@@ -119,7 +128,7 @@ def solve_stacked(
         nit=step,
         nfev=step * size * recipe.num_searches * recipe.moves_per_search,
         elapsed=time.perf_counter() - start,
-        env=driver.environment(devices) | {"implementation": implementation},
+        env=environment.of(devices) | {"implementation": implementation},
     )
 
 

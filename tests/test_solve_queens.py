@@ -8,7 +8,7 @@ from probes import refuses
 from queens import all_valid, assert_valid
 
 import jaxopt_search as js
-from jaxopt_search import solve_queens
+from jaxopt_search import placement_set
 from jaxopt_search.placements import canonical
 
 AMPLE = {"max_seconds": 300.0, "devices": 1}
@@ -64,7 +64,7 @@ def test_the_known_numbers():
     for n in range(1, 10):
         there = all_valid(n)
         classes = {tuple(canonical(np.array(queens))) for queens in there}
-        assert (solve_queens._ALL[n - 1], solve_queens._CLASSES[n - 1]) == (
+        assert (placement_set.ALL[n - 1], placement_set.CLASSES[n - 1]) == (
             len(there),
             len(classes),
         )
