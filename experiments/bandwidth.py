@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from experiments import common
+from experiments import common, flag_types
 
 _COPIES = 20
 _REPETITIONS = 5
@@ -46,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = argparse.ArgumentParser(
         prog="experiments.bandwidth", description="How many bytes per second a device copies."
     )
-    flags.add_argument("--mebibytes", type=common.positive, default=256, help="size of the array")
+    flags.add_argument(
+        "--mebibytes", type=flag_types.positive, default=256, help="size of the array"
+    )
     flags.add_argument("--out", help="file of JSON lines to add to")
     args = flags.parse_args(arguments)
     rates = measure(args.mebibytes)

@@ -7,7 +7,6 @@ is started again with the same arguments and the same file, and makes the runs t
 import argparse
 import datetime
 import json
-import math
 import os
 import pathlib
 import sys
@@ -314,50 +313,6 @@ def save_plot(
     pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
     axes.figure.savefig(path)
     print(f"plot written: {path}")
-
-
-def integers(text: str) -> list[int]:
-    """Returns the numbers of a list such as `12,32,64`; a type for argparse."""
-    values = [int(part) for part in text.split(",")]
-    if min(values) < 1:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} holds {min(values)}, expected numbers from 1 up"
-        )
-    return values
-
-
-def positive(text: str) -> int:
-    """Returns a number from 1 up; a type for argparse."""
-    return _one(integers(text), text)
-
-
-def limit(text: str) -> float:
-    """Returns seconds above 0; a type for argparse."""
-    return _one(limits(text), text)
-
-
-def _one(values: list[Any], text: str) -> Any:
-    if len(values) != 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is a list, expected one number")
-    return values[0]
-
-
-def limits(text: str) -> list[float]:
-    """Returns the seconds of a list such as `1,10`; a type for argparse."""
-    values = [float(part) for part in text.split(",")]
-    if not all(math.isfinite(value) and value > 0 for value in values):
-        raise argparse.ArgumentTypeError(f"{text!r} is not made of numbers above 0")
-    return values
-
-
-def words(text: str) -> list[str]:
-    """Returns the parts of a list such as `rd100,eil101`; a type for argparse."""
-    return [part for part in text.split(",") if part]
-
-
-def devices_argument(text: str) -> int | str:
-    """Returns a number of devices, or `all` or a platform; a type for argparse."""
-    return int(text) if text.isdigit() else text
 
 
 def _load(kind: type[Instance], name: str, folder: pathlib.Path | None) -> Instance:

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, flag_types
 from jaxopt_search import memory
 from jaxopt_search.memory import load, store
 from jaxopt_search.random import below
@@ -266,7 +266,7 @@ def parser() -> argparse.ArgumentParser:
         choices=("auto", "xla", "native", "triton", "interpret"),
         default="auto",
     )
-    flags.add_argument("--devices", type=common.devices_argument, default="all")
+    flags.add_argument("--devices", type=flag_types.devices, default="all")
     flags.add_argument("--out", type=pathlib.Path, help="file to which a JSON line is added")
     return flags
 

@@ -40,7 +40,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common, compiled_queens
+from experiments import common, compiled_queens, flag_types
 from experiments.common import Progress, Runs
 from experiments.nqueens_tables import FIGURES, PLOTS, TABLES
 from jaxopt_search import evaluation, parallel, solve_queens
@@ -324,18 +324,20 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--figure", type=int, choices=range(1, 8), default=4)
     flags.add_argument("--table", type=int, choices=(3, 4))
-    flags.add_argument("--batch", type=common.integers, help="sizes to evaluate in batches")
-    flags.add_argument("--size", type=common.positive, default=32, help="placements in a batch")
-    flags.add_argument("--solve", type=common.integers, help="sizes to anneal to the end")
-    flags.add_argument("--set", type=common.integers, help="sizes to find sets for")
-    flags.add_argument("--stream", type=common.integers, help="sizes to find placements for")
-    flags.add_argument("--rounds", type=common.positive, default=50, help="of a stream")
-    flags.add_argument("--solutions", type=common.positive, default=10_000, help="of a set")
+    flags.add_argument("--batch", type=flag_types.integers, help="sizes to evaluate in batches")
+    flags.add_argument("--size", type=flag_types.positive, default=32, help="placements in a batch")
+    flags.add_argument("--solve", type=flag_types.integers, help="sizes to anneal to the end")
+    flags.add_argument("--set", type=flag_types.integers, help="sizes to find sets for")
+    flags.add_argument("--stream", type=flag_types.integers, help="sizes to find placements for")
+    flags.add_argument("--rounds", type=flag_types.positive, default=50, help="of a stream")
+    flags.add_argument("--solutions", type=flag_types.positive, default=10_000, help="of a set")
     flags.add_argument("--distinct", choices=("raw", "symmetry"), default="raw")
-    flags.add_argument("--schemes", type=common.words, help="only these of a figure or table")
-    flags.add_argument("--sizes", type=common.integers, help="of figures and tables")
-    flags.add_argument("--runs", type=common.positive, default=1, help="of each, seeds from 0 on")
-    flags.add_argument("--limit", type=common.limit, default=60.0, help="seconds of one line")
+    flags.add_argument("--schemes", type=flag_types.words, help="only these of a figure or table")
+    flags.add_argument("--sizes", type=flag_types.integers, help="of figures and tables")
+    flags.add_argument(
+        "--runs", type=flag_types.positive, default=1, help="of each, seeds from 0 on"
+    )
+    flags.add_argument("--limit", type=flag_types.limit, default=60.0, help="seconds of one line")
     flags.add_argument("--plot", metavar="FILE", help="where to draw the figure")
     common.add_record_arguments(flags)
     return flags

@@ -34,7 +34,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from experiments import common, peers_nqueens, peers_qap, peers_tsp
+from experiments import common, flag_types, peers_nqueens, peers_qap, peers_tsp
 from experiments.common import Progress, Runs
 from jaxopt_search import parallel
 
@@ -356,10 +356,10 @@ def parser() -> argparse.ArgumentParser:
         description="Time to a good solution, ours beside public solvers on the same machine.",
     )
     flags.add_argument("--problem", choices=tuple(PROBLEMS), default="tsp")
-    flags.add_argument("--instances", type=common.words, help="names (default: generated ones)")
-    flags.add_argument("--solvers", type=common.words, help="names (default: all)")
-    flags.add_argument("--seconds", type=common.limit, default=3.0, help="longest run")
-    flags.add_argument("--seeds", type=common.positive, default=2, help="how many, from 0 on")
+    flags.add_argument("--instances", type=flag_types.words, help="names (default: generated ones)")
+    flags.add_argument("--solvers", type=flag_types.words, help="names (default: all)")
+    flags.add_argument("--seconds", type=flag_types.limit, default=3.0, help="longest run")
+    flags.add_argument("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
     flags.add_argument("--out", help="file of JSON lines to add to and to go on from")
     flags.add_argument("--markdown", action="store_true", help="a table for a web page")
     common.add_data_argument(flags)

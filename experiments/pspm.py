@@ -28,7 +28,7 @@ from typing import NamedTuple
 import jax
 
 import jaxopt_search as js
-from experiments import common, pspm_runs, pspm_tables
+from experiments import common, flag_types, pspm_runs, pspm_tables
 from experiments.common import Progress, Runs
 from experiments.pspm_runs import QUICK, SCHEMES, Cooling, Limit, Scheme
 from jaxopt_search import parallel
@@ -155,25 +155,32 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--table", type=int, choices=(2, 3, 4), help="default: 2; of a report, all")
     flags.add_argument("--figure", type=int, choices=(4,), help="also draw it, from Table 4's runs")
-    flags.add_argument("--instances", type=common.words, help="names, or all (default: rd100)")
+    flags.add_argument("--instances", type=flag_types.words, help="names, or all (default: rd100)")
     flags.add_argument("--schemes", type=_schemes, default=list(SCHEMES), help="of pspm,sspm,pssm")
-    flags.add_argument("--runs", type=common.positive, default=1, help="independent (paper: 10)")
+    flags.add_argument(
+        "--runs", type=flag_types.positive, default=1, help="independent (paper: 10)"
+    )
     flags.add_argument("--seed0", type=int, default=0, help="seed of the first run")
     flags.add_argument(
-        "--batch", type=common.positive, help="runs side by side (default: 1 for pspm, else all)"
+        "--batch",
+        type=flag_types.positive,
+        help="runs side by side (default: 1 for pspm, else all)",
     )
     flags.add_argument(
-        "--max-coolings", type=common.positive, default=5, help="Table 3: coolings before giving up"
+        "--max-coolings",
+        type=flag_types.positive,
+        default=5,
+        help="Table 3: coolings before giving up",
     )
     flags.add_argument(
         "--devices",
-        type=common.devices_argument,
+        type=flag_types.devices,
         help=f"a number or all (default: one for every {MOVES_PER_DEVICE} moves per step)",
     )
     flags.add_argument("--quick", action="store_true", help=f"{QUICK.alpha=}: a tenth of the steps")
     flags.add_argument(
         "--sweeps",
-        type=common.positive,
+        type=flag_types.positive,
         default=10,
         help="of n steps a temperature (paper: 10)",
     )
@@ -222,7 +229,7 @@ def _announcement(plan: Plan) -> str:
 
 
 def _schemes(text: str) -> list[str]:
-    names = common.words(text)
+    names = flag_types.words(text)
     if not names or not set(names) <= set(SCHEMES):
         raise argparse.ArgumentTypeError(f"{text!r} is not among {','.join(SCHEMES)}")
     return [name for name in SCHEMES if name in names]

@@ -43,7 +43,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, flag_types
 from experiments.common import Progress, Runs
 from experiments.paper_islands import GAPS, INSTANCES, POPULATION
 from experiments.qap_islands_tables import FIGURES, TABLES
@@ -257,25 +257,29 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--table", type=int, choices=tuple(TABLES), default=1)
     flags.add_argument("--figure", type=int, choices=tuple(FIGURES), default=6, help="for --plot")
-    flags.add_argument("--instances", type=common.words, help="names, or all: those of the paper")
-    flags.add_argument("--islands", type=common.integers, default=[1, 30, 60])
     flags.add_argument(
-        "--sizes", type=common.integers, default=[64, 128, 256, 512, 1024, 2048], help="Table 3"
+        "--instances", type=flag_types.words, help="names, or all: those of the paper"
+    )
+    flags.add_argument("--islands", type=flag_types.integers, default=[1, 30, 60])
+    flags.add_argument(
+        "--sizes", type=flag_types.integers, default=[64, 128, 256, 512, 1024, 2048], help="Table 3"
     )
     flags.add_argument(
         "--only", choices=("all", "core"), help="Table 3: the runs on all devices, or on a core"
     )
-    flags.add_argument("--devices", type=common.integers, default=[1, 2], help="Table 4")
-    flags.add_argument("--runs", type=common.positive, default=5, help="of each, seeds from 0 on")
+    flags.add_argument("--devices", type=flag_types.integers, default=[1, 2], help="Table 4")
+    flags.add_argument(
+        "--runs", type=flag_types.positive, default=5, help="of each, seeds from 0 on"
+    )
     flags.add_argument("--mutation", type=float, default=1.0, help="rate (paper: 0.1)")
     flags.add_argument(
-        "--individuals", type=common.positive, default=POPULATION, help="of an island"
+        "--individuals", type=flag_types.positive, default=POPULATION, help="of an island"
     )
     flags.add_argument(
         "--local-steps", type=int, default=0, help="of hill climbing from each child; 0 for none"
     )
     flags.add_argument(
-        "--generations", type=common.positive, default=100_000, help="of the longest run"
+        "--generations", type=flag_types.positive, default=100_000, help="of the longest run"
     )
     flags.add_argument("--plot", metavar="FILE", help="where to draw a figure of these runs")
     common.add_data_argument(flags)

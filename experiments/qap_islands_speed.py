@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, flag_types
 
 _REPETITIONS = 3
 
@@ -94,11 +94,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = argparse.ArgumentParser(
         prog="experiments.qap_islands_speed", description="Generations per second of islands."
     )
-    flags.add_argument("--facilities", type=common.integers, default=[30])
-    flags.add_argument("--islands", type=common.integers, default=[2])
-    flags.add_argument("--individuals", type=common.integers, default=[128])
+    flags.add_argument("--facilities", type=flag_types.integers, default=[30])
+    flags.add_argument("--islands", type=flag_types.integers, default=[2])
+    flags.add_argument("--individuals", type=flag_types.integers, default=[128])
     flags.add_argument(
-        "--seconds", type=common.limit, default=0.3, help="of each repetition, about"
+        "--seconds", type=flag_types.limit, default=0.3, help="of each repetition, about"
     )
     flags.add_argument("--implementation", default="auto")
     common.add_record_arguments(flags)

@@ -35,7 +35,7 @@ import jax
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common, compiled_tabu
+from experiments import common, compiled_tabu, flag_types
 from experiments.common import Progress, Runs
 from experiments.paper_multistart import INSTANCES
 from experiments.qap_multistart_tables import (
@@ -285,15 +285,23 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--table", type=int, choices=(1,), help="the default")
     flags.add_argument("--figure", type=int, choices=(2,))
-    flags.add_argument("--targets", type=common.words, help="instances to solve again and again")
-    flags.add_argument("--instances", type=common.words, help="names, or all: those of the paper")
-    flags.add_argument("--algorithms", type=common.words, default=["hc", "sa", "ts"])
     flags.add_argument(
-        "--searches", type=common.integers, help="side by side; several for Figure 2"
+        "--targets", type=flag_types.words, help="instances to solve again and again"
+    )
+    flags.add_argument(
+        "--instances", type=flag_types.words, help="names, or all: those of the paper"
+    )
+    flags.add_argument("--algorithms", type=flag_types.words, default=["hc", "sa", "ts"])
+    flags.add_argument(
+        "--searches", type=flag_types.integers, help="side by side; several for Figure 2"
     )
     flags.add_argument("--steps", type=int, help="of annealing and tabu search (default: n * n)")
-    flags.add_argument("--runs", type=common.positive, default=1, help="executions of everything")
-    flags.add_argument("--seconds", type=common.limit, default=10.0, help="longest run to a target")
+    flags.add_argument(
+        "--runs", type=flag_types.positive, default=1, help="executions of everything"
+    )
+    flags.add_argument(
+        "--seconds", type=flag_types.limit, default=10.0, help="longest run to a target"
+    )
     flags.add_argument("--gap", type=float, default=0.0, help="share above the best known cost")
     flags.add_argument("--plot", metavar="FILE", help="where to draw Figure 2, or times to targets")
     common.add_data_argument(flags)

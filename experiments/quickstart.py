@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, flag_types
 from jaxopt_search import plotting
 from jaxopt_search.datasets.instances import TSPInstance
 
@@ -123,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--seconds", type=float, default=12.0, help="for each instance, in all")
     flags.add_argument("--out", type=pathlib.Path, default=pathlib.Path("results/quickstart"))
-    flags.add_argument("--devices", type=common.devices_argument, default="all")
+    flags.add_argument("--devices", type=flag_types.devices, default="all")
     return flags
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, flag_types
 from jaxopt_search import environment, parallel
 
 SIZE = 30_000
@@ -124,10 +124,12 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--instances", type=int, default=20)
     flags.add_argument("--cities", type=int, default=50)
-    flags.add_argument("--seconds", type=common.limits, default=[2.0], help="limits of solve_tsp")
-    flags.add_argument("--each", type=common.limits, default=[0.01], help="limits of fast-tsp")
+    flags.add_argument(
+        "--seconds", type=flag_types.limits, default=[2.0], help="limits of solve_tsp"
+    )
+    flags.add_argument("--each", type=flag_types.limits, default=[0.01], help="limits of fast-tsp")
     flags.add_argument("--seed", type=int, default=0)
-    flags.add_argument("--devices", type=common.devices_argument, default="all")
+    flags.add_argument("--devices", type=flag_types.devices, default="all")
     common.add_record_arguments(flags)
     return flags
 

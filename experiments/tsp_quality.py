@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import jax
 
 import jaxopt_search as js
-from experiments import common, peers_tsp
+from experiments import common, flag_types, peers_tsp
 from experiments.common import Progress, Runs
 from experiments.paper_pspm import TABLE_2
 from experiments.peers import gap, improvements, median_time, time_to_level
@@ -277,12 +277,14 @@ def parser() -> argparse.ArgumentParser:
         description="The gap of solve_tsp to the optimum, over instances and seeds.",
     )
     flags.add_argument(
-        "--instances", type=common.words, help="names, or paper (default: two generated ones)"
+        "--instances", type=flag_types.words, help="names, or paper (default: two generated ones)"
     )
-    flags.add_argument("--seconds", type=common.limits, default=[2.0], help="limits, such as 1,10")
-    flags.add_argument("--seeds", type=common.positive, default=2, help="how many, from 0 on")
+    flags.add_argument(
+        "--seconds", type=flag_types.limits, default=[2.0], help="limits, such as 1,10"
+    )
+    flags.add_argument("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
     flags.add_argument("--cold", action="store_true", help="count compilation in the limit")
-    flags.add_argument("--devices", type=common.devices_argument, default="all")
+    flags.add_argument("--devices", type=flag_types.devices, default="all")
     common.add_record_arguments(flags)
     common.add_data_argument(flags)
     return flags

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import jaxopt_search as js
-from experiments import bandwidth, benchmark, common, quickstart
+from experiments import bandwidth, benchmark, benchmark_tables, common, quickstart
 from jaxopt_search import parallel
 from jaxopt_search.kernels import Choice
 
@@ -61,7 +61,7 @@ def test_benchmark_counts_steps_and_moves():
     records = benchmark.records(case, timing)
     assert [record["sses"] for record in records] == [1000, 500, 2000]
     expected = ["native", "1e+04", "1e+03", "500 to 2e+03", "1.5"]  # 1 s for 100 steps
-    assert benchmark.row(records)[5:] == expected
+    assert benchmark_tables.row(records)[5:] == expected
 
 
 def test_benchmark_tells_what_ran_and_why():
@@ -83,10 +83,10 @@ def test_benchmark_judges_the_claim(speed, word):
     case = benchmark.Case(100, 10, 10, parallel.find_devices(1))
     seconds = [100 / speed * 100 * factor for factor in (1.0, 1.0, 0.5)]
     records = benchmark.records(case, benchmark.Timing(1.0, 100, seconds, 7, NATIVE))
-    assert word in benchmark.verdict(records)
+    assert word in benchmark_tables.verdict(records)
     timing = benchmark.Timing(1.0, 100, [1e-9], 7, NATIVE)
     for other in (case._replace(cities=50), case._replace(neighborhood="two_opt")):
-        assert benchmark.verdict(benchmark.records(other, timing)) == ""
+        assert benchmark_tables.verdict(benchmark.records(other, timing)) == ""
 
 
 def test_benchmark_command(tmp_path, monkeypatch, capsys):
@@ -145,17 +145,17 @@ def sweep():
 def test_benchmark_curves_differ_in_one_size():
     """Worked out by hand: moves/s are 10 steps x searches x moves, times 1, 2 and 6."""
     measured = sweep()
-    assert benchmark.curves(measured, "searches") == {
+    assert benchmark_tables.curves(measured, "searches") == {
         "moves per search 2": [(4, 80, 160, 480), (8, 160, 320, 960)],
         "moves per search 3": [(4, 120, 240, 720), (8, 240, 480, 1440)],
     }
     assert {label: [point.size for point in points] for label, points in
-            benchmark.curves(measured, "cities").items()} == {
+            benchmark_tables.curves(measured, "cities").items()} == {
         "searches 8, moves per search 2": [9], "searches 4, moves per search 2": [9],
         "searches 4, moves per search 3": [9], "searches 8, moves per search 3": [9],
     }  # fmt: skip
     one_line = [record for record in measured if record["settings"]["moves"] == 2]
-    assert list(benchmark.curves(one_line, "searches")) == [""]
+    assert list(benchmark_tables.curves(one_line, "searches")) == [""]
 
 
 def test_benchmark_draws_each_size_on_log_axes(tmp_path):
@@ -164,7 +164,7 @@ def test_benchmark_draws_each_size_on_log_axes(tmp_path):
     drawn = []
 
     def draw(ax):
-        benchmark.draw(sweep(), ax)
+        benchmark_tables.draw(sweep(), ax)
         drawn.extend(ax.figure.axes)
 
     common.save_plot(tmp_path / "speed.png", draw, (12, 5))

@@ -1,0 +1,49 @@
+"""What flags of the scripts hold, as types for argparse."""
+
+import argparse
+import math
+from typing import Any
+
+
+def integers(text: str) -> list[int]:
+    """Returns the numbers of a list such as `12,32,64`."""
+    values = [int(part) for part in text.split(",")]
+    if min(values) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} holds {min(values)}, expected numbers from 1 up"
+        )
+    return values
+
+
+def positive(text: str) -> int:
+    """Returns a number from 1 up."""
+    return _one(integers(text), text)
+
+
+def limit(text: str) -> float:
+    """Returns seconds above 0."""
+    return _one(limits(text), text)
+
+
+def _one(values: list[Any], text: str) -> Any:
+    if len(values) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is a list, expected one number")
+    return values[0]
+
+
+def limits(text: str) -> list[float]:
+    """Returns the seconds of a list such as `1,10`."""
+    values = [float(part) for part in text.split(",")]
+    if not all(math.isfinite(value) and value > 0 for value in values):
+        raise argparse.ArgumentTypeError(f"{text!r} is not made of numbers above 0")
+    return values
+
+
+def words(text: str) -> list[str]:
+    """Returns the parts of a list such as `rd100,eil101`."""
+    return [part for part in text.split(",") if part]
+
+
+def devices(text: str) -> int | str:
+    """Returns a number of devices, or `all` or a platform."""
+    return int(text) if text.isdigit() else text

@@ -1,0 +1,60 @@
+"""QAP instances for tests, and what they are held against."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+KINDS = ["symmetric", "asymmetric", "diagonal", "negative", "float"]
+
+
+def matrices(n, kind, seed=0):
+    """Returns a random flow and distance: symmetric, or asymmetric and so on."""
+    rng = np.random.default_rng(seed)
+    pair = rng.integers(-50 if kind == "negative" else 0, 100, (2, n, n))
+    if kind == "float":
+        return pair + rng.uniform(size=pair.shape)
+    if kind == "symmetric":
+        pair = np.tril(pair) + np.tril(pair, -1).swapaxes(1, 2)
+    if kind == "asymmetric":
+        pair[:, range(n), range(n)] = 0
+    return pair
+
+
+def double_sum(flow, distance, p):
+    n = len(flow)
+    return sum(flow[i][j] * distance[p[i]][p[j]] for i in range(n) for j in range(n))
+
+
+def all_pairs(n):
+    return jnp.asarray(list(itertools.product(range(n), repeat=2)), jnp.int32).T
+
+
+def all_assignments(n):
+    return np.array(list(itertools.permutations(range(n))), np.int32)
+
+
+def exchanged(assignment, r, s):
+    pair = jnp.stack([r, s])
+    return assignment.at[pair].set(assignment[pair[::-1]])
+
+
+@jax.jit
+def costs_of(problem, assignments):
+    return jax.vmap(problem.cost)(assignments)
+
+
+@jax.jit
+def deltas_of(problem, assignments):
+    """Returns the deltas of `all_pairs` for each assignment."""
+    return jax.vmap(lambda p: problem.swap_delta(p, *all_pairs(problem.n)))(assignments)
+
+
+def assert_same(found, expected):
+    """Checks equality, for floats but for rounding."""
+    assert found.dtype == expected.dtype
+    if found.dtype == jnp.float32:
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1)
+    else:
+        np.testing.assert_array_equal(found, expected)
