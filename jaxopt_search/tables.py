@@ -48,8 +48,10 @@ class Prepare(NamedTuple):
 
 
 _PARTS = 8
-_FEW_WARPS = 4
 _AT_ONCE = 2**10  # entries that a kernel handles in one block
+# Columns, the warps for up to so many, and how many entries of a block each thread then has.
+_WARPS = ((32, 1, 16), (64, 2, 16))
+_WARPS_BEYOND = (8, 4)
 
 
 class First(NamedTuple):
@@ -203,15 +205,20 @@ def _blocks(first_row: jax.Array | int, shape: Shape, prepare: Prepare) -> _Bloc
 
 def num_warps(shape: Shape) -> int:
     """Returns how many warps of a kernel handle tables of this shape fastest."""
-    return _FEW_WARPS if shape[1] <= _FEW_WARPS * 16 else 2 * _FEW_WARPS
+    return _warps_and_entries(shape[1])[0]
+
+
+def _warps_and_entries(columns: int) -> tuple[int, int]:
+    return next((rest for most, *rest in _WARPS if columns <= most), _WARPS_BEYOND)
 
 
 def _height(rows: int, width: int) -> int:
-    """Returns how many rows a kernel handles at once: all, or four entries per thread."""
+    """Returns how many rows a kernel handles at once: all of a small table."""
     rows = power_of_two(rows)
     if rows * width <= _AT_ONCE:
         return rows
-    return min(rows, max(1, num_warps((rows, width)) * memory.LANES * 4 // width))
+    warps, entries = _warps_and_entries(width)
+    return min(rows, max(1, warps * memory.LANES * entries // width))
 
 
 def _in_blocks(
