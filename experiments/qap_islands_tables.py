@@ -122,7 +122,7 @@ def table_3(records: Records, *, markdown: bool = False) -> str:
     for name in _names(records):
         islands = max((s["islands"] for s in _settings(records, name, "all")), default=0)
         all_ = times_of(records, name, on="all", islands=islands)
-        sizes = sorted({s["population"] for s in _settings(records, name, "core")})
+        sizes = sorted({POPULATION, *(s["population"] for s in _settings(records, name, "core"))})
         alone = {size: _times_on_a_core(records, name, size) for size in sizes}
         tuned = min(alone, key=lambda size: mean(alone[size] or [math.inf]))
         paper = TABLE_3.get(name)
@@ -153,6 +153,8 @@ def _times_on_a_core(records: Records, name: str, size: int) -> list[float]:
         and record["settings"]["restarts"]
     ]
     short = [record for record in own if record["settings"]["on"] == "core"]
+    if not short:
+        return []
     each = mean(record["seconds"] / record["generations"] for record in short)
     return [
         each * record["generations"] if record["reached"] else math.inf
