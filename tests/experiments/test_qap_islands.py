@@ -86,6 +86,9 @@ def test_table_3_by_hand():
     runs += records([0.1], population=64, on="core") + records([0.1, math.inf], population=64)
     row = cells(tables.table_3(runs))[1]
     assert row == ["kra30a", "1", "2.25", "512", "7", "2.25", "7", "6.64", "1024", "21.45"]
+    without_a_core = [run for run in runs if run["settings"]["on"] == "all"]
+    row = cells(tables.table_3(without_a_core))[1]
+    assert row == ["kra30a", "1", "-", "128", "-", "-", "-", "6.64", "1024", "21.45"]
 
 
 def test_table_4_by_hand():
