@@ -49,9 +49,9 @@ class Prepare(NamedTuple):
 
 _PARTS = 8
 _AT_ONCE = 2**10  # entries that a kernel handles in one block
-# Columns, the warps for up to so many, and how many entries of a block each thread then has.
-_WARPS = ((32, 1, 16), (64, 2, 16))
-_WARPS_BEYOND = (8, 4)
+# By the most columns: the warps of a kernel, and how many entries of a block each thread has.
+_WARPS_AND_ENTRIES = {32: (1, 16), 64: (2, 16)}
+_BEYOND = (8, 4)
 
 
 class First(NamedTuple):
@@ -209,7 +209,7 @@ def num_warps(shape: Shape) -> int:
 
 
 def _warps_and_entries(columns: int) -> tuple[int, int]:
-    return next((rest for most, *rest in _WARPS if columns <= most), _WARPS_BEYOND)
+    return next((found for most, found in _WARPS_AND_ENTRIES.items() if columns <= most), _BEYOND)
 
 
 def _height(rows: int, width: int) -> int:
