@@ -52,7 +52,7 @@ from jaxopt_search.datasets.instances import QAPInstance
 
 RESTART = 0.6
 _LOOK_EVERY, _CHECK_EVERY = 50, 100  # generations
-_CHECK_EVERY_MEMETIC = 1  # which take longer, and are few
+_CHECK_EVERY_MEMETIC = 1  # generations with local search, of which a few are enough
 _LOOKS = 100  # at least, in a long run
 _CORE_RUNS, _CORE_GENERATIONS = 3, 300
 """What tells how long a generation takes on one core."""
