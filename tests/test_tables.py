@@ -87,7 +87,7 @@ def test_first_compares_one_key_after_the_other(shape, way):
 
 @pytest.mark.parametrize("shape", [(3, 2), (5, 9), (40, 33), (20, 65)], ids=str)
 def test_a_kernel_does_the_same(shape):
-    """In one block of rows or in several, by one warp or more, on refs; and it lowers for CUDA."""
+    """In one block of rows or in several, on refs; and it lowers for CUDA."""
     a, b = table(shape), table(shape, 1)
 
     def everything(a, b):
