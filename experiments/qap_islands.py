@@ -51,8 +51,7 @@ from jaxopt_search import parallel, steps
 from jaxopt_search.datasets.instances import QAPInstance
 
 RESTART = 0.6
-_LOOK_EVERY, _CHECK_EVERY = 50, 100  # generations
-_CHECK_EVERY_MEMETIC = 1  # generations with local search, of which a few are enough
+_LOOK_EVERY = 50  # generations
 _LOOKS = 100  # at least, in a long run
 _CORE_RUNS, _CORE_GENERATIONS = 3, 300
 """What tells how long a generation takes on one core."""
@@ -158,7 +157,6 @@ class Task:
                 state,
                 generations,
                 target=self.own_target,
-                check_every=_CHECK_EVERY_MEMETIC if self.setting.local_steps else _CHECK_EVERY,
             )
         )
         seconds = time.perf_counter() - began

@@ -93,7 +93,7 @@ def solve(
     initial: Any = None,
     state: RunState | None = None,
     devices: parallel.Devices = None,
-    check_every: int = 100,
+    check_every: int | None = None,
     chunk_steps: int | None = None,
     callback: Callable[[Snapshot], Any] | None = None,
     show_progress: bool = False,
@@ -122,7 +122,8 @@ def solve(
       state: the `Result.state` of a run to go on with, made with the same arguments; takes the
         place of `key`, `num_searches` and `initial`. The number of devices may differ.
       devices: None for the default device, `"all"`, a platform, a number, or a list.
-      check_every: steps between stop tests. First hits are exact whatever it is.
+      check_every: steps between stop tests; None for 100, or what the search asks for. First hits
+        are exact whatever it is.
       chunk_steps: steps per chunk; None for chunks of about half a second.
       callback: called with a `Snapshot` after each chunk; True ends the run, a `Steer` changes
         its settings.
@@ -156,7 +157,7 @@ def solve(
         max_seconds=max_seconds,
         target=target,
         patience=patience,
-        check_every=check_every,
+        check_every=loop.check_interval(search) if check_every is None else check_every,
         chunk_steps=chunk_steps,
         ends_by_itself=_ends_by_itself(search, exchange, cost.dtype),
     )

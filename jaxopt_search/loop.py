@@ -27,6 +27,7 @@ REFRESH_EVERY = 10_000
 
 MAX_PATIENCE = 2**30 - 1
 """The largest `patience` and `check_every`: two of them add up in int32."""
+_CHECK_EVERY = 100
 
 
 class Since(NamedTuple):
@@ -78,7 +79,7 @@ def run(
     exchange: Exchange | None = None,
     target: jax.Array | float | None = None,
     patience: jax.Array | int | None = None,
-    check_every: jax.Array | int = 100,
+    check_every: jax.Array | int | None = None,
     implementation: Implementation = "auto",
 ) -> RunState:
     """Returns the state at the end of a run: `init`, `advance`, and the status why it ended.
@@ -174,7 +175,7 @@ def advance(
     exchange: Exchange | None = None,
     target: jax.Array | float | None = None,
     patience: jax.Array | int | None = None,
-    check_every: jax.Array | int = 100,
+    check_every: jax.Array | int | None = None,
     implementation: Implementation = "auto",
     axis_name: str | None = None,
 ) -> RunState:
@@ -186,7 +187,8 @@ def advance(
       target: [] end once a search has a cost of at most this, as `problem.cost` counts (of a QAP
         without its `offset`); None for no target.
       patience: [] integer up to `MAX_PATIENCE`; end once so many steps bring no better cost.
-      check_every: steps between stop tests, up to `MAX_PATIENCE`, counted from the run's start.
+      check_every: steps between stop tests, up to `MAX_PATIENCE`, counted from the run's start;
+        None for `check_interval(search)`.
       implementation: how steps are run; all ways give the same searches. See
         `kernels.Implementation`.
       axis_name: the name of the `pmap` axis over which the searches are spread, or None.
@@ -208,6 +210,11 @@ def advance(
         check_every=check_every,
         axis_name=axis_name,
     )
+
+
+def check_interval(search: Search) -> int:
+    """Returns the steps between stop tests: those that the search asks for, or 100."""
+    return getattr(search, "check_every", _CHECK_EVERY)
 
 
 def is_traced(tree: Any) -> bool:
@@ -234,7 +241,7 @@ def advance_by(
     exchange: Exchange | None,
     target: jax.Array | float | None,
     patience: jax.Array | int | None,
-    check_every: jax.Array | int,
+    check_every: jax.Array | int | None,
     axis_name: str | None,
 ) -> RunState:
     """Returns what `advance` does, by an implementation that was chosen before."""
@@ -246,7 +253,7 @@ def advance_by(
         exchange,
         None if target is None else _device_target(target, state.best_cost.dtype),
         None if patience is None else _as(jnp.int32, patience),
-        _as(jnp.int32, check_every),
+        _as(jnp.int32, check_interval(search) if check_every is None else check_every),
         implementation,
         axis_name,
     )

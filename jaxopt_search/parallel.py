@@ -124,7 +124,7 @@ class Placement:
         exchange: Any = None,
         target: Any = None,
         patience: Any = None,
-        check_every: int = 100,
+        check_every: int | None = None,
     ) -> RunState:
         """Returns `loop.advance` of a state from `split`; arguments as there."""
         platform = self.devices[0].platform

@@ -162,6 +162,7 @@ class Search(Protocol):
     - `is_done(state)`, [] bool: whether further steps would change nothing; a run in which all
       searches are done ends.
     - `num_warps(problem, num_searches)`: those of a program in a kernel, a power of two.
+    - `check_every`: steps between stop tests where nothing else is asked for; 100 if it has none.
     """
 
     def evaluations_per_step(self, problem: Any, /) -> int:

@@ -327,6 +327,18 @@ def test_a_local_search_improves_the_children():
     assert (np.asarray(again.children) != children).any()
 
 
+def test_with_a_local_search_a_run_ends_at_its_hit():
+    """Stop tests come after every generation; without one after every hundredth."""
+    problem = small_qap(9)
+    climbing = js.hill_climbing(js.SwapTable())
+    memetic = js.genetic(population_size=8, local_search=climbing, local_steps=2)
+    target = js.solve(problem, memetic, 0, num_searches=2, max_steps=60).fun
+    for search, interval in ((memetic, 1), (js.genetic(population_size=8), 100)):
+        result = js.solve(problem, search, 1, num_searches=4, target=target, max_steps=50_000)
+        assert result.success
+        assert result.nit == -(-result.first_hit.step // interval) * interval
+
+
 def test_a_problem_without_costs_of_rows_runs_through_xla():
     """A user's own, priced by its `cost`; a kernel is refused with the reason."""
     problem, search = linear_ordering(6), js.genetic(population_size=12)

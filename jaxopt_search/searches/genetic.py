@@ -61,6 +61,11 @@ class Genetic:
     crossover: Crossover = dataclasses.field(metadata={"static": True})
     local_steps: int = dataclasses.field(metadata={"static": True})
 
+    @property
+    def check_every(self) -> int:
+        """Few generations are made with a local search, and each takes long."""
+        return 100 if self.local_search is None else 1
+
     def obstacle(self, problem: Any) -> str:
         if self.local_search is not None:
             return "a genetic algorithm with a local search holds the states of many searches"
