@@ -9,14 +9,22 @@ import numpy as np
 MAX_INT32 = 2**31 - 1
 
 
-def int32(value: int) -> Any:
-    """Returns `value` as a number of NumPy's: to make one of JAX's launches a kernel on a GPU."""
-    return np.int32(value)
+def number(value: Any, dtype: Any) -> Any:
+    """Returns `value` with a dtype: an array, or else a number of NumPy's.
+
+    To make one of JAX's launches a kernel on a GPU.
+    """
+    return value.astype(dtype) if hasattr(value, "astype") else np.dtype(dtype).type(value)
 
 
-def float32(value: float) -> Any:
-    """Returns `value` as `int32` does."""
-    return np.float32(value)
+def int32(value: Any) -> Any:
+    """Returns `number` of `value`, [] int32."""
+    return number(value, np.int32)
+
+
+def float32(value: Any) -> Any:
+    """Returns `number` of `value`, [] float32."""
+    return number(value, np.float32)
 
 
 def check_count(name: str, value: Any, minimum: int = 1, maximum: int | None = MAX_INT32) -> int:

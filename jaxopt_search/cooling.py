@@ -32,8 +32,8 @@ class Recipe(NamedTuple):
     `cooled` is the share of the run after which the lowest temperature is reached. If it is less
     than 1, the searches cool each by itself and recombine afterwards; else they are resampled
     `num_exchanges` times as they cool. They start at random, or at tours along curves if there are
-    coordinates (`problems.curves`). Every `check_every` steps it is tested whether the run is over;
-    on a GPU such a test takes as long as tens of steps.
+    coordinates (`problems.curves`). Every `check_every` steps it is tested whether the run is over,
+    None for as many as `solve` has; on a GPU such a test takes as long as tens of steps.
     """
 
     hottest: float
@@ -45,7 +45,7 @@ class Recipe(NamedTuple):
     num_candidates: int = 12
     cooled: float = 1.0
     starts: Literal["random", "curves"] = "random"
-    check_every: int = 100
+    check_every: int | None = None
 
     @property
     def recombines(self) -> bool:

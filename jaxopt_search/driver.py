@@ -157,7 +157,7 @@ def solve(
         max_seconds=max_seconds,
         target=target,
         patience=patience,
-        check_every=loop.check_interval(search) if check_every is None else check_every,
+        check_every=loop.check_interval(search, check_every),
         chunk_steps=chunk_steps,
         ends_by_itself=_ends_by_itself(search, exchange, cost.dtype),
     )

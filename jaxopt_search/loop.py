@@ -16,7 +16,7 @@ from jax import lax
 from jax.core import Tracer
 
 from jaxopt_search import collectives, exchange, random, stepping, steps
-from jaxopt_search.checks import check_count, highest_cost_that_meets
+from jaxopt_search.checks import check_count, highest_cost_that_meets, int32, number
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.stepping import Course, Setup
 from jaxopt_search.steps import Steps
@@ -188,7 +188,7 @@ def advance(
         without its `offset`); None for no target.
       patience: [] integer up to `MAX_PATIENCE`; end once so many steps bring no better cost.
       check_every: steps between stop tests, up to `MAX_PATIENCE`, counted from the run's start;
-        None for `check_interval(search)`.
+        None for what the search asks for, or 100.
       implementation: how steps are run; all ways give the same searches. See
         `kernels.Implementation`.
       axis_name: the name of the `pmap` axis over which the searches are spread, or None.
@@ -212,9 +212,10 @@ def advance(
     )
 
 
-def check_interval(search: Search) -> int:
-    """Returns the steps between stop tests: those that the search asks for, or 100."""
-    return getattr(search, "check_every", _CHECK_EVERY)
+def check_interval(search: Search, check_every: Any) -> Any:
+    """Returns the steps between stop tests: `check_every`, what the search asks for, or 100."""
+    wanted = getattr(search, "check_every", None) if check_every is None else check_every
+    return _CHECK_EVERY if wanted is None else wanted
 
 
 def is_traced(tree: Any) -> bool:
@@ -249,11 +250,11 @@ def advance_by(
         problem,
         search,
         state,
-        _as(jnp.int32, num_steps),
+        int32(num_steps),
         exchange,
         None if target is None else _device_target(target, state.best_cost.dtype),
-        None if patience is None else _as(jnp.int32, patience),
-        _as(jnp.int32, check_interval(search) if check_every is None else check_every),
+        None if patience is None else int32(patience),
+        int32(check_interval(search, check_every)),
         implementation,
         axis_name,
     )
@@ -264,12 +265,7 @@ def _device_target(target: Any, dtype: Any) -> jax.Array:
         target = highest_cost_that_meets(target, dtype)
     elif jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(target.dtype, jnp.floating):
         target = jnp.floor(target)
-    return _as(dtype, target)
-
-
-def _as(dtype: Any, value: Any) -> Any:
-    """Returns `value` with a dtype; a number as one of NumPy's, which costs `jit` less to take."""
-    return jnp.asarray(value, dtype) if isinstance(value, jax.Array) else np.asarray(value, dtype)
+    return number(target, dtype)
 
 
 @functools.partial(jax.jit, static_argnames=("implementation", "axis_name"))

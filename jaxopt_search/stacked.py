@@ -199,7 +199,7 @@ def _advance(
             exchange=exchange if recombines else None,
             target=None,
             patience=None,
-            check_every=100,
+            check_every=None,
             axis_name=None,
         )
         return run._replace(state=state)

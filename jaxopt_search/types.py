@@ -151,7 +151,7 @@ class Stream(Protocol):
 class Search(Protocol):
     """An algorithm that improves one solution step by step.
 
-    It may also have the following, which change no result:
+    It may also have the following, which change no step:
 
     - `check(max_steps)`: refuses settings that do not suit so many steps, on the host.
     - `obstacle(problem)`: why the step cannot run in a kernel, in one line, or "".
@@ -162,7 +162,7 @@ class Search(Protocol):
     - `is_done(state)`, [] bool: whether further steps would change nothing; a run in which all
       searches are done ends.
     - `num_warps(problem, num_searches)`: those of a program in a kernel, a power of two.
-    - `check_every`: steps between stop tests where nothing else is asked for; 100 if it has none.
+    - `check_every`: steps between stop tests where a run is not told; 100 if None.
     """
 
     def evaluations_per_step(self, problem: Any, /) -> int:

@@ -62,9 +62,9 @@ class Genetic:
     local_steps: int = dataclasses.field(metadata={"static": True})
 
     @property
-    def check_every(self) -> int:
-        """Few generations are made with a local search, and each takes long."""
-        return 100 if self.local_search is None else 1
+    def check_every(self) -> int | None:
+        """1 with a local search, as few generations are made then, and each takes long."""
+        return None if self.local_search is None else 1
 
     def obstacle(self, problem: Any) -> str:
         if self.local_search is not None:
