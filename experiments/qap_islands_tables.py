@@ -14,14 +14,20 @@ from experiments.paper_islands import POPULATION, TABLE_1, TABLE_2, TABLE_3
 Records: TypeAlias = Sequence[dict[str, Any]]
 
 
-def times_of(records: Records, instance: str, **settings: Any) -> list[float]:
-    """Returns the times of runs with these settings; infinite where a run ended at its limit."""
+def runs_of(records: Records, instance: str, **settings: Any) -> Records:
+    """Returns the records of runs with these settings."""
     return [
-        record["seconds"] if record["reached"] else math.inf
+        record
         for record in records
         if record["instance"] == instance
         and all(record["settings"][name] == value for name, value in settings.items())
     ]
+
+
+def times_of(records: Records, instance: str, **settings: Any) -> list[float]:
+    """Returns the times of runs with these settings; infinite where a run ended at its limit."""
+    runs = runs_of(records, instance, **settings)
+    return [record["seconds"] if record["reached"] else math.inf for record in runs]
 
 
 def _names(records: Records) -> list[str]:
@@ -75,9 +81,12 @@ def table_2(records: Records, *, markdown: bool = False) -> str:
                 rows.append(
                     [name, str(islands), *map(str, kind), *_times_row(times, alone, islands)]
                 )
-                rows[-1] += _paper_row(name, islands)
+                runs = runs_of(records, name, islands=islands, **settings)
+                is_done = all(map(math.isfinite, times))
+                made = f"{mean(run['generations'] for run in runs):.0f}" if is_done else "-"
+                rows[-1] += [made, *_paper_row(name, islands)]
     header = ("instance", "p", "individuals", "mutation", "local steps")
-    ours = ("found", "T s", "deviation", "gain", "M(p)", "T - M(p)")
+    ours = ("found", "T s", "deviation", "gain", "M(p)", "T - M(p)", "generations")
     return common.table((*header, *ours, *_PAPER), rows, markdown=markdown)
 
 

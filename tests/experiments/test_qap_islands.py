@@ -49,12 +49,12 @@ def test_table_2_by_hand():
     runs = records(quantiles) + records([0.2, 0.4], islands=30)
     _, one, thirty = cells(tables.table_2(runs))
     assert one[:6] == ["kra30a", "1", "128", "1.0", "0", "200/200"]
-    assert one[11:] == ["34.25", "1", "-"]
+    assert one[11:] == ["100", "34.25", "1", "-"]
     mean_of_one = sum(quantiles) / 200
     assert thirty[4:9] == ["0", "2/2", "0.3", "0.141", f"{mean_of_one / 0.3:.3g}"]
     assert float(thirty[9]) == pytest.approx(10 / 30, rel=0.02)
     assert float(thirty[10]) == pytest.approx(0.3 - 10 / 30, abs=0.01)
-    assert thirty[11:] == ["1.35", "25.4", "0.79"]
+    assert thirty[11:] == ["100", "1.35", "25.4", "0.79"]
 
 
 def test_what_did_not_end_has_no_mean():
@@ -62,6 +62,7 @@ def test_what_did_not_end_has_no_mean():
     runs = records([1.0, math.inf]) + records([0.5], islands=30)
     _, one, thirty = cells(tables.table_2(runs))
     assert one[5:9] == ["1/2", "-", "-", "-"]
+    assert one[11] == "-"
     assert thirty[8] == "-"
 
 
