@@ -295,9 +295,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     if status:
         return status
-    print(TABLES[args.table](records, markdown=args.markdown))
-    if args.plot:
-        common.save_plot(args.plot, FIGURES[args.figure](records), (6.4, 4.8))
+    try:
+        print(TABLES[args.table](records, markdown=args.markdown))
+        if args.plot:
+            common.save_plot(args.plot, FIGURES[args.figure](records), (6.4, 4.8))
+    except ValueError as error:
+        flags.error(str(error))
     return 0
 
 

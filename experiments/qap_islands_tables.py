@@ -1,4 +1,7 @@
-"""The tables and figures of `qap_islands.py`, from its records."""
+"""The tables and figures of `qap_islands.py`, from its records.
+
+Table 2 has lines for each kind of islands; the others raise ValueError if there are several.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,6 +15,10 @@ from experiments import common
 from experiments.paper_islands import POPULATION, TABLE_1, TABLE_2, TABLE_3
 
 Records: TypeAlias = Sequence[dict[str, Any]]
+
+
+_KIND = ("population", "mutation", "local_steps")
+"""What tells islands of one kind from others."""
 
 
 def runs_of(records: Records, instance: str, **settings: Any) -> Records:
@@ -40,12 +47,21 @@ def _settings(records: Records, instance: str, *on: str) -> list[dict[str, Any]]
     return [settings for settings in own if settings["on"] in on]
 
 
+def _check_kind(records: Records, *parts: str) -> None:
+    """Raises ValueError if islands differ in these settings, which a table does not show."""
+    kinds = {tuple(record["settings"][part] for part in parts) for record in records}
+    if len(kinds) > 1:
+        names = ", ".join(parts)
+        raise ValueError(f"islands of several kinds ({names}): {sorted(kinds)}, expected one")
+
+
 def _mean(times: Sequence[float]) -> str:
     return f"{mean(times):.3g}" if times and all(map(math.isfinite, times)) else "-"
 
 
 def table_1(records: Records, *, markdown: bool = False) -> str:
     """Returns successes and times of one island, without and with starting anew."""
+    _check_kind(records, *_KIND)
     rows = []
     for name in _names(records):
         row, paper = [name], TABLE_1.get(name)
@@ -61,8 +77,6 @@ def table_1(records: Records, *, markdown: bool = False) -> str:
     return common.table(header, rows, markdown=markdown)
 
 
-_KIND = ("population", "mutation", "local_steps")
-"""What tells islands of one kind from others."""
 _PAPER = ("paper: T s", "gain", "M(p)")
 
 
@@ -71,9 +85,9 @@ def table_2(records: Records, *, markdown: bool = False) -> str:
     rows = []
     for name in _names(records):
         own = _settings(records, name, "all")
-        kinds = sorted({tuple(settings[part] for part in _KIND) for settings in own})
+        kinds = sorted({tuple(s[part] for part in _KIND) for s in own if s["restarts"]})
         for kind in kinds:
-            settings = dict(zip(_KIND, kind, strict=True)) | {"on": "all"}
+            settings = dict(zip(_KIND, kind, strict=True)) | {"on": "all", "restarts": True}
             alone = times_of(records, name, islands=1, **settings)
             numbers = {s["islands"] for s in own if s.items() >= settings.items()}
             for islands in sorted(numbers):
@@ -127,10 +141,11 @@ def _paper_row(name: str, islands: int) -> list[str]:
 
 def table_3(records: Records, *, markdown: bool = False) -> str:
     """Returns times of islands beside those of one population on one core."""
+    _check_kind(records, "mutation", "local_steps")
     rows = []
     for name in _names(records):
         islands = max((s["islands"] for s in _settings(records, name, "all")), default=0)
-        all_ = times_of(records, name, on="all", islands=islands)
+        all_ = times_of(records, name, on="all", islands=islands, restarts=True)
         sizes = sorted({POPULATION, *(s["population"] for s in _settings(records, name, "core"))})
         alone = {size: _times_on_a_core(records, name, size) for size in sizes}
         tuned = min(alone, key=lambda size: mean(alone[size] or [math.inf]))
@@ -179,6 +194,7 @@ def _ratio(times: Sequence[float], by: Sequence[float]) -> str:
 
 def table_4(records: Records, *, markdown: bool = False) -> str:
     """Returns times of islands by the number of devices that share them."""
+    _check_kind(records, *_KIND)
     rows = []
     counts = sorted({int(r["settings"]["on"]) for r in records if r["settings"]["on"].isdigit()})
     for name in _names(records):
@@ -229,10 +245,12 @@ TABLES: dict[int, Callable[..., str]] = {1: table_1, 2: table_2, 3: table_3, 4: 
 
 def draw_figure_5(records: Records) -> Callable[[Any], None]:
     """Returns what draws the times of one island, each and their mean, by instance."""
+    _check_kind(records, *_KIND)
 
     def draw(ax: Any) -> None:
         for place, name in enumerate(_names(records)):
-            times = [t for t in times_of(records, name, islands=1) if math.isfinite(t)]
+            times = times_of(records, name, islands=1, restarts=True)
+            times = [time for time in times if math.isfinite(time)]
             ax.semilogy([place] * len(times), times, "*", color="C0", alpha=0.5)
             if times:
                 ax.semilogy([place], [mean(times)], "s", color="black")
@@ -244,10 +262,11 @@ def draw_figure_5(records: Records) -> Callable[[Any], None]:
 
 def draw_figure_6(records: Records) -> Callable[[Any], None]:
     """Returns what draws the share of runs of one island that are done by a time, and its fit."""
+    _check_kind(records, *_KIND)
 
     def draw(ax: Any) -> None:
         for number, name in enumerate(_names(records)):
-            times = sorted(times_of(records, name, islands=1))
+            times = sorted(times_of(records, name, islands=1, restarts=True))
             done = [time for time in times if math.isfinite(time)]
             color = f"C{number % 10}"
             shares = js.run_times.shares_done(len(done), len(times))

@@ -9,16 +9,16 @@ from experiments import qap_islands_tables as tables
 from experiments.paper_islands import INSTANCES, TABLE_1, TABLE_2, TABLE_3
 
 
-def records(times, instance="kra30a", islands=1, population=128, restarts=True, on="all"):
+def records(times, instance="kra30a", **settings):
     settings = {
-        "islands": islands,
-        "population": population,
-        "restarts": restarts,
+        "islands": 1,
+        "population": 128,
+        "restarts": True,
         "mutation": 1.0,
         "local_steps": 0,
-        "on": on,
+        "on": "all",
         "limit": 9,
-    }
+    } | settings
     return [
         {
             "instance": instance,
@@ -67,8 +67,9 @@ def test_what_did_not_end_has_no_mean():
 
 
 def test_table_2_keeps_kinds_of_islands_apart():
-    """Those that differ in their size, say, have lines of their own, and are fitted apart."""
+    """Those that differ in their size, say, have lines of their own; those of Table 1 none."""
     runs = records([1.0, 2.0]) + records([3.0, 5.0], population=32) + records([0.5], islands=30)
+    runs += records([9.0], restarts=False)
     rows = cells(tables.table_2(runs))[1:]
     assert [row[1:3] + row[6:7] for row in rows] == [
         ["1", "32", "4"],
@@ -107,6 +108,34 @@ def test_table_4_by_hand():
     assert two[1:7] == ["60", "2", "2/2", "2.5", "1.8", "2"]
     assert float(two[7]) == pytest.approx(2, rel=0.1)
     assert two[8] == "1/2"
+
+
+@pytest.mark.parametrize(
+    ("report", "kept"),
+    [(tables.table_1, {}), (tables.table_3, {"population"}), (tables.table_4, {})]
+    + [(draw, {}) for draw in tables.FIGURES.values()],
+)
+def test_other_tables_refuse_several_kinds_of_islands(report, kept):
+    for part, other in {"population": 32, "mutation": 0.1, "local_steps": 10}.items():
+        runs = records([1.0, 2.0]) + records([3.0], **{part: other})
+        if part in kept:
+            report(runs)
+        else:
+            with pytest.raises(ValueError, match=rf"several kinds \(.*{part}.*expected one$"):
+                report(runs)
+
+
+def test_a_report_on_several_kinds_ends_with_one_line(tmp_path, capsys):
+    out = tmp_path / "both.jsonl"
+    for record in records([1.0]) + records([2.0], population=32):
+        common.append(out, record)
+    with pytest.raises(SystemExit):
+        qap_islands.main(["--table", "4", "--report", str(out)])
+    assert (
+        capsys.readouterr()
+        .err.splitlines()[-1]
+        .endswith("[(32, 1.0, 0), (128, 1.0, 0)], expected one")
+    )
 
 
 def test_the_papers_figures():
