@@ -2,6 +2,7 @@
 
 import pathlib
 
+import jax
 import pytest
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -13,3 +14,16 @@ def data_dir() -> pathlib.Path:
     if not DATA.is_dir():
         pytest.skip("the benchmark instances are not on this machine")
     return DATA
+
+
+@pytest.fixture(autouse=True)
+def _isolated(monkeypatch):
+    """No test sees the user's instances."""
+    monkeypatch.delenv("JAXOPT_SEARCH_DATA", raising=False)
+
+
+def pytest_runtest_setup(item):
+    """Skips what needs more GPUs than there are; a CPU always stands for four devices."""
+    needed = max((mark.args[0] for mark in item.iter_markers("devices")), default=1)
+    if jax.default_backend() != "cpu" and jax.device_count() < needed:
+        pytest.skip(f"there are fewer than {needed} devices")

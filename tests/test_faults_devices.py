@@ -11,6 +11,8 @@ import jaxopt_search as js
 from jaxopt_search import Status
 from jaxopt_search.types import Hit
 
+pytestmark = pytest.mark.devices(4)
+
 PROBLEM = line(0)
 SEARCH = walk()
 EXCHANGES = {

@@ -203,6 +203,7 @@ def check_the_kernel(problem, **options):
     assert (np.asarray(values) == np.arange(problem.n)).all()
 
 
+@pytest.mark.devices(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("num_devices", [2, 4])
 def test_the_first_to_finish_is_the_same_on_any_number_of_devices(num_devices):
@@ -240,6 +241,7 @@ def test_migration_along_a_ring():
     assert len(np.unique(result.costs)) == 1
 
 
+@pytest.mark.devices(4)
 @pytest.mark.slow
 def test_shuffling_spreads_all_individuals():
     """None is lost or doubled, islands are mixed evenly, and devices do not matter."""

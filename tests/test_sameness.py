@@ -43,6 +43,7 @@ def solve(problem, **arguments):
     return js.solve(problem, search, **arguments)
 
 
+@pytest.mark.devices(4)
 @pytest.mark.parametrize(
     ("exchange", "numbers"),
     [
@@ -84,6 +85,7 @@ def test_chunks_and_progress_change_nothing(exchange, target, capsys):
     assert "best" in capsys.readouterr().err
 
 
+@pytest.mark.devices(2)
 def test_float_runs_are_refreshed_at_the_same_steps():
     """Costs of float instances are computed anew by the step, not by the chunk."""
     problem = matrix_tsp(10, dtype=np.float64)
@@ -92,6 +94,7 @@ def test_float_runs_are_refreshed_at_the_same_steps():
     chex.assert_trees_all_equal(searches_of(whole), searches_of(cut))
 
 
+@pytest.mark.devices(3)
 def test_a_resumed_run_equals_an_unbroken_one():
     """On another number of devices, too."""
     problem = matrix_tsp(14)
@@ -171,6 +174,7 @@ def test_a_second_instance_of_one_size_compiles_nothing(storage, monkeypatch):
     assert len(traces) == first > 0
 
 
+@pytest.mark.devices(4)
 @pytest.mark.slow
 def test_generated_instances_and_user_problems_run_everywhere():
     """A problem of a user's own and a priced-in-full neighborhood on 1 and 4 devices."""

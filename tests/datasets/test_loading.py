@@ -27,8 +27,7 @@ ENTRY = registry.Entry(
 
 @pytest.fixture(autouse=True)
 def isolated(monkeypatch, tmp_path):
-    """No test sees the user's data or cache."""
-    monkeypatch.delenv("JAXOPT_SEARCH_DATA", raising=False)
+    """No test sees the user's cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home-cache"))
 
 

@@ -82,9 +82,8 @@ def test_runs_without_a_file_stay_in_memory():
     assert runs.has({"moves": 12}, "x", 0)
 
 
-def test_instances_come_from_the_named_folder_or_are_generated(tmp_path, monkeypatch, capsys):
+def test_instances_come_from_the_named_folder_or_are_generated(tmp_path, capsys):
     """Without a file the default is replaced, and said so; what was asked for by name is not."""
-    monkeypatch.delenv(common.DATA_VARIABLE, raising=False)
     generate = lambda: datasets.grid_tsp(2, 3)  # noqa: E731
     empty = str(tmp_path)
     (instance,) = common.find_instances(None, empty, "rd100", generate)

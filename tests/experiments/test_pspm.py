@@ -114,6 +114,7 @@ def test_the_first_run_of_a_batch_is_the_run_alone():
     assert [record["seed"] for record in together] == [7, 8, 9]
 
 
+@pytest.mark.devices(2)
 def test_devices_do_not_change_the_results():
     """A batch on two devices gives the costs that it gives on one."""
     costs = [[r["cost"] for r in pspm_runs.make(job(devices=d))] for d in (1, 2)]

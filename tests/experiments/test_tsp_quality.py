@@ -126,6 +126,7 @@ def test_what_compiles_is_called_before_unless_cold(monkeypatch):
     assert runs.records[-1]["compile_seconds"] is None
 
 
+@pytest.mark.devices(2)
 def test_settings_tell_recipes_and_limits_apart(monkeypatch):
     """A changed limit, recipe or number of devices makes the runs again."""
     settings = [
