@@ -18,7 +18,9 @@ from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.types import Crossover
 
-_SHARE = 0.5  # of the AB-cycles
+_MOST_SHARE, _SHARES = 0.5, 10.0
+"""A child takes `_SHARES` over the number of generations left of the AB-cycles, `_MOST_SHARE` at
+most: the more there are to come, the longer tours stay different, and the better they end."""
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
 
@@ -61,12 +63,14 @@ class Pace(NamedTuple):
       done: the share of the cooling made by then, 0 to 1.
       per_step: the share that each further step makes.
       every: steps between exchanges.
+      share: of the AB-cycles by which a child gets shorter, those that it takes (`Recombine`).
     """
 
     step: Any
     done: Any
     per_step: Any
     every: Any
+    share: Any = _MOST_SHARE
 
 
 def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
@@ -105,7 +109,7 @@ def search_and_exchange(
     if not recipe.recombines:
         return search, Resample(every=every, schedule=schedule)
     assert crossover is not None
-    share = float32(_SHARE)
+    share = float32(pace.share)
     return search, Recombine(every=every, share=share, alike=None, crossover=crossover)
 
 
@@ -122,6 +126,11 @@ def _every(recipe: Recipe, per_step: float) -> int:
     return int(min(max(1 / (recipe.num_exchanges * per_step), 1), MAX_INT32))
 
 
+def _share(generations: float) -> float:
+    """Returns the share of AB-cycles that a child takes if so many generations are left."""
+    return min(_MOST_SHARE, _SHARES / max(generations, 1.0))
+
+
 class StepCount:
     """The pace of a run of so many steps.
 
@@ -134,12 +143,13 @@ class StepCount:
         self.pace = Pace(0, 0.0, per_step, _every(recipe, per_step))
         self._cooled_at = math.ceil(recipe.cooled * max_steps)
         self._every = n if recipe.recombines else self.pace.every
+        self._share = _share((max_steps - self._cooled_at) / self._every)
 
     def note(self, step: int, seconds: float) -> bool:
         """Takes note of a chunk that ends at `step`; returns whether the pace changes."""
         if step < self._cooled_at or self.pace.every == self._every:
             return False
-        self.pace = self.pace._replace(every=self._every)
+        self.pace = self.pace._replace(every=self._every, share=self._share)
         return True
 
     def steps_left(self, step: int) -> int:
@@ -180,11 +190,13 @@ class Clock:
         done = min(1.0, self.pace.done + made * self.pace.per_step)
         left = max(self.cooled_by - seconds, 0.0)
         per_step = (1 - done) / max(made / took * left, 1.0)
+        share = _MOST_SHARE
         if done == 1 and self.recipe.recombines:
             every = self._recombine_every(made, took)
+            share = _share((self.max_seconds - seconds) * made / took / every)
         else:
             every, self.seconds_per_step = _every(self.recipe, per_step), took / made
-        self.pace = Pace(min(step, MAX_INT32), done, per_step, every)
+        self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
         return True
 
     def steps_left(self, step: int) -> int:

@@ -52,6 +52,19 @@ def test_a_cooling_ends_in_time_and_recombinations_take_half_of_the_rest(
     assert max(chunk[1] for chunk in chunks) < 4 * CHUNK + 2 * seconds_per_exchange
 
 
+@pytest.mark.parametrize("seconds_per_exchange", [1e-4, 1e-3, 0.02, 0.3])
+def test_children_take_more_the_fewer_generations_are_left(seconds_per_exchange):
+    """Ten over their number, each of which takes twice as long as its steps; at most half."""
+    chunks = simulate(RECOMBINED, 20, 1e-5, seconds_per_exchange)
+    shares = [(pace.share, 20 - end, 2 * pace.every * 1e-5) for end, _, _, pace in chunks]
+    assert all(share == 0.5 for share, left, _ in shares if left > 0.71 * 20)
+    for share, left, generation in shares[len(shares) // 2 :]:
+        expected = min(0.5, 10 * generation / max(left, 1e-9))
+        assert 0.5 * expected < share < 2 * expected
+    assert shares[-1][0] == 0.5
+    assert (shares[len(shares) // 2][0] < 0.1) == (seconds_per_exchange < 0.1)
+
+
 def test_a_cooling_with_resampling_takes_all_the_time():
     """With so many exchanges over it, as far as the speed is even."""
     chunks = simulate(RESAMPLED, 10, 1e-5, 1e-3)
@@ -76,7 +89,10 @@ def test_a_run_of_steps_recombines_from_a_step_on():
     assert [count.steps_left(step) for step in (0, 299, 300)] == [300, 1, MAX_INT32]
     assert not count.note(299, 1.0) and count.pace.every == MAX_INT32
     assert count.note(300, 1.0) and count.pace.every == 70
+    assert count.pace.share == 0.5
     assert not count.note(310, 1.0)
+    long = StepCount(RECOMBINED, 70, 100_000)
+    assert long.note(30_000, 1.0) and long.pace.share == pytest.approx(0.01)
     resampled = StepCount(RESAMPLED, 70, 1000)
     assert resampled.pace.every == 20
     assert not resampled.note(1000, 1.0)
