@@ -18,8 +18,8 @@ from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.types import Crossover
 
-_MOST_SHARE, _SHARES = 0.5, 10.0
-"""A child takes `_SHARES` over the number of generations left of the AB-cycles, `_MOST_SHARE` at
+_MOST_SHARE, _SHARES_LEFT = 0.5, 10.0
+"""Of the AB-cycles a child takes `_SHARES_LEFT` over the number of generations left, `_MOST_SHARE` at
 most: the more there are to come, the longer tours stay different, and the better they end."""
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
@@ -128,7 +128,7 @@ def _every(recipe: Recipe, per_step: float) -> int:
 
 def _share(generations: float) -> float:
     """Returns the share of AB-cycles that a child takes if so many generations are left."""
-    return min(_MOST_SHARE, _SHARES / max(generations, 1.0))
+    return min(_MOST_SHARE, _SHARES_LEFT / max(generations, 1.0))
 
 
 class StepCount:

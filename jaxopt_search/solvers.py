@@ -96,7 +96,8 @@ def solve_tsp(
     Each search cools by itself for the first part of the run, from a random tour, or on CPUs from
     one along a space-filling curve (`curve_tours`). From then on it goes on, again and again, from
     a child of its best tour and another one's, by edge assembly (`edge_assembly`), and anneals at
-    the lowest temperature in between.
+    the lowest temperature in between. The longer the run still is, the less a child takes of the
+    other tour.
 
     Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
     clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An
