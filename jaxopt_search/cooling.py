@@ -19,8 +19,9 @@ from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.types import Crossover
 
 _MOST_SHARE, _SHARES_LEFT = 0.5, 10.0
-"""Of the AB-cycles a child takes `_SHARES_LEFT` over the number of generations left, `_MOST_SHARE` at
-most: the more there are to come, the longer tours stay different, and the better they end."""
+"""Of the AB-cycles a child takes `_SHARES_LEFT` over the number of generations left, at most
+`_MOST_SHARE`: the more there are to come, the longer tours stay different, and the better they end.
+"""
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
 
