@@ -131,11 +131,8 @@ def test_a_report_on_several_kinds_ends_with_one_line(tmp_path, capsys):
         common.append(out, record)
     with pytest.raises(SystemExit):
         qap_islands.main(["--table", "4", "--report", str(out)])
-    assert (
-        capsys.readouterr()
-        .err.splitlines()[-1]
-        .endswith("[(32, 1.0, 0), (128, 1.0, 0)], expected one")
-    )
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.endswith("[(32, 1.0, 0), (128, 1.0, 0)], expected one")
 
 
 def test_the_papers_figures():
