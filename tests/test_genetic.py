@@ -2,6 +2,10 @@
 
 import collections
 import itertools
+import os
+import pathlib
+import subprocess
+import sys
 
 import chex
 import jax
@@ -203,24 +207,36 @@ def check_the_kernel(problem, **options):
     assert (np.asarray(values) == np.arange(problem.n)).all()
 
 
-@pytest.mark.devices(4)
-@pytest.mark.slow
-@pytest.mark.parametrize("num_devices", [2, 4])
-def test_the_first_to_finish_is_the_same_on_any_number_of_devices(num_devices):
+def check_the_first_to_finish(num_devices):
     """Which island, after how many generations, and all costs at the end."""
     problem = small_qap(8)
     target = js.solve(problem, js.tabu_search(js.SwapTable()), 0, max_steps=300).fun
     search = js.genetic(population_size=12, restart_every=20)
     options = {"num_searches": 8, "max_steps": 2000, "target": target, "check_every": 7}
-    results = [
+    alone, spread = (
         js.solve(problem, search, 3, devices=number, **options) for number in (1, num_devices)
-    ]
-    assert results[0].success
-    for result in results[1:]:
-        chex.assert_trees_all_equal(
-            results[0].state._replace(info=None), result.state._replace(info=None)
-        )
-        chex.assert_trees_all_equal(js.first_hit(result.state), js.first_hit(results[0].state))
+    )
+    assert alone.success
+    chex.assert_trees_all_equal(alone.state._replace(info=None), spread.state._replace(info=None))
+    chex.assert_trees_all_equal(js.first_hit(spread.state), js.first_hit(alone.state))
+
+
+@pytest.mark.devices(4)
+@pytest.mark.slow
+@pytest.mark.parametrize("num_devices", [2, 4])
+def test_the_first_to_finish_is_the_same_on_any_number_of_devices(num_devices):
+    check_the_first_to_finish(num_devices)
+
+
+@pytest.mark.slow
+def test_the_first_to_finish_is_the_same_on_eight_devices():
+    """Which takes a process of its own."""
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    here = pathlib.Path(__file__).parent
+    path = os.pathsep.join([str(here.parent), str(here)])
+    code = "import test_genetic; test_genetic.check_the_first_to_finish(8)"
+    command, env = [sys.executable, "-c", code], os.environ | flags | {"PYTHONPATH": path}
+    subprocess.run(command, env=env, check=True, timeout=300)
 
 
 @pytest.mark.slow
