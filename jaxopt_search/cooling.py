@@ -18,10 +18,7 @@ from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.types import Crossover
 
-_MOST_SHARE, _SHARES_LEFT = 0.5, 10.0
-"""Of the AB-cycles a child takes `_SHARES_LEFT` over the number of generations left, at most
-`_MOST_SHARE`: the more there are to come, the longer tours stay different, and the better they end.
-"""
+_MOST_SHARE = 0.5  # of the AB-cycles
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
 
@@ -37,6 +34,9 @@ class Recipe(NamedTuple):
     `num_exchanges` times as they cool. They start at random, or at tours along curves if there are
     coordinates (`problems.curves`). Every `check_every` steps it is tested whether the run is over,
     None for as many as `solve` has; on a GPU such a test takes as long as tens of steps.
+
+    Of the AB-cycles a child takes `shares_left` over the number of generations left, at most half:
+    the more there are to come, the longer tours stay different, and the better they end.
     """
 
     hottest: float
@@ -49,11 +49,16 @@ class Recipe(NamedTuple):
     cooled: float = 1.0
     starts: Literal["random", "curves"] = "random"
     check_every: int | None = None
+    shares_left: float = 10.0
 
     @property
     def recombines(self) -> bool:
         """Whether searches go on from children of one another's best, once they have cooled."""
         return self.cooled < 1
+
+    def share(self, generations: float) -> float:
+        """Returns the share of AB-cycles that a child takes if so many generations are left."""
+        return min(_MOST_SHARE, self.shares_left / max(generations, 1.0))
 
 
 class Pace(NamedTuple):
@@ -127,11 +132,6 @@ def _every(recipe: Recipe, per_step: float) -> int:
     return int(min(max(1 / (recipe.num_exchanges * per_step), 1), MAX_INT32))
 
 
-def _share(generations: float) -> float:
-    """Returns the share of AB-cycles that a child takes if so many generations are left."""
-    return min(_MOST_SHARE, _SHARES_LEFT / max(generations, 1.0))
-
-
 class StepCount:
     """The pace of a run of so many steps.
 
@@ -143,14 +143,16 @@ class StepCount:
         per_step = 1 / max(recipe.cooled * max_steps, 1)
         self.pace = Pace(0, 0.0, per_step, _every(recipe, per_step))
         self._cooled_at = math.ceil(recipe.cooled * max_steps)
-        self._every = n if recipe.recombines else self.pace.every
-        self._share = _share((max_steps - self._cooled_at) / self._every)
+        self._then = self.pace
+        if recipe.recombines:
+            share = recipe.share((max_steps - self._cooled_at) / n)
+            self._then = self.pace._replace(every=n, share=share)
 
     def note(self, step: int, seconds: float) -> bool:
         """Takes note of a chunk that ends at `step`; returns whether the pace changes."""
-        if step < self._cooled_at or self.pace.every == self._every:
+        if step < self._cooled_at or self.pace == self._then:
             return False
-        self.pace = self.pace._replace(every=self._every, share=self._share)
+        self.pace = self._then
         return True
 
     def steps_left(self, step: int) -> int:
@@ -191,10 +193,10 @@ class Clock:
         done = min(1.0, self.pace.done + made * self.pace.per_step)
         left = max(self.cooled_by - seconds, 0.0)
         per_step = (1 - done) / max(made / took * left, 1.0)
-        share = _MOST_SHARE
+        share = self.pace.share
         if done == 1 and self.recipe.recombines:
             every = self._recombine_every(made, took)
-            share = _share((self.max_seconds - seconds) * made / took / every)
+            share = self.recipe.share((self.max_seconds - seconds) * made / took / every)
         else:
             every, self.seconds_per_step = _every(self.recipe, per_step), took / made
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)

@@ -2,9 +2,10 @@
 
 import pytest
 
+import jaxopt_search as js
 from jaxopt_search import driver
 from jaxopt_search.checks import MAX_INT32
-from jaxopt_search.cooling import Clock, Recipe, StepCount
+from jaxopt_search.cooling import Clock, Pace, Recipe, StepCount, search_and_exchange
 
 RECOMBINED = Recipe(1.0, 0.1, 4, 4, cooled=0.3)
 RESAMPLED = Recipe(1.0, 0.1, 4, 4, num_exchanges=50)
@@ -63,6 +64,15 @@ def test_children_take_more_the_fewer_generations_are_left(seconds_per_exchange)
         assert 0.5 * expected < share < 2 * expected
     assert shares[-1][0] == 0.5
     assert (shares[len(shares) // 2][0] < 0.1) == (seconds_per_exchange < 0.1)
+
+
+def test_children_take_what_the_pace_says():
+    """And as steps lie between exchanges; resampling knows no children."""
+    pace, swaps = Pace(30, 1.0, 0.0, 70, 0.125), js.Swap()
+    exchange = search_and_exchange(RECOMBINED, swaps, object(), (2.0, 1.0), pace)[1]
+    assert (int(exchange.every), float(exchange.share)) == (70, 0.125)
+    resampled = search_and_exchange(RESAMPLED, swaps, None, (2.0, 1.0), pace)[1]
+    assert int(resampled.every) == 70 and not hasattr(resampled, "share")
 
 
 def test_a_cooling_with_resampling_takes_all_the_time():

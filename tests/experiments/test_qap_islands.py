@@ -112,8 +112,8 @@ def test_table_4_by_hand():
 
 @pytest.mark.parametrize(
     ("report", "kept"),
-    [(tables.table_1, {}), (tables.table_3, {"population"}), (tables.table_4, {})]
-    + [(draw, {}) for draw in tables.FIGURES.values()],
+    [(tables.table_1, ()), (tables.table_3, ("population",)), (tables.table_4, ())]
+    + [(draw, ()) for draw in tables.FIGURES.values()],
 )
 def test_other_tables_refuse_several_kinds_of_islands(report, kept):
     for part, other in {"population": 32, "mutation": 0.1, "local_steps": 10}.items():
