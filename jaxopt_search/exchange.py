@@ -280,6 +280,18 @@ def recombine(
     )
 
 
+def start(keys: jax.Array, problem: Any, search: Search, solutions: Any) -> Any:
+    """Returns the states, leaves [S, ...], of searches that start at solutions.
+
+    Args:
+      keys: [S] typed, from which a search draws whatever else its start takes.
+      solutions: leaves [S, ...].
+    """
+    if (init_with := getattr(search, "init_with", None)) is not None:
+        return jax.vmap(init_with, in_axes=(0, None, 0))(keys, problem, solutions)
+    return jax.vmap(search.init, in_axes=(None, 0))(problem, solutions)
+
+
 def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
     """Returns [S] the best cost of each search, with the highest number there is for padding."""
     costs = jax.vmap(search.best_cost)(searches)
@@ -341,8 +353,8 @@ def apply(
     def start_anew() -> tuple[Any, jax.Array]:
         best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)], offered[0])
         kept = jax.vmap(search.adopt, in_axes=(None, 0, None))(problem, searches, best)
-        random_solutions = jax.vmap(problem.init)(random.typed_key(words()))
-        new = jax.vmap(search.init, in_axes=(None, 0))(problem, random_solutions)
+        keys = random.typed_key(words())
+        new = start(keys, problem, search, jax.vmap(problem.init)(keys))
         return _choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
 
     is_new_start = None if starts_anew is None else starts_anew(all_costs, num_searches)

@@ -143,10 +143,10 @@ def fresh(
 ) -> RunState:
     """Returns what `init` does, without checks and without `jit`."""
     index = lax.iota(jnp.int32, num_searches)
+    keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
     if solutions is None:
-        keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
         solutions = jax.vmap(problem.init)(keys)
-    searches = jax.vmap(search.init, in_axes=(None, 0))(problem, solutions)
+    searches = exchange.start(keys, problem, search, solutions)
     never_yet = jnp.int32(0)
     return RunState(
         key=key,

@@ -153,6 +153,9 @@ class Search(Protocol):
 
     It may also have the following, which change no step:
 
+    - `init_with(key, problem, solution)`, in place of `init` where a run starts: the key, typed, is
+      for what else is drawn then, such as the other individuals of an island. Equal for equal keys
+      of a run and equal indices of the search.
     - `check(max_steps)`: refuses settings that do not suit so many steps, on the host.
     - `obstacle(problem)`: why the step cannot run in a kernel, in one line, or "".
     - `is_portable(problem)`: whether `step` is portable; on a CPU such searches run several times

@@ -90,14 +90,36 @@ def test_a_generation_is_that_of_the_paper(crossover, n):
 
 
 def test_an_island_starts_with_the_given_permutation_and_random_others():
-    """They differ from one another, and from those of another start; positions are uniform."""
-    problem, search = small_qap(9), js.genetic(population_size=400)
-    states = [island(problem, search, seed) for seed in (0, 1)]
-    np.testing.assert_array_equal(states[0].population[0], problem.init(jax.random.key(0)))
-    rows = np.concatenate([state.population for state in states])
-    assert len(np.unique(rows, axis=0)) > 790
+    """They differ from one another and between islands and seeds; positions are uniform."""
+    problem, search = small_qap(9), js.genetic(population_size=100)
+    given = problem.init(jax.random.key(0))
+    starts = jnp.broadcast_to(given, (4, 9))
+    states = [js.init(seed, problem, search, num_searches=4, solutions=starts) for seed in (0, 1)]
+    rows = np.concatenate([np.asarray(state.searches.population) for state in states])
+    assert rows.shape == (8, 100, 9)
+    assert (rows[:, 0] == np.asarray(given)).all()
+    rows = rows[:, 1:].reshape(-1, 9)
+    assert len(np.unique(rows, axis=0)) > 780
     counts = np.stack([np.bincount(rows[:, k], minlength=9) for k in range(9)])
-    assert (np.abs(counts - 800 / 9) < 5 * (800 / 9 * 8 / 9) ** 0.5).all()
+    assert (np.abs(counts - 792 / 9) < 5 * (792 / 9 * 8 / 9) ** 0.5).all()
+
+
+def test_islands_of_a_tiny_problem_have_populations_of_their_own():
+    """Whose first individuals are nearly all alike: four queens have 24 placements."""
+    state = js.init(0, small_qap(4), js.genetic(population_size=16), num_searches=60)
+    assert len(np.unique(np.asarray(state.searches.population).reshape(60, -1), axis=0)) == 60
+
+
+@pytest.mark.parametrize("keep_best", [False, True])
+def test_an_island_that_starts_anew_keeps_its_best_only_where_asked_to(keep_best):
+    """As its first individual; the others are new."""
+    problem = js.qap(*np.zeros((2, 8, 8), int))  # of which no child is better than its parent
+    search = js.genetic(population_size=10, restart_every=5, alike=0.0, keep_best=keep_best)
+    state = island(problem, search)
+    after, _ = jax.jit(search.step)(stream_at(5), None, problem, state)
+    old, new = ({tuple(row) for row in np.asarray(s.population)} for s in (state, after))
+    assert old & new == ({tuple(np.asarray(state.best).tolist())} if keep_best else set())
+    assert bool((after.population[0] == state.best).all()) is keep_best
 
 
 @pytest.mark.parametrize(
@@ -180,7 +202,8 @@ def test_restarts_come_every_so_many_generations():
 def test_a_kernel_makes_the_same_generations(n, population_size, crossover):
     """With restarts, bit for bit; rows and columns that do not fill a block."""
     problem = small_qap(n, symmetric=False)
-    check_the_kernel(problem, population_size=population_size, crossover=crossover)
+    options = {"crossover": crossover, "keep_best": crossover == "ox"}
+    check_the_kernel(problem, population_size=population_size, **options)
 
 
 @pytest.mark.parametrize(
