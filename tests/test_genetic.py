@@ -128,7 +128,7 @@ def test_an_island_that_starts_anew_keeps_its_best_only_where_asked_to(keep_best
 )
 def test_an_island_starts_anew_where_six_of_ten_are_alike(num_alike, is_anew, fixed):
     """All of it, at random, at the right time only; the best of all is remembered."""
-    matrices = np.random.default_rng(0).integers(0, 10**4, (2, 8, 8))  # few costs are equal
+    matrices = np.random.default_rng(0).integers(0, 1000, (2, 8, 8))  # few costs are equal
     problem = js.qap(*matrices, partial_match=fixed)
     search = js.genetic(population_size=10, restart_every=50)
     state = island(problem, search)
