@@ -40,6 +40,7 @@ Figures 5 and 6, with `--plot`: the times of one island, and their distribution 
 import argparse
 import concurrent.futures
 import dataclasses
+import functools
 import math
 import multiprocessing
 import sys
@@ -123,6 +124,13 @@ def settings_of(args: argparse.Namespace) -> list[Setting]:
     return together + settings
 
 
+@functools.cache
+def _processes() -> concurrent.futures.ProcessPoolExecutor:
+    """Returns as many processes as cores; not forks, as JAX has threads."""
+    context = multiprocessing.get_context("spawn")
+    return concurrent.futures.ProcessPoolExecutor(num_cores(), context)
+
+
 @jax.jit
 def _further(problem: js.QAP, search: Any, state: Any, target: Any, generations: Any) -> Any:
     """Returns the state after some looks, and who was done at each, with so many generations."""
@@ -158,33 +166,44 @@ class Task:
         }
         self.exchange = makers[setting.exchange]
         self.name, self.setting, self.generations = instance.name, setting, generations
-        self.is_compiled = setting.on in ("core", "cores")
         is_single = setting.on == "all" and setting.islands == 1
-        on = "cpu" if self.is_compiled else "all" if setting.on == "all" else int(setting.on)
+        is_compiled = setting.on in ("core", "cores")
+        on = "cpu" if is_compiled else "all" if setting.on == "all" else int(setting.on)
         devices = parallel.find_devices(on)
-        self.devices = devices[:1] if is_single or self.is_compiled else devices
+        self.devices = devices[:1] if is_single or is_compiled else devices
         self.target = math.floor((instance.best_known or 0) * (1 + GAPS.get(instance.name, 0.0)))
         host = self.problem.host
         self.own_target = jnp.int32(self.target // host.unit - host.offset)
         self._is_side_by_side = is_single
+        self._begun: dict[concurrent.futures.Future, int] = {}
 
     def seeds(self, seeds: range) -> range:
         """Returns those of `seeds` for which there is a run."""
         return seeds[:_CORE_RUNS] if self.setting.on == "core" else seeds
 
-    def warm(self, seeds: Sequence[int]) -> None:
-        """Compiles what `make` runs on devices."""
-        if self._is_side_by_side and seeds:
+    def prepare(self, seeds: Sequence[int]) -> None:
+        """Compiles what `make` runs on devices, or begins runs of the loop on all cores."""
+        if not seeds or self.setting.on == "core":
+            return
+        if self.setting.on == "cores":
+            limits = self.generations, self.target
+            self._begun = {
+                _processes().submit(compiled_islands.timed, *self._loop(), seed, *limits): seed
+                for seed in seeds
+            }
+        elif self._is_side_by_side:
             self._advance(self._start(seeds), 0)
-        elif not self.is_compiled and seeds:
+        else:
             self._one(seeds[0], 0)
 
     def make(self, seeds: Sequence[int]) -> Iterable[dict[str, Any]]:
-        """Makes runs, and gives the record of each once it is there."""
+        """Makes runs, after `prepare` of them, and gives the record of each once it is there."""
         if not seeds:
             return ()
-        if self.is_compiled:
-            return self._compiled(seeds)
+        if self.setting.on == "core":
+            return self._on_a_core(seeds)
+        if self.setting.on == "cores":
+            return self._on_all_cores()
         if self._is_side_by_side:
             return self._side_by_side(seeds)
         return (self._one(seed, self.generations) for seed in seeds)
@@ -245,25 +264,23 @@ class Task:
                 _further(self.problem, self.search, state, self.own_target, jnp.int32(generations))
             )
 
-    def _compiled(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """Yields the records of runs of the compiled loop, in processes of their own."""
-        is_short = self.setting.on == "core"
+    def _on_a_core(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yields the records of short runs of the compiled loop."""
+        for seed in seeds:
+            end, seconds = compiled_islands.timed(*self._loop(), seed, _CORE_GENERATIONS, -1)
+            yield self._record(seed, seconds, end.made, False)
+
+    def _on_all_cores(self) -> Iterator[dict[str, Any]]:
+        """Yields the records of the runs of the compiled loop that `prepare` began, as they end."""
+        for future in concurrent.futures.as_completed(self._begun):
+            end, seconds = future.result()
+            record = self._record(self._begun[future], seconds, end.made, end.cost <= self.target)
+            yield record | {"best_cost": end.cost}
+
+    def _loop(self) -> tuple[Any, ...]:
         alike = RESTART if self.setting.restarts else math.inf
         setup = compiled_islands.Setup(self.setting.population, self.setting.mutation, alike)
-        limits = (_CORE_GENERATIONS, -1) if is_short else (self.generations, self.target)
-        context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
-        with concurrent.futures.ProcessPoolExecutor(
-            1 if is_short else num_cores(), context
-        ) as pool:
-            matrices = self.instance.flow, self.instance.distance
-            futures = {
-                pool.submit(compiled_islands.timed, *matrices, setup, seed, *limits): seed
-                for seed in seeds
-            }
-            for future in concurrent.futures.as_completed(futures):
-                end, seconds = future.result()
-                record = self._record(futures[future], seconds, end.made, end.cost <= limits[1])
-                yield record | {"best_cost": end.cost}
+        return self.instance.flow, self.instance.distance, setup
 
     def settings(self) -> dict[str, Any]:
         """Returns what tells a run from others on the same instance."""
@@ -312,7 +329,7 @@ def execute(plan: Sequence[Task], seeds: range, runs: Runs) -> list[dict[str, An
     # Several at a time, unless they talk between devices: then all have to do so in one order.
     is_spread = any(len(task.devices) > 1 for task in plan)
     with concurrent.futures.ThreadPoolExecutor(1 if is_spread else num_cores()) as pool:
-        list(pool.map(Task.warm, plan, missing))
+        list(pool.map(Task.prepare, plan, missing))
     for task, left in zip(plan, missing, strict=True):
         wanted += [(task.settings(), task.name, seed) for seed in task.seeds(seeds)]
         progress.skip(len(task.seeds(seeds)) - len(left))
