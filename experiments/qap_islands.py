@@ -270,12 +270,17 @@ class Task:
             end, seconds = compiled_islands.timed(*self._loop(), seed, _CORE_GENERATIONS, -1)
             yield self._record(seed, seconds, end.made, False)
 
-    def _on_all_cores(self) -> Iterator[dict[str, Any]]:
-        """Yields the records of the runs of the compiled loop that `prepare` began, as they end."""
-        for future in concurrent.futures.as_completed(self._begun):
+    def _on_all_cores(self) -> list[dict[str, Any]]:
+        """Returns the records of the runs of the compiled loop that `prepare` began.
+
+        All of them at once: of an interrupted script those would be left that ended early.
+        """
+        records = []
+        for future, seed in self._begun.items():
             end, seconds = future.result()
-            record = self._record(self._begun[future], seconds, end.made, end.cost <= self.target)
-            yield record | {"best_cost": end.cost}
+            record = self._record(seed, seconds, end.made, end.cost <= self.target)
+            records.append(record | {"best_cost": end.cost})
+        return records
 
     def _loop(self) -> tuple[Any, ...]:
         alike = RESTART if self.setting.restarts else math.inf

@@ -143,21 +143,34 @@ def _times_row(runs: Records, runs_alone: Records, islands: int) -> list[str]:
     fitted = _fit(alone)
     is_done = all(map(math.isfinite, times))
     predicted = fitted.mean(islands) if fitted else math.nan
-    has_gain = is_done and alone and math.isfinite(mean(alone))
-    made, made_alone = (
-        mean(run["generations"] for run in each) if each else math.nan
-        for each in (runs, runs_alone)
-    )
     return [
         f"{sum(map(math.isfinite, times))}/{len(times)}",
-        _mean(times),
+        _mean_or_bound(runs, "seconds"),
         f"{stdev(times):.3g}" if is_done and len(times) > 1 else "-",
-        f"{mean(alone) / mean(times):.3g}" if has_gain else "-",
+        _gain(runs, runs_alone, "seconds"),
         f"{predicted:.3g}" if fitted else "-",
         f"{mean(times) - predicted:.3g}" if fitted and is_done else "-",
-        f"{made:.0f}" if is_done else "-",
-        f"{made_alone / made:.3g}" if has_gain else "-",
+        _mean_or_bound(runs, "generations", ".0f"),
+        _gain(runs, runs_alone, "generations"),
     ]
+
+
+def _mean_or_bound(runs: Records, what: str, digits: str = ".3g") -> str:
+    """Returns a mean; what it is above where a few runs were cut off, a dash where more were."""
+    sign = _sign(runs)
+    return "-" if sign == "-" else f"{sign}{mean(run[what] for run in runs):{digits}}"
+
+
+def _gain(runs: Records, alone: Records, what: str) -> str:
+    if _sign(runs) or _sign(alone) == "-":
+        return "-"
+    return f"{_sign(alone)}{mean(r[what] for r in alone) / mean(r[what] for r in runs):.3g}"
+
+
+def _sign(runs: Records) -> str:
+    """Returns what stands before a mean: ">" if up to a tenth of the runs were cut off."""
+    num_cut = sum(not run["reached"] for run in runs)
+    return "-" if num_cut > len(runs) / 10 or not runs else ">" if num_cut else ""
 
 
 def _fit(times: Sequence[float]) -> js.run_times.Fit | None:

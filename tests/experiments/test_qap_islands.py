@@ -64,6 +64,11 @@ def test_what_did_not_end_has_no_mean():
     assert one[2:6] == ["1/2", "-", "-", "-"]
     assert one[8] == "-"
     assert thirty[5] == thirty[9] == "-"
+    runs = records([1.0] * 19 + [math.inf], generations=300) + records([0.5], islands=30)
+    _, one, thirty = cells(tables.table_2(runs))
+    assert one[2:6] == ["19/20", ">1.4", "-", "-"]
+    assert thirty[5] == ">2.8"
+    assert (one[8], thirty[9]) == (">300", ">3")
 
 
 def test_table_2_keeps_kinds_of_islands_apart():
