@@ -22,6 +22,7 @@ from jaxopt_search import (
     progress,
     random,
     readout,
+    spaces,
     stepping,
     steps,
 )
@@ -150,6 +151,7 @@ def solve(
     driver_input.refuse_tracers(problem, search, key, exchange, initial, state)
     host = getattr(problem, "host", None)
     solution, cost = driver_input.shapes(problem)
+    spaces.check(problem, search, exchange)
     limits = driver_input.check_limits(
         dtype=cost.dtype,
         host=host,

@@ -104,6 +104,8 @@ class Resample:
 class PartialMatch:
     """PMX of random positions (`crossover.pmx`); a child that is like a parent is perturbed."""
 
+    space = "permutation"
+
     def child(
         self, key: jax.Array, problem: Any, own: jax.Array, given: jax.Array, share: jax.Array
     ) -> jax.Array:
@@ -125,6 +127,11 @@ class Recombine:
     crossover: Crossover
 
     passes_on = "best"
+
+    @property
+    def space(self) -> str | None:
+        """What the crossover is for."""
+        return getattr(self.crossover, "space", None)
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
@@ -263,7 +270,8 @@ def recombine(
       alike: the share of searches with the lowest cost among them at which all start anew; None for
         never, and then the first search has children, too.
       crossover: `edge_assembly` for tours; None for PMX of any positions, for solutions that are
-        permutations, [n] int32, whose children are perturbed if they are like a parent.
+        permutations, [n] int32, whose children are perturbed if they are like a parent. A run on
+        a problem with other solutions is refused.
 
     Raises:
       ValueError: if a number is out of range.

@@ -61,6 +61,8 @@ class Genetic:
     keep_best: bool = dataclasses.field(metadata={"static": True})
     local_steps: int = dataclasses.field(metadata={"static": True})
 
+    space = "permutation"
+
     @property
     def check_every(self) -> int | None:
         """1 with a local search, as few generations are made then, and each takes long."""
@@ -370,6 +372,9 @@ def genetic(
     places. A child takes the place of this parent, if it is better. Islands are
     independent unless there is an exchange: with `ring`, one that gets the best permutation of
     another loses its worst; with `shuffle`, all are spread anew.
+
+    A problem whose random starts are not permutations of 0 to n - 1, [n] int32, is refused before
+    anything is compiled; one that is traced, only if their shape or dtype is another.
 
     Args:
       population_size: P, permutations per island.
