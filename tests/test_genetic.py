@@ -90,6 +90,17 @@ def test_a_generation_is_that_of_the_paper(crossover, n):
     assert abs(num_mutated - 0.3 * 180) < 5 * (180 * 0.3 * 0.7) ** 0.5
 
 
+def test_a_child_that_is_as_good_leaves_its_parent_in_place():
+    """Where all cost the same, nothing changes but the children."""
+    problem, search = js.qap(*np.zeros((2, 7, 7), int)), js.genetic(population_size=12, alike=None)
+    state = island(problem, search)
+    after, info = jax.jit(search.step)(stream_at(1), None, problem, state)
+    assert (np.asarray(after.children) != np.asarray(state.population)).any()
+    np.testing.assert_array_equal(after.population, state.population)
+    np.testing.assert_array_equal(after.positions, state.positions)
+    assert int(info.accepted) == 0
+
+
 def test_an_island_starts_with_the_given_permutation_and_random_others():
     """They differ from one another and between islands and seeds; positions are uniform."""
     problem, search = small_qap(9), js.genetic(population_size=100)
