@@ -214,11 +214,21 @@ def table_3(records: Records, *, markdown: bool = False) -> str:
                 _mean(alone[POPULATION]),
                 *(_ratio(alone[size], all_) for size in (tuned, POPULATION)),
                 *([f"{paper.tuned}", str(paper.size), f"{paper.same}"] if paper else ["-"] * 3),
+                _ratio([TABLE_2[name].sixty], all_) if name in TABLE_2 else "-",
             ]
         )
     ours = ("islands T s", "core T s", "size", "core 128 T s", "x core", "x core 128")
-    header = ("instance", *ours, "paper: core T s", "size", "core 128 T s")
+    header = ("instance", *ours, "paper: core T s", "size", "core 128 T s", "x its 60 islands")
+    if len(rows) > 1:
+        rows.append(["mean", *(_mean_of_ratios(rows, column, header) for column in range(1, 11))])
     return common.table(header, rows, markdown=markdown)
+
+
+def _mean_of_ratios(rows: Sequence[Sequence[str]], column: int, header: Sequence[str]) -> str:
+    known = [row[column] for row in rows if row[column] != "-"]
+    if not header[column].startswith("x ") or not known:
+        return ""
+    return f"{mean(map(float, known)):.3g}"
 
 
 def _times_on_a_core(records: Records, name: str, size: int) -> list[float]:
@@ -365,6 +375,22 @@ def table_7(records: Records, *, markdown: bool = False) -> str:
     return common.table(header, rows, markdown=markdown)
 
 
+def table_8(records: Records, *, markdown: bool = False) -> str:
+    """Returns how many of the runs of one island without restarts find it, by rate of mutation."""
+    records, rows = completed(records), []
+    _check_kind(records, *(part for part in _KIND if part != "mutation"))
+    rates = sorted({record["settings"]["mutation"] for record in records})
+    for name in _names(records):
+        row, paper = [name], TABLE_1.get(name)
+        for rate in rates:
+            runs = runs_of(records, name, islands=1, restarts=False, on="all", mutation=rate)
+            done = [run["generations"] for run in runs if run["reached"]]
+            row += [f"{len(done)}/{len(runs)}", f"{mean(done):.0f}" if done else "-"]
+        rows.append([*row, f"{paper.without}/30" if paper else "-"])
+    ours = [what for rate in rates for what in (f"rate {rate}: found", "generations")]
+    return common.table(("instance", *ours, "paper, rate 0.1"), rows, markdown=markdown)
+
+
 TABLES: dict[int, Callable[..., str]] = {
     1: table_1,
     2: table_2,
@@ -373,6 +399,7 @@ TABLES: dict[int, Callable[..., str]] = {
     5: table_5,
     6: table_6,
     7: table_7,
+    8: table_8,
 }
 
 

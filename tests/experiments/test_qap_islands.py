@@ -99,10 +99,14 @@ def test_table_3_by_hand():
             runs.append(run | {"generations": made})
     runs += records([0.1], population=64, on="core") + records([0.1, math.inf], population=64)
     row = cells(tables.table_3(runs))[1]
-    assert row == ["kra30a", "1", "2.25", "512", "7", "2.25", "7", "6.64", "1024", "21.45"]
+    paper = ["6.64", "1024", "21.45", "0.7"]
+    assert row == ["kra30a", "1", "2.25", "512", "7", "2.25", "7", *paper]
     without_a_core = [run for run in runs if run["settings"]["on"] == "all"]
     row = cells(tables.table_3(without_a_core))[1]
-    assert row == ["kra30a", "1", "-", "128", "-", "-", "-", "6.64", "1024", "21.45"]
+    assert row == ["kra30a", "1", "-", "128", "-", "-", "-", *paper]
+    runs += [run | {"instance": "kra30b", "seconds": 2 * run["seconds"]} for run in runs]
+    *_, mean = cells(tables.table_3(runs))
+    assert mean == ["mean", "2.25", "7", f"{(0.70 + 1.63 / 2) / 2:.3g}"]
 
 
 def test_table_4_by_hand():
@@ -285,6 +289,13 @@ def test_table_7_by_hand():
     runs = records([1.0, 1.0, 1.0], 50, encoding="paper") + records([1.0, 2.0], 100)
     _, row = cells(tables.table_7(runs))
     assert row == ["kra30a", "3", "50", "0", "2", "100", "0", "0.5"]
+
+
+def test_table_8_by_hand():
+    runs = records([1.0, math.inf, math.inf], 300, restarts=False, mutation=0.1)
+    runs += records([1.0, 1.0, math.inf], 800, restarts=False)
+    _, row = cells(tables.table_8(runs))
+    assert row == ["kra30a", "1/3", "300", "2/3", "800", "1/30"]
 
 
 @pytest.mark.slow
