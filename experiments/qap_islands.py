@@ -123,8 +123,8 @@ def settings_of(args: argparse.Namespace) -> list[Setting]:
         return [setting._replace(**changes) for changes in VARIANTS.values()]
     if args.table != 3:
         return [setting._replace(islands=islands) for islands in args.islands]
-    sizes = sorted({*args.sizes, POPULATION})
     on = (args.only,) if args.only else ("all", "core")
+    sizes = sorted({*args.sizes, *(() if args.only == "cores" else (POPULATION,))})
     settings = [setting._replace(population=size, on=each) for size in sizes for each in on]
     together = [setting._replace(islands=max(args.islands))] if "all" in on else []
     return together + settings
