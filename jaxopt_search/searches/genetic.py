@@ -379,14 +379,12 @@ def genetic(
     Args:
       population_size: P, permutations per island.
       crossover: `"pmx"`, partially matched, or `"ox"`, ordered; see `crossover`.
-      mutation_rate: 0 to 1. The paper says 0.1; with 1 the optimum takes a third of the generations
-        or less (docs/islands.md).
+      mutation_rate: 0 to 1. The paper says 0.1; docs/islands.md compares the two.
       alike: once this share of an island has the lowest cost on it, it starts anew at random; None
         for never.
       restart_every: generations between looks at that.
       keep_best: whether an island that starts anew keeps the best permutation that it has had, in
-        place of one of the random ones. The paper found that harmful, and so did we
-        (docs/islands.md).
+        place of one of the random ones, which the paper found harmful.
       local_search: a search, such as `hill_climbing` or `tabu_search`, that makes the algorithm
         memetic: before children compete, each is replaced by the best that this one finds from it.
         Through XLA only. None for none.
