@@ -21,6 +21,7 @@ from jaxopt_search import (
     progress,
     random,
     readout,
+    spaces,
     stepping,
     steps,
 )
@@ -161,6 +162,7 @@ def solve(
         check_option("target", target, (_OPTIMUM,))
         target = host.best_known if host is not None and host.is_optimal else None
     solution, cost = driver_input.shapes(problem)
+    spaces.check(problem, search, exchange)
     limits = driver_input.check_limits(
         dtype=cost.dtype,
         host=host,

@@ -104,6 +104,8 @@ class Resample:
 class PartialMatch:
     """PMX of random positions (`crossover.pmx`); a child that is like a parent is perturbed."""
 
+    space = "permutation"
+
     def child(
         self, key: jax.Array, problem: Any, own: jax.Array, given: jax.Array, share: jax.Array
     ) -> jax.Array:
@@ -125,6 +127,11 @@ class Recombine:
     crossover: Crossover
 
     passes_on = "best"
+
+    @property
+    def space(self) -> str | None:
+        """What the crossover is for."""
+        return getattr(self.crossover, "space", None)
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
@@ -263,7 +270,8 @@ def recombine(
       alike: the share of searches with the lowest cost among them at which all start anew; None for
         never, and then the first search has children, too.
       crossover: `edge_assembly` for tours; None for PMX of any positions, for solutions that are
-        permutations, [n] int32, whose children are perturbed if they are like a parent.
+        permutations, [n] int32, whose children are perturbed if they are like a parent. A run on
+        a problem with other solutions is refused.
 
     Raises:
       ValueError: if a number is out of range.
@@ -278,6 +286,18 @@ def recombine(
         alike=None if alike is None else float32(check_share("alike", alike)),
         crossover=PartialMatch() if crossover is None else crossover,
     )
+
+
+def start(keys: jax.Array, problem: Any, search: Search, solutions: Any) -> Any:
+    """Returns the states, leaves [S, ...], of searches that start at solutions.
+
+    Args:
+      keys: [S] typed, from which a search draws whatever else its start takes.
+      solutions: leaves [S, ...].
+    """
+    if (init_with := getattr(search, "init_with", None)) is not None:
+        return jax.vmap(init_with, in_axes=(0, None, 0))(keys, problem, solutions)
+    return jax.vmap(search.init, in_axes=(None, 0))(problem, solutions)
 
 
 def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
@@ -349,8 +369,8 @@ def apply(
     def start_anew() -> tuple[Any, jax.Array]:
         best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)], offered[0])
         kept = jax.vmap(search.adopt, in_axes=(None, 0, None))(problem, searches, best)
-        random_solutions = jax.vmap(problem.init)(random.typed_key(words()))
-        new = jax.vmap(search.init, in_axes=(None, 0))(problem, random_solutions)
+        keys = random.typed_key(words())
+        new = start(keys, problem, search, jax.vmap(problem.init)(keys))
         return choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
 
     is_new_start = None if starts_anew is None else starts_anew(all_costs, num_searches)

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search import collectives, exchange, random, stepping, steps
+from jaxopt_search import collectives, exchange, random, spaces, stepping, steps
 from jaxopt_search.checks import check_count, highest_cost_that_meets, int32, number
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.stepping import Course, Setup
@@ -138,9 +138,11 @@ def init(
       solutions: start solutions, leaves [S, ...]; None for random ones.
 
     Raises:
-      ValueError: if `num_searches` is no positive integer.
+      ValueError: if `num_searches` is no positive integer, or the search is for solutions of
+        another kind.
     """
     num_searches = check_count("num_searches", num_searches, 1, None)
+    spaces.check(problem, search)
     return _init(random.as_key(key), problem, search, solutions, num_searches)
 
 
@@ -153,10 +155,10 @@ def fresh(
 ) -> RunState:
     """Returns what `init` does, without checks and without `jit`."""
     index = lax.iota(jnp.int32, num_searches)
+    keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
     if solutions is None:
-        keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
         solutions = jax.vmap(problem.init)(keys)
-    searches = jax.vmap(search.init, in_axes=(None, 0))(problem, solutions)
+    searches = exchange.start(keys, problem, search, solutions)
     never_yet, best_cost = jnp.int32(0), exchange.best_costs(search, searches, index).min()
     return RunState(
         key=key,
@@ -207,6 +209,7 @@ def advance(
     Returns:
       The state; its `status` is `TARGET`, `PATIENCE`, `LOCAL_OPTIMA` or `RUNNING`.
     """
+    spaces.check(problem, search, exchange)
     traced = is_traced((problem, search, state))
     choice = stepping.choose(implementation, _platform(state.index), problem, search, traced)
     return advance_by(

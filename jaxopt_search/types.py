@@ -33,6 +33,9 @@ State: TypeAlias = Any
 class Problem(Protocol):
     """What is minimized: a pytree whose data are leaves and whose sizes are static.
 
+    A problem may have `space = "permutation"`, which says that its solutions are permutations of 0
+    to n - 1, [n] int32. Of one that says nothing, random starts are looked at where it matters.
+
     A problem on permutations may also have `row_costs(block, table)`, portable: the costs, [R], of
     those in the rows of a `rows.Block` of a table [P, n] of permutations. With it, `genetic` runs
     in a kernel.
@@ -153,6 +156,10 @@ class Search(Protocol):
 
     It may also have the following, which change no step:
 
+    - `space`: the solutions that it is for, such as `"permutation"`; other problems are refused.
+    - `init_with(key, problem, solution)`, in place of `init` where a run starts: the key, typed, is
+      for what else is drawn then, such as the other individuals of an island. Equal for equal keys
+      of a run and equal indices of the search.
     - `check(max_steps)`: refuses settings that do not suit so many steps, on the host.
     - `obstacle(problem)`: why the step cannot run in a kernel, in one line, or "".
     - `is_portable(problem)`: whether `step` is portable; on a CPU such searches run several times
@@ -216,7 +223,10 @@ class Search(Protocol):
 
 
 class Crossover(Protocol):
-    """Makes a solution of two, for `recombine`."""
+    """Makes a solution of two, for `recombine`.
+
+    It may also have `space`, as a `Search`.
+    """
 
     def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
         """Returns the solution from which the search goes on whose best is `own`.
@@ -234,6 +244,7 @@ class Exchange(Protocol):
 
     It may also have the following:
 
+    - `space`: as of a `Search`.
     - `combine(words, problem, own, given)`: the solution from which a search goes on, made of the
       one that it would pass on itself and that of its donor, with two random words.
     - `starts_anew(costs, num_searches)`, of the same arguments as `donors`, [] bool, or None for
