@@ -85,7 +85,7 @@ def annealer(evaluation: str) -> Callable[..., tuple[int, int, int]]:
     Args of `anneal`:
       queens: [n] int32, changed in place.
       attacks: of `queens`, as `counter` counts.
-      target: it ends with so many attacks; -1 for no end before `last`.
+      target: it ends with at most this many attacks; -1 for no end before `last`.
       cooling: a `Cooling`.
       first, last: the step with which it starts, and the one before which it ends.
       state: of the generator, from 1 to 2**31 - 2.
@@ -110,7 +110,7 @@ def build_annealer(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
         start, alpha, steps_per_temperature = cooling
         n = len(queens)
         for step in range(first, last):
-            if attacks == target:
+            if attacks <= target:
                 return attacks, step, state
             state, i = draw(state, n)
             state, k = draw(state, n - 1)

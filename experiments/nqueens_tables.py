@@ -63,12 +63,15 @@ def _place(record: dict[str, Any]) -> str:
 
 
 def _by_scheme(
-    records: dict[str, Records], cell: Callable[[str, int], float], markdown: bool
+    records: dict[str, Records],
+    cell: Callable[[str, int], float],
+    markdown: bool,
+    form: str = ".3g",
 ) -> str:
     """Returns a line for each scheme: where it ran, and a number for each size."""
     sizes = _sizes(record for own in records.values() for record in own)
     rows = [
-        [name, _runs_on(own), *(_shown(cell(name, n)) for n in sizes)]
+        [name, _runs_on(own), *(_shown(cell(name, n), form) for n in sizes)]
         for name, own in records.items()
     ]
     return common.table(("scheme", "runs on", *map(str, sizes)), rows, markdown=markdown)
@@ -80,7 +83,8 @@ def _times_of(groups: dict[str, Records], name: str, n: int) -> float:
 
 def figure_1(records: Records, *, markdown: bool = False) -> str:
     """Returns the share, in percent, of a step of annealing that evaluation takes."""
-    return _by_scheme(_in_full(records), lambda name, n: 100 * _share(records, name, n), markdown)
+    own = _in_full(records)
+    return _by_scheme(own, lambda name, n: 100 * _share(records, name, n), markdown, ".1f")
 
 
 def _in_full(records: Records) -> dict[str, Records]:
@@ -304,11 +308,13 @@ def _drawing(
 
     def of(records: Records) -> Callable[[Any], None]:
         def draw(ax: Any) -> None:
-            for name, points in lines(records).items():
+            drawn = lines(records)
+            for name, points in drawn.items():
                 known = [point for point in points if not math.isnan(point[1])]
                 ax.plot([x for x, _ in known], [y for _, y in known], "o-", label=name)
             ax.set(xlabel=xlabel, ylabel=ylabel, **{"xscale": "log", "yscale": "log"} | axes)
-            ax.legend()
+            if drawn:
+                ax.legend()
 
         return draw
 
