@@ -57,8 +57,8 @@ def _runs_on(records: Records) -> str:
 def _place(record: dict[str, Any]) -> str:
     if (scheme := record["settings"].get("scheme")) in ON_ONE_CORE:
         return "1 core"
-    if scheme in host.HOST and "cores" in record:
-        return f"{record['cores']} cores"
+    if scheme in host.HOST:
+        return f"{record['cores']} cores" if "cores" in record else "threads"
     return record["env"]["devices"]
 
 
