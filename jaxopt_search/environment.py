@@ -11,7 +11,7 @@ import numpy as np
 
 
 def of(devices: tuple[jax.Device, ...]) -> dict[str, str]:
-    """Returns the versions and devices by which a result was made."""
+    """Returns the versions, the devices and the processor by which a result was made."""
     return {
         "jaxopt_search": _version(),
         "jax": jax.__version__,
@@ -19,7 +19,19 @@ def of(devices: tuple[jax.Device, ...]) -> dict[str, str]:
         "python": platform.python_version(),
         "platform": devices[0].platform,
         "devices": f"{len(devices)} x {devices[0].device_kind}",
+        "cpu": cpu_name(),
     }
+
+
+@functools.cache
+def cpu_name() -> str:
+    """Returns the name of the host's processor, as its maker has it where the system tells."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine()
 
 
 @functools.cache

@@ -63,6 +63,14 @@ def test_a_folder_that_is_no_checkout(text, tmp_path):
     assert environment.checkout_version(tmp_path) == "not installed"
 
 
+def test_ratios_can_name_their_host():
+    """What a run was made by includes the processor, whatever the device."""
+    import jax
+
+    made_by = environment.of(tuple(jax.devices()[:1]))
+    assert made_by["cpu"] and made_by["devices"] == "1 x cpu"
+
+
 def test_this_checkout_is_never_nameless():
     """Installed or not, these tests run from a checkout."""
     environment._version.cache_clear()
