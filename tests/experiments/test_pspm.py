@@ -78,6 +78,52 @@ def test_formulas_against_the_paper():
     assert pspm_tables.tc([1.0, 2.0, 5.0], 2) == pytest.approx(0.25)
 
 
+@pytest.mark.parametrize(
+    ("name", "searches", "moves", "every"),
+    [("sspm", 1, 12, None), ("pssm", 12, 1, 1000 * 12), ("pspm", 98, 12, 1000 * 12)],
+)
+def test_each_scheme_has_the_settings_of_the_papers_table_1(name, searches, moves, every):
+    """From the command's defaults: searches, moves, temperatures, sweeps, exchanges, light storing.
+
+    On 12 cities: 120 steps at each temperature, and 100 temperatures from exchange to exchange.
+    """
+    the_plan = pspm.plan_from_arguments(pspm.parser().parse_args(["--instances", "all"]))
+    (stage,) = [one for one in pspm.stages(the_plan) if one.scheme.name == name]
+    own = job(scheme=stage.scheme)._replace(cooling=stage.cooling)
+    search, rule = pspm_runs.annealing(own), pspm_runs.exchange(own)
+    assert own.num_searches == 2 * searches
+    assert search.evaluations_per_step(None) == moves
+    assert (search.choose, search.keep_best) == ("best", "light")
+    assert isinstance(search.neighborhood, js.Relocate)
+    temperatures = [float(search.control(jax.numpy.int32(step))) for step in (0, 119, 120, 240)]
+    np.testing.assert_allclose(temperatures, [1e4, 1e4, 9900, 9801], rtol=1e-6)
+    steps = stage.cooling.steps(12)
+    assert steps == 1146 * 120
+    last, after = (float(search.control(jax.numpy.int32(at))) for at in (steps - 1, steps))
+    assert last > 0.1 > after > 0.098
+    if every is None:
+        assert rule is None
+    else:
+        assert (int(rule.every), rule.group_size) == (every, searches)
+
+
+def test_the_best_spreads_in_its_run_at_each_exchange():
+    """By the function that makes the runs: not a step before, and then in every run of the batch."""
+    one = job(scheme=SCHEMES["pssm"])
+    problem, advance = pspm_runs._prepared(one)
+    search = pspm_runs.annealing(one)
+    every = TINY.exchange_every * TINY.sweeps * 12
+    before = advance(pspm_runs.start(one, problem), every - 1)
+    after = advance(before, 1)
+
+    def costs(state):
+        return np.asarray(jax.vmap(search.current_cost)(state.searches)).reshape(2, 12)
+
+    assert all(len(set(run)) > 1 for run in costs(before))
+    best = np.asarray(search.best_cost(after.searches)).reshape(2, 12).min(axis=1)
+    np.testing.assert_array_equal(costs(after), np.tile(best[:, None], 12))
+
+
 @pytest.mark.parametrize("changed", [0, 1, 2])
 def test_runs_of_a_batch_do_not_affect_one_another(changed):
     """If one group starts at the optimum, the other groups' searches do not change at all.
