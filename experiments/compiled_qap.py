@@ -6,11 +6,17 @@ is looked up by index. For symmetric matrices with zero diagonals. They need num
 `peers`. `compiled_tabu.py` has tabu search.
 """
 
+import importlib.util
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+
+def has_numba() -> bool:
+    """Returns whether a core can be measured."""
+    return importlib.util.find_spec("numba") is not None
 
 
 def symmetric(flow: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,37 +8,25 @@ O(1), the cheapest of those of a step put to the Metropolis test. It needs numba
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-
-class Annealed(NamedTuple):
-    """What a search found.
-
-    Attributes:
-      length: of its best tour.
-      tour: [n] int32, the best tour.
-      accepted: moves made.
-      stored: times at which the best tour was written down.
-    """
-
-    length: int
-    tour: np.ndarray
-    accepted: int
-    stored: int
+ANY = 2**31
+"""Above all deltas."""
 
 
 def annealer() -> Callable[..., Any]:
-    """Returns `anneal(distance, tour, words, hottest, factor, num_temperatures, steps, moves)`.
+    """Returns `anneal(distance, tour, words, cooling, steps, moves, refused)`.
 
     Args of `anneal`:
       distance: [n, n] int32, symmetric or not; n >= 4.
       tour: [n] int32, from which to start; it becomes the best tour.
       words: [moves + 1] int64, states of the generators from 1 to 2**32 - 1, written in place.
-      hottest, factor: the first temperature, and what it is multiplied by for the next one.
-      num_temperatures, steps: how many there are, and steps at each.
+      cooling: the first temperature, what it is multiplied by for the next, and how many there are.
+      steps: at each temperature.
       moves: priced in each step.
+      refused: the lowest delta that is never accepted; 0 for descent, `ANY` for annealing.
 
     It returns the length of the best tour, the moves made, and the times at which the best tour
     was written down.
@@ -87,7 +75,7 @@ def build(compile_fn: Callable[[Any], Any]) -> Any:
             cities[lane], places[lane] = city, place
 
     @compile_fn
-    def anneal(distance, tour, words, hottest, factor, num_temperatures, steps, moves):
+    def anneal(distance, tour, words, cooling, steps, moves, refused):
         n = len(tour)
         after, before = np.empty(n, np.int32), np.empty(n, np.int32)
         length = 0
@@ -97,7 +85,8 @@ def build(compile_fn: Callable[[Any], Any]) -> Any:
         best, shortest = after.copy(), length
         cities, places = np.empty(moves, np.int32), np.empty(moves, np.int32)
         deltas = np.empty(moves, np.int32)
-        temperature, accepted, stored = hottest, 0, 0
+        temperature, factor, num_temperatures = cooling
+        accepted, stored = 0, 0
         for _ in range(num_temperatures):
             for _ in range(steps):
                 price(distance, after, before, words[:moves], cities, places, deltas)
@@ -106,6 +95,8 @@ def build(compile_fn: Callable[[Any], Any]) -> Any:
                     if deltas[k] < deltas[lane]:
                         lane = k
                 delta = deltas[lane]
+                if delta >= refused:
+                    continue
                 if delta > 0:
                     if delta > 25 * temperature:
                         continue

@@ -14,7 +14,8 @@ TSP with the relocation move, as PSPM (98 searches x 12 moves), SSPM (1 x 12) an
 - `core`: PSPM over one core of the same machine, on which numba has compiled the same annealing
   with 12 moves (SSPM) and with one;
 - `exchange`: PSPM by the temperatures from one broadcast to the next (`--exchange-every`);
-- `descent`: one search with one move that accepts nothing worse, beside the paper's PSSM.
+- `descent`: one search with one move that accepts nothing worse, beside the paper's PSSM; with
+  numba, also one that accepts nothing equal.
 
 Each finished run is one line of the file; the same command goes on where it was interrupted. The
 number of devices and the batch are part of a run's settings. How we differ from the paper:
@@ -30,7 +31,6 @@ number of devices and the batch are part of a run's settings. How we differ from
 """
 
 import argparse
-import importlib.util
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -38,9 +38,19 @@ from typing import NamedTuple
 import jax
 
 import jaxopt_search as js
-from experiments import common, flag_types, pspm_runs, pspm_tables
+from experiments import common, compiled_qap, flag_types, pspm_runs, pspm_tables
 from experiments.common import Progress, Runs
-from experiments.pspm_runs import COLD, CORE_SCHEMES, QUICK, SCHEMES, SINGLE, Cooling, Limit, Scheme
+from experiments.pspm_runs import (
+    COLD,
+    CORE_SCHEMES,
+    QUICK,
+    SCHEMES,
+    SINGLE,
+    STRICT,
+    Cooling,
+    Limit,
+    Scheme,
+)
 from jaxopt_search import parallel
 from jaxopt_search.datasets.instances import TSPInstance
 
@@ -114,7 +124,8 @@ def _stages(plan: Plan) -> list[tuple[str, Scheme, Cooling]]:
         ]
     if plan.table == "descent":
         cold = COLD._replace(sweeps=cooling.sweeps, alpha=cooling.alpha)
-        return [("quality", SINGLE, cold)]
+        strict = [STRICT] if compiled_qap.has_numba() else []
+        return [("quality", scheme, cold) for scheme in (SINGLE, *strict)]
     if plan.table == 4:
         wide = [scheme for scheme in plan.schemes if scheme.name != "pssm"]
         return [("quality", scheme._replace(moves=m), cooling) for scheme in wide for m in MOVES]
@@ -142,7 +153,7 @@ def _batches(plan: Plan, scheme: Scheme) -> list[tuple[int, ...]]:
 
 
 def _devices(plan: Plan, scheme: Scheme, batch: int) -> tuple[jax.Device, ...]:
-    if scheme in CORE_SCHEMES:
+    if scheme in (*CORE_SCHEMES, STRICT):
         return tuple(jax.devices("cpu")[:1])
     if plan.devices is not None:
         return parallel.find_devices(plan.devices)
@@ -175,7 +186,7 @@ def _limit(plan: Plan, runs: Runs, instance: TSPInstance, kind: str) -> Limit | 
 def plan_from_arguments(args: argparse.Namespace) -> Plan:
     """Returns what to do; `--figure 4` needs the runs of Table 4."""
     table = 4 if args.figure else args.study or args.table or 2
-    if table == "core" and not importlib.util.find_spec("numba"):
+    if table == "core" and not compiled_qap.has_numba():
         raise ValueError("--study core needs numba, from the extra `peers`")
     if table == 3 and not {"sspm", "pspm"} <= set(args.schemes):
         raise ValueError("--table 3 compares times to a threshold; it needs sspm and pspm")

@@ -51,6 +51,9 @@ CORE_SCHEMES = (
 )
 """The same compiled for one core (`compiled_tsp`), one run after the other."""
 
+STRICT = Scheme("core strict", searches=1, moves=1, exchanges=False)
+"""The second of them, which never accepts an equal cost."""
+
 
 class Cooling(NamedTuple):
     """The parameters of Table 1; counts of temperatures, and sweeps of n steps at each."""
@@ -112,7 +115,7 @@ class Job(NamedTuple):
 
     @property
     def is_on_core(self) -> bool:
-        return self.scheme in CORE_SCHEMES
+        return self.scheme in (*CORE_SCHEMES, STRICT)
 
     def settings(self) -> dict[str, Any]:
         """Returns what tells this run from others of the same instance and seed."""
@@ -228,9 +231,10 @@ def _on_core(job: Job, seed: int) -> dict[str, Any]:
     cooling, moves, n = job.cooling, job.scheme.moves, job.instance.n
     distance = job.instance.distances().astype(np.int32)
     tour, words = compiled_tsp.start(n, moves, seed)
-    numbers = (cooling.start, cooling.alpha, cooling.num_temperatures, cooling.sweeps * n, moves)
+    numbers = cooling.start, cooling.alpha, cooling.num_temperatures
+    refused = 0 if job.scheme == STRICT else compiled_tsp.ANY
     began = time.perf_counter()
-    anneal(distance, tour, words, *numbers)
+    anneal(distance, tour, words, numbers, cooling.sweeps * n, moves, refused)
     seconds = time.perf_counter() - began
     cost = job.instance.tour_length(tour)
     point = Point(seconds, cooling.steps(n), np.array([cost]))
@@ -244,7 +248,7 @@ def _compiled() -> tuple[Any, float]:
     began = time.perf_counter()
     anneal = compiled_tsp.annealer()
     tour, words = compiled_tsp.start(5, 2, 0)
-    anneal(np.ones((5, 5), np.int32), tour, words, 1.0, 0.5, 1, 1, 2)
+    anneal(np.ones((5, 5), np.int32), tour, words, (1.0, 0.5, 1), 1, 2, compiled_tsp.ANY)
     return anneal, time.perf_counter() - began
 
 

@@ -27,7 +27,6 @@ on where it was interrupted.
 
 import argparse
 import functools
-import importlib.util
 import math
 import sys
 import time
@@ -96,7 +95,7 @@ def ways(name: str) -> list[Way]:
     Without numba there is nothing to compare with.
     """
     cpu, found = jax.devices("cpu"), parallel.find_devices("all")
-    core = [Way(CORE, "numba", ())] if importlib.util.find_spec("numba") else []
+    core = [Way(CORE, "numba", ())] if compiled_qap.has_numba() else []
     core.append(Way("1 core, XLA", "native", tuple(cpu[:1])))
     if name == "table":
         return [*core, Way(f"{len(found)} x {found[0].device_kind}", "auto", found)]
