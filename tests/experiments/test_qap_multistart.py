@@ -48,6 +48,7 @@ def test_ratios_are_over_the_compiled_core_of_the_same_records():
     others = [record("1 core, XLA", seconds=9.0), record("gpu", 4, 0.1)]
     assert cells(tables.table_1(others))[2][8] == "-"
     assert cells(tables.table_1([*others, record()]))[2][8] == "40"
+    assert cells(tables.table_1([record(), *others]))[3][8] == "40"
     assert "no records of '1 core, compiled'" in tables.figure_2([record("both", 4, 0.4)])
     named = [r | {"env": {"cpu": "EPYC", "devices": "1 x gpu"}} for r in [record(), *others]]
     assert tables.table_1(named).startswith("core: EPYC; devices: 1 x gpu\n\n")
