@@ -201,7 +201,7 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--repetitions", type=int, default=5)
     flags.add_argument("--seconds", type=float, default=1.0, help="of each repetition, about")
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "benchmark")
     flags.add_argument("--plot", metavar="FILE", help="draw moves/s against the sizes")
     return flags
 

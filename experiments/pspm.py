@@ -184,9 +184,7 @@ def parser() -> argparse.ArgumentParser:
         default=10,
         help="of n steps a temperature (paper: 10)",
     )
-    flags.add_argument("--out", default="results/pspm.jsonl", help="file of JSON lines")
-    flags.add_argument("--report", metavar="FILE", help="print the tables of a file, run nothing")
-    flags.add_argument("--markdown", action="store_true", help="tables for a web page")
+    common.add_record_arguments(flags, "pspm", out="results/pspm.jsonl")
     common.add_data_argument(flags)
     return flags
 
@@ -202,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     plan = common.plan_from(flags, args, plan_from_arguments)
     print(_announcement(plan), flush=True)
-    runs = Runs(args.out)
+    runs = common.plan_from(flags, args, lambda args: Runs(args.out))
     progress = Progress(len(plan.instances) * len(stages(plan)) * plan.num_runs)
     status = common.until_interrupted(lambda: execute(plan, runs, progress), args.out)
     names = {instance.name for instance in plan.instances}

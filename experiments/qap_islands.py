@@ -282,7 +282,7 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--plot", metavar="FILE", help="where to draw a figure of these runs")
     common.add_data_argument(flags)
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "qap_islands")
     return flags
 
 

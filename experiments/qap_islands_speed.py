@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--seconds", type=flag_types.limit, default=0.3, help="of each repetition, about"
     )
     flags.add_argument("--implementation", default="auto")
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "qap_islands_speed")
     args = flags.parse_args(arguments)
     if args.report:
         print(report(common.read(args.report), markdown=args.markdown))

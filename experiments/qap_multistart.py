@@ -305,7 +305,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--gap", type=float, default=0.0, help="share above the best known cost")
     flags.add_argument("--plot", metavar="FILE", help="where to draw Figure 2, or times to targets")
     common.add_data_argument(flags)
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "qap_multistart", "qap_targets")
     return flags
 
 

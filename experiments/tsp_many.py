@@ -130,7 +130,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--each", type=flag_types.limits, default=[0.01], help="limits of fast-tsp")
     flags.add_argument("--seed", type=int, default=0)
     flags.add_argument("--devices", type=flag_types.devices, default="all")
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "tsp_many")
     return flags
 
 

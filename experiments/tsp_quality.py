@@ -285,7 +285,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
     flags.add_argument("--cold", action="store_true", help="count compilation in the limit")
     flags.add_argument("--devices", type=flag_types.devices, default="all")
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "tsp_quality")
     common.add_data_argument(flags)
     return flags
 
