@@ -8,6 +8,7 @@ from experiments import nqueens_tables as tables
 
 def record(kind, n, seconds, seed=0, **settings):
     return {
+        "experiment": "nqueens",
         "instance": f"n{n}",
         "n": n,
         "seed": seed,

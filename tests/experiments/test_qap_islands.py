@@ -21,6 +21,7 @@ def records(times, instance="kra30a", **settings):
     } | settings
     return [
         {
+            "experiment": "qap_islands",
             "instance": instance,
             "seed": seed,
             "settings": settings,
