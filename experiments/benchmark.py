@@ -199,8 +199,10 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--devices", type=flag_types.devices, help="a number or all (default: one, then all)"
     )
-    flags.add_argument("--repetitions", type=int, default=5)
-    flags.add_argument("--seconds", type=float, default=1.0, help="of each repetition, about")
+    flags.add_argument("--repetitions", type=flag_types.positive, default=5)
+    flags.add_argument(
+        "--seconds", type=flag_types.limit, default=1.0, help="of each repetition, about"
+    )
     common.add_record_arguments(flags, "benchmark")
     flags.add_argument("--plot", metavar="FILE", help="draw moves/s against the sizes")
     return flags

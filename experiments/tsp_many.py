@@ -122,8 +122,8 @@ def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="experiments.tsp_many", description="Many small TSPs at once."
     )
-    flags.add_argument("--instances", type=int, default=20)
-    flags.add_argument("--cities", type=int, default=50)
+    flags.add_argument("--instances", type=flag_types.positive, default=20)
+    flags.add_argument("--cities", type=flag_types.positive, default=50)
     flags.add_argument(
         "--seconds", type=flag_types.limits, default=[2.0], help="limits of solve_tsp"
     )
@@ -142,8 +142,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(report(common.read(args.report), markdown=args.markdown))
         return 0
     common.use_cpu_cores()
-    if args.instances < 1 or args.cities < 1:
-        flags.error("--instances and --cities are numbers from 1 on")
     try:
         devices = parallel.find_devices(args.devices)
     except ValueError as error:
