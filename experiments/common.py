@@ -6,6 +6,7 @@ is started again with the same arguments and the same file, and makes the runs t
 """
 
 import argparse
+import contextlib
 import datetime
 import os
 import pathlib
@@ -218,6 +219,7 @@ class Progress:
     """A line on standard error about a long experiment: runs done, time used, time left.
 
     On a terminal the line is rewritten in place; elsewhere plain lines are written now and then.
+    Where they cannot be written, as on a closed stream, the experiment continues without.
     """
 
     def __init__(self, total: int, stream: TextIO | None = None):
@@ -239,14 +241,19 @@ class Progress:
           text: what was done or is under way.
         """
         self._done += num_runs
-        now, is_terminal = time.monotonic(), self._out.isatty()
+        if self._out is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._show(self._out, text)
+
+    def _show(self, out: TextIO, text: str) -> None:
+        now, is_terminal = time.monotonic(), out.isatty()
         is_last = self._done >= self._total
         if is_terminal:
-            self._out.write(f"\r{self._line(now, text):<79}" + "\n" * is_last)
+            out.write(f"\r{self._line(now, text):<79}" + "\n" * is_last)
         elif is_last or now - self._shown_at >= _SECONDS_BETWEEN_LINES:
-            self._out.write(self._line(now, text) + "\n")
+            out.write(self._line(now, text) + "\n")
             self._shown_at = now
-        self._out.flush()
+        out.flush()
 
     def _line(self, now: float, text: str) -> str:
         elapsed, made = now - self._start, self._done - self._skipped
