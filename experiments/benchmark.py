@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser()
     args = flags.parse_args(arguments)
     if args.report:
-        measured = common.read(args.report)
+        measured = common.read_all(args.report)
     else:
         measured = _measure_all(flags, args)
     print(benchmark_tables.report(measured, markdown=args.markdown))

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO, TypeVar
 
 from experiments import flag_types
-from experiments.record_files import Runs, read
+from experiments.record_files import Runs, read_all
 from experiments.record_files import append as append
+from experiments.record_files import read as read
 from jaxopt_search import datasets, environment, plotting
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import DATA_VARIABLE
@@ -81,7 +82,7 @@ def measured_or_read(
 ) -> tuple[list[dict[str, Any]], int]:
     """Returns the records of `--report`, or else of the runs asked for, and an exit status."""
     if args.report:
-        return read(args.report), 0
+        return read_all(args.report), 0
     plan = plan_from(flags, args, make)
     runs = plan_from(flags, args, lambda args: Runs(args.out))
     records: list[dict[str, Any]] = []
@@ -118,9 +119,9 @@ def add_record_arguments(
     add_out_argument(parser, *experiments, default=out)
     parser.add_argument(
         "--report",
-        metavar="FILE",
-        type=flag_types.file_to_report(*experiments),
-        help="only show what is in such a file",
+        metavar="FILES",
+        type=flag_types.files_to_report(*experiments),
+        help="only show what is in such files, separated by commas",
     )
     parser.add_argument("--markdown", action="store_true", help="tables for a web page")
 

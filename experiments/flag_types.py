@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -69,17 +68,15 @@ def file_to_add_to(*experiments: str) -> Callable[[str], str]:
     return checked
 
 
-def file_to_report(*experiments: str) -> Callable[[str], str]:
-    """Returns the type of a file that holds records of these experiments."""
+def files_to_report(*experiments: str) -> Callable[[str], list[str]]:
+    """Returns the type of a list such as `a.jsonl,b.jsonl` of files of these experiments."""
 
-    def checked(path: str) -> str:
+    def checked(text: str) -> list[str]:
+        paths = words(text)
         try:
-            if not pathlib.Path(path).is_file():
-                raise ValueError(f"{path} is no regular file")
-            if not record_files.read(path, experiments):
-                raise ValueError(f"{path} holds no records")
+            record_files.read_all(paths, experiments)
         except (ValueError, OSError) as error:
             raise argparse.ArgumentTypeError(str(error)) from error
-        return path
+        return paths
 
     return checked

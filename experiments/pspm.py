@@ -195,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = flags.parse_args(arguments)
     if args.report:
         tables = (args.table,) if args.table else (2, 3, 4)
-        records = common.read(args.report)
+        records = common.read_all(args.report)
         print(pspm_tables.report(records, tables=tables, markdown=args.markdown))
         return 0
     plan = common.plan_from(flags, args, plan_from_arguments)

@@ -309,9 +309,9 @@ def parser() -> argparse.ArgumentParser:
     return flags
 
 
-def report(path: str, *, markdown: bool) -> str:
-    """Returns all tables of a file."""
-    records = common.read(path)
+def report(paths: Sequence[str], *, markdown: bool) -> str:
+    """Returns all tables of some files."""
+    records = common.read_all(paths)
     own = [r for r in records if r["experiment"] == "qap_multistart"]
     times = [r for r in records if r["experiment"] == "qap_targets"]
     parts = [table_1(own, markdown=markdown)] if own else []

@@ -68,6 +68,26 @@ def read(
     return list(records.values())
 
 
+def read_all(
+    paths: Sequence[str | os.PathLike], experiments: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Returns the records of several files; a run that is in two of them counts as in the last.
+
+    Raises:
+      ValueError: if there is no such file, or nothing in it, or a line of it is no such record.
+    """
+    records = {}
+    for path in map(pathlib.Path, paths):
+        if not path.is_file():
+            raise ValueError(f"{path} is no regular file")
+        own = read(path, experiments)
+        if not own:
+            raise ValueError(f"{path} holds no records")
+        for number, record in enumerate(own):
+            records[_identity(record) if "seed" in record else (path, number)] = record
+    return list(records.values())
+
+
 def check_writable(path: str | os.PathLike, experiments: Sequence[str] = ()) -> None:
     """Makes the file, if there is none, and sees whether records can be added to it.
 

@@ -295,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser()
     args = flags.parse_args(arguments)
     if args.report:
-        print(report(common.read(args.report), markdown=args.markdown))
+        print(report(common.read_all(args.report), markdown=args.markdown))
         return 0
     plan = common.plan_from(flags, args, plan_from_arguments)
     if not plan.instances:

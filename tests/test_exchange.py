@@ -228,6 +228,16 @@ def test_searches_that_warm_are_not_resampled():
     assert rule.donors(stream_at(3), costs, jnp.int32(4)).tolist() == [-1] * 4
 
 
+def test_weights_come_of_the_temperatures_of_two_exchanges():
+    """Not of the first one: where it has stayed the same since the last exchange, all stay."""
+    rule = js.resample(lambda step: jnp.where(step < 10, 9.0, 1.0), every=10)
+    costs = jnp.asarray([3, 1, 2, 90], jnp.int32)
+    for step, is_cooled in ((10, True), (19, True), (20, False), (30, False)):
+        stream = random.Stream(random.as_key(1), jnp.uint32(step), jnp.int32(step))
+        donors = np.asarray(rule.donors(stream, costs, jnp.int32(4)))
+        assert (donors >= 0).any() == is_cooled
+
+
 class Drawn(NamedTuple):
     """A stream of one word."""
 

@@ -137,7 +137,7 @@ def test_what_is_no_record_is_named_and_kept(tmp_path, content, line, text):
     """One line with the file and the line; a file of something else loses nothing."""
     path = tmp_path / "runs.jsonl"
     path.write_bytes(content)
-    for make in (flag_types.file_to_report, flag_types.file_to_add_to):
+    for make in (flag_types.files_to_report, flag_types.file_to_add_to):
         with pytest.raises(argparse.ArgumentTypeError, match=rf"runs.jsonl:{line}: .*{text}") as e:
             make("trial")(str(path))
         assert "\n" not in str(e.value)
@@ -168,6 +168,17 @@ def test_a_run_counts_once_as_it_was_made_last(tmp_path):
     ):
         record_files.append(path, each)
     assert [each.get("cost") for each in record_files.read(path)] == [4, 2, 3, 5, 6, None, None]
+
+
+def test_several_files_are_as_one(tmp_path):
+    """A run that is in two of them counts once, as in the last."""
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    for path, each in ((first, record(0, cost=1)), (first, record(1)), (second, record(0, cost=2))):
+        record_files.append(path, each)
+    names = flag_types.files_to_report("trial")(f"{first},{second}")
+    assert record_files.read_all(names) == [record(0, cost=2), record(1)]
+    with pytest.raises(argparse.ArgumentTypeError, match="c.jsonl is no regular file"):
+        flag_types.files_to_report("trial")(f"{first},{tmp_path / 'c.jsonl'}")
 
 
 PROCESS = """
