@@ -11,7 +11,6 @@ known to the library; docs/your_own_problem.md explains each part.
 
 import argparse
 import dataclasses
-import pathlib
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -267,7 +266,7 @@ def parser() -> argparse.ArgumentParser:
         default="auto",
     )
     flags.add_argument("--devices", type=flag_types.devices, default="all")
-    flags.add_argument("--out", type=pathlib.Path, help="file to which a JSON line is added")
+    common.add_out_argument(flags, "graph_bisection")
     return flags
 
 

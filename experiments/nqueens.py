@@ -436,7 +436,7 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--limit", type=flag_types.limit, default=60.0, help="seconds of one line")
     flags.add_argument("--plot", metavar="FILE", help="where to draw the figure")
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "nqueens")
     return flags
 
 

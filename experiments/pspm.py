@@ -251,10 +251,8 @@ def parser() -> argparse.ArgumentParser:
         default=_periods("1,10,100,1000,never"),
         help="of --study exchange: temperatures, or never (default: 1,10,100,1000,never)",
     )
-    flags.add_argument("--out", default="results/pspm.jsonl", help="file of JSON lines")
-    flags.add_argument("--report", metavar="FILE", help="print the tables of a file, run nothing")
+    common.add_record_arguments(flags, "pspm", out="results/pspm.jsonl")
     flags.add_argument("--plot", metavar="FILE", help="where to draw Figure 4")
-    flags.add_argument("--markdown", action="store_true", help="tables for a web page")
     common.add_data_argument(flags)
     return flags
 
@@ -266,13 +264,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.report:
         shown = 4 if args.figure else args.study or args.table
         tables = (shown,) if shown else tuple(pspm_tables.TABLES)
-        records = common.read(args.report)
+        records = common.read_all(args.report)
         print(pspm_tables.report(records, tables=tables, markdown=args.markdown))
         _draw(args, records)
         return 0
     plan = common.plan_from(flags, args, plan_from_arguments)
     print(_announcement(plan), flush=True)
-    runs = Runs(args.out)
+    runs = common.plan_from(flags, args, lambda args: Runs(args.out))
     progress = Progress(len(plan.instances) * len(stages(plan)) * plan.num_runs)
     status = common.until_interrupted(lambda: execute(plan, runs, progress), args.out)
     names = {instance.name for instance in plan.instances}

@@ -383,7 +383,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--gap", type=float, default=0.0, help="share above the best known cost")
     flags.add_argument("--plot", metavar="FILE", help="where to draw Figure 2, or times to targets")
     common.add_data_argument(flags)
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "qap_multistart", "qap_targets")
     return flags
 
 
@@ -412,7 +412,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser()
     args = flags.parse_args(arguments)
     if args.report:
-        shown = tasks_of(common.read(args.report))
+        shown = tasks_of(common.read_all(args.report))
         return _show(shown, args)
     task = common.plan_from(flags, args, plan_from_arguments)
     records: list[dict[str, Any]] = []

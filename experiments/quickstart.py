@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jaxopt_search as js
-from experiments import common, flag_types
+from experiments import common, flag_types, record_files
 from jaxopt_search import plotting
 from jaxopt_search.datasets.instances import TSPInstance
 
@@ -130,8 +130,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    args = parser().parse_args(arguments)
-    common.use_cpu_cores()
+    flags = parser()
+    args = flags.parse_args(arguments)
+    lines = args.out / "runs.jsonl"
+    common.plan_from(flags, args, lambda _: record_files.check_writable(lines, ["quickstart"]))
     outcomes = []
     for instance in instances():
         print(f"{instance.name}: compiling, then up to {args.seconds:g} s of search", flush=True)
@@ -139,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             instance, max_seconds=args.seconds, devices=args.devices, show_progress=True
         )
         outcomes.append(Outcome(instance, result))
-        common.append(args.out / "runs.jsonl", record(outcomes[-1], args.seconds))
+        common.append(lines, record(outcomes[-1], args.seconds))
     print(common.table(_HEADER, map(row, outcomes)))
     save_plots(outcomes, args.out)
     return 0

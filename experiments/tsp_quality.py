@@ -292,7 +292,7 @@ def parser() -> argparse.ArgumentParser:
         "--cold", action="store_true", help="forget what is compiled before each run"
     )
     flags.add_argument("--devices", type=flag_types.devices, default="all")
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "tsp_quality")
     common.add_data_argument(flags)
     return flags
 
@@ -302,7 +302,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser()
     args = flags.parse_args(arguments)
     if args.report:
-        print(report(common.read(args.report), markdown=args.markdown))
+        print(report(common.read_all(args.report), markdown=args.markdown))
         return 0
     plan = common.plan_from(flags, args, plan_from_arguments)
     if not plan.instances:
