@@ -140,7 +140,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--generations", type=flag_types.positive, default=10_000, help="of the longest run"
     )
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "nqueens_islands")
     return flags
 
 

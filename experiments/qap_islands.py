@@ -400,7 +400,7 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--plot", metavar="FILE", help="where to draw a figure of these runs")
     common.add_data_argument(flags)
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "qap_islands")
     return flags
 
 
@@ -408,16 +408,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     flags = parser()
     args = flags.parse_args(arguments)
-    records, status = [], 0
-    for name in args.report.split(",") if args.report else [None]:
-        args.report = name
-        found, status = common.measured_or_read(
-            flags,
-            args,
-            plan_from_arguments,
-            lambda plan, runs: execute(plan, range(args.runs), runs),
-        )
-        records += found
+    records, status = common.measured_or_read(
+        flags, args, plan_from_arguments, lambda plan, runs: execute(plan, range(args.runs), runs)
+    )
     if status:
         return status
     try:

@@ -306,6 +306,14 @@ def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
     return jnp.where(index >= 0, costs, null_delta(costs.dtype))
 
 
+def settled(problem: Any, search: Search, searches: Any) -> Any:
+    """Returns the states of searches with costs recomputed if they may have drifted: float ones."""
+    dtype = jax.eval_shape(jax.vmap(search.best_cost), searches).dtype
+    if not jnp.issubdtype(dtype, jnp.floating):
+        return searches
+    return jax.vmap(search.refresh, in_axes=(None, 0))(problem, searches)
+
+
 def apply(
     exchange: Exchange,
     stream: Stream,
@@ -356,14 +364,14 @@ def apply(
             combine_all = jax.vmap(combine, in_axes=(0, None, 0, 0))
             given = combine_all(words(), problem, solutions, given)
         adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-        return _choose(takes_part, (adopted, ancestors), (searches, ancestor))
+        return choose(takes_part, (adopted, ancestors), (searches, ancestor))
 
     def start_anew() -> tuple[Any, jax.Array]:
         best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)], offered[0])
         kept = jax.vmap(search.adopt, in_axes=(None, 0, None))(problem, searches, best)
         keys = random.typed_key(words())
         new = start(keys, problem, search, jax.vmap(problem.init)(keys))
-        return _choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
+        return choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
 
     is_new_start = None if starts_anew is None else starts_anew(all_costs, num_searches)
     if is_new_start is None:
@@ -371,7 +379,7 @@ def apply(
     return lax.cond(is_new_start, start_anew, go_on)
 
 
-def _choose(where: jax.Array, tree: Any, other: Any) -> Any:
+def choose(where: jax.Array, tree: Any, other: Any) -> Any:
     """Returns the leaves of `tree` where `where` [S] holds, and those of `other` elsewhere."""
 
     def choose(leaf: jax.Array, instead: jax.Array) -> jax.Array:

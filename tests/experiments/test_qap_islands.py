@@ -28,6 +28,7 @@ def records(times, generations=100, instance="kra30a", **settings):
     } | settings
     return [
         {
+            "experiment": "qap_islands",
             "instance": instance,
             "seed": seed,
             "settings": settings,
