@@ -15,7 +15,9 @@ Implementation: TypeAlias = Literal[
 `"xla"`: all searches abreast, by `vmap`, and all the moves that a search looks at in a step. Two
 parallel models of Luong, Melab, Talbi ("Parallel local search on GPU: algorithmic level") do one of
 these: `"algorithmic"`, searches abreast and moves one after the other; `"iteration"`, moves abreast
-and searches one after the other. `"native"`: on a CPU, one search after the other on each
+and searches one after the other. Where the paper has a GPU's thread for each search, a move here is
+an operation of XLA's: both were slower than one core wherever measured. `"native"`: on a CPU, one
+search after the other on each
 device, in loops compiled as one function; for portable searches, and not inside a `jit` or `vmap`
 of your own. `"triton"`: a fused kernel on an NVIDIA GPU, a program per search. `"interpret"`: the
 same, interpreted by Pallas on any device, for tests. `"auto"`: the fastest that the devices and the
