@@ -112,6 +112,24 @@ def test_the_cheapest_of_the_moves_is_put_to_the_test(moves):
     chex.assert_trees_all_equal(change, jnp.minimum(deltas.min(axis=1), 0))
 
 
+def test_of_equally_cheap_moves_the_first_is_made():
+    """Where all moves of a step cost the same, its first proposal is the one that is made."""
+    problem, hood = js.tsp(np.ones((12, 12), np.int32) - np.eye(12, dtype=np.int32)), js.Relocate()
+    search = js.simulated_annealing(hood, 0.0, moves_per_search=5)
+
+    @jax.jit
+    def one(stream):
+        state = search.init(problem, problem.init(jax.random.key(3)))
+        after, _ = search.step(stream, search.control(stream.step), problem, state)
+        words = stream.words(jnp.uint32(0), 2)
+        move = hood.propose(problem, state.representation, words)
+        expected = hood.commit(problem, state.representation, move, jnp.bool_(True))
+        return after.representation, expected
+
+    some = jax.tree.map(lambda leaf: leaf[:100], streams(5))
+    chex.assert_trees_all_equal(*jax.vmap(one)(some))
+
+
 @pytest.mark.parametrize("moves", [1, 5])
 def test_the_first_of_the_moves_that_passes_is_made(moves):
     """As if the moves were priced one after the other, each with a random word of its own."""
