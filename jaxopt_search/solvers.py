@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from jaxopt_search import parallel
-from jaxopt_search.checks import check_count, check_option
+from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.cooling import Clock, Recipe, StepCount, search_and_exchange
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
@@ -25,7 +25,6 @@ from jaxopt_search.types import Crossover, Result
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
-_NUM_CHUNKS = 100
 _DEFAULT_SECONDS = 10.0
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
@@ -85,7 +84,7 @@ def solve_tsp(
     *,
     max_seconds: float | None = None,
     max_steps: int | None = None,
-    target: float | None = None,
+    target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
     moves_per_search: int | None = None,
     devices: parallel.Devices = "all",
@@ -107,9 +106,11 @@ def solve_tsp(
       data: [n, 2] coordinates (Euclidean), an [n, n] matrix of distances, a `TSPInstance` as read
         by `datasets`, or a `TSP`. Or [B, n, 2] coordinates of B instances, to be solved at once.
       key: an integer seed or a `jax.random.key`.
-      max_seconds: wall-clock limit, compilation included; 10 if no limit is given.
+      max_seconds: seconds of search, as in `solve`: what is compiled before comes on top; 10 if no
+        limit is given.
       max_steps: steps of each search.
-      target: end once a tour is at most this long.
+      target: end once a tour is at most this long; by default, once it is as short as the optimum
+        of an instance for which that is proven. None to go on to the limit.
       num_searches: searches side by side, of B instances for each; None for a number that suits the
         devices.
       moves_per_search: moves priced per search and step; None for the number that was measured to
@@ -131,7 +132,7 @@ def solve_tsp(
     """
     found = parallel.find_devices(devices)
     if not isinstance(data, TSP | TSPInstance) and np.ndim(data) == 3:
-        if target is not None:
+        if target not in (None, "optimum"):
             raise ValueError(f"target is {target!r}, expected None for several instances at once")
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
         return solve_stacked(
@@ -184,7 +185,7 @@ def solve_qap(
     method: Method = "auto",
     max_seconds: float | None = None,
     max_steps: int | None = None,
-    target: float | None = None,
+    target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
     moves_per_search: int | None = None,
     devices: parallel.Devices = "all",
@@ -284,15 +285,16 @@ def _anneal(
     """
     if max_steps is None:
         max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
-        timer = Clock(recipe, max_seconds)
+        timer = Clock(recipe, check_number("max_seconds", max_seconds, 0))
     else:
-        timer = StepCount(recipe, problem.n, max_steps)
-        options["chunk_steps"] = max(1, max_steps // _NUM_CHUNKS)
+        timer = StepCount(recipe, problem.n, check_count("max_steps", max_steps, 0, None))
     at_pace = functools.partial(search_and_exchange, recipe, neighborhood, crossover, temperatures)
 
     def steer(snapshot: Snapshot) -> Steer | None:
-        changes = timer.note(snapshot.step, snapshot.seconds)
-        return Steer(*at_pace(timer.pace)) if changes else None
+        changes, left = timer.note(snapshot.step, snapshot.seconds), timer.steps_left(snapshot.step)
+        if not changes and left is None:
+            return None
+        return Steer(*at_pace(timer.pace), ask_after=left)
 
     search, exchange = at_pace(timer.pace)
     return solve(

@@ -24,6 +24,7 @@ class Host:
       unit: the device counts in multiples of this (a common divisor of all costs).
       offset: the device leaves this out: a cost is `(cost on the device + offset) * unit`.
       best_known: the best-known cost, where there is one.
+      is_optimal: whether that is proven to be the lowest there is.
       coords: [n, 2] float64, the places in the plane of a TSP's cities, where it was given by them.
       note: one sentence about what was done to the data, or "".
     """
@@ -35,6 +36,7 @@ class Host:
     unit: int = 1
     offset: int = 0
     best_known: int | float | None = None
+    is_optimal: bool = False
     coords: np.ndarray | None = None
     note: str = ""
 
