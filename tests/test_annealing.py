@@ -13,6 +13,7 @@ from cases import coords_tsp, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search import random
+from jaxopt_search.searches import trajectory
 
 NUM_STREAMS = 200_000
 
@@ -110,6 +111,59 @@ def test_the_cheapest_of_the_moves_is_put_to_the_test(moves):
     some = jax.tree.map(lambda leaf: leaf[:300], streams(5))
     change, deltas = jax.vmap(one)(some)
     chex.assert_trees_all_equal(change, jnp.minimum(deltas.min(axis=1), 0))
+
+
+@pytest.mark.parametrize("moves", [1, 5])
+def test_the_cheapest_of_the_moves_is_accepted_by_a_word_of_its_own(moves):
+    """That behind the words of all proposals, so acceptance does not depend on what is proposed."""
+    problem, hood, temperature = matrix_tsp(12), js.Relocate(), jnp.float32(300.0)
+    search = js.simulated_annealing(hood, 300.0, moves_per_search=moves)
+
+    @jax.jit
+    def one(stream):
+        state = search.init(problem, problem.init(jax.random.key(3)))
+        after, info = search.step(stream, search.control(stream.step), problem, state)
+        words = [stream.words(jnp.uint32(slot), 2) for slot in range(moves)]
+        move = [hood.propose(problem, state.representation, word) for word in words]
+        deltas = [hood.delta(problem, state.representation, each) for each in move]
+        delta, (word,) = jnp.stack(deltas).min(), stream.words(jnp.uint32(moves), 1)
+        is_made = trajectory.passes(temperature, word, delta)
+        change = jnp.where(is_made, delta, 0)
+        return (after.cost - state.cost, info.accepted == 1), (change, is_made)
+
+    some = jax.tree.map(lambda leaf: leaf[:300], streams(5))
+    found, expected = jax.vmap(one)(some)
+    chex.assert_trees_all_equal(found, expected)
+    assert found[1].any()
+
+
+def test_of_equal_solutions_the_first_is_remembered():
+    """Where each is written down at once; a search walks on between equals all the same."""
+    search = js.simulated_annealing(Flip(), 1.0, keep_best="standard")
+    problem = TwoLevels(jnp.asarray([5, 5]))
+    state = search.init(problem, jnp.int32(0))
+    stream = jax.tree.map(lambda leaf: leaf[0], streams(5))
+    after, info = search.step(stream, jnp.float32(1.0), problem, state)
+    assert (int(info.accepted), int(search.current(problem, after))) == (1, 1)
+    assert int(search.best(problem, after)) == 0
+
+
+def test_of_equally_cheap_moves_the_first_is_made():
+    """Where all moves of a step cost the same, its first proposal is the one that is made."""
+    problem, hood = js.tsp(np.ones((12, 12), np.int32) - np.eye(12, dtype=np.int32)), js.Relocate()
+    search = js.simulated_annealing(hood, 0.0, moves_per_search=5)
+
+    @jax.jit
+    def one(stream):
+        state = search.init(problem, problem.init(jax.random.key(3)))
+        after, _ = search.step(stream, search.control(stream.step), problem, state)
+        words = stream.words(jnp.uint32(0), 2)
+        move = hood.propose(problem, state.representation, words)
+        expected = hood.commit(problem, state.representation, move, jnp.bool_(True))
+        return after.representation, expected
+
+    some = jax.tree.map(lambda leaf: leaf[:100], streams(5))
+    chex.assert_trees_all_equal(*jax.vmap(one)(some))
 
 
 @pytest.mark.parametrize("moves", [1, 5])

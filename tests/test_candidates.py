@@ -71,6 +71,17 @@ def test_quadrants_are_served_evenly():
         assert (np.diff(distance[row]) >= 0).all()
 
 
+def test_candidates_of_many_cities_are_those_among_all(monkeypatch):
+    """Where a quadrant has its cities far away, the nearest of all do not tell who they are."""
+    generator = np.random.default_rng(0)
+    centers = generator.uniform(-1000, 1000, (6, 2))
+    points = np.concatenate([center + generator.normal(size=(60, 2)) for center in centers])
+    problem = js.tsp_from_coords(points)
+    found = candidates.neighbors(problem, 8, "quadrant")
+    monkeypatch.setattr(candidates, "_ROWS", len(points))
+    np.testing.assert_array_equal(found, candidates.neighbors(problem, 8, "quadrant"))
+
+
 def test_one_city_is_its_own_candidate():
     """There is no other."""
     assert candidates.neighbors(js.tsp([[0]]), 3).tolist() == [[0]]

@@ -1,11 +1,12 @@
 """How solvers keep pace with the clock, on a machine that is simulated."""
 
+import jax.numpy as jnp
 import pytest
 
 import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.chunks import steps_for
-from jaxopt_search.cooling import Clock, Pace, Recipe, StepCount, search_and_exchange
+from jaxopt_search.cooling import Clock, Pace, Recipe, StepCount, cooling, search_and_exchange
 
 RECOMBINED = Recipe(1.0, 0.1, 4, 4, cooled=0.3)
 RESAMPLED = Recipe(1.0, 0.1, 4, 4, num_exchanges=50)
@@ -64,6 +65,15 @@ def test_children_take_more_the_fewer_generations_are_left(seconds_per_exchange)
         assert 0.5 * expected < share < 2 * expected
     assert shares[-1][0] == 0.5
     assert (shares[len(shares) // 2][0] < 0.1) == (seconds_per_exchange < 0.1)
+
+
+@pytest.mark.parametrize("coldest", [1.0, 64.0])
+def test_a_cooling_continues_at_the_pace_from_a_step_on(coldest):
+    """From what is done by then down to the coldest; it never warms."""
+    schedule = cooling(8.0, coldest, Pace(step=100, done=1 / 3, per_step=0.01, every=1))
+    found = [float(schedule(jnp.int32(step))) for step in (100, 133, 166)]
+    halved = [4.0, 2.0, 1.0] if coldest == 1 else [8.0, 8.0, 8.0]
+    assert found == pytest.approx(halved, rel=0.03)
 
 
 def test_children_take_what_the_pace_says():

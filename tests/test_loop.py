@@ -31,15 +31,15 @@ def test_stop_tests_are_counted_from_the_start_of_the_run(first):
 
 
 def test_padding_reaches_no_target():
-    """The run goes on until a search gets there, which is the first finisher."""
+    """The run continues until a search does, which is the first finisher, by its global index."""
     problem, search, state = start(20, 17, 5)
-    state = state._replace(index=jnp.asarray([0, 1, -1], jnp.int32), best_cost=jnp.int32(17))
+    state = state._replace(index=jnp.asarray([7, 8, -1], jnp.int32), best_cost=jnp.int32(17))
     state = js.advance(problem, search, state, 4, target=10, check_every=1)
     assert (int(state.status), int(state.step.low)) == (js.Status.RUNNING, 4)
     assert int(readout.first_hit(state)[1]) == -1
     state = js.advance(problem, search, state, 9, target=10, check_every=1)
     count, winner = readout.first_hit(state)
-    assert (int(state.status), int(count.low), int(winner)) == (js.Status.TARGET, 7, 1)
+    assert (int(state.status), int(count.low), int(winner)) == (js.Status.TARGET, 7, 8)
     assert int(readout.packed(problem, search, state)[1]) == 10
 
 
@@ -85,6 +85,28 @@ class Drawing:
     def donors(self, stream, costs, num_searches):
         index = jnp.arange(costs.size, dtype=jnp.uint32)
         return random.below(stream.words(index, 1)[0], costs.size)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Telling(Drawing):
+    """An exchange whose children are what was drawn for them, less what was for their donors."""
+
+    def donors(self, stream, costs, num_searches):
+        index = jnp.arange(costs.size, dtype=jnp.uint32)
+        return (stream.words(index, 1)[0] >> 24).astype(jnp.int32) % costs.size
+
+    def combine(self, words, problem, own, given):
+        return (words[0] >> 24).astype(jnp.int32) % 64
+
+
+def test_children_have_words_of_their_own():
+    """Which donor a search has says nothing about the child that it makes, or about other ones."""
+    problem, search, state = start(*[200] * 64)
+    state = js.advance(problem, search, state, 1, exchange=Telling())
+    children, donors = np.asarray(state.searches.number), np.asarray(state.ancestor)
+    assert (children != donors).mean() > 0.5
+    assert len(set(children.tolist())) > 16
 
 
 def test_each_epoch_draws_anew():

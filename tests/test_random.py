@@ -90,10 +90,11 @@ def test_epochs_and_families_have_keys_of_their_own():
     key = random.as_key(3)
     keys = [random.search_key(key, jnp.uint32(i), jnp.uint32(e)) for i in (0, 1) for e in (0, 1)]
     keys += [random.exchange_key(key, jnp.uint32(epoch)) for epoch in (0, 1)]
+    keys += [random.instance_key(key, jnp.uint32(i)) for i in (0, 1)]
     data = {tuple(int(word) for word in found) for found in keys}
     starts = [jax.random.key_data(random.start_key(key, jnp.uint32(i))) for i in (0, 1)]
     data |= {tuple(int(word) for word in start) for start in starts}
-    assert len(data) == 8
+    assert len(data) == 10
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 100, 65_535, 65_536, 65_537, 1_000_003, 2**31 - 1])

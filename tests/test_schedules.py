@@ -20,6 +20,13 @@ def test_geometric_cools_once_per_temperature(step, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+def test_a_schedule_may_start_later():
+    """At its first step it has the first temperature; before, it was hotter by the same rule."""
+    schedule = schedules.geometric(100.0, 0.5, 5, first_step=20)
+    found = [float(schedules.temperature(schedule, jnp.int32(s))) for s in (10, 19, 20, 24, 25)]
+    np.testing.assert_allclose(found, [400.0, 200.0, 100.0, 100.0, 50.0], rtol=1e-5)
+
+
 def test_the_papers_schedule_ends_where_it_says():
     """From 10000 by 0.99: the 1146th temperature is the last above 0.1."""
     schedule = schedules.geometric(10_000.0, 0.99)

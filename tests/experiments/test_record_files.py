@@ -1,6 +1,7 @@
 """Files of records survive killed runs and other processes; what is no record is named by line."""
 
 import argparse
+import importlib
 import json
 import os
 import pathlib
@@ -10,38 +11,21 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import (
-    bandwidth,
-    benchmark,
-    flag_types,
-    graph_bisection,
-    nqueens,
-    peers,
-    pspm,
-    qap_islands,
-    qap_islands_speed,
-    qap_multistart,
-    quickstart,
-    record_files,
-    tsp_many,
-    tsp_quality,
-)
+from experiments import flag_types, quickstart, record_files
 
-WRITERS = (
-    bandwidth,
-    benchmark,
-    graph_bisection,
-    nqueens,
-    peers,
-    pspm,
-    qap_islands,
-    qap_islands_speed,
-    qap_multistart,
-    tsp_many,
-    tsp_quality,
-)
-REPORTERS = tuple(each for each in WRITERS if each not in (bandwidth, graph_bisection, peers))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def scripts_with(*texts):
+    """Returns the scripts in whose source there is one of the texts."""
+    files = sorted((ROOT / "experiments").glob("*.py"))
+    sources = {file.stem: file.read_text(encoding="utf-8") for file in files}
+    names = [name for name in sources if any(text in sources[name] for text in texts)]
+    return [importlib.import_module(f"experiments.{name}") for name in names if name != "common"]
+
+
+REPORTERS = scripts_with("common.add_record_arguments(flags")
+WRITERS = [*REPORTERS, *scripts_with("common.add_out_argument(flags")]
 
 
 def record(seed, **others):
@@ -275,6 +259,21 @@ def ended(script, arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
         script.main(arguments)
     return stopped.value.code, capsys.readouterr().err.splitlines()[-1]
+
+
+def test_no_script_has_flags_of_files_of_its_own():
+    """But the quickstart, which writes to a folder."""
+    assert scripts_with('"--out"', '"--report",') == [quickstart]
+    assert len(REPORTERS) >= 8 and len(WRITERS) >= len(REPORTERS) + 3
+
+
+KEPT = sorted((ROOT / "experiments" / "results").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_kept_files_have_each_run_once(path):
+    """And no half line."""
+    assert len(record_files.read(path)) == len(path.read_bytes().splitlines())
 
 
 @pytest.mark.parametrize("script", WRITERS, ids=lambda script: script.__name__)
