@@ -4,7 +4,6 @@ import functools
 from typing import Any, Literal, TypeAlias
 
 import jax
-import numpy as np
 
 from jaxopt_search import parallel
 from jaxopt_search.checks import check_count, check_option
@@ -16,6 +15,7 @@ from jaxopt_search.exchange import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
 from jaxopt_search.problems import scales
 from jaxopt_search.problems.curves import curve_tours
+from jaxopt_search.problems.matrix_input import DType, quick_shape
 from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp, stack_of_coords
@@ -83,6 +83,8 @@ def solve_tsp(
     data: Any,
     key: Any = 0,
     *,
+    metric: str | None = None,
+    dtype: DType | None = None,
     max_seconds: float | None = None,
     max_steps: int | None = None,
     target: float | None = None,
@@ -104,9 +106,14 @@ def solve_tsp(
     asymmetric instance is annealed by relocations, as the searches are resampled (`resample`).
 
     Args:
-      data: [n, 2] coordinates (Euclidean), an [n, n] matrix of distances, a `TSPInstance` as read
-        by `datasets`, or a `TSP`. Or [B, n, 2] coordinates of B instances, to be solved at once.
+      data: [n, 2] coordinates, an [n, n] matrix of distances, a `TSPInstance` as read by
+        `datasets`, or a `TSP`. Or [B, n, 2] coordinates of B instances, to be solved at once.
+        A [2, 2] array is two cities by their coordinates.
       key: an integer seed or a `jax.random.key`.
+      metric: the rule by which coordinates give distances, as in `tsp_from_coords`; None for the
+        Euclidean one, which is the only one for several instances. `"MATRIX"` says that `data` is
+        a matrix, also if it is [2, 2].
+      dtype: as in `tsp`, for a matrix only.
       max_seconds: wall-clock limit, compilation included; 10 if no limit is given.
       max_steps: steps of each search.
       target: end once a tour is at most this long.
@@ -130,7 +137,12 @@ def solve_tsp(
       8.828
     """
     found = parallel.find_devices(devices)
-    if not isinstance(data, TSP | TSPInstance) and np.ndim(data) == 3:
+    if not isinstance(data, TSP | TSPInstance) and len(quick_shape(data)) == 3:
+        if metric not in (None, "EUCLID") or dtype is not None:
+            raise ValueError(
+                f"metric is {metric!r} and dtype is {dtype!r}, expected 'EUCLID' or None, and None,"
+                " for several instances at once"
+            )
         if target is not None:
             raise ValueError(f"target is {target!r}, expected None for several instances at once")
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
@@ -143,7 +155,7 @@ def solve_tsp(
             devices=found,
             show_progress=show_progress,
         )
-    problem = as_tsp(data)
+    problem = as_tsp(data, metric, dtype)
     recipe = _for_all(tsp_recipe(problem.is_symmetric, found[0].platform, problem.n), found)
     recipe = _chosen(recipe, num_searches, moves_per_search)
     near, crossover, initial = float(scales.near_distance(problem)), None, None

@@ -99,6 +99,7 @@ class QAP:
     def cost(self, assignment: jax.Array) -> jax.Array:
         """Returns the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`, less `offset`.
 
+        In the device's units; `host.in_full` turns it into the user's, which mostly are the same.
         The sum is over all i and j, the diagonal included: O(n * n). Integers may wrap on the way;
         the result is exact.
 

@@ -64,7 +64,10 @@ class TSP:
         return permutation.exchange_segments(key, tour)
 
     def cost(self, tour: jax.Array) -> jax.Array:
-        """Returns the length of `tour`, [] int32 or float32."""
+        """Returns the length of `tour`, [] int32 or float32, in the device's units.
+
+        `host.in_full` turns it into the user's, which mostly are the same.
+        """
         lengths = self.distance(tour, jnp.roll(tour, -1))
         return jnp.sum(lengths, dtype=lengths.dtype)
 
