@@ -124,6 +124,8 @@ def as_key(key: Any) -> Key:
         return key
     if key is None:
         raise ValueError("key is None, expected an integer seed or a jax.random.key")
+    if isinstance(key, jax.Array) and not isinstance(key, jax.core.Tracer) and key.is_deleted():
+        raise ValueError("key is an array that was deleted, expected a live one")
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return _from_typed_key(key)
     if isinstance(key, bool | np.bool_):
@@ -161,7 +163,10 @@ def _from_typed_key(key: jax.Array) -> Key:
 def _frames_of_the_library() -> int:
     """Returns the stack level at which a warning names the line of the user's call."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__package__", "").startswith(_PACKAGE):
+    while frame.f_back is not None:
+        package = frame.f_globals.get("__package__") or ""  # None in a script
+        if not package.startswith(_PACKAGE):
+            break
         level, frame = level + 1, frame.f_back
     return level
 
