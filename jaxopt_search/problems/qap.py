@@ -40,7 +40,7 @@ class Partial(NamedTuple):
     data_fields=("flow", "distance", "offset", "partial"),
     meta_fields=("n", "is_symmetric", "host"),
 )
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class QAP:
     """A QAP instance on the device. Build it with `qap` or `qap_from_instance`.
 

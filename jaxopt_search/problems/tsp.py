@@ -29,7 +29,7 @@ MAX_SQUARED = 2_147_000_000
     data_fields=("matrix", "coords"),
     meta_fields=("n", "metric", "is_symmetric", "host"),
 )
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSP:
     """A TSP instance on the device. Build it with `tsp`, `tsp_from_coords`, `tsp_from_instance`.
 
