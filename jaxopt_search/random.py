@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
 from jaxopt_search import memory
 
@@ -124,7 +125,7 @@ def as_key(key: Any) -> Key:
         return key
     if key is None:
         raise ValueError("key is None, expected an integer seed or a jax.random.key")
-    if isinstance(key, jax.Array) and not isinstance(key, jax.core.Tracer) and key.is_deleted():
+    if isinstance(key, jax.Array) and not isinstance(key, Tracer) and key.is_deleted():
         raise ValueError("key is an array that was deleted, expected a live one")
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return _from_typed_key(key)
@@ -224,6 +225,17 @@ def start_key(key: Key, index: jax.Array) -> jax.Array:
 def typed_key(words: tuple[jax.Array, jax.Array]) -> jax.Array:
     """Returns typed keys of two uint32 arrays, of the same shape."""
     return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl="threefry2x32")
+
+
+def data_of(key: Any) -> jax.Array:
+    """Returns the two words of a typed key, [2] uint32.
+
+    Raises:
+      TypeError: if it is none.
+    """
+    if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)):
+        raise TypeError(f"key is a {type(key).__name__}, expected a jax.random.key")
+    return jax.random.key_data(key)
 
 
 def uniform(word: jax.Array) -> jax.Array:

@@ -10,6 +10,7 @@ from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.cooling import Clock, Recipe, StepCount, search_and_exchange
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
+from jaxopt_search.driver_input import refuse_tracers
 from jaxopt_search.eax import edge_assembly
 from jaxopt_search.exchange import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
@@ -136,6 +137,7 @@ def solve_tsp(
       >>> round(js.solve_tsp(corners, max_steps=500).fun, 3)
       8.828
     """
+    refuse_tracers(key, caller="solve_tsp")
     found = parallel.find_devices(devices)
     if not isinstance(data, TSP | TSPInstance) and len(quick_shape(data)) == 3:
         if metric not in (None, "EUCLID") or dtype is not None:
@@ -231,6 +233,7 @@ def solve_qap(
       >>> js.solve_qap(flow, distance, max_steps=50).fun
       218
     """
+    refuse_tracers(key, caller="solve_qap")
     check_option("method", method, ("auto", "annealing", "tabu"))
     problem, found = as_qap(flow, distance, partial_match), parallel.find_devices(devices)
     is_on_cpu = found[0].platform == "cpu"

@@ -55,6 +55,7 @@ def solve(problem, **options):
         (13, GOOD * (2**31 - 1) + 1, ValueError, "beyond int32 (2147483647)"),
         (14, GOOD * 2**54 + 1, ValueError, "beyond int32 (2147483647)"),
         (14, changed(0, 1, 2**63, np.uint64), ValueError, "holds 9223372036854775808"),
+        (14, changed(0, 1, -(2**63), np.int64), ValueError, "holds -9223372036854775808"),
         (19, [], ValueError, "shape (0,)"),
         (19, np.ones((0, 0)), ValueError, "shape (0, 0), expected (n, n) with n >= 1"),
         (26, np.ones((5, 2)), ValueError, "use tsp_from_coords"),

@@ -241,6 +241,8 @@ class _Limited:
 
 
 def _check_url(url: str, allow_loopback: bool) -> None:
+    if not url.isprintable():
+        raise DownloadError(f"{url!r} is refused, expected an https address")
     try:
         parts = urllib.parse.urlsplit(url)
     except ValueError as error:

@@ -189,7 +189,7 @@ def test_other_numbers_under_a_known_name_are_refused(tmp_path, monkeypatch):
 
 
 def test_a_file_that_cannot_be_compared_has_no_optimum(tmp_path, monkeypatch):
-    """Row 73: where only a checksum is on record, another file comes without the best known cost."""
+    """Row 73: where only a checksum is on record, another file comes without the best known one."""
     monkeypatch.setitem(registry.entries(), "nug5", NUG5_ENTRY)
     path = tmp_path / "nug5.dat"
     path.write_text(NUG5.replace("\n", "\r\n"))
@@ -323,12 +323,21 @@ def test_redirects_within_the_machine_are_followed(server, fetch):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://example.invalid", "ftp://127.0.0.1", "file:///tmp", "x", "https://[::1"]
+    "url",
+    [
+        "http://example.invalid",
+        "ftp://127.0.0.1",
+        "file:///tmp",
+        "x",
+        "https://[::1",
+        "https://a\r\nX: y",
+    ],
 )
 def test_only_https_is_asked(url, fetch):
     """Addresses that are not https, and not on this machine, are refused unasked."""
-    with pytest.raises(DownloadError, match="is refused.* expected an https address"):
+    with pytest.raises(DownloadError, match="is refused.* expected an https address") as caught:
         fetch(url)
+    assert "\n" not in str(caught.value)
 
 
 def test_no_network_names_the_way_by_hand(fetch):
