@@ -71,7 +71,7 @@ def highest_cost_that_meets(target: Any, dtype: Any, unit: Any = 1, offset: Any 
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
-            return np.float64(target / unit - offset).astype(dtype)
+            return np.float64(float(target) / unit - offset).astype(dtype)
     limits = np.iinfo(dtype)
     if math.isinf(target):
         return dtype.type(limits.max if target > 0 else limits.min)

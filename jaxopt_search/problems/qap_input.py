@@ -183,6 +183,7 @@ def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None)
         given = tuple(matrix / 2 + matrix.T / 2 for matrix in given)
         parts = [_split_off(matrix) for matrix in given]
         note = "flow and distance were symmetrized (they differed by a relative 1e-6 at most)"
+    _check_float_range(*(part.own for part in parts))
     units = _float_units(*(part.own for part in parts))
     parts = [part.counted_in(unit) for part, unit in zip(parts, units, strict=True)]
     unit = units[0] * units[1]

@@ -216,6 +216,8 @@ def tsp_from_coords(
 ) -> TSP:
     """Returns a TSP instance from coordinates in the plane.
 
+    Under `"EUCLID"` they are of any size; of units, see `tsp`.
+
     Args:
       coords: [n, 2] real numbers; for `"GEO"` latitude and longitude as DDD.MM.
       metric: `"EUCLID"` for float32 distances, or one of TSPLIB's integer rules `"EUC_2D"`,
