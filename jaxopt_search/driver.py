@@ -387,10 +387,8 @@ class _Driver:
         (solutions, costs), ancestors = jax.tree.map(
             np.array, jax.device_get((best, state.ancestor))
         )
-        if self.host is not None and (self.host.unit > 1 or self.host.offset):
-            in_full = [self.host.in_full(cost) for cost in costs.tolist()]
-            fits = max(map(abs, in_full)) < 2**63
-            costs = np.array(in_full, np.int64 if fits else object)
+        if self.host is not None:
+            costs = self.host.all_in_full(costs)
         made = seen.step
         is_met, hit = self._meets_goal(), seen.first_hit
         return Result(

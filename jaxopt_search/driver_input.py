@@ -10,7 +10,13 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import exchange, loop, random, readout, steps
-from jaxopt_search.checks import MAX_INT32, check_count, check_number, highest_cost_that_meets
+from jaxopt_search.checks import (
+    MAX_INT32,
+    check_count,
+    check_number,
+    highest_cost_that_meets,
+    plain_array,
+)
 from jaxopt_search.loop import RunState
 from jaxopt_search.neighborhoods.full_evaluation import solution_shape
 from jaxopt_search.problems.host import Host
@@ -59,9 +65,9 @@ def check_limits(
     if target is not None:
         scale = (host.unit, host.offset) if host else ()
         check_number("target", target)
-        if np.issubdtype(dtype, np.floating) and math.isfinite(target):
-            target += _ROUNDING * abs(target)  # whether it is met, exact costs tell
         target = highest_cost_that_meets(target, dtype, *scale)
+        if np.issubdtype(dtype, np.floating):
+            target += _ROUNDING * abs(target)  # whether it is met, exact costs tell
         if host is not None and host.max_feasible is not None:
             target = min(target, dtype.type(host.max_feasible))
     return Limits(
@@ -115,7 +121,7 @@ def start_solutions(
     if initial is None:
         return None
     if host is not None:
-        initial = np.asarray(initial)
+        initial = plain_array(initial, "initial")
         is_one = initial.ndim <= 1
         rows = [initial] if is_one else list(initial)
         names = ["initial"] if is_one else [f"initial[{i}]" for i in range(len(rows))]
@@ -135,7 +141,7 @@ def start_solutions(
 
 def _checked_leaf(leaf: Any, lead: tuple[int, ...], one: jax.ShapeDtypeStruct) -> np.ndarray:
     """Returns a part of a user's start solutions with the dtype of a random one."""
-    array = np.asarray(leaf)
+    array = plain_array(leaf, "initial")
     if array.shape != lead + one.shape or not np.can_cast(array.dtype, one.dtype, "same_kind"):
         raise ValueError(
             f"initial has a part of shape {array.shape} and dtype {array.dtype}, expected"
@@ -155,11 +161,11 @@ def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int)
     return jax.vmap(start)(index)
 
 
-def refuse_tracers(*arguments: Any) -> None:
+def refuse_tracers(*arguments: Any, caller: str = "solve") -> None:
     """Refuses to drive a run from inside a traced function."""
     if loop.is_traced(arguments):
         raise RuntimeError(
-            "solve is a host driver and was called inside jit or vmap; use run there"
+            f"{caller} is a host driver and was called inside jit or vmap; use run there"
         )
 
 

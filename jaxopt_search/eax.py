@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import random
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.problems import candidates as candidate_lists
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import TSP
@@ -57,6 +57,7 @@ class EdgeAssembly:
         Returns:
           [n] int32.
         """
+        check_suits("EdgeAssembly", "a TSP", problem, isinstance(problem, TSP))
         coin, draw = permutation.words(key, problem.n)
         walks = _walks(own, given, coin & 1 != 0)
         gain = _gains(problem, walks)
@@ -92,6 +93,7 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
       >>> js.solve(problem, search, 0, num_searches=16, max_steps=2000, exchange=exchange).fun
       360
     """
+    check_suits("edge_assembly", "a TSP", problem, isinstance(problem, TSP))
     if not problem.is_symmetric:
         raise ValueError("problem has asymmetric distances, expected symmetric ones")
     num_candidates = check_count("num_candidates", num_candidates)

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
 from jaxopt_search import memory
 
@@ -124,6 +125,8 @@ def as_key(key: Any) -> Key:
         return key
     if key is None:
         raise ValueError("key is None, expected an integer seed or a jax.random.key")
+    if isinstance(key, jax.Array) and not isinstance(key, Tracer) and key.is_deleted():
+        raise ValueError("key is an array that was deleted, expected a live one")
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return _from_typed_key(key)
     if isinstance(key, bool | np.bool_):
@@ -161,7 +164,10 @@ def _from_typed_key(key: jax.Array) -> Key:
 def _frames_of_the_library() -> int:
     """Returns the stack level at which a warning names the line of the user's call."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__package__", "").startswith(_PACKAGE):
+    while frame.f_back is not None:
+        package = frame.f_globals.get("__package__") or ""  # None in a script
+        if not package.startswith(_PACKAGE):
+            break
         level, frame = level + 1, frame.f_back
     return level
 
@@ -219,6 +225,17 @@ def start_key(key: Key, index: jax.Array) -> jax.Array:
 def typed_key(words: tuple[jax.Array, jax.Array]) -> jax.Array:
     """Returns typed keys of two uint32 arrays, of the same shape."""
     return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl="threefry2x32")
+
+
+def data_of(key: Any) -> jax.Array:
+    """Returns the two words of a typed key, [2] uint32.
+
+    Raises:
+      TypeError: if it is none.
+    """
+    if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)):
+        raise TypeError(f"key is a {type(key).__name__}, expected a jax.random.key")
+    return jax.random.key_data(key)
 
 
 def uniform(word: jax.Array) -> jax.Array:

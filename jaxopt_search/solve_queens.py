@@ -25,6 +25,7 @@ from jaxopt_search import (
 )
 from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.chunks import Timer
+from jaxopt_search.driver_input import refuse_tracers
 from jaxopt_search.memory import power_of_two
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.placement_set import PlacementSet, dtype_of
@@ -154,7 +155,9 @@ def solve_nqueens(
       >>> result.solutions.shape, result.success
       ((12, 8), True)
     """
-    timer, problem = Timer(), nqueens(n)
+    timer = Timer()
+    refuse_tracers(key, caller="solve_nqueens")
+    problem = nqueens(n)
     num_solutions = check_count("num_solutions", num_solutions)
     check_option("distinct", distinct, ("raw", "symmetry"))
     if num_searches is not None:

@@ -30,6 +30,7 @@ from jaxopt_search.problems import scales
 from jaxopt_search.problems.curves import tours_through
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.tsp import TSP
+from jaxopt_search.problems.tsp_input import diameters, float_unit
 from jaxopt_search.schedules import constant
 from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.types import StackedResult, Status
@@ -91,7 +92,9 @@ def solve_stacked(
     timer.limit(limits.max_steps, limits.max_seconds)
     report = progress.reporter() if show_progress else None
     implementation = _implementation(points.shape[1], recipe, devices)
-    runs = _start(recipe, devices)(random.as_key(key), *_split(points, len(devices)))
+    units = _units(points)
+    own_points, numbers = _split(points / units[:, None, None], len(devices))
+    runs = _start(recipe, devices)(random.as_key(key), own_points, numbers)
     advance = _advance(recipe, implementation, devices)
     if limits.max_steps is not None:
         pacer = StepCount(recipe, points.shape[1], limits.max_steps)
@@ -113,8 +116,9 @@ def solve_stacked(
         step, took = step + chunk, timer.elapsed - began
         status = status or timer.status(step)
         if report:
-            length, accepted = map(float, _means(runs))
-            acceptance = accepted / max(chunk, 1)
+            lengths, accepted = jax.device_get(_lengths_and_accepted(runs))
+            length = float((lengths.ravel()[:size] * units).mean())
+            acceptance = float(accepted) / max(chunk, 1)
             report(Snapshot(step, timer.seconds, length, points[0], None, acceptance, status))
         pacer.note(step, timer.seconds)
         chunk = timer.next_steps(step, chunk, took, _PILOT_STEPS)
@@ -131,6 +135,12 @@ def solve_stacked(
         elapsed=timer.elapsed,
         env=environment.of(devices) | {"implementation": implementation},
     )
+
+
+def _units(points: np.ndarray) -> np.ndarray:
+    """Returns what each instance is counted in on the device, [B] float64."""
+    largest = diameters(points).tolist()
+    return np.array([float_unit(points.shape[1], each) for each in largest], float)
 
 
 def _split(points: np.ndarray, num_devices: int) -> tuple[np.ndarray, np.ndarray]:
@@ -218,10 +228,10 @@ def _best(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
 
 
 @jax.jit
-def _means(runs: _Run) -> tuple[jax.Array, jax.Array]:
-    """Returns the mean length of the best tours, and moves accepted per search."""
+def _lengths_and_accepted(runs: _Run) -> tuple[jax.Array, jax.Array]:
+    """Returns the lengths of the best tours [D, B / D], and moves accepted per search."""
     costs = runs.state.searches.best_cost.min(axis=-1)
-    return costs.mean(), runs.state.info.accepted.astype(jnp.float32).mean()
+    return costs, runs.state.info.accepted.astype(jnp.float32).mean()
 
 
 def _problem(points: jax.Array) -> TSP:

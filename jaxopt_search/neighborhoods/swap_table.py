@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import memory, tables
+from jaxopt_search.checks import check_suits
 from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems import permutation
@@ -77,6 +78,7 @@ class SwapTable:
     is_portable = True
 
     def init(self, problem: QAP, solution: jax.Array) -> SwapDeltas:
+        check_suits("SwapTable", "a QAP", problem, isinstance(problem, QAP))
         n = problem.n
         facility = permutation.inverse(solution)
         flow, distance = problem.flow.reshape(n, n), problem.distance.reshape(n, n)

@@ -40,7 +40,7 @@ class Partial(NamedTuple):
     data_fields=("flow", "distance", "offset", "partial"),
     meta_fields=("n", "is_symmetric", "host"),
 )
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class QAP:
     """A QAP instance on the device. Build it with `qap` or `qap_from_instance`.
 
@@ -101,6 +101,7 @@ class QAP:
     def cost(self, assignment: jax.Array) -> jax.Array:
         """Returns the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`, less `offset`.
 
+        In the device's units; `host.in_full` turns it into the user's, which mostly are the same.
         The sum is over all i and j, the diagonal included: O(n * n). Integers may wrap on the way;
         the result is exact.
 

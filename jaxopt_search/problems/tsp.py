@@ -29,7 +29,7 @@ MAX_SQUARED = 2_147_000_000
     data_fields=("matrix", "coords"),
     meta_fields=("n", "metric", "is_symmetric", "host"),
 )
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSP:
     """A TSP instance on the device. Build it with `tsp`, `tsp_from_coords`, `tsp_from_instance`.
 
@@ -66,7 +66,10 @@ class TSP:
         return permutation.exchange_segments(key, tour)
 
     def cost(self, tour: jax.Array) -> jax.Array:
-        """Returns the length of `tour`, [] int32 or float32."""
+        """Returns the length of `tour`, [] int32 or float32, in the device's units.
+
+        `host.in_full` turns it into the user's, which mostly are the same.
+        """
         lengths = self.distance(tour, jnp.roll(tour, -1))
         return jnp.sum(lengths, dtype=lengths.dtype)
 
