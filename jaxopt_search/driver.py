@@ -26,6 +26,7 @@ from jaxopt_search import (
     steps,
 )
 from jaxopt_search.checks import MAX_INT32, check_count
+from jaxopt_search.costs import cost_of
 from jaxopt_search.driver_input import Limits
 from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.loop import RunState
@@ -371,7 +372,7 @@ class _Driver:
             status == Status.TARGET
             if self.limits.target is not None
             else (status != Status.INTERRUPTED)
-        )
+        ) and math.isfinite(fun)
         return Result(
             x=x,
             fun=fun,
@@ -394,6 +395,8 @@ class _Driver:
 
     def _message(self, status: Status, fun: int | float) -> str:
         parts = [MESSAGES[status]]
+        if not math.isfinite(fun):
+            parts.append(f"the best cost is {fun}, which is no success")
         if self.host is not None:
             if self.host.best_known is not None and fun < self.host.best_known:
                 parts.append(f"better than the best known {self.host.best_known}")
@@ -404,4 +407,4 @@ class _Driver:
 
 @jax.jit
 def _full_cost(problem: Problem, solution: Any) -> jax.Array:
-    return problem.cost(solution)
+    return cost_of(problem, solution)

@@ -43,15 +43,19 @@ class Problem(Protocol):
         ...
 
     def cost(self, solution: Solution, /) -> Cost:
-        """Returns the cost of `solution` in full: the definition of truth."""
+        """Returns the cost of `solution` in full: the definition of truth.
+
+        An int32 or a float32 scalar. It may be +inf, for what must not be; NaN counts as that.
+        """
         ...
 
 
 class Neighborhood(Protocol):
     """Small changes of a solution, with the rules to price and to make them.
 
-    It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are, and
-    `num_warps(problem)`, those of a program in a kernel that serve to make a move.
+    It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are;
+    `num_warps(problem)`, those of a program in a kernel that serve to make a move; and
+    `known_cost(representation)`, where that is at hand: it takes the place of a sum of deltas.
     """
 
     @property
@@ -82,7 +86,10 @@ class Neighborhood(Protocol):
         ...
 
     def delta(self, problem: Any, representation: Representation, move: Move, /) -> Cost:
-        """Returns cost after minus cost before; `null_delta` for a move that changes nothing."""
+        """Returns cost after minus cost before; `null_delta` for a move that changes nothing.
+
+        Finite but for that: an infinite cost must not be left again, short of `known_cost`.
+        """
         ...
 
     def commit(

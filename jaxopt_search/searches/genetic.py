@@ -13,6 +13,7 @@ from jax import lax
 
 from jaxopt_search import crossover, memory, random, rows
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
+from jaxopt_search.costs import cost_of
 from jaxopt_search.crossover import Parents, Room
 from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Swap
@@ -97,12 +98,12 @@ class Genetic:
         keys = random.threefry2x32((first, second), (others, jnp.zeros_like(others)))
         population = jax.vmap(problem.init)(random.typed_key(keys))
         population = jnp.concatenate([solution[None], population])
-        return self._with_all(problem, population, solution, problem.cost(solution))
+        return self._with_all(problem, population, solution, cost_of(problem, solution))
 
     def _with_all(
         self, problem: Any, population: jax.Array, best: jax.Array, best_cost: Cost
     ) -> GeneticState:
-        costs = jax.vmap(problem.cost)(population)
+        costs = jax.vmap(cost_of, (None, 0))(problem, population)
         positions = jax.vmap(inverse)(population)
         return self._remember(
             GeneticState(
@@ -210,7 +211,7 @@ class Genetic:
         if hasattr(problem, "row_costs"):
             costs = problem.row_costs(block, state.children)
         else:
-            costs = jax.vmap(problem.cost)(state.children)
+            costs = jax.vmap(cost_of, (None, 0))(problem, state.children)
         child_costs = store(state.child_costs, block.rows, costs, block.is_row)
         return state._replace(child_costs=child_costs)
 

@@ -89,7 +89,7 @@ class TabuSearch(TableSearch):
         if age is None:
             age = min(5 * math.prod(self.neighborhood.shape(problem)), _MAX_STEPS)
 
-        best = jnp.minimum(state.cost, state.best_cost)
+        best = self.best_cost(state)
 
         def rank(entry: jax.Array, delta: Cost, until: jax.Array) -> tuple[jax.Array, Cost]:
             left = until - state.now
