@@ -166,8 +166,7 @@ def solve(
     getattr(search, "check", lambda max_steps: None)(limits.max_steps)
     placement = parallel.Placement(parallel.find_devices(devices))
     problem, search, exchange = placement.bring((problem, search, exchange))
-    platform = placement.devices[0].platform
-    choice = stepping.choose(implementation, platform, problem, search)
+    choice = stepping.choose(implementation, placement.devices[0], problem, search)
     driver = _Driver(
         problem, search, host, placement, limits, exchange, choice, start, history_size
     )

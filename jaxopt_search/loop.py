@@ -197,7 +197,7 @@ def advance(
       The state; its `status` is `TARGET`, `PATIENCE`, `LOCAL_OPTIMA` or `RUNNING`.
     """
     traced = is_traced((problem, search, state))
-    choice = stepping.choose(implementation, _platform(state.index), problem, search, traced)
+    choice = stepping.choose(implementation, _device(state.index), problem, search, traced)
     return advance_by(
         choice.implementation,
         problem,
@@ -224,12 +224,9 @@ def is_traced(tree: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((probe, tree)))
 
 
-def _platform(array: jax.Array) -> str:
-    """Returns the platform that holds `array`; JAX's default one while it is traced."""
-    if isinstance(array, Tracer):
-        return jax.default_backend()
-    (platform,) = {device.platform for device in array.devices()}
-    return platform
+def _device(array: jax.Array) -> jax.Device:
+    """Returns a device that holds `array`; one of JAX's default platform while it is traced."""
+    return jax.devices()[0] if isinstance(array, Tracer) else next(iter(array.devices()))
 
 
 def advance_by(

@@ -127,8 +127,7 @@ class Placement:
         check_every: int | None = None,
     ) -> RunState:
         """Returns `loop.advance` of a state from `split`; arguments as there."""
-        platform = self.devices[0].platform
-        chosen = stepping.choose(implementation, platform, problem, search).implementation
+        chosen = stepping.choose(implementation, self.devices[0], problem, search).implementation
         options = {"exchange": exchange, "target": target, "patience": patience}
         options["check_every"] = check_every
         if len(self.devices) == 1:

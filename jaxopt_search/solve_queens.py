@@ -269,7 +269,7 @@ def _by_searches(
         wanted = power_of_two(-(-finds.wanted // len(devices)))
         each = min(max(wanted, chosen.least_searches), chosen.num_searches)
         num_searches = each * len(devices)
-    choice = stepping.choose("auto", devices[0].platform, problem, search)
+    choice = stepping.choose("auto", devices[0], problem, search)
     finds.how = str(choice)
 
     def advanced(state: loop.RunState) -> loop.RunState:

@@ -24,7 +24,7 @@ from jaxopt_search.cooling import Clock, Pace, Recipe, StepCount, annealing, sea
 from jaxopt_search.driver import Snapshot
 from jaxopt_search.driver_input import Limits
 from jaxopt_search.eax import EdgeAssembly
-from jaxopt_search.kernels import Implementation
+from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.loop import RunState
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.pairs import Pairs
@@ -92,9 +92,9 @@ def solve_stacked(
         chunk_steps=None,
     )
     report = progress.reporter() if show_progress else None
-    implementation = _implementation(points.shape[1], recipe, devices)
+    choice = _choice(points.shape[1], recipe, devices)
     runs = _start(recipe, devices)(random.as_key(key), *_split(points, len(devices)))
-    advance = _advance(recipe, implementation, devices)
+    advance = _advance(recipe, choice.implementation, devices)
     if limits.max_steps is not None:
         timer = StepCount(recipe, points.shape[1], limits.max_steps)
     else:
@@ -128,7 +128,7 @@ def solve_stacked(
         nit=step,
         nfev=step * size * recipe.num_searches * recipe.moves_per_search,
         elapsed=time.perf_counter() - start,
-        env=environment.of(devices) | {"implementation": implementation},
+        env=environment.of(devices) | {"implementation": str(choice)},
     )
 
 
@@ -261,13 +261,13 @@ def _nearest(problem: TSP, num: int) -> jax.Array:
     return jax.vmap(of)(cities).astype(jnp.int32)
 
 
-def _implementation(n: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Implementation:
+def _choice(n: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Choice:
     def one(points: jax.Array) -> tuple[TSP, SimulatedAnnealing]:
         problem = _problem(points)
         return problem, _search(recipe, _nearest(problem, recipe.num_candidates))
 
     shapes = jax.eval_shape(one, jax.ShapeDtypeStruct((n, 2), jnp.float32))
-    return stepping.choose("auto", devices[0].platform, *shapes).implementation
+    return stepping.choose("auto", devices[0], *shapes)
 
 
 def _lengths(points: np.ndarray, tours: np.ndarray) -> np.ndarray:

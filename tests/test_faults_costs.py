@@ -69,9 +69,7 @@ def test_what_is_bad_never_wins(name):
     for bad in BAD:
         problem = order(bad)
         starts = np.stack([FORWARD, FORWARD, BACKWARD, np.roll(BACKWARD, 3)])
-        result = js.solve(
-            problem, SEARCHES[name], 0, num_searches=4, initial=starts, max_steps=300
-        )
+        result = js.solve(problem, SEARCHES[name], 0, num_searches=4, initial=starts, max_steps=300)
         check(problem, result)
         assert (result.fun, result.success) == (LOWEST, True)
         assert np.isfinite(result.costs).all()

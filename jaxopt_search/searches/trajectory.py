@@ -65,7 +65,8 @@ class TrajectorySearch:
     def adopt(self, problem: Any, state: Any, solution: Solution) -> Any:
         state = self._remember(state, jnp.bool_(True))
         return state._replace(
-            representation=self.neighborhood.init(problem, solution), cost=cost_of(problem, solution)
+            representation=self.neighborhood.init(problem, solution),
+            cost=cost_of(problem, solution),
         )
 
     def refresh(self, problem: Any, state: Any) -> Any:
