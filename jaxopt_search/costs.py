@@ -12,8 +12,9 @@ from jaxopt_search.types import Cost, Solution
 
 
 def cost_of(problem: Any, solution: Solution) -> Cost:
-    """Returns `problem.cost(solution)`, with NaN as the worst cost there is."""
-    return no_nan(problem.cost(solution))
+    """Returns `problem.cost(solution)`, an array, with NaN as the worst cost there is."""
+    cost = jnp.asarray(problem.cost(solution))
+    return no_nan(cost.astype(cost.dtype))  # whose dtype is no longer weak
 
 
 def no_nan(cost: Any) -> Any:
@@ -27,4 +28,5 @@ def cost_change(after: Cost, before: Cost) -> Cost:
     """Returns `after - before`; 0 from one infinite cost to another, which are the same."""
     if not jnp.issubdtype(after.dtype, jnp.floating):
         return after - before
-    return jnp.where(after == before, jnp.zeros_like(after), after - before)
+    zero, is_same = jnp.zeros_like(after), after == before
+    return jnp.where(is_same, zero, after) - jnp.where(is_same, zero, before)

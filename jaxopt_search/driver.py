@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from jaxopt_search import (
+    contracts,
     driver_input,
     environment,
     loop,
@@ -149,8 +150,12 @@ def solve(
     """
     start = time.perf_counter()
     driver_input.refuse_tracers(problem, search, key, exchange, initial, state)
+    solution, cost = contracts.check_problem(problem)
+    contracts.check_search(search)
+    contracts.check_exchange(exchange)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback is a {type(callback).__name__}, expected a function or None")
     host = getattr(problem, "host", None)
-    solution, cost = driver_input.shapes(problem)
     limits = driver_input.check_limits(
         dtype=cost.dtype,
         host=host,
@@ -255,7 +260,10 @@ class _Driver:
                 for observe in self.observers:
                     answer = observe(snapshot)
                     if isinstance(answer, Steer):
-                        self.search, self.exchange = answer
+                        before = self.search, self.exchange
+                        self.search, self.exchange = driver_input.steered(
+                            self.problem, before, answer
+                        )
                     is_true = isinstance(answer, bool | np.bool_) and bool(answer)
                     if is_true and status == Status.RUNNING:
                         status = Status.CALLBACK
@@ -335,7 +343,7 @@ class _Driver:
         if isinstance(exact, int) and exact != running:
             raise RuntimeError(
                 f"the running cost {running} is not the exact {exact}; please report this bug, if"
-                " delta and cost are not your own"
+                " delta and cost are not your own and the run does not continue another one's state"
             )
         is_feasible = self.host is None or self.host.is_feasible(solution)
         return jax.tree.map(np.array, solution), exact if is_feasible else math.inf

@@ -8,12 +8,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import exchange, loop, random, readout, steps
-from jaxopt_search.checks import MAX_INT32, check_count, check_number, highest_cost_that_meets
+from jaxopt_search import contracts, exchange, loop, random, readout, steps
+from jaxopt_search.checks import (
+    MAX_INT32,
+    MAX_STEPS,
+    check_count,
+    check_number,
+    highest_cost_that_meets,
+)
+from jaxopt_search.costs import cost_change, cost_of
 from jaxopt_search.loop import RunState
-from jaxopt_search.neighborhoods.full_evaluation import solution_shape
 from jaxopt_search.problems.host import Host
 from jaxopt_search.types import Problem, Result, Search, Solution, Status
+
+_DRIFT = 0.01
+"""Of running float costs, relative; far more than is usual, and less than between instances."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,7 +66,7 @@ def check_limits(
         if host is not None and host.max_feasible is not None:
             target = min(target, dtype.type(host.max_feasible))
     return Limits(
-        max_steps=None if max_steps is None else check_count("max_steps", max_steps, 0, None),
+        max_steps=None if max_steps is None else check_count("max_steps", max_steps, 0, MAX_STEPS),
         max_seconds=None if max_seconds is None else check_number("max_seconds", max_seconds, 0),
         target=target,
         patience=None
@@ -66,17 +75,6 @@ def check_limits(
         check_every=check_count("check_every", check_every, 1, loop.MAX_PATIENCE),
         chunk_steps=None if chunk_steps is None else check_count("chunk_steps", chunk_steps),
     )
-
-
-def shapes(problem: Problem) -> tuple[Any, jax.ShapeDtypeStruct]:
-    """Returns the shapes of a solution and of its cost."""
-    solution = solution_shape(problem)
-    return solution, _cost.eval_shape(problem, solution)
-
-
-@jax.jit
-def _cost(problem: Problem, solution: Solution) -> jax.Array:
-    return problem.cost(solution)
 
 
 def check_size(solution: Solution, num_searches: int) -> None:
@@ -106,13 +104,20 @@ def start_solutions(
     if initial is None:
         return None
     if host is not None:
-        initial = np.asarray(initial)
+        initial = _as_array(initial)
         is_one = initial.ndim <= 1
         rows = [initial] if is_one else list(initial)
         names = ["initial"] if is_one else [f"initial[{i}]" for i in range(len(rows))]
         starts = [host.check(row, name) for row, name in zip(rows, names, strict=True)]
         initial = starts[0] if is_one else np.array(starts)
     else:
+        if jax.tree_util.all_leaves([shape]):
+            initial = _as_array(initial)
+        if jax.tree.structure(initial) != jax.tree.structure(shape):
+            raise ValueError(
+                f"initial is {jax.tree.structure(initial)}, expected {jax.tree.structure(shape)} as"
+                " problem.init returns"
+            )
         is_one = np.ndim(jax.tree.leaves(initial)[0]) <= jax.tree.leaves(shape)[0].ndim
         lead = () if is_one else (len(jax.tree.leaves(initial)[0]),)
         initial = jax.tree.map(lambda leaf, one: _checked_leaf(leaf, lead, one), initial, shape)
@@ -124,15 +129,25 @@ def start_solutions(
     return initial
 
 
+def _as_array(initial: Any) -> np.ndarray:
+    try:
+        return np.asarray(initial)
+    except ValueError as error:
+        raise ValueError("initial has rows of different lengths, expected equal ones") from error
+
+
 def _checked_leaf(leaf: Any, lead: tuple[int, ...], one: jax.ShapeDtypeStruct) -> np.ndarray:
     """Returns a part of a user's start solutions with the dtype of a random one."""
-    array = np.asarray(leaf)
+    array = _as_array(leaf)
     if array.shape != lead + one.shape or not np.can_cast(array.dtype, one.dtype, "same_kind"):
         raise ValueError(
             f"initial has a part of shape {array.shape} and dtype {array.dtype}, expected"
             f" {lead + one.shape} and {one.dtype}"
         )
-    return array.astype(one.dtype)
+    converted = array.astype(one.dtype)
+    if one.dtype.kind in "iu" and (lost := array[converted != array]).size:
+        raise ValueError(f"initial holds {lost[0]}, expected what {one.dtype} can hold")
+    return converted
 
 
 def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int) -> Solution:
@@ -165,15 +180,60 @@ def check_state(problem: Problem, search: Search, state: Any) -> int:
         raise TypeError("state is a Result, expected its .state")
     if not isinstance(state, RunState):
         raise TypeError(f"state is a {type(state).__name__}, expected the .state of a Result")
-    key, num_searches = random.as_key(0), state.index.shape[0]
-    expected = jax.eval_shape(lambda: loop.fresh(key, problem, search, None, num_searches))
-    signature = [
-        [(np.shape(leaf), np.dtype(leaf.dtype)) for leaf in jax.tree.leaves(tree)]
-        for tree in (state, expected)
-    ]
-    if signature[0] != signature[1]:
+    for path, leaf in [("index", state.index), *_leaves_by_path(state)]:
+        if not isinstance(leaf, np.ndarray | np.generic | jax.Array):
+            kind = "None" if leaf is None else f"a {type(leaf).__name__}"
+            raise TypeError(f"state.{path} is {kind}, expected an array")
+        if isinstance(leaf, jax.Array) and leaf.is_deleted():
+            raise ValueError(f"state.{path} was deleted, expected an array that is there")
+    num_searches = state.index.shape[0] if state.index.ndim == 1 else 0
+    if not num_searches or _signature(state) != _signature(_fresh(problem, search, num_searches)):
         raise ValueError("state is of another problem or search, expected one made with these")
     return num_searches
+
+
+def _leaves_by_path(tree: Any) -> list[tuple[str, Any]]:
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return [(jax.tree_util.keystr(path).removeprefix("."), leaf) for path, leaf in leaves]
+
+
+def _fresh(problem: Problem, search: Search, num_searches: int) -> RunState:
+    """Returns the shapes and dtypes of the state of a run."""
+    key = random.as_key(0)
+    return jax.eval_shape(lambda: loop.fresh(key, problem, search, None, num_searches))
+
+
+def _signature(tree: Any) -> Any:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, [(np.shape(leaf), np.dtype(leaf.dtype)) for leaf in leaves]
+
+
+def steered(
+    problem: Problem, before: tuple[Search, Any], after: tuple[Search, Any]
+) -> tuple[Search, Any]:
+    """Returns the search and the exchange to go on with, which a callback has put into a `Steer`.
+
+    Raises:
+      TypeError: if one of them is none, or the search has states of another kind.
+    """
+    search, exchange_rule = after
+    if jax.tree.structure(before) != jax.tree.structure(after):
+        contracts.check_search(search, "the callback's search")
+        contracts.check_exchange(exchange_rule)
+        if not _has_same_states(problem, before[0], search):
+            kinds = [type(one).__name__ for one in (search, before[0])]
+            raise TypeError(
+                f"the callback's search is a {kinds[0]}, expected a {kinds[1]} with states of the"
+                " same shapes"
+            )
+    return search, exchange_rule
+
+
+def _has_same_states(problem: Problem, search: Search, other: Any) -> bool:
+    try:
+        return _signature(_fresh(problem, search, 1)) == _signature(_fresh(problem, other, 1))
+    except Exception:  # the other one is not for this problem
+        return False
 
 
 def reopened(
@@ -186,10 +246,12 @@ def reopened(
     Raises:
       ValueError: if it was made with another instance.
     """
-    if host is not None and jnp.issubdtype(state.best_cost.dtype, jnp.integer):
+    is_own = bool(_is_of(problem, search, state))
+    if is_own and host is not None and jnp.issubdtype(state.best_cost.dtype, jnp.integer):
         solution, cost = jax.device_get(readout.best(problem, search, state))
-        if host.cost(solution) != host.in_full(cost.item()):
-            raise ValueError("state is of another instance, expected one made with this problem")
+        is_own = host.cost(solution) == host.in_full(cost.item())
+    if not is_own:
+        raise ValueError("state is of another instance, expected one made with this problem")
     costs = exchange.best_costs(search, state.searches, state.index)
     meets = jnp.zeros(costs.shape, bool) if target is None else costs <= target
     hit = jax.tree.map(
@@ -197,3 +259,24 @@ def reopened(
     )
     status = jnp.where(steps.is_never(hit).all(), Status.RUNNING, Status.TARGET)
     return state._replace(hit=hit, status=status.astype(jnp.int32))
+
+
+@jax.jit
+def _is_of(problem: Problem, search: Search, state: RunState) -> jax.Array:
+    """Returns whether the best costs of all searches are those that the problem gives them.
+
+    Of float costs, up to what deltas may have drifted; and whether what is fixed is in its place.
+    """
+    solutions, costs = readout.all_best(problem, search, state)
+    exact = jax.vmap(cost_of, (None, 0))(problem, solutions)
+    is_right = exact == costs
+    if jnp.issubdtype(costs.dtype, jnp.floating):
+        largest = jnp.maximum(jnp.abs(exact), jnp.abs(costs))
+        is_near = jnp.abs(cost_change(exact, costs)) <= _DRIFT * largest
+        is_right |= is_near & jnp.isfinite(largest)
+    if (free := getattr(problem, "free", None)) is not None:
+        current = jax.vmap(search.current, (None, 0))(problem, state.searches)
+        like = problem.init(jax.random.key(0, impl="threefry2x32"))
+        is_fixed = jnp.ones(like.shape, bool).at[free].set(False)
+        is_right &= jnp.all((current == like[None]) | ~is_fixed[None], axis=1)
+    return is_right.all()

@@ -85,12 +85,13 @@ class Resample:
         is uniform and a part is as long as the mean number of copies.
         """
         rise = self._inverse(stream.step) - self._inverse(jnp.maximum(stream.step - self.every, 0))
-        above = cost_change(jnp.where(is_real, costs, costs.min()), costs.min())
-        weight = jnp.exp(-jnp.maximum(rise, 0) * above.astype(jnp.float32))
-        # An infinite cost dies out, even where the temperature stays the same.
-        weight = jnp.where(is_real & (above < null_delta(above.dtype)), weight, 0)
-        end = jnp.cumsum(weight)
         num = jnp.sum(is_real, dtype=jnp.int32)
+        above = cost_change(jnp.where(is_real, costs, costs.min()), costs.min())
+        # An infinite cost dies out, even where the temperature stays the same.
+        is_real &= above < null_delta(above.dtype)
+        above = jnp.where(is_real, above, jnp.zeros_like(above)).astype(jnp.float32)
+        weight = jnp.where(is_real, jnp.exp(-jnp.maximum(rise, 0) * above), 0)
+        end = jnp.cumsum(weight)
         (word,) = stream.words(jnp.uint32(0), 1)
         points = end / end[-1] * num.astype(jnp.float32) - random.uniform(word)
         upto = jnp.clip(jnp.ceil(points).astype(jnp.int32), 0, num)

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search import collectives, exchange, random, stepping, steps
+from jaxopt_search import collectives, contracts, exchange, random, stepping, steps
 from jaxopt_search.checks import check_count, highest_cost_that_meets, int32, number
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.stepping import Course, Setup
@@ -129,7 +129,10 @@ def init(
 
     Raises:
       ValueError: if `num_searches` is no positive integer.
+      TypeError: if `problem` or `search` is none.
     """
+    contracts.check_problem(problem)
+    contracts.check_search(search)
     num_searches = check_count("num_searches", num_searches, 1, None)
     return _init(random.as_key(key), problem, search, solutions, num_searches)
 
@@ -196,6 +199,7 @@ def advance(
     Returns:
       The state; its `status` is `TARGET`, `PATIENCE`, `LOCAL_OPTIMA` or `RUNNING`.
     """
+    contracts.check_exchange(exchange)
     traced = is_traced((problem, search, state))
     choice = stepping.choose(implementation, _device(state.index), problem, search, traced)
     return advance_by(

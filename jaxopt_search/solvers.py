@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from jaxopt_search import parallel
-from jaxopt_search.checks import check_count, check_option
+from jaxopt_search.checks import MAX_STEPS, check_count, check_number, check_option
 from jaxopt_search.cooling import Clock, Recipe, StepCount, search_and_exchange
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
@@ -284,8 +284,10 @@ def _anneal(
     """
     if max_steps is None:
         max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
+        max_seconds = check_number("max_seconds", max_seconds, 0)
         timer = Clock(recipe, max_seconds)
     else:
+        max_steps = check_count("max_steps", max_steps, 0, MAX_STEPS)
         timer = StepCount(recipe, problem.n, max_steps)
         options["chunk_steps"] = max(1, max_steps // _NUM_CHUNKS)
     at_pace = functools.partial(search_and_exchange, recipe, neighborhood, crossover, temperatures)

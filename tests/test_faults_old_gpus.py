@@ -80,8 +80,9 @@ SCHEMES = [coarse_kernel.coarse, functools.partial(coarse_kernel.subtasks, thres
 def test_counting_schemes(scheme):
     """The schemes with a kernel of their own go without it there."""
     for n, capability in ((300, "7.5"), (301, "9.0")):
+        devices = mock.Mock(return_value=[gpu(capability)])
         with (
-            mock.patch.object(jax, "local_devices", lambda own=gpu(capability): [own]),
+            mock.patch.object(jax, "local_devices", devices),
             mock.patch.object(coarse_kernel, "in_pieces", wraps=coarse_kernel.in_pieces) as kernel,
         ):
             jax.eval_shape(scheme, jax.ShapeDtypeStruct((n,), "int32"))

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import memory, tables
+from jaxopt_search.contracts import solution_shape
 from jaxopt_search.costs import cost_change, cost_of
 from jaxopt_search.types import Cost, Move, Solution, null_delta
 
@@ -151,16 +152,6 @@ class FullEvaluation:
 
     def undone(self, problem: Any, representation: Evaluated, move: Move) -> Any:
         return self.moves.undone(problem, representation.solution, move)
-
-
-def solution_shape(problem: Any) -> Any:
-    """Returns the shapes and dtypes of a solution, as `jax.ShapeDtypeStruct`s."""
-    return _start.eval_shape(problem)
-
-
-@jax.jit
-def _start(problem: Any) -> Solution:
-    return problem.init(jax.random.key(0, impl="threefry2x32"))
 
 
 def as_neighborhood(neighborhood: Any) -> Any:

@@ -13,6 +13,7 @@ from jax import lax
 
 from jaxopt_search import crossover, memory, random, rows
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
+from jaxopt_search.contracts import check_search
 from jaxopt_search.costs import cost_of
 from jaxopt_search.crossover import Parents, Room
 from jaxopt_search.memory import load, store
@@ -384,6 +385,7 @@ def genetic(
     Raises:
       ValueError: if a number is out of range, `crossover` is neither, or it is `"ox"` and the
         problem has facilities that are fixed.
+      TypeError: if `local_search` is no search.
 
     Example:
       >>> import jaxopt_search as js
@@ -393,6 +395,8 @@ def genetic(
       218
     """
     check_option("crossover", crossover, ("pmx", "ox"))
+    if local_search is not None:
+        check_search(local_search, "local_search")
     return Genetic(
         mutation_rate=float32(check_share("mutation_rate", mutation_rate)),
         alike=None if alike is None else float32(check_share("alike", alike)),
