@@ -1,7 +1,9 @@
 """One line about a run now and then, on standard error."""
 
+import contextlib
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, TextIO
 
@@ -28,10 +30,40 @@ def reporter(
     On a terminal one line is rewritten in place, and in a notebook one with tqdm's help where that
     is installed (the extra `progress`). Elsewhere (a file, a pipe) plain lines are written every
     few seconds, without control characters.
+
+    It raises nothing, so that no run is lost for it: from its first failure on, such as at a closed
+    stream, it shows nothing any more, and warns once.
     """
-    if stream is None and _in_notebook() and (bar := _notebook_bar(describe)) is not None:
-        return bar
-    out = sys.stderr if stream is None else stream
+
+    def start() -> Callable[[Any], None]:
+        if stream is None and _in_notebook() and (bar := _notebook_bar(describe)) is not None:
+            return bar
+        return _lines(sys.stderr if stream is None else stream, describe)
+
+    return _until_it_fails(start)
+
+
+def _until_it_fails(start: Callable[[], Callable[[Any], None]]) -> Callable[[Any], None]:
+    """Returns what `start` returns, called for the first snapshot; nothing once it has failed."""
+    show: Callable[[Any], None] | None = None
+    has_failed = False
+
+    def show_safely(snapshot: Any) -> None:
+        nonlocal show, has_failed
+        if has_failed:
+            return
+        try:
+            show = show or start()
+            show(snapshot)
+        except Exception as error:
+            has_failed = True
+            with contextlib.suppress(Exception):  # warnings may be errors, or have no place to go
+                warnings.warn(f"no progress is shown any more: {error!r}", stacklevel=2)
+
+    return show_safely
+
+
+def _lines(out: TextIO, describe: Callable[[Any], str]) -> Callable[[Any], None]:
     is_terminal = out.isatty()
     shown_at = -float("inf")
 
