@@ -17,6 +17,7 @@ from jaxopt_search.checks import (
     highest_cost_that_meets,
 )
 from jaxopt_search.costs import cost_change, cost_of
+from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.loop import RunState
 from jaxopt_search.problems.host import Host
 from jaxopt_search.types import Problem, Result, Search, Solution, Status
@@ -162,7 +163,8 @@ def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int)
 
 
 def refuse_tracers(*arguments: Any) -> None:
-    """Refuses to drive a run from inside a traced function."""
+    """Refuses to drive a run from inside a traced function, or where JAX would hang."""
+    refuse_orphans()
     if loop.is_traced(arguments):
         raise RuntimeError(
             "solve is a host driver and was called inside jit or vmap; use run there"

@@ -17,6 +17,7 @@ from jax.core import Tracer
 
 from jaxopt_search import collectives, contracts, exchange, random, stepping, steps
 from jaxopt_search.checks import check_count, highest_cost_that_meets, int32, number
+from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.stepping import Course, Setup
 from jaxopt_search.steps import Steps
@@ -131,6 +132,7 @@ def init(
       ValueError: if `num_searches` is no positive integer.
       TypeError: if `problem` or `search` is none.
     """
+    refuse_orphans()
     contracts.check_problem(problem)
     contracts.check_search(search)
     num_searches = check_count("num_searches", num_searches, 1, None)
@@ -199,6 +201,7 @@ def advance(
     Returns:
       The state; its `status` is `TARGET`, `PATIENCE`, `LOCAL_OPTIMA` or `RUNNING`.
     """
+    refuse_orphans()
     contracts.check_exchange(exchange)
     traced = is_traced((problem, search, state))
     choice = stepping.choose(implementation, _device(state.index), problem, search, traced)

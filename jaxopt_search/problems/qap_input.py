@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxopt_search.checks import MAX_INT32, check_option, check_permutation
 from jaxopt_search.datasets.instances import QAPInstance
+from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.matrix_input import (
     DType,
@@ -177,6 +178,7 @@ def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None)
 
 
 def _on_device(flow: np.ndarray, distance: np.ndarray, offset: int, dtype: Any, host: Host) -> QAP:
+    refuse_orphans()
     wrapped = (offset + 2**31) % 2**32 - 2**31
     return QAP(
         flow=jnp.asarray(flow.ravel(), dtype),
