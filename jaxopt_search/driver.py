@@ -4,11 +4,10 @@ Wall-clock limits, progress, callbacks, Ctrl-C and history live here. How a run 
 changes none of its searches.
 """
 
-import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -26,6 +25,7 @@ from jaxopt_search import (
     stepping,
     steps,
 )
+from jaxopt_search.capacity import memory_errors_explained
 from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.costs import cost_of
 from jaxopt_search.driver_input import Limits
@@ -136,7 +136,7 @@ def solve(
 
     Raises:
       ValueError: for arguments out of range, before anything is compiled.
-      MemoryError: if a device runs out of memory.
+      MemoryError: if the searches do not fit into memory, or a device runs out of it.
       RuntimeError: if called under `jit`; or if the sum of deltas differs from the exact cost of
         an integer problem, which is a bug.
 
@@ -181,37 +181,24 @@ def solve(
         driver.observers.append(progress.reporter())
     if state is None:
         words, count = random.as_key(key), check_count("num_searches", num_searches, 1, None)
-        driver_input.check_size(solution, count)
+        loop.check_room(problem, search, solution, count, placement.devices)
         starts = driver_input.start_solutions(problem, host, words, count, solution, initial)
     else:
         count = driver_input.check_state(problem, search, state)
-    with _memory_errors_explained(count):
+    with memory_errors_explained(count):
         if state is None:
             words, starts = placement.bring((words, starts))
-            state = loop.init(words, problem, search, num_searches=count, solutions=starts)
+            state = loop.start(words, problem, search, starts, count)
         else:
             state = placement.bring(state)
             state = driver_input.reopened(problem, host, search, state, limits.target)
-        return driver.drive(state)
+        return driver.drive(jax.block_until_ready(state))
 
 
 def _ends_by_itself(search: Search, exchange: Exchange | None, dtype: Any) -> bool:
     """Returns whether a run needs no limit: float costs, rounded, may improve in circles."""
     is_exact = np.issubdtype(dtype, np.integer)
     return hasattr(search, "is_done") and exchange is None and is_exact
-
-
-@contextlib.contextmanager
-def _memory_errors_explained(num_searches: int) -> Iterator[None]:
-    try:
-        yield
-    except jax.errors.JaxRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error):
-            raise
-        raise MemoryError(
-            f"the device ran out of memory with num_searches={num_searches}; use fewer, or more"
-            " devices"
-        ) from error
 
 
 def steps_for(wanted: float, num_steps: int, seconds: float) -> int:

@@ -10,7 +10,6 @@ from jax import lax
 
 from jaxopt_search import contracts, exchange, loop, random, readout, steps
 from jaxopt_search.checks import (
-    MAX_INT32,
     MAX_STEPS,
     check_count,
     check_number,
@@ -76,16 +75,6 @@ def check_limits(
         check_every=check_count("check_every", check_every, 1, loop.MAX_PATIENCE),
         chunk_steps=None if chunk_steps is None else check_count("chunk_steps", chunk_steps),
     )
-
-
-def check_size(solution: Solution, num_searches: int) -> None:
-    """Refuses more searches than an array can index."""
-    elements = num_searches * max(leaf.size for leaf in jax.tree.leaves(solution))
-    if elements > MAX_INT32:
-        raise ValueError(
-            f"num_searches is {num_searches}, expected fewer: their solutions have {elements}"
-            f" elements in all, beyond {MAX_INT32}"
-        )
 
 
 def start_solutions(

@@ -7,6 +7,7 @@ does not depend on how it is cut into calls of `advance`.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +16,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search import collectives, contracts, exchange, random, stepping, steps
+from jaxopt_search import capacity, collectives, contracts, exchange, random, stepping, steps
 from jaxopt_search.checks import check_count, highest_cost_that_meets, int32, number
 from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
@@ -129,14 +130,58 @@ def init(
       solutions: start solutions, leaves [S, ...]; None for random ones.
 
     Raises:
-      ValueError: if `num_searches` is no positive integer.
+      ValueError: if `num_searches` is no positive integer, or beyond what arrays can index.
+      MemoryError: if the searches do not fit into memory.
       TypeError: if `problem` or `search` is none.
     """
     refuse_orphans()
-    contracts.check_problem(problem)
+    solution, _ = contracts.check_problem(problem)
     contracts.check_search(search)
     num_searches = check_count("num_searches", num_searches, 1, None)
-    return _init(random.as_key(key), problem, search, solutions, num_searches)
+    words = random.as_key(key)
+    if is_traced((words, problem, search, solutions)):
+        return _init(words, problem, search, solutions, num_searches)
+    check_room(problem, search, solution, num_searches, [_default_device()])
+    return start(words, problem, search, solutions, num_searches)
+
+
+def start(
+    key: random.Key,
+    problem: Problem,
+    search: Search,
+    solutions: Solution | None,
+    num_searches: int,
+) -> RunState:
+    """Returns what `init` does, of checked arguments, once it is there."""
+    with capacity.memory_errors_explained(num_searches):
+        return jax.block_until_ready(_init(key, problem, search, solutions, num_searches))
+
+
+def check_room(
+    problem: Problem,
+    search: Search,
+    solution: Any,
+    num_searches: int,
+    devices: Sequence[jax.Device],
+) -> None:
+    """Refuses more searches than arrays can index or memory holds.
+
+    Args:
+      solution: the shape of one.
+      devices: those over which the searches will be spread.
+
+    Raises:
+      ValueError, MemoryError: with the sizes.
+    """
+    capacity.check_size(solution, num_searches)
+    key = random.as_key(0)
+    state = jax.eval_shape(lambda: fresh(key, problem, search, None, num_searches))
+    capacity.check_state(state, num_searches, devices)
+
+
+def _default_device() -> jax.Device:
+    default = getattr(jax.config, "jax_default_device", None)
+    return default if isinstance(default, jax.Device) else jax.local_devices()[0]
 
 
 def fresh(

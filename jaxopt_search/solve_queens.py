@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import (
+    capacity,
     environment,
     loop,
     parallel,
@@ -145,6 +146,7 @@ def solve_nqueens(
 
     Raises:
       ValueError: if an argument is out of range.
+      MemoryError: if the searches do not fit into memory, or a device runs out of it.
 
     Example:
       >>> result = solve_nqueens(8, num_solutions=12, distinct="symmetry")
@@ -171,7 +173,8 @@ def solve_nqueens(
         if problem.n >= _MANY:
             status = _by_repair(problem, words, finds, found, limits, report)
         else:
-            status = _by_searches(problem, words, finds, found, limits, report, num_searches)
+            with capacity.memory_errors_explained(num_searches):
+                status = _by_searches(problem, words, finds, found, limits, report, num_searches)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     report(status)

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 import jax
 import numpy as np
 
-from jaxopt_search import parallel
+from jaxopt_search import capacity, parallel
 from jaxopt_search.checks import MAX_STEPS, check_count, check_number, check_option
 from jaxopt_search.cooling import Clock, Recipe, StepCount, search_and_exchange
 from jaxopt_search.datasets.instances import TSPInstance
@@ -134,15 +134,17 @@ def solve_tsp(
         if target is not None:
             raise ValueError(f"target is {target!r}, expected None for several instances at once")
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
-        return solve_stacked(
-            stack_of_coords(data),
-            key,
-            _chosen(recipe, num_searches, moves_per_search),
-            max_seconds=_DEFAULT_SECONDS if max_seconds is max_steps is None else max_seconds,
-            max_steps=max_steps,
-            devices=found,
-            show_progress=show_progress,
-        )
+        recipe = _chosen(recipe, num_searches, moves_per_search)
+        with capacity.memory_errors_explained(recipe.num_searches):
+            return solve_stacked(
+                stack_of_coords(data),
+                key,
+                recipe,
+                max_seconds=_DEFAULT_SECONDS if max_seconds is max_steps is None else max_seconds,
+                max_steps=max_steps,
+                devices=found,
+                show_progress=show_progress,
+            )
     problem = as_tsp(data)
     recipe = _for_all(tsp_recipe(problem.is_symmetric, found[0].platform, problem.n), found)
     recipe = _chosen(recipe, num_searches, moves_per_search)
@@ -156,7 +158,10 @@ def solve_tsp(
         hottest = recipe.hottest * (float(scales.tree_edge(problem)) or near)
         crossover = edge_assembly(problem)
         if recipe.starts == "curves" and problem.host.coords is not None:
-            initial = curve_tours(problem, key, recipe.num_searches)
+            num_searches = recipe.num_searches
+            capacity.check_tours(problem.n, num_searches, num_searches, found[:1])
+            with capacity.memory_errors_explained(num_searches):
+                initial = jax.block_until_ready(curve_tours(problem, key, num_searches))
     else:
         neighborhood, hottest = Relocate(), recipe.hottest * near
     return _anneal(

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import (
+    capacity,
     driver,
     driver_input,
     environment,
@@ -91,6 +92,8 @@ def solve_stacked(
         check_every=1,
         chunk_steps=None,
     )
+    num_tours, n = size * recipe.num_searches, points.shape[1]
+    capacity.check_tours(n, num_tours, recipe.num_searches, devices)
     report = progress.reporter() if show_progress else None
     choice = _choice(points.shape[1], recipe, devices)
     runs = _start(recipe, devices)(random.as_key(key), *_split(points, len(devices)))

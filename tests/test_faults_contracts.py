@@ -13,6 +13,7 @@ import pytest
 from probes import annealing, countdown, line, refuses, small_tsp
 
 import jaxopt_search as js
+from jaxopt_search import contracts, driver_input, random
 
 SEARCH = js.simulated_annealing(js.Swap(), 5.0)
 DISTANCE = np.random.default_rng(0).integers(1, 99, (8, 8))
@@ -257,9 +258,10 @@ def test_starts_of_another_structure():
         cost=lambda pair: pair["a"].sum() + pair["b"],
         init=lambda key: {"a": jnp.zeros(3), "b": jnp.float32(1)},
     )
+    shape, _ = contracts.check_problem(problem)
     for initial in ([1, 2, 3], {"a": np.zeros(3)}, [np.zeros(3), 1.0]):
         with refuses(ValueError, "initial is PyTreeDef", "as problem.init returns"):
-            solve(problem, countdown(), initial=initial)
+            driver_input.start_solutions(problem, None, random.as_key(0), 2, shape, initial)
 
 
 @pytest.mark.parametrize(
