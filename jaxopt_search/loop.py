@@ -19,6 +19,7 @@ from jax.core import Tracer
 from jaxopt_search import capacity, collectives, contracts, exchange, random, stepping, steps
 from jaxopt_search.checks import check_count, highest_cost_that_meets, int32, number
 from jaxopt_search.forks import refuse_orphans
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.stepping import Course, Setup
 from jaxopt_search.steps import Steps
@@ -153,7 +154,7 @@ def start(
     num_searches: int,
 ) -> RunState:
     """Returns what `init` does, of checked arguments, once it is there."""
-    with capacity.memory_errors_explained(num_searches):
+    with held_back(), capacity.memory_errors_explained(num_searches):
         return jax.block_until_ready(_init(key, problem, search, solutions, num_searches))
 
 
