@@ -155,9 +155,7 @@ def refuse_tracers(*arguments: Any) -> None:
     """Refuses to drive a run from inside a traced function, or where JAX would hang."""
     refuse_orphans()
     if loop.is_traced(arguments):
-        raise RuntimeError(
-            "solve is a host driver and was called inside jit or vmap; use run there"
-        )
+        raise RuntimeError("this is a host driver and was called inside jit or vmap; use run there")
 
 
 def check_state(problem: Problem, search: Search, state: Any) -> int:

@@ -16,6 +16,11 @@ import numpy as np
 from jaxopt_search.checks import check_count, check_number, float32, int32
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
+_UNTRACEABLE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
 
 Schedule: TypeAlias = Callable[[jax.Array], Any]
 
@@ -120,7 +125,7 @@ def as_schedule(schedule: Any) -> Schedule:
         schedule = jax.tree_util.Partial(schedule)
     try:
         jax.eval_shape(temperature, schedule, jax.ShapeDtypeStruct((), jnp.int32))
-    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+    except _UNTRACEABLE as error:
         raise TypeError(
             "schedule takes the step for a number, expected one written in jax.numpy: jnp.where in"
             " place of if, jnp.exp in place of math.exp or np.exp"

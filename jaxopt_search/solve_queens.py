@@ -17,6 +17,7 @@ from jax import lax
 
 from jaxopt_search import (
     capacity,
+    driver_input,
     environment,
     loop,
     parallel,
@@ -154,6 +155,7 @@ def solve_nqueens(
       ((12, 8), True)
     """
     start = time.perf_counter()
+    driver_input.refuse_tracers(key)
     problem = nqueens(n)
     num_solutions = check_count("num_solutions", num_solutions)
     check_option("distinct", distinct, ("raw", "symmetry"))

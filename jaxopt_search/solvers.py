@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 import jax
 import numpy as np
 
-from jaxopt_search import capacity, parallel
+from jaxopt_search import capacity, driver_input, parallel
 from jaxopt_search.checks import MAX_STEPS, check_count, check_number, check_option
 from jaxopt_search.cooling import Clock, Recipe, StepCount, search_and_exchange
 from jaxopt_search.datasets.instances import TSPInstance
@@ -16,6 +16,7 @@ from jaxopt_search.exchange import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
 from jaxopt_search.problems import scales
 from jaxopt_search.problems.curves import curve_tours
+from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp, stack_of_coords
@@ -129,6 +130,7 @@ def solve_tsp(
       >>> round(js.solve_tsp(corners, max_steps=500).fun, 3)
       8.828
     """
+    driver_input.refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None)
     found = parallel.find_devices(devices)
     if not isinstance(data, TSP | TSPInstance) and np.ndim(data) == 3:
         if target is not None:
@@ -225,6 +227,8 @@ def solve_qap(
       218
     """
     check_option("method", method, ("auto", "annealing", "tabu"))
+    arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
+    driver_input.refuse_tracers(key, arrays)
     problem, found = as_qap(flow, distance, partial_match), parallel.find_devices(devices)
     is_on_cpu = found[0].platform == "cpu"
     if max_seconds is None and max_steps is None:
