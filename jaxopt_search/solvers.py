@@ -292,9 +292,9 @@ def _anneal(
       crossover: as in `search_and_exchange`.
     """
     if max_steps is None:
-        max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
-        max_seconds = check_number("max_seconds", max_seconds, 0)
-        timer = Clock(recipe, max_seconds)
+        seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
+        max_seconds = seconds = check_number("max_seconds", seconds, 0)
+        timer = Clock(recipe, seconds)
     else:
         max_steps = check_count("max_steps", max_steps, 0, MAX_STEPS)
         timer = StepCount(recipe, problem.n, max_steps)
