@@ -317,7 +317,8 @@ class Result(NamedTuple):
     Attributes:
       x: the best solution; for permutation problems [n] int32.
       fun: its cost, recomputed on the host: exactly, as an `int`, for integer problems.
-      success: the target was reached or, where none was given, the run was not interrupted.
+      success: the target was reached or, where none was given, the run was not interrupted; never
+        with an infinite cost.
       status: how the run ended.
       message: the same as a sentence, with notes on the instance.
       nit: steps made by each search.

@@ -108,9 +108,11 @@ def test_schedule_that_raises():
 
 @pytest.mark.parametrize("group_size", [5, 2**31 - 1])
 def test_groups_larger_than_all(group_size):
-    """A group of more searches than there are is that of all."""
+    """Row 34: a group of more searches than there are is that of all, and takes no more room."""
     rule = js.broadcast_best(every=5, group_size=group_size)
     costs = jnp.array([3, 1, 2, 1], jnp.int32)
+    steps = jax.make_jaxpr(lambda costs: rule.donors(None, costs, jnp.int32(4)))(costs).eqns
+    assert max(made.aval.size for step in steps for made in step.outvars) <= 4
     assert rule.donors(None, costs, jnp.int32(4)).tolist() == [1, 1, 1, 1]
 
 
