@@ -138,8 +138,8 @@ def solve(
       ValueError: for arguments out of range, before anything is compiled.
       TypeError: for what is no problem, search, exchange, callback or state, likewise.
       MemoryError: if the searches do not fit into memory, or a device runs out of it.
-      RuntimeError: if called under `jit`, or in a forked process; or if the sum of deltas differs from the exact cost of
-        an integer problem, which is a bug.
+      RuntimeError: if called under `jit`, or in a forked process; or if the sum of deltas differs
+        from the exact cost of an integer problem, which is a bug.
 
     Example:
       >>> import jaxopt_search as js
