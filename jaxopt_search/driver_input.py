@@ -176,7 +176,9 @@ def check_state(problem: Problem, search: Search, state: Any) -> int:
         if isinstance(leaf, jax.Array) and leaf.is_deleted():
             raise ValueError(f"state.{path} was deleted, expected an array that is there")
     num_searches = state.index.shape[0] if state.index.ndim == 1 else 0
-    if not num_searches or _signature(state) != _signature(_fresh(problem, search, num_searches)):
+    if not num_searches or _signature(state) != _signature(
+        loop.shape(problem, search, num_searches)
+    ):
         raise ValueError("state is of another problem or search, expected one made with these")
     return num_searches
 
@@ -184,12 +186,6 @@ def check_state(problem: Problem, search: Search, state: Any) -> int:
 def _leaves_by_path(tree: Any) -> list[tuple[str, Any]]:
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return [(jax.tree_util.keystr(path).removeprefix("."), leaf) for path, leaf in leaves]
-
-
-def _fresh(problem: Problem, search: Search, num_searches: int) -> RunState:
-    """Returns the shapes and dtypes of the state of a run."""
-    key = random.as_key(0)
-    return jax.eval_shape(lambda: loop.fresh(key, problem, search, None, num_searches))
 
 
 def _signature(tree: Any) -> Any:
@@ -220,7 +216,8 @@ def steered(
 
 def _has_same_states(problem: Problem, search: Search, other: Any) -> bool:
     try:
-        return _signature(_fresh(problem, search, 1)) == _signature(_fresh(problem, other, 1))
+        ours, theirs = (_signature(loop.shape(problem, one, 1)) for one in (search, other))
+        return ours == theirs
     except Exception:  # the other one is not for this problem
         return False
 

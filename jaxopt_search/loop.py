@@ -175,9 +175,12 @@ def check_room(
       ValueError, MemoryError: with the sizes.
     """
     capacity.check_size(solution, num_searches)
-    key = random.as_key(0)
-    state = jax.eval_shape(lambda: fresh(key, problem, search, None, num_searches))
-    capacity.check_state(state, num_searches, devices)
+    capacity.check_state(shape(problem, search, num_searches), num_searches, devices)
+
+
+def shape(problem: Problem, search: Search, num_searches: int) -> RunState:
+    """Returns the shapes and dtypes of the state of a run; remembered for shapes alike."""
+    return _shape.eval_shape(random.as_key(0), problem, search, None, num_searches)
 
 
 def _default_device() -> jax.Device:
@@ -215,6 +218,7 @@ def fresh(
 
 
 _init = jax.jit(fresh, static_argnames="num_searches")
+_shape = jax.jit(fresh, static_argnames="num_searches")  # is never called
 
 
 def advance(
