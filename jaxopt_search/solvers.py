@@ -13,6 +13,7 @@ from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.eax import edge_assembly
 from jaxopt_search.exchange import recombine
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
 from jaxopt_search.problems import scales
 from jaxopt_search.problems.curves import curve_tours
@@ -162,7 +163,7 @@ def solve_tsp(
         if recipe.starts == "curves" and problem.host.coords is not None:
             num_searches = recipe.num_searches
             capacity.check_tours(problem.n, num_searches, num_searches, found[:1])
-            with capacity.memory_errors_explained(num_searches):
+            with held_back(), capacity.memory_errors_explained(num_searches):
                 initial = jax.block_until_ready(curve_tours(problem, key, num_searches))
     else:
         neighborhood, hottest = Relocate(), recipe.hottest * near

@@ -1,5 +1,6 @@
 """Problems, searches, exchanges, callbacks and states that are none: one line, nothing compiled."""
 
+import contextlib
 import dataclasses
 import enum
 import functools
@@ -307,6 +308,24 @@ def test_state_of_another_float_instance():
     with refuses(ValueError, "state is of another instance, expected one made with this problem"):
         solve(coords_tsp(1), search, state=state, max_steps=90)
     assert solve(coords_tsp(0), search, state=state, max_steps=90).nit == 90
+
+
+def test_state_whose_costs_have_drifted():
+    """A state is this instance's own as far as rounding since a refresh may have moved its costs.
+
+    Here by 300 of 1000 or less, on the way from costs of 10**9.
+    """
+    dear = np.where(np.random.default_rng(0).random((8, 8)) < 0.5, 1e9, EDGE + 0.25)
+    dear[np.arange(8), np.arange(8) - 1] = dear[np.arange(8) - 1, np.arange(8)] = 30.25
+    problem, search = js.tsp(np.minimum(dear, dear.T)), annealing()
+    start = js.init(0, problem, search, num_searches=2, solutions=np.tile(np.arange(8), (2, 1)))
+    searches = start.searches._replace(cost=start.searches.cost + 300)
+    searches = searches._replace(best_cost=searches.cost)
+    for steps, is_refused in ((0, True), (5000, False)):
+        since = start.since._replace(refresh=jnp.int32(steps))
+        state = start._replace(searches=searches, since=since)
+        with refuses(ValueError, "another instance") if is_refused else contextlib.nullcontext():
+            assert solve(problem, search, state=state).nit == 9
 
 
 def test_state_of_another_own_problem():
