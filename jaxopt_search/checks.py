@@ -2,11 +2,14 @@
 
 import math
 import operator
+import sys
 from typing import Any
 
 import numpy as np
 
 MAX_INT32 = 2**31 - 1
+MAX_STEPS = 2**63 - 1
+"""Of a run: the device counts them in 64 bits."""
 
 
 def number(value: Any, dtype: Any) -> Any:
@@ -54,13 +57,14 @@ def check_share(name: str, value: Any) -> Any:
 def check_number(name: str, value: Any, minimum: float = -math.inf) -> Any:
     """Returns `value`, a number of at least `minimum`; infinity is one, NaN is not.
 
-    Integers that no float holds become infinite.
+    Integers beyond float64 count as infinite.
     """
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    is_number &= not isinstance(value, bool)
     if not is_number or not value >= minimum:
         bound = "a number" if minimum == -math.inf else f"a number >= {minimum:g}"
         raise ValueError(f"{name} is {value!r}, expected {bound}")
-    if isinstance(value, int) and abs(value) >= 2**1023:
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
         return math.inf if value > 0 else -math.inf
     return value
 

@@ -16,6 +16,11 @@ import numpy as np
 from jaxopt_search.checks import check_count, check_number, float32, int32
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
+_UNTRACEABLE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
 
 Schedule: TypeAlias = Callable[[jax.Array], Any]
 
@@ -106,7 +111,7 @@ def as_schedule(schedule: Any) -> Schedule:
       schedule: a temperature, a pytree dataclass with `__call__`, or any function of the step.
 
     Raises:
-      TypeError: if it is neither a number nor callable.
+      TypeError: if it is neither a number nor callable, or not written in `jax.numpy`.
       ValueError: if it does not map a step to one number.
     """
     is_number = isinstance(schedule, int | float | np.number) and not isinstance(schedule, bool)
@@ -118,7 +123,13 @@ def as_schedule(schedule: Any) -> Schedule:
         raise TypeError(f"schedule is a {type(schedule).__name__}, expected a number or a function")
     if jax.tree_util.all_leaves([schedule]):  # a plain function: part of the program, not data
         schedule = jax.tree_util.Partial(schedule)
-    jax.eval_shape(temperature, schedule, jax.ShapeDtypeStruct((), jnp.int32))
+    try:
+        jax.eval_shape(temperature, schedule, jax.ShapeDtypeStruct((), jnp.int32))
+    except _UNTRACEABLE as error:
+        raise TypeError(
+            "schedule takes the step for a number, expected one written in jax.numpy: jnp.where in"
+            " place of if, jnp.exp in place of math.exp or np.exp"
+        ) from error
     return schedule
 
 

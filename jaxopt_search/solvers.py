@@ -5,18 +5,20 @@ from typing import Any, Literal, TypeAlias
 
 import jax
 
-from jaxopt_search import parallel
-from jaxopt_search.checks import check_count, check_number, check_option
+from jaxopt_search import capacity, parallel
+from jaxopt_search.checks import MAX_STEPS, check_count, check_number, check_option
 from jaxopt_search.cooling import Clock, Recipe, StepCount, search_and_exchange
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.driver_input import refuse_tracers
 from jaxopt_search.eax import edge_assembly
 from jaxopt_search.exchange import recombine
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
 from jaxopt_search.problems import scales
 from jaxopt_search.problems.curves import curve_tours
 from jaxopt_search.problems.matrix_input import DType, quick_shape
+from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp, stack_of_coords
@@ -138,7 +140,7 @@ def solve_tsp(
       >>> round(js.solve_tsp(corners, max_steps=500).fun, 3)
       8.828
     """
-    refuse_tracers(key, caller="solve_tsp")
+    refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
     found = parallel.find_devices(devices)
     if not isinstance(data, TSP | TSPInstance) and len(quick_shape(data)) == 3:
         if metric not in (None, "EUCLID") or dtype is not None:
@@ -149,15 +151,17 @@ def solve_tsp(
         if target not in (None, "optimum"):
             raise ValueError(f"target is {target!r}, expected None for several instances at once")
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
-        return solve_stacked(
-            stack_of_coords(data),
-            key,
-            _chosen(recipe, num_searches, moves_per_search),
-            max_seconds=_DEFAULT_SECONDS if max_seconds is max_steps is None else max_seconds,
-            max_steps=max_steps,
-            devices=found,
-            show_progress=show_progress,
-        )
+        recipe = _chosen(recipe, num_searches, moves_per_search)
+        with capacity.memory_errors_explained(recipe.num_searches):
+            return solve_stacked(
+                stack_of_coords(data),
+                key,
+                recipe,
+                max_seconds=_DEFAULT_SECONDS if max_seconds is max_steps is None else max_seconds,
+                max_steps=max_steps,
+                devices=found,
+                show_progress=show_progress,
+            )
     problem = as_tsp(data, metric, dtype)
     recipe = _for_all(tsp_recipe(problem.is_symmetric, found[0].platform, problem.n), found)
     recipe = _chosen(recipe, num_searches, moves_per_search)
@@ -171,7 +175,10 @@ def solve_tsp(
         hottest = recipe.hottest * (float(scales.tree_edge(problem)) or near)
         crossover = edge_assembly(problem)
         if recipe.starts == "curves" and problem.host.coords is not None:
-            initial = curve_tours(problem, key, recipe.num_searches)
+            num_searches = recipe.num_searches
+            capacity.check_tours(problem.n, num_searches, num_searches, found[:1])
+            with held_back(), capacity.memory_errors_explained(num_searches):
+                initial = jax.block_until_ready(curve_tours(problem, key, num_searches))
     else:
         neighborhood, hottest = Relocate(), recipe.hottest * near
     return _anneal(
@@ -234,8 +241,9 @@ def solve_qap(
       >>> js.solve_qap(flow, distance, max_steps=50).fun
       218
     """
-    refuse_tracers(key, caller="solve_qap")
     check_option("method", method, ("auto", "annealing", "tabu"))
+    arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
+    refuse_tracers(key, arrays, caller="solve_qap")
     problem, found = as_qap(flow, distance, partial_match), parallel.find_devices(devices)
     is_on_cpu = found[0].platform == "cpu"
     if max_seconds is None and max_steps is None:
@@ -302,7 +310,7 @@ def _anneal(
         max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
         timer = Clock(recipe, check_number("max_seconds", max_seconds, 0))
     else:
-        timer = StepCount(recipe, problem.n, check_count("max_steps", max_steps, 0, None))
+        timer = StepCount(recipe, problem.n, check_count("max_steps", max_steps, 0, MAX_STEPS))
     at_pace = functools.partial(search_and_exchange, recipe, neighborhood, crossover, temperatures)
 
     def steer(snapshot: Snapshot) -> Steer | None:

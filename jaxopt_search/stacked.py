@@ -1,5 +1,6 @@
 """Many instances of one size at once: annealings of each that recombine, on all devices."""
 
+import contextlib
 import functools
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import (
+    capacity,
     driver_input,
     environment,
     loop,
@@ -22,7 +24,8 @@ from jaxopt_search.chunks import Timer
 from jaxopt_search.cooling import Clock, Pace, Recipe, StepCount, annealing, search_and_exchange
 from jaxopt_search.driver import Snapshot
 from jaxopt_search.eax import EdgeAssembly
-from jaxopt_search.kernels import Implementation
+from jaxopt_search.interrupts import held_back
+from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.loop import RunState
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.pairs import Pairs
@@ -90,12 +93,17 @@ def solve_stacked(
         chunk_steps=None,
     )
     timer.limit(limits.max_steps, limits.max_seconds)
+    num_tours, n = size * recipe.num_searches, points.shape[1]
+    capacity.check_tours(n, num_tours, recipe.num_searches, devices)
     report = progress.reporter() if show_progress else None
-    implementation = _implementation(points.shape[1], recipe, devices)
+    if report:
+        report(progress.Phase("compiling", timer.elapsed))
+    choice = _choice(n, recipe, devices)
     units = _units(points)
     own_points, numbers = _split(points / units[:, None, None], len(devices))
-    runs = _start(recipe, devices)(random.as_key(key), own_points, numbers)
-    advance = _advance(recipe, implementation, devices)
+    with held_back():
+        runs = _start(recipe, devices)(random.as_key(key), own_points, numbers)
+    advance = _advance(recipe, choice.implementation, devices)
     if limits.max_steps is not None:
         pacer = StepCount(recipe, points.shape[1], limits.max_steps)
     else:
@@ -106,7 +114,8 @@ def solve_stacked(
         # The first chunk makes no step: it compiles.
         began = timer.elapsed
         try:
-            runs = jax.block_until_ready(advance(runs, pacer.pace, chunk))
+            with contextlib.nullcontext() if chunk else held_back():
+                runs = jax.block_until_ready(advance(runs, pacer.pace, chunk))
         except KeyboardInterrupt:
             if timer.compile_seconds is None:
                 raise
@@ -133,7 +142,7 @@ def solve_stacked(
         nfev=step * size * recipe.num_searches * recipe.moves_per_search,
         compile_seconds=timer.compile_seconds or 0.0,
         elapsed=timer.elapsed,
-        env=environment.of(devices) | {"implementation": implementation},
+        env=environment.of(devices) | {"implementation": str(choice)},
     )
 
 
@@ -259,13 +268,13 @@ def _nearest(problem: TSP, num: int) -> jax.Array:
     return jax.vmap(of)(cities).astype(jnp.int32)
 
 
-def _implementation(n: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Implementation:
+def _choice(n: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Choice:
     def one(points: jax.Array) -> tuple[TSP, SimulatedAnnealing]:
         problem = _problem(points)
         return problem, _search(recipe, _nearest(problem, recipe.num_candidates))
 
     shapes = jax.eval_shape(one, jax.ShapeDtypeStruct((n, 2), jnp.float32))
-    return stepping.choose("auto", devices[0].platform, *shapes).implementation
+    return stepping.choose("auto", devices[0], *shapes)
 
 
 def _lengths(points: np.ndarray, tours: np.ndarray) -> np.ndarray:

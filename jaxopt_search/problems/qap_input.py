@@ -18,6 +18,7 @@ from jaxopt_search.checks import (
     plain_array,
 )
 from jaxopt_search.datasets.instances import QAPInstance
+from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.matrix_input import (
     DType,
@@ -255,6 +256,7 @@ def _is_nearly_symmetric(matrix: np.ndarray, part: _Split) -> bool:
 
 
 def _on_device(flow: np.ndarray, distance: np.ndarray, offset: int, dtype: Any, host: Host) -> QAP:
+    refuse_orphans()
     wrapped = (offset + 2**31) % 2**32 - 2**31
     return QAP(
         flow=jnp.asarray(flow.ravel(), dtype),

@@ -15,6 +15,7 @@ import numpy as np
 from jaxopt_search import metrics
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, check_permutation
 from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.pairs import Pairs, pack
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.matrix_input import (
@@ -81,6 +82,7 @@ def tsp(
       >>> int(problem.cost(jax.numpy.arange(4)))
       16
     """
+    refuse_orphans()
     check_option("dtype", dtype, (None, "int32", "float32"))
     check_option("forbidden", forbidden, (None, "inf"))
     check_best_known(best_known)
@@ -238,6 +240,7 @@ def tsp_from_coords(
       >>> int(problem.cost(jax.numpy.arange(4)))
       14
     """
+    refuse_orphans()
     check_option("metric", metric, ("EUCLID", *metrics.EDGE_WEIGHTS))
     check_option("storage", storage, ("auto", "matrix", "coordinates"))
     check_best_known(best_known)

@@ -13,6 +13,8 @@ from jax import lax
 
 from jaxopt_search import crossover, memory, random, rows
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
+from jaxopt_search.contracts import check_search
+from jaxopt_search.costs import cost_of
 from jaxopt_search.crossover import Parents, Room
 from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Swap
@@ -98,12 +100,12 @@ class Genetic:
             )
         keys = _further_keys(key, self.population_size - 1)
         population = jnp.concatenate([solution[None], jax.vmap(problem.init)(keys)])
-        return self._with_all(problem, population, solution, problem.cost(solution))
+        return self._with_all(problem, population, solution, cost_of(problem, solution))
 
     def _with_all(
         self, problem: Any, population: jax.Array, best: jax.Array, best_cost: Cost
     ) -> GeneticState:
-        costs = jax.vmap(problem.cost)(population)
+        costs = jax.vmap(cost_of, (None, 0))(problem, population)
         positions = jax.vmap(inverse)(population)
         return self._remember(
             GeneticState(
@@ -211,7 +213,7 @@ class Genetic:
         if hasattr(problem, "row_costs"):
             costs = problem.row_costs(block, state.children)
         else:
-            costs = jax.vmap(problem.cost)(state.children)
+            costs = jax.vmap(cost_of, (None, 0))(problem, state.children)
         child_costs = store(state.child_costs, block.rows, costs, block.is_row)
         return state._replace(child_costs=child_costs)
 
@@ -393,6 +395,7 @@ def genetic(
     Raises:
       ValueError: if a number is out of range, `crossover` is neither, or it is `"ox"` and the
         problem has facilities that are fixed.
+      TypeError: if `local_search` is no search.
 
     Example:
       >>> import jaxopt_search as js
@@ -402,6 +405,8 @@ def genetic(
       218
     """
     check_option("crossover", crossover, ("pmx", "ox"))
+    if local_search is not None:
+        check_search(local_search, "local_search")
     return Genetic(
         mutation_rate=float32(check_share("mutation_rate", mutation_rate)),
         alike=None if alike is None else float32(check_share("alike", alike)),
