@@ -234,7 +234,7 @@ def test_thresholds_are_rounded_once_wherever_they_are_computed(schedule, is_clo
     """Of 32,768 words each has the threshold that NumPy gets, factor by factor, bit for bit."""
     schedule = {
         "30": js.schedules.constant(30.0),
-        "geometric": js.geometric(7.3, 0.97, 160),
+        "geometric": js.geometric(7.3, 0.999),
         "function": schedules.as_schedule(lambda step: 7.3 * jnp.exp(-step / 1000.0)),
     }[schedule]
     words = np.random.default_rng().integers(0, 2**32, 2**15, dtype=np.uint32)
