@@ -12,7 +12,7 @@ from jax import lax
 
 
 def product(a: jax.Array, b: jax.Array) -> jax.Array:
-    """Returns `a * b`; of float32, with the last bit 0, so that it is rounded before it is added to.
+    """Returns `a * b`; of float32, with the last bit 0, so that no sum takes it unrounded.
 
     Portable.
     """
@@ -39,13 +39,11 @@ def total(values: jax.Array) -> jax.Array:
     return values[..., 0]
 
 
-
 def power_of_two(exponent: int, value: jax.Array) -> jax.Array:
-    """Returns the highest power of two, up to 2**127, whose product with `value` is below
-    `2**exponent`. By it, numbers are multiplied exactly.
+    """Returns the highest power of two by which `value` stays below `2**exponent`; at most 2**127.
 
     Args:
-      value: [] float32, at least 0.
+      value: [] float32, at least 0 and finite.
     """
     biased = lax.bitcast_convert_type(value, jnp.int32) >> 23  # 127 for 1 up to 2
     power = jnp.minimum(exponent - 1 - (biased - 127), 127)

@@ -66,6 +66,69 @@ def test_number_of_devices_changes_nothing(exchange, numbers):
         np.testing.assert_array_equal(results[0].solutions, result.solutions)
 
 
+def float_tsp():
+    coords = np.random.default_rng(0).random((40, 2))
+    return js.tsp_from_coords(coords, storage="coordinates")
+
+
+def float_qap():
+    return js.qap(*np.random.default_rng(0).random((2, 12, 12)))
+
+
+def assembled(problem, devices):
+    exchange = js.recombine(every=40, alike=None, crossover=js.edge_assembly(problem))
+    search = js.simulated_annealing(js.two_opt(problem), 0.05, moves_per_search=4)
+    return solve(problem, search=search, num_searches=16, exchange=exchange, devices=devices)
+
+
+def resampled(problem, devices):
+    cooling = js.geometric(0.5, 0.99, 10)
+    search = js.simulated_annealing(js.Relocate(), cooling, moves_per_search=4)
+    return solve(problem, search=search, exchange=js.resample(cooling, every=50), devices=devices)
+
+
+def bred(problem, devices):
+    search, exchange = js.genetic(population_size=12), js.ring(every=10)
+    return solve(
+        problem, search=search, num_searches=8, max_steps=150, exchange=exchange, devices=devices
+    )
+
+
+def tabu(problem, devices):
+    return js.solve_qap(
+        problem, key=3, method="tabu", max_steps=300, num_searches=16, devices=devices
+    )
+
+
+FLOAT_RUNS = {
+    "assembled": (float_tsp, assembled, 2),
+    "bred": (float_qap, bred, 4),
+    "resampled": pytest.param(float_tsp, resampled, 3, marks=pytest.mark.slow),
+    "bred tours": pytest.param(float_tsp, bred, 4, marks=pytest.mark.slow),
+    "tabu": pytest.param(float_qap, tabu, 4, marks=pytest.mark.slow),
+}
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize(("problem", "run", "number"), FLOAT_RUNS.values(), ids=FLOAT_RUNS)
+def test_float_runs_are_the_same_on_any_number_of_devices(problem, run, number):
+    """Bit for bit, as the fixed order of sums promises."""
+    one, more = (run(problem(), devices) for devices in (1, number))
+    chex.assert_trees_all_equal(searches_of(one), searches_of(more))
+    np.testing.assert_array_equal(one.solutions, more.solutions)
+
+
+@pytest.mark.devices(2)
+def test_stacked_runs_are_the_same_on_any_number_of_devices():
+    """Three instances on two devices: three side by side on one, two and a copy on two."""
+    coords = np.random.default_rng(0).random((3, 60, 2))
+    one, two = (
+        js.solve_tsp(coords, 3, max_steps=300, num_searches=4, devices=devices)
+        for devices in (1, 2)
+    )
+    np.testing.assert_array_equal(one.x, two.x)
+
+
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=str)
 @pytest.mark.parametrize("target", [None, 4000])
 def test_chunks_and_progress_change_nothing(exchange, target, capsys):
