@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import collectives, crossover, random, schedules
+from jaxopt_search import collectives, crossover, floats, random, schedules
 from jaxopt_search.checks import check_count, check_share, float32, int32
 from jaxopt_search.costs import cost_change, no_nan
 from jaxopt_search.problems import permutation
@@ -72,7 +72,7 @@ class Resample:
         copies = self._copies(stream, costs, is_real)
         # A search that survives keeps its place; further copies fill the places of those that
         # do not, in order.
-        further = jnp.cumsum(jnp.maximum(copies - 1, 0))
+        further = jnp.cumsum(jnp.maximum(copies - 1, 0), dtype=jnp.int32)
         is_free = is_real & (copies == 0)
         number = jnp.cumsum(is_free, dtype=jnp.int32) - 1
         donor = jnp.searchsorted(further, number, side="right").astype(jnp.int32)
@@ -90,17 +90,26 @@ class Resample:
         # An infinite cost dies out, even where the temperature stays the same.
         is_real &= above < null_delta(above.dtype)
         above = jnp.where(is_real, above, jnp.zeros_like(above)).astype(jnp.float32)
-        weight = jnp.where(is_real, jnp.exp(-jnp.maximum(rise, 0) * above), 0)
-        end = jnp.cumsum(weight)
+        power = floats.product(jnp.maximum(rise, 0), above)
+        weight = jnp.where(is_real, jnp.exp(-power), 0)  # the best one's is 1
+        end = jnp.cumsum(_as_shares(weight), dtype=jnp.uint32)
         (word,) = stream.words(jnp.uint32(0), 1)
-        points = end / end[-1] * num.astype(jnp.float32) - random.uniform(word)
-        upto = jnp.clip(jnp.ceil(points).astype(jnp.int32), 0, num)
+        density = num.astype(jnp.float32) / end[-1].astype(jnp.float32)
+        points = floats.product(end.astype(jnp.float32), density)
+        whole = jnp.floor(points)
+        upto = whole.astype(jnp.int32) + (random.uniform(word) < points - whole).astype(jnp.int32)
         upto = jnp.where(end == end[-1], num, upto)
-        return jnp.diff(upto, prepend=0)
+        return jnp.diff(upto, prepend=jnp.int32(0))
 
     def _inverse(self, step: jax.Array) -> jax.Array:
         """Returns 1 / temperature, held below infinity."""
         return jnp.minimum(1 / schedules.temperature(self.schedule, step), _HIGHEST_INVERSE)
+
+
+def _as_shares(weights: jax.Array) -> jax.Array:
+    """Returns [S] uint32 weights in units that are 2**30 to 2**31 together, if rounded exactly."""
+    units = floats.power_of_two(31, floats.total(weights))
+    return jnp.round(weights * units).astype(jnp.uint32)
 
 
 @jax.tree_util.register_dataclass
@@ -144,7 +153,7 @@ class Recombine:
         first = 0 if self.alike is None else 1
         others = jnp.maximum(num_searches - first - 1, 1).astype(jnp.uint32)
         other = first + (word % others).astype(jnp.int32)
-        other = jnp.where(num_searches > first + 1, other + (other >= own), own)
+        other = jnp.where(num_searches > first + 1, other + (other >= own).astype(jnp.int32), own)
         return jnp.where(own < first, -1, other)
 
     def combine(

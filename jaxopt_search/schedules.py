@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxopt_search.checks import check_count, check_number, float32, int32
 
@@ -40,8 +41,9 @@ class Geometric:
 
     def __call__(self, step: jax.Array) -> jax.Array:
         exponent = (step - self.first_step) // self.steps_per_temperature
-        exponent = exponent.astype(jnp.float32)
-        return self.start * jnp.exp2(exponent * self.log2_alpha)
+        # Where `log2_alpha` is a constant, XLA would multiply it by a factor within `exp2` first.
+        exponent = lax.optimization_barrier(exponent.astype(jnp.float32) * self.log2_alpha)
+        return self.start * jnp.exp2(exponent)
 
 
 def geometric(
@@ -136,6 +138,8 @@ def as_schedule(schedule: Any) -> Schedule:
 def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
     """Returns the temperature at `step` as a float32 scalar, whatever the schedule returns.
 
+    No compiler regroups its factors with those of what is multiplied by it.
+
     Raises:
       ValueError: if the schedule returns anything but one number.
     """
@@ -147,7 +151,7 @@ def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
         raise ValueError(
             f"schedule returns {value.dtype} of shape {value.shape}, expected one real number"
         )
-    return value.reshape(()).astype(jnp.float32)
+    return lax.optimization_barrier(value.reshape(()).astype(jnp.float32))
 
 
 _compiled_temperature = jax.jit(temperature)

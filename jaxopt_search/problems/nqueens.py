@@ -132,7 +132,7 @@ def greedy_placement(key: jax.Array, n: int, tries: int = 16) -> jax.Array:
 
     def place(row: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         queens, on_rising, on_falling = state
-        word, _ = random.threefry2x32((data[0], data[1]), (lane, row.astype(jnp.uint32)))
+        word, _ = random.threefry2x32((data[0], data[1]), (lane, jnp.asarray(row, jnp.uint32)))
         behind = row + random.below(word, n - row)  # what is behind a row are the free columns
         column = queens[behind]
         is_free = ~(on_rising[column + row] | on_falling[column - row + n])

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import floats
 from jaxopt_search.memory import load
 from jaxopt_search.pairs import Pairs, load_pair
 from jaxopt_search.problems import permutation
@@ -70,8 +71,7 @@ class TSP:
 
         `host.in_full` turns it into the user's, which mostly are the same.
         """
-        lengths = self.distance(tour, jnp.roll(tour, -1))
-        return jnp.sum(lengths, dtype=lengths.dtype)
+        return floats.total(self.distance(tour, jnp.roll(tour, -1)))
 
     def row_costs(self, block: Block, tours: Any) -> jax.Array:
         """Returns the lengths of several tours, [R]; portable.
@@ -102,7 +102,7 @@ class TSP:
 
 
 def _euclid(dx: jax.Array, dy: jax.Array) -> jax.Array:
-    return jnp.sqrt(dx * dx + dy * dy)
+    return jnp.sqrt(floats.product(dx, dx) + floats.product(dy, dy))
 
 
 def _euc_2d(dx: jax.Array, dy: jax.Array) -> jax.Array:

@@ -244,7 +244,7 @@ class Genetic:
         costs = store(state.costs, column, new, where)
         memory.barrier()
         state = state._replace(population=population, positions=positions, costs=costs)
-        return self._remember(state), Info(jnp.sum(where.astype(jnp.int32)))
+        return self._remember(state), Info(jnp.sum(where, dtype=jnp.int32))
 
     def _restarted(self, stream: Stream, problem: Any, state: GeneticState) -> GeneticState:
         """Returns an island anew if it has stagnated; the best of all is remembered."""
@@ -263,7 +263,7 @@ class Genetic:
 
         def restart(state: GeneticState, where: jax.Array) -> GeneticState:
             costs = self._all_costs(state)
-            num_alike = jnp.sum((costs == jnp.min(costs)).astype(jnp.int32))
+            num_alike = jnp.sum(costs == jnp.min(costs), dtype=jnp.int32)
             is_over = num_alike.astype(jnp.float32) >= alike * self.population_size
             return memory.when(is_over & where, start_anew, state)
 
