@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags.add_argument(
         "--mebibytes", type=flag_types.positive, default=256, help="size of the array"
     )
-    flags.add_argument("--out", help="file of JSON lines to add to")
+    common.add_out_argument(flags, "bandwidth")
     args = flags.parse_args(arguments)
     rates = measure(args.mebibytes)
     device = jax.devices()[0]

@@ -199,9 +199,11 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--devices", type=flag_types.devices, help="a number or all (default: one, then all)"
     )
-    flags.add_argument("--repetitions", type=int, default=5)
-    flags.add_argument("--seconds", type=float, default=1.0, help="of each repetition, about")
-    common.add_record_arguments(flags)
+    flags.add_argument("--repetitions", type=flag_types.positive, default=5)
+    flags.add_argument(
+        "--seconds", type=flag_types.limit, default=1.0, help="of each repetition, about"
+    )
+    common.add_record_arguments(flags, "benchmark")
     flags.add_argument("--plot", metavar="FILE", help="draw moves/s against the sizes")
     return flags
 
@@ -245,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser()
     args = flags.parse_args(arguments)
     if args.report:
-        measured = common.read(args.report)
+        measured = common.read_all(args.report)
     else:
         measured = _measure_all(flags, args)
     print(benchmark_tables.report(measured, markdown=args.markdown))

@@ -1,12 +1,13 @@
-"""What the experiment scripts share: result files, instances, tables, progress.
+"""What the experiment scripts share: flags, instances, tables, progress.
 
 A script writes one JSON line per run as soon as the run is finished. A script that was interrupted
 is started again with the same arguments and the same file, and makes the runs that are missing.
+`record_files` has the files.
 """
 
 import argparse
+import contextlib
 import datetime
-import json
 import os
 import pathlib
 import sys
@@ -14,6 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO, TypeVar
 
+from experiments import flag_types
+from experiments.record_files import Runs, read_all
+from experiments.record_files import append as append
+from experiments.record_files import read as read
 from jaxopt_search import datasets, environment, plotting
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import DATA_VARIABLE
@@ -53,16 +58,19 @@ def plan_from(flags: argparse.ArgumentParser, args: Any, make: Callable[[Any], P
 
 
 def until_interrupted(work: Callable[[], Any], out: str | None) -> int:
-    """Does `work` and returns the script's exit status: 0, or 130 after Ctrl-C.
+    """Does `work` and returns the script's exit status: 0, 1 if a file fails, or 130 after Ctrl-C.
 
     Args:
-      out: the file from which the same command goes on, or None.
+      out: the file from which the same command continues, or None.
     """
     try:
         work()
     except KeyboardInterrupt:
-        print("\ninterrupted" + (f"; the same command goes on from {out}" if out else ""))
+        print("\ninterrupted" + (f"; the same command continues from {out}" if out else ""))
         return 130
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -70,88 +78,16 @@ def measured_or_read(
     flags: argparse.ArgumentParser,
     args: Any,
     make: Callable[[Any], Plan],
-    execute: Callable[[Plan, "Runs"], list[dict[str, Any]]],
+    execute: Callable[[Plan, Runs], list[dict[str, Any]]],
 ) -> tuple[list[dict[str, Any]], int]:
     """Returns the records of `--report`, or else of the runs asked for, and an exit status."""
     if args.report:
-        return read(args.report), 0
-    plan, runs = plan_from(flags, args, make), Runs(args.out)
+        return read_all(args.report), 0
+    plan = plan_from(flags, args, make)
+    runs = plan_from(flags, args, lambda args: Runs(args.out))
     records: list[dict[str, Any]] = []
     status = until_interrupted(lambda: records.extend(execute(plan, runs)), args.out)
     return records, status
-
-
-def append(path: str | os.PathLike, record: dict[str, Any]) -> None:
-    """Adds `record` to a file of JSON lines; it is on the disk when this returns.
-
-    Half a line that a killed run left at the end of the file is cut off first.
-    """
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(record, default=_as_python) + "\n"
-    with path.open("a+b") as file:
-        _mend(file)
-        file.write(line.encode())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def read(path: str | os.PathLike) -> list[dict[str, Any]]:
-    """Returns the records of a file of JSON lines; none if there is no file.
-
-    A last line without an end is what a killed run leaves behind; it is left out if incomplete.
-
-    Raises:
-      ValueError: if any other line is not JSON, with its number.
-    """
-    path = pathlib.Path(path)
-    if not path.exists():
-        return []
-    *lines, last = path.read_text(encoding="utf-8").split("\n")
-    records = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            records.append(json.loads(line))
-        except ValueError as error:
-            raise ValueError(f"{path}:{number}: the line is not JSON") from error
-    return records + ([json.loads(last)] if _is_json(last) else [])
-
-
-class Runs:
-    """The runs in a file of JSON lines, and those added to it.
-
-    Attributes:
-      path: the file; None to keep the records in memory only.
-      records: all of them, oldest first.
-    """
-
-    def __init__(self, path: str | os.PathLike | None):
-        self.path = path
-        self.records = [] if path is None else read(path)
-        self._done = {self._name(**_identity(record)) for record in self.records}
-
-    def has(self, settings: dict[str, Any], instance: str, seed: int) -> bool:
-        """Returns whether this run was made before."""
-        return self._name(settings, instance, seed) in self._done
-
-    def add(self, record: dict[str, Any]) -> None:
-        """Writes a finished run down, unless it is there."""
-        name = self._name(**_identity(record))
-        if name in self._done:
-            return
-        if self.path is not None:
-            append(self.path, record)
-        self._done.add(name)
-        self.records.append(json.loads(json.dumps(record, default=_as_python)))
-
-    def those(self, wanted: Sequence[tuple[dict[str, Any], str, int]]) -> list[dict[str, Any]]:
-        """Returns the records of these settings, instances and seeds."""
-        names = {self._name(*one) for one in wanted}
-        return [r for r in self.records if self._name(**_identity(r)) in names]
-
-    @staticmethod
-    def _name(settings: dict[str, Any], instance: str, seed: int) -> str:
-        return json.dumps([settings, instance, seed], sort_keys=True, default=_as_python)
 
 
 def provenance(devices: Sequence[Any]) -> dict[str, Any]:
@@ -168,11 +104,39 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def add_record_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds `--out`, `--report` and `--markdown`: where records go, and how they are shown."""
-    parser.add_argument("--out", help="file of JSON lines to add to")
-    parser.add_argument("--report", metavar="FILE", help="only show what is in such a file")
+def add_record_arguments(
+    parser: argparse.ArgumentParser, *experiments: str, out: str | None = None
+) -> None:
+    """Adds `--out`, `--report` and `--markdown`: where records go, and how they are shown.
+
+    A file that cannot be written or read, or holds anything but records, ends the script with one
+    line, before the first run.
+
+    Args:
+      experiments: those whose records the script writes and shows.
+      out: the default of `--out`.
+    """
+    add_out_argument(parser, *experiments, default=out)
+    parser.add_argument(
+        "--report",
+        metavar="FILES",
+        type=flag_types.files_to_report(*experiments),
+        help="only show what is in such files, separated by commas",
+    )
     parser.add_argument("--markdown", action="store_true", help="tables for a web page")
+
+
+def add_out_argument(
+    parser: argparse.ArgumentParser, *experiments: str, default: str | None = None
+) -> None:
+    """Adds `--out` alone, as `add_record_arguments` does."""
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=flag_types.file_to_add_to(*experiments),
+        default=default and pathlib.Path(default),  # text would be checked beside --report, too
+        help="file of JSON lines to add to" + (f" (default: {default})" if default else ""),
+    )
 
 
 def add_data_argument(parser: argparse.ArgumentParser) -> None:
@@ -256,6 +220,7 @@ class Progress:
     """A line on standard error about a long experiment: runs done, time used, time left.
 
     On a terminal the line is rewritten in place; elsewhere plain lines are written now and then.
+    Where they cannot be written, as on a closed stream, the experiment continues without.
     """
 
     def __init__(self, total: int, stream: TextIO | None = None):
@@ -277,14 +242,19 @@ class Progress:
           text: what was done or is under way.
         """
         self._done += num_runs
-        now, is_terminal = time.monotonic(), self._out.isatty()
+        if self._out is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._show(self._out, text)
+
+    def _show(self, out: TextIO, text: str) -> None:
+        now, is_terminal = time.monotonic(), out.isatty()
         is_last = self._done >= self._total
         if is_terminal:
-            self._out.write(f"\r{self._line(now, text):<79}" + "\n" * is_last)
+            out.write(f"\r{self._line(now, text):<79}" + "\n" * is_last)
         elif is_last or now - self._shown_at >= _SECONDS_BETWEEN_LINES:
-            self._out.write(self._line(now, text) + "\n")
+            out.write(self._line(now, text) + "\n")
             self._shown_at = now
-        self._out.flush()
+        out.flush()
 
     def _line(self, now: float, text: str) -> str:
         elapsed, made = now - self._start, self._done - self._skipped
@@ -310,8 +280,12 @@ def save_plot(
         print(f"no plot {path}: {error}")
         return
     draw(axes)
-    pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-    axes.figure.savefig(path)
+    try:
+        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+        axes.figure.savefig(path)
+    except (OSError, ValueError) as error:  # of a format that there is not
+        print(f"no plot {path}: {error}")
+        return
     print(f"plot written: {path}")
 
 
@@ -327,33 +301,3 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _identity(record: dict[str, Any]) -> dict[str, Any]:
-    return {name: record[name] for name in ("settings", "instance", "seed")}
-
-
-def _mend(file: Any) -> None:
-    """Ends an open binary file with a whole line."""
-    file.seek(0)
-    content = file.read()
-    *_, last = content.rpartition(b"\n")
-    if not last:
-        return
-    if _is_json(last):
-        file.write(b"\n")
-    else:
-        file.truncate(len(content) - len(last))
-
-
-def _is_json(text: str | bytes) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _as_python(value: Any) -> Any:
-    """Returns a numpy number as a Python one, for `json`."""
-    return value.item()

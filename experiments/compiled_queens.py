@@ -1,35 +1,48 @@
-"""N-Queens compiled for one core: the sequential baselines of counting and of placing queens.
+"""N-Queens compiled for one core: the baselines of counting, of annealing and of placing queens.
 
 They need numba, from the extra `peers`.
 """
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+_MODULUS = 2**31 - 1
 _TRIES = 3.08
 """Columns tried per row before the rest of the queens is placed blindly."""
 _STUCK = 50
 """Times the number of queens: exchanges tried for one queen before all is placed anew."""
 
 
-@functools.cache
-def counter() -> Callable[[np.ndarray], int]:
-    """Returns a function from [n] int32 to the number of attacking pairs, in a double loop.
+EVALUATIONS = ("pairs", "diagonals", "nothing")
+"""How a compiled loop evaluates: by the paper's double loop, in O(n), or not at all."""
 
-    Of 32 bits throughout, so that the compiler makes vector instructions of it.
+
+@functools.cache
+def counter(evaluation: str) -> Callable[[np.ndarray], int]:
+    """Returns a function from [n] int32 to the number of attacking pairs.
+
+    Args:
+      evaluation: one of `EVALUATIONS`. "nothing" returns what is no count.
 
     Raises:
       ImportError: if numba is missing.
     """
     import numba
 
-    @numba.njit
-    def count(queens):
+    return build_counter(numba.njit, evaluation)
+
+
+def build_counter(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
+    """Returns what `counter` does, made by another compiler of plain functions."""
+
+    @compile_fn
+    def pairs(queens):
         attacks = 0
         for i in range(len(queens) - 1):
+            # Of 32 bits throughout, so that the compiler makes vector instructions of it.
             own, behind, found = queens[i], queens[i + 1 :], np.int32(0)
             for k in range(len(behind)):
                 if abs(np.int32(behind[k] - own)) == np.int32(k + 1):
@@ -37,7 +50,88 @@ def counter() -> Callable[[np.ndarray], int]:
             attacks += found
         return attacks
 
-    return count
+    @compile_fn
+    def diagonals(queens):
+        n, attacks = len(queens), 0
+        rising, falling = np.zeros(2 * n, np.int32), np.zeros(2 * n, np.int32)
+        for i in range(n):
+            up, down = queens[i] + i, queens[i] - i + n
+            attacks += rising[up] + falling[down]
+            rising[up] += 1
+            falling[down] += 1
+        return attacks
+
+    @compile_fn
+    def nothing(queens):
+        return 1 + queens[0]
+
+    return {"pairs": pairs, "diagonals": diagonals, "nothing": nothing}[evaluation]
+
+
+class Cooling(NamedTuple):
+    """The temperature `start * alpha**(step // steps_per_temperature)`."""
+
+    start: float
+    alpha: float = 1.0
+    steps_per_temperature: int = 1
+
+
+@functools.cache
+def annealer(evaluation: str) -> Callable[..., tuple[int, int, int]]:
+    """Returns `anneal(queens, attacks, target, cooling, first, last, state)`: annealing by swaps.
+
+    One move a step, evaluated in full; equal cost passes.
+
+    Args of `anneal`:
+      queens: [n] int32, changed in place.
+      attacks: of `queens`, as `counter` counts.
+      target: it ends with at most this many attacks; -1 for no end before `last`.
+      cooling: a `Cooling`.
+      first, last: the step with which it starts, and the one before which it ends.
+      state: of the generator, from 1 to 2**31 - 2.
+
+    Returns of `anneal`:
+      Attacks in the end, the step after the last one made, and the new state.
+
+    Raises:
+      ImportError: if numba is missing.
+    """
+    import numba
+
+    return build_annealer(numba.njit, evaluation)
+
+
+def build_annealer(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
+    """Returns what `annealer` does, made by another compiler of plain functions."""
+    count, draw = build_counter(compile_fn, evaluation), compile_fn(_draw)
+
+    @compile_fn
+    def anneal(queens, attacks, target, cooling, first, last, state):
+        start, alpha, steps_per_temperature = cooling
+        n = len(queens)
+        for step in range(first, last):
+            if attacks <= target:
+                return attacks, step, state
+            state, i = draw(state, n)
+            state, k = draw(state, n - 1)
+            k += k >= i
+            queens[i], queens[k] = queens[k], queens[i]
+            after = count(queens)
+            state, word = draw(state, _MODULUS)
+            temperature = start * alpha ** (step // steps_per_temperature)
+            if after - attacks <= -temperature * np.log(word / _MODULUS):
+                attacks = after
+            else:
+                queens[i], queens[k] = queens[k], queens[i]
+        return attacks, last, state
+
+    return anneal
+
+
+def _draw(state, size):
+    """Returns a new state and a number below `size`; Park, Miller, Stockmeyer, 1993."""
+    state = state * 48271 % _MODULUS
+    return state, state % size
 
 
 @functools.cache
@@ -64,10 +158,7 @@ def placer() -> Callable[[int, int], tuple[np.ndarray, int]]:
 def build_placer(compile_fn: Callable[[Any], Any]) -> Any:
     """Returns what `placer` does, made by another compiler of plain functions."""
 
-    @compile_fn
-    def draw(state, size):
-        state = state * 48271 % (2**31 - 1)  # Park, Miller, Stockmeyer, 1993
-        return state, state % size
+    draw = compile_fn(_draw)
 
     @compile_fn
     def put(i, column, queens, rising, falling, number):

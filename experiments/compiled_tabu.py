@@ -1,7 +1,8 @@
 """Robust tabu search (Taillard 1991) compiled for one core: the sequential baseline on the QAP.
 
-Written as a plain loop over the swaps with a table of deltas, O(1) each where that is possible and
-O(n) elsewhere; for symmetric matrices with zero diagonals. It needs numba, from the extra `peers`.
+A table of deltas is kept as in `compiled_qap.py` and searched row by row, so that the compiler
+makes vector instructions of both; for symmetric matrices with zero diagonals. It needs numba, from
+the extra `peers`.
 """
 
 import math
@@ -10,52 +11,51 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments import compiled_qap
+from experiments.compiled_qap import symmetric
+
+__all__ = ["Search", "build", "compiled", "start", "symmetric"]
+
 
 class Search(NamedTuple):
     """The state of a search; arrays are written in place.
 
     Attributes:
       assignment, best: [n] int64, the current one and the best.
-      deltas: [n, n] int64, of the swaps i < j.
-      until: [n, n] int64, for each facility and location the last step at which it is forbidden.
+      near: [n, n] the distances between the locations of facilities.
+      deltas: [n, n] of the swaps i < j.
+      until: [n, n] int32, the last step at which facility i is forbidden at the location of j.
+      soonest: [n, n] int32, the lower one of `until[i, j]` and `until[j, i]`.
       numbers: [4] int64: steps made, the current cost, the best cost, the state of the generator.
     """
 
     assignment: np.ndarray
     best: np.ndarray
+    near: np.ndarray
     deltas: np.ndarray
     until: np.ndarray
+    soonest: np.ndarray
     numbers: np.ndarray
-
-
-def symmetric(flow: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns matrices, int64 and symmetric, with which all costs are twice as high.
-
-    Raises:
-      ValueError: if neither matrix is symmetric, or if a diagonal is not zero.
-    """
-    pair = flow.astype(np.int64), distance.astype(np.int64)
-    if any(matrix.diagonal().any() for matrix in pair):
-        raise ValueError("it takes matrices with zero diagonals only")
-    if (distance == distance.T).all():
-        return pair[0] + pair[0].T, pair[1]
-    if (flow == flow.T).all():
-        return pair[0], pair[1] + pair[1].T
-    raise ValueError("it takes instances with one symmetric matrix at least")
 
 
 def start(flow: np.ndarray, distance: np.ndarray, seed: int) -> Search:
     """Returns a search at a random assignment; matrices as `symmetric` returns them."""
     n = len(flow)
     assignment = np.random.default_rng(seed).permutation(n)
-    cost = int((flow * distance[np.ix_(assignment, assignment)]).sum())
-    deltas = np.zeros((n, n), np.int64)
-    for i in range(n):
-        for j in range(i + 1, n):
-            deltas[i, j] = _delta(flow, distance, assignment, i, j)
-    until = -1 - np.arange(n * n, dtype=np.int64).reshape(n, n)
+    cost = compiled_qap.cost(flow, distance, assignment)
+    near = np.ascontiguousarray(distance[np.ix_(assignment, assignment)])
+    deltas = np.triu(_all_deltas(flow, near), 1)
+    until = (-1 - np.arange(n * n, dtype=np.int32).reshape(n, n))[:, assignment].copy()
     numbers = np.array([0, cost, cost, 1 + seed % (2**31 - 2)], np.int64)
-    return Search(assignment, assignment.copy(), deltas, until, numbers)
+    soonest = np.minimum(until, until.T)
+    return Search(assignment, assignment.copy(), near, deltas, until, soonest, numbers)
+
+
+def _all_deltas(flow: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Returns [n, n], the change in cost if facilities i and j exchange their locations."""
+    mixed = flow @ near
+    own = np.diagonal(mixed)
+    return 2 * (mixed + mixed.T - own[:, None] - own[None, :] + 2 * flow * near)
 
 
 def compiled() -> Any:
@@ -66,69 +66,78 @@ def compiled() -> Any:
     """
     import numba
 
-    return build(numba.njit)
+    return build(compiled_qap.compile_by(numba))
 
 
 def build(compile_fn: Callable[[Any], Any]) -> Any:
     """Returns what `compiled` does, made by another compiler of plain functions."""
-    delta = compile_fn(_delta)
+    _, swap = compiled_qap.build_table(compile_fn)
+
+    @compile_fn
+    def find(deltas, soonest, keys, limits):
+        """Returns the swap to make, and its key: its delta, less `far` if it aspires.
+
+        That is the lowest, the first of equals: of those that aspire, by age or as a new best;
+        without one, of those that are not forbidden; the key is `far` where all are.
+        """
+        far, gain, now, oldest = limits[0], limits[1], limits[2], limits[3]
+        r, best = 0, far
+        for i in range(len(deltas) - 1):
+            row, last = deltas[i, i + 1 :], soonest[i, i + 1 :]
+            for j in range(len(row)):
+                key = row[j] if last[j] < now else far
+                keys[j] = row[j] - far if (last[j] < oldest) | (row[j] < gain) else key
+            low = far
+            for j in range(len(row)):
+                low = min(low, keys[j])
+            if low < best:
+                r, best = i, low
+        row, last = deltas[r, r + 1 :], soonest[r, r + 1 :]
+        for j in range(len(row)):
+            key = row[j] if last[j] < now else far
+            if (row[j] - far if (last[j] < oldest) | (row[j] < gain) else key) == best:
+                return r, r + 1 + j, best
+        return r, r, far
+
+    @compile_fn
+    def forbid(until, soonest, r, s, first, second):
+        """Exchanges facilities r and s, and forbids each the place it leaves."""
+        for i in range(len(until)):
+            until[i, r], until[i, s] = until[i, s], until[i, r]
+        until[r, s], until[s, r] = first, second
+        for u in (r, s):
+            for i in range(len(until)):
+                soonest[i, u] = soonest[u, i] = min(until[i, u], until[u, i])
 
     @compile_fn
     def advance(flow, distance, search, num_steps, target):
-        assignment, best, deltas, until, numbers = search
+        assignment, best, near, deltas, until, soonest, numbers = search
         n = len(assignment)
         shortest, spread = math.floor(0.9 * n), math.ceil(1.1 * n) - math.floor(0.9 * n) + 1
-        age = 5 * n * n
+        far, age = 1 << (8 * deltas.itemsize - 2), 5 * n * n
+        keys = np.empty(n, deltas.dtype)
+        limits = np.empty(4, deltas.dtype)
+        limits[0] = far
         for made in range(num_steps):
             if numbers[2] <= target:
                 return made
-            now, cost = numbers[0], numbers[1]
-            r, s, kind, lowest = -1, -1, 2, np.int64(2**62)
-            for i in range(n - 1):
-                for j in range(i + 1, n):
-                    first, second = until[i, assignment[j]], until[j, assignment[i]]
-                    change = deltas[i, j]
-                    is_old = first < now - age or second < now - age
-                    if is_old or cost + change < numbers[2]:
-                        mine = 0
-                    elif first < now or second < now:
-                        mine = 1
-                    else:
-                        continue
-                    if mine < kind or (mine == kind and change < lowest):
-                        r, s, kind, lowest = i, j, mine, change
+            now = numbers[0]
+            limits[1] = max(numbers[2] - numbers[1], -far)
+            limits[2], limits[3] = now, now - age
+            r, s, key = find(deltas, soonest, keys, limits)
             numbers[0] += 1
-            if r < 0:
+            if key == far:
                 continue
-            for u in (r, s):
+            numbers[1] += deltas[r, s]
+            for k in range(2):
                 numbers[3] = numbers[3] * 48271 % (2**31 - 1)  # Park, Miller, Stockmeyer, 1993
-                until[u, assignment[u]] = now + shortest + numbers[3] % spread
-            numbers[1] += lowest
-            a, b = assignment[r], assignment[s]
-            assignment[r], assignment[s] = b, a
+                keys[k] = now + shortest + numbers[3] % spread
+            forbid(until, soonest, r, s, keys[0], keys[1])
+            assignment[r], assignment[s] = assignment[s], assignment[r]
             if numbers[1] < numbers[2]:
                 numbers[2] = numbers[1]
                 best[:] = assignment
-            for i in range(n - 1):
-                for j in range(i + 1, n):
-                    if i in (r, s) or j in (r, s):
-                        deltas[i, j] = delta(flow, distance, assignment, i, j)
-                    else:
-                        c, d = assignment[i], assignment[j]
-                        x = flow[r, i] - flow[r, j] + flow[s, j] - flow[s, i]
-                        y = distance[b, d] - distance[b, c] + distance[a, c] - distance[a, d]
-                        deltas[i, j] += 2 * x * y
+            swap(flow, near, deltas, r, s)
         return num_steps
 
     return advance
-
-
-def _delta(flow, distance, assignment, i, j):
-    """Returns the change in cost if facilities `i` and `j` exchange their locations, in O(n)."""
-    a, b = assignment[i], assignment[j]
-    total = 0
-    for k in range(len(assignment)):
-        if k not in (i, j):
-            c = assignment[k]
-            total += (flow[i, k] - flow[j, k]) * (distance[b, c] - distance[a, c])
-    return 2 * total

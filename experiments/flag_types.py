@@ -2,7 +2,10 @@
 
 import argparse
 import math
+from collections.abc import Callable
 from typing import Any
+
+from experiments import record_files
 
 
 def integers(text: str) -> list[int]:
@@ -41,9 +44,39 @@ def limits(text: str) -> list[float]:
 
 def words(text: str) -> list[str]:
     """Returns the parts of a list such as `rd100,eil101`."""
-    return [part for part in text.split(",") if part]
+    parts = [part for part in text.split(",") if part]
+    if not parts:
+        raise argparse.ArgumentTypeError(f"{text!r} names nothing")
+    return parts
 
 
 def devices(text: str) -> int | str:
     """Returns a number of devices, or `all` or a platform."""
     return int(text) if text.isdigit() else text
+
+
+def file_to_add_to(*experiments: str) -> Callable[[str], str]:
+    """Returns the type of a file to which records of these experiments can be added."""
+
+    def checked(path: str) -> str:
+        try:
+            record_files.check_writable(path, experiments)
+        except (ValueError, OSError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return path
+
+    return checked
+
+
+def files_to_report(*experiments: str) -> Callable[[str], list[str]]:
+    """Returns the type of a list such as `a.jsonl,b.jsonl` of files of these experiments."""
+
+    def checked(text: str) -> list[str]:
+        paths = words(text)
+        try:
+            record_files.read_all(paths, experiments)
+        except (ValueError, OSError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return paths
+
+    return checked

@@ -2,23 +2,32 @@
 
     python -m experiments.nqueens --figure 4
     python -m experiments.nqueens --figure 6 --sizes 1000,100000,1048576 --out nqueens.jsonl
+    python -m experiments.nqueens --figure 2 --threads 1,2,4,8,16
     python -m experiments.nqueens --table 3
+    python -m experiments.nqueens --anneal 1000 --schemes coarse,numba_histogram --runs 3
     python -m experiments.nqueens --solve 3000 --runs 30
     python -m experiments.nqueens --set 1000 --solutions 100000
     python -m experiments.nqueens --report nqueens.jsonl --figure 4 --plot schemes.png
 
 After "Parallel schemes of the N-Queens fitness function on CPU and GPU". Seconds are medians of
-several calls after one that compiles; placements lie on the device. What would take longer than
+several calls after one that warms up; placements lie on the device. What would take longer than
 `--limit` seconds, judging by a smaller size, is left out.
 
-Figure 1: the share of annealing's time that evaluation takes: what a step is longer by than one
-with deltas in O(1). A step of one move evaluates twice, the second time when it is made.
-Figures 2 and 3: the speed of `threads` by their number, and the best number by size.
-Figures 4 and 5: all schemes beside one another, and their speed-ups over a compiled double loop on
-one core (numba, from the extra `peers`; else `serial`).
+`serial`, the schemes on threads and the compiled loops run on the CPU also where JAX has a GPU; for
+all on the CPU set JAX_PLATFORMS=cpu. Each record says where it was made. `numba` is the paper's
+double loop, compiled for one core (numba, from the extra `peers`), and what all speed-ups are over;
+`numba_histogram` the same in O(n).
+
+Figure 1: the share of annealing's time that evaluation takes: what a step is longer by than the
+same step with an evaluation that does nothing, on the same device. A step evaluates twice, the
+second time when it is made; compiled loops once.
+Figures 2 and 3: the speed of the schemes on threads by their number, and the best number by size.
+Figures 4 and 5: all schemes beside one another, and their speed-ups.
 Figure 6: `coarse` on random placements and on valid ones.
-Figure 7: annealing with `serial`, `coarse` and `histogram`, and with deltas in O(1).
+Figure 7: annealing with full evaluation, and with deltas in O(1), a step.
 Tables 3 and 4: `subtasks` by their threshold, up to and from 100,000 queens.
+`--anneal`: annealing with full evaluation by `--schemes`, one move a step, to a valid placement
+(section 4), at most `--limit` seconds; `--searches` of them side by side.
 `--batch`: many placements evaluated in one call by `histogram`.
 `--solve`: annealing with deltas, and min-conflicts, to a valid placement; seconds from random
 starts that lie on the device.
@@ -29,6 +38,8 @@ starts that lie on the device.
 import argparse
 import importlib.util
 import itertools
+import pathlib
+import platform
 import statistics
 import sys
 import time
@@ -40,28 +51,35 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common, compiled_queens, flag_types
+from experiments import common, compiled_queens, flag_types, nqueens_annealing
 from experiments.common import Progress, Runs
-from experiments.nqueens_tables import FIGURES, PLOTS, TABLES
+from experiments.nqueens_annealing import COMPILED
+from experiments.nqueens_tables import FIGURES, ON_ONE_CORE, PLOTS, TABLES
 from jaxopt_search import evaluation, parallel, solve_queens
+from jaxopt_search.evaluation import host
 from jaxopt_search.problems.nqueens import hoffman
 
 DEFAULTS: dict[str, list[int]] = {
-    "figure 1": [100, 300, 1000, 3000],
-    "figure 2": [100, 1000, 10_000],
-    "figure 3": [100, 300, 1000, 3000, 10_000],
+    "figure 2": [100, 300, 1000, 3000, 10_000],
     "figure 4": [100, 300, 1000, 3000, 10_000],
     "figure 6": [100, 1000, 10_000],
     "figure 7": [100, 300, 1000, 3000],
     "table 3": [1000, 10_000],
     "table 4": [100_000],
 }
-SAME = {"figure 3": "figure 2", "figure 5": "figure 4", "table 4": "table 3"}
+SAME = {
+    "figure 1": "figure 7",
+    "figure 3": "figure 2",
+    "figure 5": "figure 4",
+    "table 4": "table 3",
+}
 """What is made of the same measurements."""
 THRESHOLDS = [2**k for k in range(10, 18)]
-ANNEALED = ("serial", "coarse", "histogram")
-_SCHEMES = ("numba", *evaluation.SCHEMES, "deltas")
-_REPEATS, _LONG, _STEPS = 7, 5.0, 100
+ANNEALED = (*COMPILED, "coarse", "histogram", "nothing", "deltas")
+_SCHEMES = (*COMPILED, *evaluation.SCHEMES, "nothing", "deltas")
+_REPEATS, _LONG = 7, 2.0
+_STEPS = {"deltas": 10_000}
+"""Of annealing, where not 1000."""
 _SOLVED_BY = {"num_searches": 32, "moves_per_search": 256, "temperature": 0.1}
 _CHECK_EVERY = 250
 
@@ -82,6 +100,12 @@ def jobs_of(args: argparse.Namespace) -> list[Job]:
             for n in args.solve
             for search in ("annealing", "min_conflicts")
         ]
+    if unknown := set(args.schemes or ()) - set(_SCHEMES):
+        raise ValueError(
+            f"--schemes: no scheme {', '.join(sorted(unknown))}; there are {', '.join(_SCHEMES)}"
+        )
+    if args.anneal:
+        return _to_the_end(args)
     if args.set:
         wanted = {"solutions": args.solutions, "distinct": args.distinct}
         return [Job("set", n, wanted) for n in args.set]
@@ -89,32 +113,73 @@ def jobs_of(args: argparse.Namespace) -> list[Job]:
         return [Job("stream", n, {"rounds": args.rounds}) for n in args.stream]
     if args.batch:
         return [Job("evaluate", n, _evaluation("histogram", batch=args.size)) for n in args.batch]
-    if unknown := set(args.schemes or ()) - set(_SCHEMES):
-        raise ValueError(
-            f"--schemes: no scheme {', '.join(sorted(unknown))}; there are {', '.join(_SCHEMES)}"
-        )
     what = f"table {args.table}" if args.table else f"figure {args.figure}"
     sizes = args.sizes or DEFAULTS.get(what) or DEFAULTS[SAME[what]]
-    jobs = [job for n in sizes for job in _jobs(SAME.get(what, what), n)]
-    return [job for job in jobs if job.settings["scheme"] in (args.schemes or _SCHEMES)]
+    jobs = [job for n in sizes for job in _jobs(SAME.get(what, what), n, args.threads)]
+    return _runnable([job for job in jobs if job.settings["scheme"] in (args.schemes or _SCHEMES)])
+
+
+def _to_the_end(args: argparse.Namespace) -> list[Job]:
+    """Returns what `--anneal` asks for."""
+    kept = ("searches", "temperature", "alpha", "steps_per_temperature")
+    chosen = {name: getattr(args, name) for name in kept} | {"max_seconds": args.limit}
+    js.schedules.geometric(args.temperature, args.alpha, args.steps_per_temperature)  # refuses
+    schemes = args.schemes or ("coarse",)
+    if nothing := {"nothing", "numba_nothing", "deltas"} & set(schemes):
+        raise ValueError(f"--schemes: {', '.join(sorted(nothing))} is no full evaluation")
+    return _runnable(
+        [
+            Job("anneal to the end", n, {"scheme": scheme} | chosen)
+            for n in args.anneal
+            for scheme in schemes
+            if scheme not in COMPILED or args.searches == 1
+        ]
+    )
+
+
+def _runnable(jobs: list[Job]) -> list[Job]:
+    """Returns the jobs, without compiled loops where there is no compiler.
+
+    Raises:
+      ValueError: if a job runs on the CPU, and JAX has none.
+    """
+    if not importlib.util.find_spec("numba"):
+        jobs = [job for job in jobs if job.settings["scheme"] not in COMPILED]
+    for job in jobs:
+        device_of(job)
+    return jobs
+
+
+def device_of(job: Job) -> jax.Device:
+    """Returns where a job runs: the CPU for what belongs there, else JAX's default device.
+
+    Raises:
+      ValueError: if JAX has no CPU.
+    """
+    if job.settings.get("scheme") not in (*ON_ONE_CORE, *host.HOST):
+        return parallel.find_devices(None)[0]
+    try:
+        return parallel.find_devices("cpu")[0]
+    except ValueError:
+        raise ValueError("JAX_PLATFORMS leaves out the CPU, expected it to hold cpu, too") from None
 
 
 def _evaluation(scheme: str, **settings: Any) -> dict[str, Any]:
     return {"scheme": scheme, "placement": "random", "batch": 1} | settings
 
 
-def _jobs(what: str, n: int) -> Iterator[Job]:
+def _jobs(what: str, n: int, threads: Sequence[int] | None) -> Iterator[Job]:
     match what:
-        case "figure 1" | "figure 7":
-            for scheme in (*ANNEALED, "deltas"):
-                yield Job("anneal", n, {"scheme": scheme, "steps": _STEPS})
+        case "figure 7":
+            for scheme in ANNEALED:
+                yield Job("anneal", n, {"scheme": scheme, "steps": _STEPS.get(scheme, 1000)})
         case "figure 2":
-            counts = [1 << k for k in range(8) if 1 << k <= 2 * common.num_cores()]
-            for count in counts:
-                yield Job("evaluate", n, _evaluation("threads", num_threads=count))
+            counts = threads or [1 << k for k in range(8) if 1 << k <= 2 * common.num_cores()]
+            yield Job("evaluate", n, _evaluation("numba"))
+            for scheme, count in itertools.product(host.HOST, counts):
+                yield Job("evaluate", n, _evaluation(scheme, num_threads=count))
         case "figure 4":
-            compiled = ("numba",) if importlib.util.find_spec("numba") else ()
-            for scheme in (*compiled, *evaluation.SCHEMES):
+            for scheme in ("numba", "numba_histogram", *evaluation.SCHEMES):
                 yield Job("evaluate", n, _evaluation(scheme))
         case "figure 6":
             for placement in ("random", "valid"):
@@ -132,7 +197,8 @@ def measure(job: Job, seed: int) -> dict[str, Any]:
     Raises:
       MemoryError: if what it takes does not fit.
     """
-    return _MEASURES[job.kind](job, seed)
+    with jax.default_device(device_of(job)):
+        return _MEASURES[job.kind](job, seed)
 
 
 def _evaluate(job: Job, seed: int) -> dict[str, Any]:
@@ -144,14 +210,15 @@ def _evaluate(job: Job, seed: int) -> dict[str, Any]:
         for _ in range(batch)
     ]
     queens = np.array(rows if batch > 1 else rows[0], np.int32)
-    if scheme == "numba":
-        compiled_queens.counter()(queens[:1])
-        seconds, count = _median(lambda: compiled_queens.counter()(queens))
-        return {"seconds": seconds, "attacks": int(count)}
+    if scheme in COMPILED:
+        count = compiled_queens.counter(COMPILED[scheme])
+        count(np.zeros(1, np.int32))
+        seconds, attacks = _median(lambda: count(queens))
+        return {"seconds": seconds, "attacks": int(attacks)}
     count_all = _count_several if batch > 1 else _count_one
     function, placed = evaluation.scheme(scheme, job.n, **options), jnp.asarray(queens)
-    jax.block_until_ready(count_all(function, placed))
-    seconds, counted = _median(lambda: jax.block_until_ready(count_all(function, placed)))
+    compiled = count_all.lower(function, placed).compile()
+    seconds, counted = _median(lambda: jax.block_until_ready(compiled(function, placed)))
     return {"seconds": seconds / batch, "attacks": int(np.sum(evaluation.as_python(counted)))}
 
 
@@ -166,27 +233,34 @@ def _count_several(function: Any, queens: jax.Array) -> evaluation.Total:
 
 
 def _median(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Returns the median seconds of calls, fewer if they take long, and what they returned."""
+    """Returns the median seconds of calls and what they returned.
+
+    The first call warms up, and counts only where it takes long. Then fewer are made.
+    """
     seconds: list[float] = []
     while True:
         began = time.perf_counter()
         result = call()
         seconds.append(time.perf_counter() - began)
-        if len(seconds) == _REPEATS or sum(seconds) > _LONG:
-            return statistics.median(seconds), result
+        if len(seconds) > _REPEATS or sum(seconds) > _LONG:
+            return statistics.median(seconds[1:] or seconds), result
 
 
 def _anneal(job: Job, seed: int) -> dict[str, Any]:
     scheme, steps = job.settings["scheme"], job.settings["steps"]
-    is_in_full = scheme != "deltas"
-    problem = js.nqueens(job.n, scheme if is_in_full else "histogram")
-    moves = js.FullEvaluation(js.Swap()) if is_in_full else js.QueenSwap()
-    search = js.simulated_annealing(moves, 0.1)
-    state = js.init(seed, problem, search, num_searches=1)
-    steps = steps if is_in_full else 100 * steps
-    js.advance(problem, search, state, 1)
-    seconds, _ = _median(lambda: jax.block_until_ready(js.advance(problem, search, state, steps)))
+    annealing = nqueens_annealing.start(job.n, scheme, compiled_queens.Cooling(0.1), seed)
+    annealing.advance(1)
+    seconds, _ = _median(lambda: annealing.advance(steps))
     return {"seconds": seconds / steps}
+
+
+def _anneal_to_the_end(job: Job, seed: int) -> dict[str, Any]:
+    chosen = job.settings
+    cooling = compiled_queens.Cooling(
+        chosen["temperature"], chosen["alpha"], chosen["steps_per_temperature"]
+    )
+    annealing = nqueens_annealing.start(job.n, chosen["scheme"], cooling, seed, chosen["searches"])
+    return nqueens_annealing.to_the_end(annealing, chosen["max_seconds"])
 
 
 def _solve(job: Job, seed: int) -> dict[str, Any]:
@@ -267,6 +341,7 @@ def _stream(job: Job, seed: int) -> dict[str, Any]:
 _MEASURES = {
     "evaluate": _evaluate,
     "anneal": _anneal,
+    "anneal to the end": _anneal_to_the_end,
     "solve": _solve,
     "set": _find_set,
     "stream": _stream,
@@ -282,6 +357,7 @@ def execute(jobs: Sequence[Job], seeds: range, runs: Runs, limit: float) -> list
         if runs.has(*wanted[-1]) or _expected(job, runs.records) > limit:
             progress.skip(1)
             continue
+        devices = parallel.find_devices("all") if job.kind == "set" else (device_of(job),)
         try:
             measured = measure(job, seed)
         except MemoryError as error:
@@ -294,11 +370,22 @@ def execute(jobs: Sequence[Job], seeds: range, runs: Runs, limit: float) -> list
                 "seed": seed,
                 "settings": settings,
                 **measured,
-                **common.provenance(parallel.find_devices("all" if job.kind == "set" else None)),
+                **_host(),
+                **common.provenance(devices),
             }
         )
         progress.step(1, f"{job.n} queens, {job.settings.get('scheme', job.kind)}")
     return runs.those(wanted)
+
+
+def _host() -> dict[str, Any]:
+    """Returns the model of the CPU and how many cores of it may be used."""
+    model, about = platform.processor(), pathlib.Path("/proc/cpuinfo")
+    for line in about.read_text().splitlines() if about.exists() else ():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            model = value.strip()
+    return {"cpu": model, "cores": common.num_cores()}
 
 
 def _expected(job: Job, records: Sequence[dict[str, Any]]) -> float:
@@ -326,7 +413,17 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--table", type=int, choices=(3, 4))
     flags.add_argument("--batch", type=flag_types.integers, help="sizes to evaluate in batches")
     flags.add_argument("--size", type=flag_types.positive, default=32, help="placements in a batch")
-    flags.add_argument("--solve", type=flag_types.integers, help="sizes to anneal to the end")
+    flags.add_argument("--solve", type=flag_types.integers, help="sizes to solve")
+    flags.add_argument(
+        "--anneal", type=flag_types.integers, help="sizes to anneal by full evaluation"
+    )
+    flags.add_argument("--searches", type=flag_types.positive, default=1, help="side by side")
+    flags.add_argument("--temperature", type=flag_types.limit, default=0.1, help="the first one")
+    flags.add_argument("--alpha", type=flag_types.limit, default=1.0, help="cooling: factor of it")
+    flags.add_argument(
+        "--steps-per-temperature", type=flag_types.positive, default=1, help="of the factor"
+    )
+    flags.add_argument("--threads", type=flag_types.integers, help="numbers of threads to measure")
     flags.add_argument("--set", type=flag_types.integers, help="sizes to find sets for")
     flags.add_argument("--stream", type=flag_types.integers, help="sizes to find placements for")
     flags.add_argument("--rounds", type=flag_types.positive, default=50, help="of a stream")
@@ -339,7 +436,7 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--limit", type=flag_types.limit, default=60.0, help="seconds of one line")
     flags.add_argument("--plot", metavar="FILE", help="where to draw the figure")
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "nqueens")
     return flags
 
 

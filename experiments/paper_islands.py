@@ -18,6 +18,13 @@ INSTANCES = (
     "tai40b",
     "tai50b",
 )
+FLOW = dict.fromkeys(INSTANCES, 2) | {"kra32": 1}
+"""Which matrix of an instance's QAPLIB file, the first or the second, is f of equation 1: the flow.
+
+The other one holds the distances d: it is symmetric and has hardly a zero off its diagonal, as
+between places on a grid or in the plane. In equation 1 an individual maps facilities to locations.
+With the matrices exchanged it maps locations to facilities: the same costs, but other children.
+"""
 POPULATION = 128
 """Individuals of an island."""
 GAPS = {"tai50b": 0.0006}

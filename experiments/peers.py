@@ -360,7 +360,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--solvers", type=flag_types.words, help="names (default: all)")
     flags.add_argument("--seconds", type=flag_types.limit, default=3.0, help="longest run")
     flags.add_argument("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
-    flags.add_argument("--out", help="file of JSON lines to add to and to go on from")
+    common.add_out_argument(flags, "peers")
     flags.add_argument("--markdown", action="store_true", help="a table for a web page")
     common.add_data_argument(flags)
     return flags

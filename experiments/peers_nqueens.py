@@ -154,9 +154,7 @@ class MinConflicts(OneByOne):
 
         self._package = constraint
         self.version = metadata.version(self.name)
-        self.note = (
-            "MinConflictsSolver, a constraint for each pair; started anew for each placement"
-        )
+        self.note = "MinConflictsSolver, a constraint for each pair; restarts for each placement"
 
     def prepare(self, task: QueensTask) -> QueensTask:
         """Returns the task.

@@ -7,11 +7,21 @@ TSP with the relocation move, as PSPM (98 searches x 12 moves), SSPM (1 x 12) an
     python -m experiments.pspm --table 3 --quick            a minute or less
     python -m experiments.pspm --table 2 --instances all --runs 10 --out full.jsonl
     python -m experiments.pspm --report full.jsonl
+    python -m experiments.pspm --figure 4 --report full.jsonl --plot figure4.png
+
+`--study` makes what the paper has no table of:
+
+- `core`: PSPM over one core of the same machine, on which numba has compiled the same annealing
+  with 12 moves (SSPM) and with one;
+- `exchange`: PSPM by the temperatures from one broadcast to the next (`--exchange-every`);
+- `descent`: one search with one move that accepts nothing worse, beside the paper's PSSM; with
+  numba, also one that accepts nothing equal.
 
 Each finished run is one line of the file; the same command goes on where it was interrupted. The
 number of devices and the batch are part of a run's settings. How we differ from the paper:
 
-- All schemes run on the same device, so speeds compare numbers of lanes, not a GPU with a CPU.
+- All schemes run on the same device, so the quotients of speeds in Tables 2 to 4 compare numbers
+  of lanes, not a GPU with a CPU. For that, see `--study core`.
 - Runs of one scheme may be made side by side ("batch"), as narrow schemes leave a device idle. They
   are independent; but seconds are those of the batch, and SSES counts the moves of all its runs.
 - Run times leave out compilation and the reading of results between chunks of 10 temperatures,
@@ -28,9 +38,19 @@ from typing import NamedTuple
 import jax
 
 import jaxopt_search as js
-from experiments import common, flag_types, pspm_runs, pspm_tables
+from experiments import common, compiled_qap, flag_types, pspm_runs, pspm_tables
 from experiments.common import Progress, Runs
-from experiments.pspm_runs import QUICK, SCHEMES, Cooling, Limit, Scheme
+from experiments.pspm_runs import (
+    COLD,
+    CORE_SCHEMES,
+    QUICK,
+    SCHEMES,
+    SINGLE,
+    STRICT,
+    Cooling,
+    Limit,
+    Scheme,
+)
 from jaxopt_search import parallel
 from jaxopt_search.datasets.instances import TSPInstance
 
@@ -40,10 +60,18 @@ MOVES = (4, 8, 12, 24, 32, 48)
 """Table 4: the values of Pm and TPB."""
 
 
-class Plan(NamedTuple):
-    """What the user asked for."""
+STUDIES = ("core", "exchange", "descent")
 
-    table: int
+
+class Plan(NamedTuple):
+    """What the user asked for.
+
+    Attributes:
+      table: 2, 3 or 4; or one of `STUDIES`.
+      exchange_every: temperatures between broadcasts, for each the runs of a study; None for none.
+    """
+
+    table: int | str
     instances: list[TSPInstance]
     schemes: list[Scheme]
     cooling: Cooling
@@ -52,12 +80,21 @@ class Plan(NamedTuple):
     batch: int | None
     devices: int | str | None
     max_coolings: int
+    exchange_every: tuple[int | None, ...] = ()
+
+
+class Stage(NamedTuple):
+    """Runs of one kind, to be made on every instance."""
+
+    kind: str
+    scheme: Scheme
+    cooling: Cooling
 
 
 def execute(plan: Plan, runs: Runs, progress: Progress) -> None:
     """Makes the runs of a plan that are not in the file yet."""
     for instance in plan.instances:
-        for kind, scheme in stages(plan):
+        for kind, scheme, cooling in stages(plan):
             limit = _limit(plan, runs, instance, kind)
             if limit is None:
                 print(f"{instance.name}: PSPM never reached the threshold, so no {kind} runs")
@@ -65,19 +102,37 @@ def execute(plan: Plan, runs: Runs, progress: Progress) -> None:
                 continue
             for seeds in _batches(plan, scheme):
                 devices = _devices(plan, scheme, len(seeds))
-                job = pspm_runs.Job(instance, scheme, plan.cooling, kind, limit, seeds, devices)
+                job = pspm_runs.Job(instance, scheme, cooling, kind, limit, seeds, devices)
                 _make_missing(job, runs, progress)
 
 
-def stages(plan: Plan) -> list[tuple[str, Scheme]]:
+def stages(plan: Plan) -> list[Stage]:
     """Returns the kinds of runs, with their schemes, in the order in which they are needed."""
+    return [Stage(*one) for one in _stages(plan)]
+
+
+def _stages(plan: Plan) -> list[tuple[str, Scheme, Cooling]]:
+    cooling, pspm = plan.cooling, SCHEMES["pspm"]
+    if plan.table == "core":
+        return [("quality", scheme, cooling) for scheme in (pspm, *CORE_SCHEMES)]
+    if plan.table == "exchange":
+        return [
+            ("quality", pspm._replace(exchanges=False), cooling)
+            if every is None
+            else ("quality", pspm, cooling._replace(exchange_every=every))
+            for every in plan.exchange_every
+        ]
+    if plan.table == "descent":
+        cold = COLD._replace(sweeps=cooling.sweeps, alpha=cooling.alpha)
+        strict = [STRICT] if compiled_qap.has_numba() else []
+        return [("quality", scheme, cold) for scheme in (SINGLE, *strict)]
     if plan.table == 4:
         wide = [scheme for scheme in plan.schemes if scheme.name != "pssm"]
-        return [("quality", scheme._replace(moves=m)) for scheme in wide for m in MOVES]
+        return [("quality", scheme._replace(moves=m), cooling) for scheme in wide for m in MOVES]
     if plan.table == 2:
-        return [("quality", scheme) for scheme in plan.schemes]
-    first = [("quality", SCHEMES["sspm"])]
-    return first + [(kind, s) for kind in ("throughput", "convergence") for s in plan.schemes]
+        return [("quality", scheme, cooling) for scheme in plan.schemes]
+    later = [(kind, s, cooling) for kind in ("throughput", "convergence") for s in plan.schemes]
+    return [("quality", SCHEMES["sspm"], cooling), *later]
 
 
 def _make_missing(job: pspm_runs.Job, runs: Runs, progress: Progress) -> None:
@@ -98,6 +153,8 @@ def _batches(plan: Plan, scheme: Scheme) -> list[tuple[int, ...]]:
 
 
 def _devices(plan: Plan, scheme: Scheme, batch: int) -> tuple[jax.Device, ...]:
+    if scheme in (*CORE_SCHEMES, STRICT):
+        return tuple(jax.devices("cpu")[:1])
     if plan.devices is not None:
         return parallel.find_devices(plan.devices)
     found = parallel.find_devices("all")
@@ -128,7 +185,9 @@ def _limit(plan: Plan, runs: Runs, instance: TSPInstance, kind: str) -> Limit | 
 
 def plan_from_arguments(args: argparse.Namespace) -> Plan:
     """Returns what to do; `--figure 4` needs the runs of Table 4."""
-    table = 4 if args.figure else args.table or 2
+    table = 4 if args.figure else args.study or args.table or 2
+    if table == "core" and not compiled_qap.has_numba():
+        raise ValueError("--study core needs numba, from the extra `peers`")
     if table == 3 and not {"sspm", "pspm"} <= set(args.schemes):
         raise ValueError("--table 3 compares times to a threshold; it needs sspm and pspm")
     names = list(pspm_tables.INSTANCES) if args.instances == ["all"] else args.instances
@@ -144,6 +203,7 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
         batch=args.batch,
         devices=args.devices,
         max_coolings=args.max_coolings,
+        exchange_every=args.exchange_every,
     )
 
 
@@ -155,6 +215,7 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--table", type=int, choices=(2, 3, 4), help="default: 2; of a report, all")
     flags.add_argument("--figure", type=int, choices=(4,), help="also draw it, from Table 4's runs")
+    flags.add_argument("--study", choices=STUDIES, help="instead of a table: see above")
     flags.add_argument("--instances", type=flag_types.words, help="names, or all (default: rd100)")
     flags.add_argument("--schemes", type=_schemes, default=list(SCHEMES), help="of pspm,sspm,pssm")
     flags.add_argument(
@@ -184,9 +245,14 @@ def parser() -> argparse.ArgumentParser:
         default=10,
         help="of n steps a temperature (paper: 10)",
     )
-    flags.add_argument("--out", default="results/pspm.jsonl", help="file of JSON lines")
-    flags.add_argument("--report", metavar="FILE", help="print the tables of a file, run nothing")
-    flags.add_argument("--markdown", action="store_true", help="tables for a web page")
+    flags.add_argument(
+        "--exchange-every",
+        type=_periods,
+        default=_periods("1,10,100,1000,never"),
+        help="of --study exchange: temperatures, or never (default: 1,10,100,1000,never)",
+    )
+    common.add_record_arguments(flags, "pspm", out="results/pspm.jsonl")
+    flags.add_argument("--plot", metavar="FILE", help="where to draw Figure 4")
     common.add_data_argument(flags)
     return flags
 
@@ -196,36 +262,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser()
     args = flags.parse_args(arguments)
     if args.report:
-        tables = (args.table,) if args.table else (2, 3, 4)
-        records = common.read(args.report)
+        shown = 4 if args.figure else args.study or args.table
+        tables = (shown,) if shown else tuple(pspm_tables.TABLES)
+        records = common.read_all(args.report)
         print(pspm_tables.report(records, tables=tables, markdown=args.markdown))
+        _draw(args, records)
         return 0
     plan = common.plan_from(flags, args, plan_from_arguments)
     print(_announcement(plan), flush=True)
-    runs = Runs(args.out)
+    runs = common.plan_from(flags, args, lambda args: Runs(args.out))
     progress = Progress(len(plan.instances) * len(stages(plan)) * plan.num_runs)
     status = common.until_interrupted(lambda: execute(plan, runs, progress), args.out)
     names = {instance.name for instance in plan.instances}
+    coolings = [stage.cooling._asdict() for stage in stages(plan)]
     records = [
         record
         for record in runs.records
-        if record["instance"] in names and record["settings"]["cooling"] == plan.cooling._asdict()
+        if record["instance"] in names and record["settings"]["cooling"] in coolings
     ]
     print(pspm_tables.report(records, tables=(plan.table,), markdown=args.markdown))
-    if args.figure:
-        common.save_plot(
-            f"{args.out}.figure4.png", lambda ax: pspm_tables.draw(records, ax), (7, 5)
-        )
+    _draw(args, records, f"{args.out}.figure4.png")
     return status
 
 
+def _draw(args: argparse.Namespace, records: pspm_tables.Records, default: str = "") -> None:
+    """Draws Figure 4 if it is asked for."""
+    path = args.plot or (default if args.figure else "")
+    if path:
+        common.save_plot(path, lambda ax: pspm_tables.draw(records, ax), (7, 5))
+
+
 def _announcement(plan: Plan) -> str:
-    cooling = plan.cooling
+    cooling = stages(plan)[0].cooling
+    what = plan.table if plan.table in STUDIES else f"Table {plan.table}"
     return (
-        f"Table {plan.table}: temperature {cooling.start:g} to {cooling.end:g} by {cooling.alpha}"
+        f"{what}: temperature {cooling.start:g} to {cooling.end:g} by {cooling.alpha}"
         f" ({cooling.num_temperatures} temperatures of {cooling.sweeps} n steps), best broadcast"
         f" every {cooling.exchange_every} temperatures; runs: {plan.num_runs}"
     )
+
+
+def _periods(text: str) -> tuple[int | None, ...]:
+    """Returns numbers of temperatures; None for "never"."""
+    words = flag_types.words(text)
+    return tuple(None if word == "never" else flag_types.positive(word) for word in words)
 
 
 def _schemes(text: str) -> list[str]:

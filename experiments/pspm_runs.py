@@ -1,5 +1,6 @@
 """Runs of the PSPM experiment: several at a time, timed, and written as records."""
 
+import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ import jax
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, compiled_tsp
 from experiments.pspm_tables import sec, sses
 from jaxopt_search import loop, parallel, readout, schedules
 from jaxopt_search.datasets.instances import TSPInstance
@@ -39,6 +40,19 @@ SCHEMES = {
         Scheme("pspm", searches=98, moves=12, exchanges=True),
     )
 }
+"""Those of the paper."""
+
+SINGLE = Scheme("single", searches=1, moves=1, exchanges=False)
+"""One search with one move."""
+
+CORE_SCHEMES = (
+    Scheme("core sspm", searches=1, moves=12, exchanges=False),
+    Scheme("core single", searches=1, moves=1, exchanges=False),
+)
+"""The same compiled for one core (`compiled_tsp`), one run after the other."""
+
+STRICT = Scheme("core strict", searches=1, moves=1, exchanges=False)
+"""The second of them, which never accepts an equal cost."""
 
 
 class Cooling(NamedTuple):
@@ -60,6 +74,9 @@ class Cooling(NamedTuple):
 
 
 QUICK = Cooling(alpha=0.9, exchange_every=10)
+
+COLD = Cooling(start=1e-3, end=1e-8)
+"""As many temperatures as in the paper, all so low that nothing worse is ever accepted."""
 
 
 class Limit(NamedTuple):
@@ -96,6 +113,10 @@ class Job(NamedTuple):
     def num_searches(self) -> int:
         return len(self.seeds) * self.scheme.searches
 
+    @property
+    def is_on_core(self) -> bool:
+        return self.scheme in (*CORE_SCHEMES, STRICT)
+
     def settings(self) -> dict[str, Any]:
         """Returns what tells this run from others of the same instance and seed."""
         return {
@@ -104,9 +125,9 @@ class Job(NamedTuple):
             "cooling": self.cooling._asdict(),
             "limit": self.limit._asdict(),
             "keep_best": "light",
-            "batch": len(self.seeds),
-            "device_kind": self.devices[0].device_kind,
-            "num_devices": len(self.devices),
+            "batch": 1 if self.is_on_core else len(self.seeds),
+            "device_kind": "core" if self.is_on_core else self.devices[0].device_kind,
+            "num_devices": 1 if self.is_on_core else len(self.devices),
         }
 
 
@@ -187,6 +208,8 @@ def best_of_runs(job: Job, problem: js.TSP, state: loop.RunState) -> np.ndarray:
 
 def make(job: Job) -> list[dict[str, Any]]:
     """Makes the runs of a job and returns their records."""
+    if job.is_on_core:
+        return [_on_core(job, seed) for seed in job.seeds]
     compile_seconds = _compile(job)
     ends: list[Point | None] = [None] * len(job.seeds)
     for point in trace(job):
@@ -200,6 +223,33 @@ def make(job: Job) -> list[dict[str, Any]]:
         _record(job, run, end or point, end is not None, compile_seconds)
         for run, end in enumerate(ends)
     ]
+
+
+def _on_core(job: Job, seed: int) -> dict[str, Any]:
+    """Returns the record of a complete search compiled for one core."""
+    anneal, compile_seconds = _compiled()
+    cooling, moves, n = job.cooling, job.scheme.moves, job.instance.n
+    distance = job.instance.distances().astype(np.int32)
+    tour, words = compiled_tsp.start(n, moves, seed)
+    numbers = cooling.start, cooling.alpha, cooling.num_temperatures
+    refused = 0 if job.scheme == STRICT else compiled_tsp.ANY
+    began = time.perf_counter()
+    anneal(distance, tour, words, numbers, cooling.sweeps * n, moves, refused)
+    seconds = time.perf_counter() - began
+    cost = job.instance.tour_length(tour)
+    point = Point(seconds, cooling.steps(n), np.array([cost]))
+    alone = job._replace(seeds=(seed,), devices=tuple(jax.devices("cpu")[:1]))
+    return _record(alone, 0, point, False, compile_seconds)
+
+
+@functools.cache
+def _compiled() -> tuple[Any, float]:
+    """Returns the annealing of a core, and the seconds it took to compile."""
+    began = time.perf_counter()
+    anneal = compiled_tsp.annealer()
+    tour, words = compiled_tsp.start(5, 2, 0)
+    anneal(np.ones((5, 5), np.int32), tour, words, (1.0, 0.5, 1), 1, 2, compiled_tsp.ANY)
+    return anneal, time.perf_counter() - began
 
 
 def _is_over(limit: Limit, point: Point, ends: list[Point | None]) -> bool:

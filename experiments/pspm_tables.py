@@ -1,9 +1,10 @@
 """The tables and the figure of the PSPM experiment, from its records, beside the paper's."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from statistics import fmean
+from statistics import correlation, fmean
 from typing import Any, NamedTuple
 
 from experiments import common
@@ -13,8 +14,13 @@ Records = list[dict[str, Any]]
 
 INSTANCES = tuple(TABLE_2)
 _MOVES = {"sspm": 12, "pssm": 1, "pspm": 12}
+_MORE_MOVES = {"single": 1, "core sspm": 12, "core single": 1, "core strict": 1}
 _PAPER_NOTE = (
     "In brackets the paper's: PSPM on a Tesla C2050, SSPM and PSSM on 12 Xeon X5650 cores."
+)
+_QUOTIENT_NOTE = (
+    "Quotients of speeds are ours of schemes on one and the same device, where narrow ones leave"
+    " most of a GPU idle; the paper's of its GPU and its 12 cores."
 )
 
 
@@ -32,7 +38,7 @@ class Column(NamedTuple):
     header: str
     digits: int
     ours: Callable[[Records], float | None]
-    paper: Callable[[Any], float]
+    paper: Callable[[Any], float | None] = lambda row: None
 
 
 def sses(num_moves: float, seconds: float) -> float:
@@ -57,13 +63,13 @@ def tc(seconds: Sequence[float], num_reached: int) -> float:
 def select(records: Records, kind: str, scheme: str, moves: int | None = None) -> Records:
     """Returns the runs of a scheme on one instance, one for each seed.
 
-    Where the file holds several kinds of device or limits, those of the last run count; of
-    several runs of one seed, the last.
+    Where the file holds several kinds of device, limits or exchanges, those of the last run count;
+    of several runs of one seed, the last.
 
     Args:
       moves: moves per search; None for those of the scheme in the paper's Tables 2 and 3.
     """
-    moves = _MOVES[scheme] if moves is None else moves
+    moves = (_MOVES | _MORE_MOVES)[scheme] if moves is None else moves
     found = []
     for record in records:
         settings = record["settings"]
@@ -75,20 +81,32 @@ def select(records: Records, kind: str, scheme: str, moves: int | None = None) -
         for record in found
         if all(
             record["settings"][name] == found[-1]["settings"][name]
-            for name in ("limit", "device_kind")
+            for name in ("limit", "device_kind", "scheme")
         )
     }
     return list(last.values())
 
 
-def report(records: Records, *, tables: Sequence[int] = (2, 3, 4), markdown: bool = False) -> str:
-    """Returns the tables for which there are records, a set of them for each cooling."""
-    coolings = list(dict.fromkeys(_cooling(record) for record in records))
+def report(
+    records: Records, *, tables: Sequence[int | str] | None = None, markdown: bool = False
+) -> str:
+    """Returns the tables for which there are records, a set of them for each cooling.
+
+    Args:
+      tables: keys of `TABLES`; None for all.
+    """
+    groups: dict[str, Records] = {}
+    for record in records:
+        groups.setdefault(_cooling(record), []).append(record)
+    wanted = tuple(TABLES) if tables is None else tables
     parts = []
-    for cooling in coolings:
-        own = [record for record in records if _cooling(record) == cooling]
-        parts += [f"\nCooling: {cooling}"] if len(coolings) > 1 else []
-        parts += [text for number in tables if (text := _TABLES[number](own, markdown))]
+    for cooling, own in groups.items():
+        found = [TABLES[name](own, markdown) for name in wanted if name != "exchange"]
+        found = [text for text in found if text]
+        parts += [f"\nCooling: {cooling}"] if len(groups) > 1 and found else []
+        parts += found
+    if "exchange" in wanted and (text := exchange_table(records, markdown)):
+        parts.append(text)
     return "\n".join(parts) or "no finished runs"
 
 
@@ -108,7 +126,8 @@ def table_2(records: Records, markdown: bool = False) -> str:
         return ""
     title = "\nTable 2. SSES in 1e6 moves/s, compilation left out; SEC in percent."
     notes = _run_notes([record for row in rows for record in row.records], "quality")
-    return _lines([title, _PAPER_NOTE, body, *notes, *_order(rows)], markdown)
+    order = [*_order(rows), *_fit(rows, "pssm")]
+    return _lines([title, _PAPER_NOTE, _QUOTIENT_NOTE, body, *notes, *order], markdown)
 
 
 def table_3(records: Records, markdown: bool = False) -> str:
@@ -177,6 +196,100 @@ def table_4(records: Records, markdown: bool = False) -> str:
     return _lines([title, _PAPER_NOTE, body, *notes], markdown)
 
 
+def core_table(records: Records, markdown: bool = False) -> str:
+    """Returns the speed and error of PSPM and of one compiled core, and the quotients of speeds."""
+    rows = _rows(records, "quality", TABLE_2)
+    columns = []
+    for scheme in ("core single", "core sspm", "pspm"):
+        columns += [
+            Column(f"{scheme} SSES", 1, _speed(scheme)),
+            Column(f"{scheme} SEC", 2, _error(scheme)),
+        ]
+    for scheme in ("core single", "core sspm"):
+        columns.append(Column(f"pspm/{scheme}", 1, _quotient(_speed("pspm"), _speed(scheme))))
+    if not any(_speed("core sspm")(row.records) for row in rows):
+        return ""
+    title = (
+        "\nPSPM over one core. SSES in 1e6 moves/s, compilation left out; SEC in percent. The core"
+        f" is one of {_cpus(records)}, with one search of 12 moves (sspm) or of one (single),"
+        " compiled by numba."
+    )
+    notes = _run_notes([record for row in rows for record in row.records], "quality")
+    return _lines([title, _render(rows, columns, markdown), *notes], markdown)
+
+
+def descent_table(records: Records, markdown: bool = False) -> str:
+    """Returns the error of one search with one move, the paper's PSSM in brackets."""
+    rows = _rows(records, "quality", TABLE_2)
+    names = {"single": "nothing worse", "core strict": "nothing equal"}
+    columns = [
+        Column(text, 2, _error(scheme), lambda row: row.pssm[1]) for scheme, text in names.items()
+    ]
+    if not (body := _render(rows, columns, markdown)):
+        return ""
+    title = (
+        "\nOne search with one move that accepts nothing worse, and (core strict) nothing equal."
+        " SEC in percent; in brackets the paper's of PSSM."
+    )
+    notes = _run_notes([record for row in rows for record in row.records], "quality")
+    fits = [line for scheme in names for line in _fit(rows, scheme)]
+    return _lines([title, body, *notes, *fits], markdown)
+
+
+def exchange_table(records: Records, markdown: bool = False) -> str:
+    """Returns the error and the speed of PSPM by the temperatures from broadcast to broadcast."""
+    own = [r for r in records if r["settings"]["scheme"]["name"] == "pspm"]
+    periods = sorted({_period(record) for record in own}, key=lambda every: every or math.inf)
+    rows = _rows(own, "quality", dict.fromkeys(TABLE_2))
+    columns = []
+    for figure, digits, unit in ((_error, 2, "SEC"), (_speed, 0, "SSES")):
+        columns += [
+            Column(f"{every or 'never'} {unit}", digits, _with_period(every, figure("pspm")))
+            for every in periods
+        ]
+    if len(periods) < 2:
+        return ""
+    title = (
+        "\nPSPM by the number of temperatures from one broadcast of the best to the next."
+        " SEC in percent; SSES in 1e6 moves/s."
+    )
+    notes = _run_notes([record for row in rows for record in row.records], "quality")
+    return _lines([title, _render(rows, columns, markdown), *notes], markdown)
+
+
+def _period(record: dict[str, Any]) -> int | None:
+    """Returns the temperatures from one exchange to the next; None for no exchange."""
+    settings = record["settings"]
+    return settings["cooling"]["exchange_every"] if settings["scheme"]["exchanges"] else None
+
+
+def _with_period(
+    every: int | None, figure: Callable[[Records], float | None]
+) -> Callable[[Records], float | None]:
+    return lambda records: figure([r for r in records if _period(r) == every])
+
+
+def _fit(rows: list[Row], scheme: str) -> list[str]:
+    """Returns how errors go with the paper's of PSSM, from three instances on."""
+    pairs = [(_error(scheme)(row.records), row.paper.pssm[1]) for row in rows if row.paper]
+    pairs = [(own, paper) for own, paper in pairs if own is not None]
+    if len(pairs) < 3:
+        return []
+    ours, paper = zip(*pairs, strict=True)
+    difference = fmean(abs(a - b) for a, b in zip(ours, paper, strict=True))
+    return [
+        f"{scheme} against the paper's PSSM over {len(ours)} instances: mean {fmean(ours):.1f}"
+        f" ({fmean(paper):.1f}), correlation {correlation(ours, paper):.2f},"
+        f" mean absolute difference {difference:.1f}"
+    ]
+
+
+def _cpus(records: Records) -> str:
+    """Returns the processors of the hosts, as far as records tell."""
+    found = dict.fromkeys(record.get("env", {}).get("cpu") for record in records)
+    return ", ".join(name for name in found if name) or "the same machine"
+
+
 def draw(records: Records, ax: Any) -> Any:
     """Draws Figure 4, speed against moves per search, ours and the paper's; returns the axes.
 
@@ -205,7 +318,14 @@ def draw(records: Records, ax: Any) -> Any:
     return ax
 
 
-_TABLES = {2: table_2, 3: table_3, 4: table_4}
+TABLES: dict[int | str, Callable[..., str]] = {
+    2: table_2,
+    3: table_3,
+    4: table_4,
+    "core": core_table,
+    "descent": descent_table,
+    "exchange": exchange_table,
+}
 
 
 def _lines(parts: Sequence[str], markdown: bool) -> str:
@@ -317,7 +437,7 @@ def _difference(
 def _run_notes(records: Records, kind: str) -> list[str]:
     """Returns on what, how many at a time, and how often each scheme was run."""
     lines = []
-    for scheme in _MOVES:
+    for scheme in _MOVES | _MORE_MOVES:
         own = [
             record["settings"] | {"instance": record["instance"], "seed": record["seed"]}
             for record in records

@@ -101,10 +101,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--seconds", type=flag_types.limit, default=0.3, help="of each repetition, about"
     )
     flags.add_argument("--implementation", default="auto")
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "qap_islands_speed")
     args = flags.parse_args(arguments)
     if args.report:
-        print(report(common.read(args.report), markdown=args.markdown))
+        print(report(common.read_all(args.report), markdown=args.markdown))
         return 0
     records = []
     for sizes in itertools.product(args.facilities, args.islands, args.individuals):

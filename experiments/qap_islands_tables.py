@@ -17,8 +17,34 @@ from experiments.paper_islands import POPULATION, TABLE_1, TABLE_2, TABLE_3
 Records: TypeAlias = Sequence[dict[str, Any]]
 
 
-_KIND = ("population", "mutation", "local_steps")
-"""What tells islands of one kind from others."""
+_KIND = {
+    "encoding": "encoding",
+    "population": "individuals",
+    "mutation": "mutation",
+    "local_steps": "local steps",
+    "crossover": "crossover",
+    "keep_best": "keeps best",
+    "exchange": "exchange",
+}
+"""What tells islands of one kind from others, and how tables call it."""
+_OF_OLD = {"encoding": "file", "crossover": "pmx", "keep_best": False, "exchange": "none"}
+"""The settings of records that say nothing of these."""
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as in Table II": {},
+    "mutation 0.1": {"mutation": 0.1},
+    "OX": {"crossover": "ox"},
+    "keeps its best": {"keep_best": True},
+    "ring": {"exchange": "ring"},
+    "shuffle": {"exchange": "shuffle"},
+    "matrices exchanged": {"encoding": "file"},
+}
+"""The lines of Table 5: what is not as in Table II."""
+
+
+def completed(records: Records) -> Records:
+    """Returns records with all the settings that there are."""
+    return [record | {"settings": _OF_OLD | record["settings"]} for record in records]
 
 
 def runs_of(records: Records, instance: str, **settings: Any) -> Records:
@@ -33,8 +59,11 @@ def runs_of(records: Records, instance: str, **settings: Any) -> Records:
 
 def times_of(records: Records, instance: str, **settings: Any) -> list[float]:
     """Returns the times of runs with these settings; infinite where a run ended at its limit."""
-    runs = runs_of(records, instance, **settings)
-    return [record["seconds"] if record["reached"] else math.inf for record in runs]
+    return _times(runs_of(records, instance, **settings))
+
+
+def _times(runs: Records) -> list[float]:
+    return [run["seconds"] if run["reached"] else math.inf for run in runs]
 
 
 def _names(records: Records) -> list[str]:
@@ -61,6 +90,7 @@ def _mean(times: Sequence[float]) -> str:
 
 def table_1(records: Records, *, markdown: bool = False) -> str:
     """Returns successes and times of one island, without and with starting anew."""
+    records = completed(records)
     _check_kind(records, *_KIND)
     rows = []
     for name in _names(records):
@@ -82,41 +112,65 @@ _PAPER = ("paper: T s", "gain", "M(p)")
 
 def table_2(records: Records, *, markdown: bool = False) -> str:
     """Returns times by the number of islands, and what those of one island predict."""
-    rows = []
+    records, rows = completed(records), []
+    values = {part: {record["settings"][part] for record in records} for part in _KIND}
+    shown = [part for part in _KIND if len(values[part]) > 1]
     for name in _names(records):
         own = _settings(records, name, "all")
         kinds = sorted({tuple(s[part] for part in _KIND) for s in own if s["restarts"]})
         for kind in kinds:
             settings = dict(zip(_KIND, kind, strict=True)) | {"on": "all", "restarts": True}
-            alone = times_of(records, name, islands=1, **settings)
+            alone = runs_of(records, name, islands=1, **settings)
             numbers = {s["islands"] for s in own if s.items() >= settings.items()}
             for islands in sorted(numbers):
-                times = times_of(records, name, islands=islands, **settings)
-                rows.append(
-                    [name, str(islands), *map(str, kind), *_times_row(times, alone, islands)]
-                )
                 runs = runs_of(records, name, islands=islands, **settings)
-                is_done = all(map(math.isfinite, times))
-                made = f"{mean(run['generations'] for run in runs):.0f}" if is_done else "-"
-                rows[-1] += [made, *_paper_row(name, islands)]
-    header = ("instance", "p", "individuals", "mutation", "local steps")
-    ours = ("found", "T s", "deviation", "gain", "M(p)", "T - M(p)", "generations")
+                rows.append(
+                    [
+                        name,
+                        *(str(settings[part]) for part in shown),
+                        str(islands),
+                        *_times_row(runs, alone, islands),
+                        *_paper_row(name, islands),
+                    ]
+                )
+    header = ("instance", *(_KIND[part] for part in shown), "p", "found", "T s", "deviation")
+    ours = ("gain", "M(p)", "T - M(p)", "generations", "gain in generations")
     return common.table((*header, *ours, *_PAPER), rows, markdown=markdown)
 
 
-def _times_row(times: Sequence[float], alone: Sequence[float], islands: int) -> list[str]:
+def _times_row(runs: Records, runs_alone: Records, islands: int) -> list[str]:
+    times, alone = _times(runs), _times(runs_alone)
     fitted = _fit(alone)
     is_done = all(map(math.isfinite, times))
     predicted = fitted.mean(islands) if fitted else math.nan
-    has_gain = is_done and alone and math.isfinite(mean(alone))
     return [
         f"{sum(map(math.isfinite, times))}/{len(times)}",
-        _mean(times),
+        _mean_or_bound(runs, "seconds"),
         f"{stdev(times):.3g}" if is_done and len(times) > 1 else "-",
-        f"{mean(alone) / mean(times):.3g}" if has_gain else "-",
+        _gain(runs, runs_alone, "seconds"),
         f"{predicted:.3g}" if fitted else "-",
         f"{mean(times) - predicted:.3g}" if fitted and is_done else "-",
+        _mean_or_bound(runs, "generations", ".0f"),
+        _gain(runs, runs_alone, "generations"),
     ]
+
+
+def _mean_or_bound(runs: Records, what: str, digits: str = ".3g") -> str:
+    """Returns a mean; what it is above where a few runs were cut off, a dash where more were."""
+    sign = _sign(runs)
+    return "-" if sign == "-" else f"{sign}{mean(run[what] for run in runs):{digits}}"
+
+
+def _gain(runs: Records, alone: Records, what: str) -> str:
+    if _sign(runs) or _sign(alone) == "-":
+        return "-"
+    return f"{_sign(alone)}{mean(r[what] for r in alone) / mean(r[what] for r in runs):.3g}"
+
+
+def _sign(runs: Records) -> str:
+    """Returns what stands before a mean: ">" if up to a tenth of the runs were cut off."""
+    num_cut = sum(not run["reached"] for run in runs)
+    return "-" if num_cut > len(runs) / 10 or not runs else ">" if num_cut else ""
 
 
 def _fit(times: Sequence[float]) -> js.run_times.Fit | None:
@@ -141,7 +195,8 @@ def _paper_row(name: str, islands: int) -> list[str]:
 
 def table_3(records: Records, *, markdown: bool = False) -> str:
     """Returns times of islands beside those of one population on one core."""
-    _check_kind(records, "mutation", "local_steps")
+    records = completed(records)
+    _check_kind(records, *(part for part in _KIND if part != "population"))
     rows = []
     for name in _names(records):
         islands = max((s["islands"] for s in _settings(records, name, "all")), default=0)
@@ -159,11 +214,21 @@ def table_3(records: Records, *, markdown: bool = False) -> str:
                 _mean(alone[POPULATION]),
                 *(_ratio(alone[size], all_) for size in (tuned, POPULATION)),
                 *([f"{paper.tuned}", str(paper.size), f"{paper.same}"] if paper else ["-"] * 3),
+                _ratio([TABLE_2[name].sixty], all_) if name in TABLE_2 else "-",
             ]
         )
     ours = ("islands T s", "core T s", "size", "core 128 T s", "x core", "x core 128")
-    header = ("instance", *ours, "paper: core T s", "size", "core 128 T s")
+    header = ("instance", *ours, "paper: core T s", "size", "core 128 T s", "x its 60 islands")
+    if len(rows) > 1:
+        rows.append(["mean", *(_mean_of_ratios(rows, column, header) for column in range(1, 11))])
     return common.table(header, rows, markdown=markdown)
+
+
+def _mean_of_ratios(rows: Sequence[Sequence[str]], column: int, header: Sequence[str]) -> str:
+    known = [row[column] for row in rows if row[column] != "-"]
+    if not header[column].startswith("x ") or not known:
+        return ""
+    return f"{mean(map(float, known)):.3g}"
 
 
 def _times_on_a_core(records: Records, name: str, size: int) -> list[float]:
@@ -183,7 +248,7 @@ def _times_on_a_core(records: Records, name: str, size: int) -> list[float]:
     return [
         each * record["generations"] if record["reached"] else math.inf
         for record in own
-        if record["settings"]["on"] == "all"
+        if record["settings"]["on"] in ("all", "cores")
     ]
 
 
@@ -194,6 +259,7 @@ def _ratio(times: Sequence[float], by: Sequence[float]) -> str:
 
 def table_4(records: Records, *, markdown: bool = False) -> str:
     """Returns times of islands by the number of devices that share them."""
+    records = completed(records)
     _check_kind(records, *_KIND)
     rows = []
     counts = sorted({int(r["settings"]["on"]) for r in records if r["settings"]["on"].isdigit()})
@@ -240,11 +306,106 @@ def _winners_alike(records: Records, name: str, islands: int, *counts: int) -> s
     return f"{sum(ends[0][seed] == ends[1][seed] for seed in both)}/{len(both)}"
 
 
-TABLES: dict[int, Callable[..., str]] = {1: table_1, 2: table_2, 3: table_3, 4: table_4}
+def table_5(records: Records, *, markdown: bool = False) -> str:
+    """Returns how islands do that differ from those of Table II in one thing."""
+    records, rows = completed(records), []
+    for name in _names(records):
+        islands = max(s["islands"] for s in _settings(records, name, "all"))
+        usual = {"encoding": "paper", "population": POPULATION, "mutation": 1.0, "local_steps": 0}
+        usual = _OF_OLD | usual | {"islands": islands, "restarts": True, "on": "all"}
+        base = runs_of(records, name, **usual)
+        for what, changes in VARIANTS.items():
+            runs = runs_of(records, name, **(usual | changes))
+            if not runs:
+                continue
+            times, made = _times(runs), [run["generations"] for run in runs]
+            is_done = all(map(math.isfinite, times))
+            has_both = is_done and base and all(run["reached"] for run in base)
+            by = mean(made) / mean(run["generations"] for run in base) if has_both else math.nan
+            found = f"{sum(map(math.isfinite, times))}/{len(times)}"
+            generations = f"{mean(made):.0f}" if is_done else "-"
+            error = f"{stdev(made) / len(made) ** 0.5:.0f}" if is_done and len(made) > 1 else "-"
+            times_as_many = f"{by:.3g}" if has_both else "-"
+            rows.append([name, what, found, _mean(times), generations, error, times_as_many])
+    header = ("instance", "islands", "found", "T s", "generations", "+-", "times as many")
+    return common.table(header, rows, markdown=markdown)
+
+
+def table_6(records: Records, *, markdown: bool = False) -> str:
+    """Returns how well distributions fit the times of one island: the largest distances."""
+    records = completed(records)
+    _check_kind(records, *_KIND)
+    rows = []
+    for name in _names(records):
+        times = times_of(records, name, islands=1, restarts=True, on="all")
+        if _fit(times) is None:
+            continue
+        fits = [js.run_times.fit(times, family) for family in _FAMILIES]
+        rows.append([name, str(len(times)), *(f"{fit.misfit:.3f}" for fit in fits)])
+    return common.table(("instance", "runs", *_FAMILIES), rows, markdown=markdown)
+
+
+_FAMILIES: tuple[js.run_times.Family, ...] = ("gamma", "normal", "exponential", "lognormal")
+
+
+def table_7(records: Records, *, markdown: bool = False) -> str:
+    """Returns how many generations one island takes by the encoding."""
+    records, rows = completed(records), []
+    _check_kind(records, *(part for part in _KIND if part != "encoding"))
+    for name in _names(records):
+        row, means = [name], []
+        for encoding in ("paper", "file"):
+            runs = runs_of(records, name, islands=1, restarts=True, on="all", encoding=encoding)
+            made = [run["generations"] if run["reached"] else math.inf for run in runs]
+            is_done = len(made) > 1 and math.isfinite(mean(made))
+            means.append(mean(made) if is_done else math.nan)
+            error = f"{stdev(made) / len(made) ** 0.5:.0f}" if is_done else "-"
+            row += [str(len(made)), f"{means[-1]:.0f}" if is_done else "-", error]
+        rows.append([*row, f"{means[0] / means[1]:.3g}" if math.isfinite(sum(means)) else "-"])
+    header = (
+        "instance",
+        "runs",
+        "generations",
+        "+-",
+        "as filed: runs",
+        "generations",
+        "+-",
+        "ratio",
+    )
+    return common.table(header, rows, markdown=markdown)
+
+
+def table_8(records: Records, *, markdown: bool = False) -> str:
+    """Returns how many of the runs of one island without restarts find it, by rate of mutation."""
+    records, rows = completed(records), []
+    _check_kind(records, *(part for part in _KIND if part != "mutation"))
+    rates = sorted({record["settings"]["mutation"] for record in records})
+    for name in _names(records):
+        row, paper = [name], TABLE_1.get(name)
+        for rate in rates:
+            runs = runs_of(records, name, islands=1, restarts=False, on="all", mutation=rate)
+            done = [run["generations"] for run in runs if run["reached"]]
+            row += [f"{len(done)}/{len(runs)}", f"{mean(done):.0f}" if done else "-"]
+        rows.append([*row, f"{paper.without}/30" if paper else "-"])
+    ours = [what for rate in rates for what in (f"rate {rate}: found", "generations")]
+    return common.table(("instance", *ours, "paper, rate 0.1"), rows, markdown=markdown)
+
+
+TABLES: dict[int, Callable[..., str]] = {
+    1: table_1,
+    2: table_2,
+    3: table_3,
+    4: table_4,
+    5: table_5,
+    6: table_6,
+    7: table_7,
+    8: table_8,
+}
 
 
 def draw_figure_5(records: Records) -> Callable[[Any], None]:
     """Returns what draws the times of one island, each and their mean, by instance."""
+    records = completed(records)
     _check_kind(records, *_KIND)
 
     def draw(ax: Any) -> None:
@@ -262,6 +423,7 @@ def draw_figure_5(records: Records) -> Callable[[Any], None]:
 
 def draw_figure_6(records: Records) -> Callable[[Any], None]:
     """Returns what draws the share of runs of one island that are done by a time, and its fit."""
+    records = completed(records)
     _check_kind(records, *_KIND)
 
     def draw(ax: Any) -> None:

@@ -4,6 +4,7 @@
     python -m experiments.qap_multistart --table 1 --instances all --searches 4096 --out t.jsonl
     python -m experiments.qap_multistart --figure 2 --instances tai50a --out figure2.jsonl
     python -m experiments.qap_multistart --targets tai25b,kra30a --runs 30 --out targets.jsonl
+    python -m experiments.qap_multistart --report figure2.jsonl --plot figure2.png
 
 Many searches from random starts, side by side: hill climbing by best improvement to local optima
 (hc), simulated annealing (sa) and tabu search (ts). The paper does not say how many iterations it
@@ -11,11 +12,12 @@ makes: here tabu search and annealing make n * n steps (or `--steps`). One of ta
 n (n - 1) / 2 swaps; one of annealing prices 32 at random and makes the first that passes. Seconds
 do not compare with the paper's, therefore; speed-ups and moves per second do.
 
-Table 1 has our single core beside all that the machine has: searches one after the other, the
-fastest way on a core (`native`), on one CPU device, and `auto` on all devices or on the GPU; and,
-where numba is installed, tabu search as a plain compiled loop on one core.
-Figure 2 has the speed-up over that core by the number of searches, on one device, with a lane per
-search (the paper's algorithmic level), a lane per move (its iteration level), both, and `auto`.
+All ratios are over one core of the same machine, measured in the same run: the same searches as
+loops that numba compiles for it (`compiled_qap`, `compiled_tabu`), one search after the other.
+Table 1 has it beside all that the machine has (`auto`), and beside XLA on one core (`native`).
+Figure 2 has the speed-up of tabu search over that core by the number of searches, on one device,
+with searches side by side and moves in turn (where the paper's algorithmic level has a thread for
+each search), with moves side by side and searches in turn (iteration level), both, and `auto`.
 `--targets` makes runs of `solve_qap` to the best known cost, and shows the share of runs that have
 reached it by a time (Hoos, Stuetzle, "Evaluating Las Vegas algorithms", 1998).
 
@@ -24,7 +26,7 @@ on where it was interrupted.
 """
 
 import argparse
-import importlib.util
+import functools
 import math
 import sys
 import time
@@ -35,10 +37,12 @@ import jax
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common, compiled_tabu, flag_types
+from experiments import common, compiled_qap, compiled_tabu, flag_types
 from experiments.common import Progress, Runs
 from experiments.paper_multistart import INSTANCES
 from experiments.qap_multistart_tables import (
+    CORE,
+    MODELS,
     draw_figure_2,
     draw_targets,
     figure_2,
@@ -52,7 +56,7 @@ from jaxopt_search.problems import scales
 _SCHEDULE = (0.3, 0.03)  # the first and the last temperature, times the mean change by a swap
 _MOVES_OF_ANNEALING = 32
 _CHECK_EVERY = 10
-_MOST_ON_A_CORE = 64  # searches by which a core is measured; they run one after the other
+_MOST_ON_A_CORE = 16  # searches by which a core is measured; they run one after the other
 
 
 class Way(NamedTuple):
@@ -65,28 +69,37 @@ class Way(NamedTuple):
 
 def searches(problem: js.QAP, steps: int) -> dict[str, Any]:
     """Returns the three algorithms for so many steps."""
-    unit = scales.swap_change(problem)
-    hottest, coldest = (share * unit for share in _SCHEDULE)
-    cooling = js.geometric(hottest, (coldest / hottest) ** (1 / max(steps - 1, 1)), 1)
+    hottest, factor = cooling(problem, steps)
     table = js.SwapTable()
     return {
         "hc": js.hill_climbing(table),
         "sa": js.simulated_annealing(
-            table, cooling, moves_per_search=_MOVES_OF_ANNEALING, choose="first"
+            table,
+            js.geometric(hottest, factor, 1),
+            moves_per_search=_MOVES_OF_ANNEALING,
+            choose="first",
         ),
         "ts": js.tabu_search(table),
     }
 
 
+def cooling(problem: js.QAP, steps: int) -> tuple[float, float]:
+    """Returns the first temperature of annealing and what it is multiplied by in each step."""
+    hottest, coldest = (share * float(scales.swap_change(problem)) for share in _SCHEDULE)
+    return hottest, (coldest / hottest) ** (1 / max(steps - 1, 1))
+
+
 def ways(name: str) -> list[Way]:
-    """Returns the ways to run searches of `table` or `figure`, the single core first."""
+    """Returns the ways to run searches of `table` or `figure`, the compiled core first if it can.
+
+    Without numba there is nothing to compare with.
+    """
     cpu, found = jax.devices("cpu"), parallel.find_devices("all")
-    core = Way("1 core", "native", tuple(cpu[:1]))
+    core = [Way(CORE, "numba", ())] if compiled_qap.has_numba() else []
+    core.append(Way("1 core, XLA", "native", tuple(cpu[:1])))
     if name == "table":
-        compiled = [Way("1 core, numba", "numba", ())] if importlib.util.find_spec("numba") else []
-        return [core, Way(f"{len(found)} x {found[0].device_kind}", "auto", found), *compiled]
-    models = {"algorithmic": "algorithmic", "iteration": "iteration", "both": "xla", "auto": "auto"}
-    return [core, *(Way(name, how, found[:1]) for name, how in models.items())]
+        return [*core, Way(f"{len(found)} x {found[0].device_kind}", "auto", found)]
+    return [*core, *(Way(name, how, found[:1]) for name, how in MODELS.items())]
 
 
 def measure(
@@ -94,7 +107,7 @@ def measure(
 ) -> dict[str, Any]:
     """Returns the record of one run, warm."""
     if way.implementation == "numba":
-        return _measure_compiled(instance, way, steps, seed)
+        return _measure_compiled(instance, algorithm, way, num_searches, steps, seed)
     problem = js.qap_from_instance(instance)
     search = searches(problem, steps)[algorithm]
     is_climbing = algorithm == "hc"
@@ -133,30 +146,85 @@ def measure(
     }
 
 
-def _measure_compiled(instance: QAPInstance, way: Way, steps: int, seed: int) -> dict[str, Any]:
-    """Returns the record of one tabu search as a compiled loop."""
-    data = compiled_tabu.symmetric(instance.flow, instance.distance)
-    advance = compiled_tabu.compiled()
-    advance(*data, compiled_tabu.start(*data, seed), 1, -1)
-    search = compiled_tabu.start(*data, seed)
-    began = time.perf_counter()
-    advance(*data, search, steps, -1)
-    seconds = time.perf_counter() - began
-    gap = _gap(int(search.numbers[2]) // 2, instance)
+def _measure_compiled(
+    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
+) -> dict[str, Any]:
+    """Returns the record of searches compiled for one core, one after the other."""
+    run = _COMPILED[algorithm]
+    run(instance, 1, 1, seed)
+    seconds, made, priced, moves, costs = run(instance, num_searches, steps, seed)
+    gaps = [_gap(cost, instance) for cost in (float(np.mean(costs)), float(np.min(costs)))]
     return {
         "experiment": "qap_multistart",
         "instance": instance.name,
         "seed": seed,
-        "settings": settings("ts", way, 1, steps),
+        "settings": settings(algorithm, way, num_searches, steps),
         "seconds": seconds,
-        "steps": steps,
-        "moves_priced": steps * instance.n * (instance.n - 1) // 2,
-        "moves_made": steps,
-        "mean_gap": gap,
-        "best_gap": gap,
-        "status": "MAX_STEPS",
-        **common.provenance(parallel.find_devices(None)),
+        "steps": made / num_searches,
+        "moves_priced": priced,
+        "moves_made": moves,
+        "mean_gap": gaps[0],
+        "best_gap": gaps[1],
+        "status": "LOCAL_OPTIMA" if algorithm == "hc" else "MAX_STEPS",
+        **common.provenance(jax.devices("cpu")[:1]),
     }
+
+
+Measured = tuple[float, int, int, int, np.ndarray]
+"""Seconds, steps, moves priced and moves made of all searches, and the best cost of each."""
+
+
+def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+    data, climb = _matrices(instance), _compiled("climber")
+    found = compiled_qap.starts(instance.n, num_searches, seed)
+    began = time.perf_counter()
+    made = climb(*data, found)
+    seconds = time.perf_counter() - began
+    return seconds, made, made * math.comb(instance.n, 2), made - num_searches, _costs(data, found)
+
+
+def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+    data, anneal = _matrices(instance), _compiled("annealer")
+    hottest, factor = cooling(js.qap_from_instance(instance), steps)
+    found = compiled_qap.starts(instance.n, num_searches, seed)
+    began = time.perf_counter()
+    # The matrices have all costs twice as high.
+    priced, moves = anneal(*data, found, 2 * hottest, factor, steps, _MOVES_OF_ANNEALING, seed)
+    seconds = time.perf_counter() - began
+    return seconds, num_searches * steps, priced, moves, _costs(data, found)
+
+
+def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+    data, advance = _matrices(instance), _compiled("tabu")
+    found = [compiled_tabu.start(*data, seed * num_searches + k) for k in range(num_searches)]
+    began = time.perf_counter()
+    for search in found:
+        advance(*data, search, steps, -(2**62))
+    seconds = time.perf_counter() - began
+    made, costs = num_searches * steps, _costs(data, [search.best for search in found])
+    return seconds, made, made * math.comb(instance.n, 2), made, costs
+
+
+_COMPILED = {"hc": _climb, "sa": _anneal, "ts": _tabu}
+
+
+@functools.cache
+def _compiled(name: str) -> Any:
+    """Returns a search for one core, compiled when it is called for the first time."""
+    makers = {
+        "climber": compiled_qap.climber,
+        "annealer": compiled_qap.annealer,
+        "tabu": compiled_tabu.compiled,
+    }
+    return makers[name]()
+
+
+def _matrices(instance: QAPInstance) -> tuple[np.ndarray, np.ndarray]:
+    return compiled_qap.symmetric(instance.flow, instance.distance)
+
+
+def _costs(data: tuple[np.ndarray, np.ndarray], assignments: Any) -> np.ndarray:
+    return np.array([compiled_qap.cost(*data, each) // 2 for each in assignments])
 
 
 def settings(algorithm: str, way: Way, num_searches: int, steps: int) -> dict[str, Any]:
@@ -219,18 +287,19 @@ def plan_from_arguments(args: argparse.Namespace) -> Task:
     for instance in found:
         for algorithm in args.algorithms if is_table else ["ts"]:
             for way in ways("table" if is_table else "figure"):
-                if way.implementation == "numba" and algorithm != "ts":
+                if way.implementation not in (args.ways or [way.implementation]):
                     continue
-                most = {"1 core": _MOST_ON_A_CORE, "1 core, numba": 1}.get(way.name)
-                for number in numbers if most is None else [min(max(numbers), most)]:
-                    jobs += _jobs(instance, algorithm, way, number, args)
+                is_core = way.implementation in ("numba", "native")
+                steps = instance.n**2 if is_core and not is_table else args.steps or instance.n**2
+                on_a_core = [min(max(numbers), _MOST_ON_A_CORE)]
+                for number in on_a_core if is_core else numbers:
+                    jobs += _jobs(instance, algorithm, way, number, steps, args.runs)
     return Task(jobs, table_1, None) if is_table else Task(jobs, figure_2, draw_figure_2)
 
 
 def _jobs(
-    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, args: argparse.Namespace
+    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, num_runs: int
 ) -> list[Any]:
-    steps = args.steps or instance.n**2
     known = settings(algorithm, way, num_searches, steps)
 
     def job(seed: int) -> Any:
@@ -241,7 +310,7 @@ def _jobs(
             lambda: measure(instance, algorithm, way, num_searches, steps, seed),
         )
 
-    return [job(seed) for seed in range(args.runs)]
+    return [job(seed) for seed in range(num_runs)]
 
 
 def _plan_targets(args: argparse.Namespace) -> Task:
@@ -293,9 +362,18 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--algorithms", type=flag_types.words, default=["hc", "sa", "ts"])
     flags.add_argument(
+        "--ways",
+        type=_ways,
+        help=f"some of {','.join(_WAYS)} (default: all; numba is the core of all ratios)",
+    )
+    flags.add_argument(
         "--searches", type=flag_types.integers, help="side by side; several for Figure 2"
     )
-    flags.add_argument("--steps", type=int, help="of annealing and tabu search (default: n * n)")
+    flags.add_argument(
+        "--steps",
+        type=flag_types.positive,
+        help="of annealing and tabu search (default: n * n, as always on a core of Figure 2)",
+    )
     flags.add_argument(
         "--runs", type=flag_types.positive, default=1, help="executions of everything"
     )
@@ -305,17 +383,28 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--gap", type=float, default=0.0, help="share above the best known cost")
     flags.add_argument("--plot", metavar="FILE", help="where to draw Figure 2, or times to targets")
     common.add_data_argument(flags)
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "qap_multistart", "qap_targets")
     return flags
 
 
-def report(path: str, *, markdown: bool) -> str:
-    """Returns all tables of a file."""
-    records = common.read(path)
+_WAYS = ("numba", "native", *MODELS.values())
+
+
+def _ways(text: str) -> list[str]:
+    names = flag_types.words(text)
+    if not names or not set(names) <= set(_WAYS):
+        raise argparse.ArgumentTypeError(f"{text!r} is not among {','.join(_WAYS)}")
+    return names
+
+
+def tasks_of(records: list[dict[str, Any]]) -> list[tuple[Task, list[dict[str, Any]]]]:
+    """Returns how to show and to draw what is in a file, with the records of each kind."""
     own = [r for r in records if r["experiment"] == "qap_multistart"]
     times = [r for r in records if r["experiment"] == "qap_targets"]
-    parts = [table_1(own, markdown=markdown)] if own else []
-    return "\n\n".join(parts + ([targets(times, markdown=markdown)] if times else []))
+    is_figure = any(record["settings"]["way"] in MODELS for record in own)
+    first = Task([], figure_2, draw_figure_2) if is_figure else Task([], table_1, None)
+    found = [(first, own), (Task([], targets, draw_targets), times)]
+    return [(task, some) for task, some in found if some]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -323,18 +412,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser()
     args = flags.parse_args(arguments)
     if args.report:
-        print(report(args.report, markdown=args.markdown))
-        return 0
+        shown = tasks_of(common.read_all(args.report))
+        return _show(shown, args)
     task = common.plan_from(flags, args, plan_from_arguments)
     records: list[dict[str, Any]] = []
     status = common.until_interrupted(
         lambda: records.extend(execute(task, Runs(args.out))), args.out
     )
-    if not status:
-        print(task.show(records, markdown=args.markdown))
-        if args.plot and task.draw:
-            common.save_plot(args.plot, task.draw(records), (6.4, 4.8))
-    return status
+    return status or _show([(task, records)], args)
+
+
+def _show(shown: list[tuple[Task, list[dict[str, Any]]]], args: argparse.Namespace) -> int:
+    print("\n\n".join(task.show(records, markdown=args.markdown) for task, records in shown))
+    if args.plot:
+        try:
+            draw = next(task.draw(records) for task, records in shown if task.draw)
+            common.save_plot(args.plot, draw, (6.4, 4.8))
+        except StopIteration:
+            print(f"no plot {args.plot}: Table 1 has none; --figure 2 and --targets have")
+        except ValueError as error:
+            print(f"no plot {args.plot}: {error}")
+    return 0
 
 
 if __name__ == "__main__":

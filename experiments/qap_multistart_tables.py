@@ -8,6 +8,16 @@ from typing import Any
 from experiments import common
 from experiments.paper_multistart import TABLE_1
 
+CORE = "1 core, compiled"
+"""The way over which all ratios are: the same searches compiled for one core by numba."""
+MODELS = {"algorithmic": "algorithmic", "iteration": "iteration", "both": "xla", "auto": "auto"}
+"""The ways of Figure 2, with their implementations."""
+
+
+def per_search(record: dict[str, Any]) -> float:
+    """Returns the seconds for one of all searches, from its start to its end."""
+    return record["seconds"] / record["settings"]["searches"]
+
 
 def per_step(record: dict[str, Any]) -> float:
     """Returns the seconds that a step of one search takes."""
@@ -47,9 +57,12 @@ _TABLE_HEADER = (
 
 
 def table_1(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
-    """Returns Table 1: a line per instance, algorithm and way; medians over executions."""
+    """Returns Table 1: a line per instance, algorithm and way; medians over executions.
+
+    Speed-ups are of whole searches: those of hill climbing end after different numbers of steps.
+    """
     groups = _groups(records, "way", "searches")
-    cores = {key[:2]: group for key, group in groups.items() if key[2] == "1 core"}
+    cores = {key[:2]: group for key, group in groups.items() if key[2] == CORE}
     rows = []
     for (instance, algorithm, way, num_searches), group in groups.items():
         step = statistics.median(map(per_step, group))
@@ -66,7 +79,7 @@ def table_1(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str
                 f"{statistics.median(r['seconds'] for r in group):.3g}",
                 f"{1e6 * step:.3g}",
                 f"{statistics.median(map(speed, group)):.2e}",
-                f"{statistics.median(map(per_step, core)) / step:.3g}" if core else "-",
+                _ratio(core, group, per_search),
                 *(
                     "-" if None in each else f"{statistics.mean(each):.2%}"
                     for each in (means, bests)
@@ -75,26 +88,64 @@ def table_1(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str
                 f"{paper.cpu / paper.texture:.1f}" if paper else "-",
             ]
         )
-    return common.table(_TABLE_HEADER, rows, markdown=markdown)
+    return _above(_hosts(records), common.table(_TABLE_HEADER, rows, markdown=markdown))
+
+
+def _ratio(core: Any, group: Any, measure: Callable[[dict[str, Any]], float]) -> str:
+    """Returns how many times a group's time goes into the core's, or a dash without a core."""
+    if not core:
+        return "-"
+    return f"{statistics.median(map(measure, core)) / statistics.median(map(measure, group)):.3g}"
+
+
+def _hosts(records: Sequence[dict[str, Any]]) -> str:
+    """Returns on what core and devices the records were made, as far as they tell."""
+    found = [record.get("env", {}) for record in records]
+    cpus = dict.fromkeys(env["cpu"] for env in found if "cpu" in env)
+    devices = dict.fromkeys(env["devices"] for env in found if "devices" in env)
+    return f"core: {', '.join(cpus)}; devices: {', '.join(devices)}" if cpus else ""
+
+
+def _above(note: str, body: str) -> str:
+    """Returns a table below a note, which may be empty."""
+    return f"{note}\n\n{body}" if note else body
+
+
+def speedups(records: Sequence[dict[str, Any]]) -> dict[tuple[str, int], float]:
+    """Returns over the compiled core, by the steps per second, (way, searches) each.
+
+    Raises:
+      ValueError: if there are no records of the core.
+    """
+    groups = _groups(records, "way", "searches")
+    found = {key[2:]: statistics.median(map(per_step, group)) for key, group in groups.items()}
+    cores = [step for (way, _), step in found.items() if way == CORE]
+    if not cores:
+        raise ValueError(f"there are no records of {CORE!r}, over which the speed-ups are")
+    return {key: min(cores) / step for key, step in found.items()}
 
 
 def figure_2(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """Returns the speed-ups over one core by the number of searches, a line each."""
-    groups = _groups(records, "way", "searches")
-    found = {key[2:]: statistics.median(map(per_step, group)) for key, group in groups.items()}
-    names = list(dict.fromkeys(way for way, _ in found))
-    core = min((step for (way, _), step in found.items() if way == "1 core"), default=math.nan)
+    try:
+        found = speedups(records)
+    except ValueError as error:
+        return str(error)
+    names = [name for name in dict.fromkeys(way for way, _ in found) if name in MODELS]
     rows = [
         [
             str(number),
-            *(
-                f"{core / found[key]:.3g}" if (key := (way, number)) in found else "-"
-                for way in names
-            ),
+            *(f"{found[name, number]:.3g}" if (name, number) in found else "-" for name in names),
         ]
-        for number in sorted({number for _, number in found})
+        for number in sorted({number for name, number in found if name in MODELS})
     ]
-    return common.table(("searches", *names), rows, markdown=markdown)
+    cores = _groups([r for r in records if r["settings"]["way"] not in MODELS], "way")
+    notes = [
+        f"{way}: {1e6 * statistics.median(map(per_step, group)):.3g} us a step"
+        for (_, _, way), group in cores.items()
+    ]
+    body = common.table(("searches", *names), rows, markdown=markdown)
+    return _above("; ".join([*notes, *filter(None, [_hosts(records)])]), body)
 
 
 def targets(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
@@ -124,16 +175,16 @@ def targets(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str
 
 def draw_figure_2(records: Sequence[dict[str, Any]]) -> Callable[[Any], None]:
     """Returns what draws the speed-ups over one core."""
-    groups = _groups(records, "way", "searches")
-    found = {key[2:]: statistics.median(map(per_step, group)) for key, group in groups.items()}
-    core = min(step for (way, _), step in found.items() if way == "1 core")
+    found = speedups(records)
 
     def draw(ax: Any) -> None:
-        for name in dict.fromkeys(way for way, _ in found):
+        for name in MODELS:
             points = sorted(
-                (number, core / step) for (way, number), step in found.items() if way == name
+                (number, ratio) for (way, number), ratio in found.items() if way == name
             )
-            ax.loglog(*zip(*points, strict=True), "o-", label=name)
+            if points:
+                ax.loglog(*zip(*points, strict=True), "o-", label=name)
+        ax.axhline(1, color="gray", linestyle=":", label="one core")
         ax.set(xlabel="searches", ylabel="speed-up over one core")
         ax.legend()
 

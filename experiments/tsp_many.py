@@ -122,15 +122,15 @@ def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="experiments.tsp_many", description="Many small TSPs at once."
     )
-    flags.add_argument("--instances", type=int, default=20)
-    flags.add_argument("--cities", type=int, default=50)
+    flags.add_argument("--instances", type=flag_types.positive, default=20)
+    flags.add_argument("--cities", type=flag_types.positive, default=50)
     flags.add_argument(
         "--seconds", type=flag_types.limits, default=[2.0], help="limits of solve_tsp"
     )
     flags.add_argument("--each", type=flag_types.limits, default=[0.01], help="limits of fast-tsp")
     flags.add_argument("--seed", type=int, default=0)
     flags.add_argument("--devices", type=flag_types.devices, default="all")
-    common.add_record_arguments(flags)
+    common.add_record_arguments(flags, "tsp_many")
     return flags
 
 
@@ -139,11 +139,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser()
     args = flags.parse_args(arguments)
     if args.report:
-        print(report(common.read(args.report), markdown=args.markdown))
+        print(report(common.read_all(args.report), markdown=args.markdown))
         return 0
     common.use_cpu_cores()
-    if args.instances < 1 or args.cities < 1:
-        flags.error("--instances and --cities are numbers from 1 on")
     try:
         devices = parallel.find_devices(args.devices)
     except ValueError as error:

@@ -133,13 +133,14 @@ def _every(recipe: Recipe, per_step: float) -> int:
 
 
 class StepCount:
-    """The pace of a run of so many steps.
+    """The pace of a run of so many steps, of which a search counts the first 2**31 - 1 only.
 
     Attributes:
       pace: from the last step noted on.
     """
 
     def __init__(self, recipe: Recipe, n: int, max_steps: int):
+        max_steps = min(max_steps, MAX_INT32)
         per_step = 1 / max(recipe.cooled * max_steps, 1)
         self.pace = Pace(0, 0.0, per_step, _every(recipe, per_step))
         self._cooled_at = math.ceil(recipe.cooled * max_steps)
@@ -155,16 +156,16 @@ class StepCount:
         self.pace = self._then
         return True
 
-    def steps_left(self, step: int) -> int:
-        """Returns how many steps after `step` the pace may change."""
-        return self._cooled_at - step if step < self._cooled_at else MAX_INT32
+    def steps_left(self, step: int) -> int | None:
+        """Returns after how many steps the pace changes; None if not any more."""
+        return self._cooled_at - step if step < self._cooled_at else None
 
 
 class Clock:
     """Sets the pace after each chunk of steps so that the cooling ends when its time is over.
 
-    The time is counted from the end of the first chunk on, which compiles. Recombinations take half
-    of the time after the cooling, as far as chunks allow to tell.
+    The first chunk makes no step. Recombinations take half of the time after the cooling, as far as
+    chunks allow to tell.
 
     Attributes:
       pace: from the end of the last chunk on.
@@ -179,12 +180,12 @@ class Clock:
         self.pace = Pace(0, 0.0, 0.0, MAX_INT32)
 
     def note(self, step: int, seconds: float) -> bool:
-        """Takes note of a chunk that ends at `step`, `seconds` after the start of the run.
+        """Takes note of a chunk that ends at `step`, after `seconds` of search.
 
         Returns whether the pace changes.
         """
         before, self.last = self.last, (step, seconds)
-        if before is None:  # compiled
+        if before is None:
             share = _SAFETY * self.recipe.cooled
             self.cooled_by = seconds + share * max(self.max_seconds - seconds, 0.0)
         if before is None or step == before[0]:
@@ -202,9 +203,8 @@ class Clock:
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
         return True
 
-    def steps_left(self, step: int) -> int:
-        """Returns how many steps after `step` the pace may change: none but by time."""
-        return MAX_INT32
+    def steps_left(self, step: int) -> None:
+        """Returns None: the pace changes by time only."""
 
     def _recombine_every(self, made: int, took: float) -> int:
         every = self.pace.every

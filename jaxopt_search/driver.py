@@ -7,9 +7,8 @@ changes none of its searches.
 import contextlib
 import dataclasses
 import math
-import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import numpy as np
@@ -22,21 +21,20 @@ from jaxopt_search import (
     progress,
     random,
     readout,
+    spaces,
     stepping,
     steps,
 )
-from jaxopt_search.checks import MAX_INT32, check_count
+from jaxopt_search.checks import check_count, check_option
+from jaxopt_search.chunks import Timer
 from jaxopt_search.driver_input import Limits
 from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.loop import RunState
 from jaxopt_search.problems.host import Host
 from jaxopt_search.readout import Readout
-from jaxopt_search.types import Exchange, Problem, Record, Result, Search, Status
+from jaxopt_search.types import Exchange, Hit, Problem, Record, Result, Search, Status
 
-_CHUNK_SECONDS = 0.5
-_MIN_CHUNK_SECONDS = 0.01
-_CHUNKS_IN_A_LIMIT = 50  # if it is given in seconds, and they do not become too short
-_MAX_GROWTH = 8
+_OPTIMUM = "optimum"
 
 MESSAGES = {
     Status.TARGET: "the target was reached",
@@ -55,8 +53,8 @@ class Snapshot(NamedTuple):
 
     Attributes:
       step: steps made by each search.
-      seconds: since the call of `solve`.
-      fun: the best cost so far.
+      seconds: of search, as `max_seconds` counts them.
+      fun: the best cost so far; it never rises.
       x: a solution of that cost.
       gap: as in `Result`.
       acceptance: accepted moves per search and step in this chunk.
@@ -73,10 +71,18 @@ class Snapshot(NamedTuple):
 
 
 class Steer(NamedTuple):
-    """What a callback returns to go on with other settings, of the same types and shapes."""
+    """What a callback returns to continue with other settings, of the same types and shapes.
+
+    Attributes:
+      search: in place of the one so far.
+      exchange: likewise.
+      ask_after: the callback is called again after this many steps at the latest; None to leave
+        that to the clock.
+    """
 
     search: Search
     exchange: Exchange | None
+    ask_after: int | None = None
 
 
 def solve(
@@ -87,7 +93,7 @@ def solve(
     num_searches: int = 128,
     max_steps: int | None = None,
     max_seconds: float | None = None,
-    target: float | None = None,
+    target: float | Literal["optimum"] | None = None,
     patience: int | None = None,
     exchange: Exchange | None = None,
     initial: Any = None,
@@ -112,8 +118,10 @@ def solve(
       key: an integer seed or a `jax.random.key`.
       num_searches: searches side by side.
       max_steps: steps of each search in all; with `state`, those made before count.
-      max_seconds: wall-clock limit from the call on, compilation included.
-      target: end once a search has a cost of at most this.
+      max_seconds: seconds of search. The clock starts when the first step can be made; what is
+        compiled before comes on top, and is reported as `Result.compile_seconds`.
+      target: end once a search has a cost of at most this. `"optimum"`: once it has the best known
+        cost of an instance for which that is proven to be optimal; for others, no target.
       patience: end once so many steps brought no better cost.
       exchange: what searches learn from one another; None for nothing.
       initial: start solutions. One for all: the first search starts there and the others close
@@ -124,10 +132,10 @@ def solve(
       devices: None for the default device, `"all"`, a platform, a number, or a list.
       check_every: steps between stop tests; None for 100, or what the search asks for. First hits
         are exact whatever it is.
-      chunk_steps: steps per chunk; None for chunks of about half a second.
+      chunk_steps: steps per chunk; None for chunks of half a second or less.
       callback: called with a `Snapshot` after each chunk; True ends the run, a `Steer` changes
         its settings.
-      show_progress: whether to write lines on standard error.
+      show_progress: whether to write lines on standard error, also while programs compile.
       history_size: lines of history kept; beyond, every other line is dropped, as often as needed.
       implementation: how steps are run: `"triton"` as a fused kernel, `"xla"`, or another of
         `kernels.Implementation`; `"auto"` takes the fastest. `Result.env` tells what ran and why.
@@ -146,10 +154,15 @@ def solve(
       >>> result.fun, result.success
       (160, True)
     """
-    start = time.perf_counter()
     driver_input.refuse_tracers(problem, search, key, exchange, initial, state)
     host = getattr(problem, "host", None)
+    timer = Timer()
+    is_optional = isinstance(target, str)
+    if is_optional:
+        check_option("target", target, (_OPTIMUM,))
+        target = host.best_known if host is not None and host.is_optimal else None
     solution, cost = driver_input.shapes(problem)
+    spaces.check(problem, search, exchange)
     limits = driver_input.check_limits(
         dtype=cost.dtype,
         host=host,
@@ -161,6 +174,7 @@ def solve(
         chunk_steps=chunk_steps,
         ends_by_itself=_ends_by_itself(search, exchange, cost.dtype),
     )
+    timer.limit(limits.max_steps, limits.max_seconds)
     history_size = check_count("history_size", history_size, 2, None)
     getattr(search, "check", lambda max_steps: None)(limits.max_steps)
     placement = parallel.Placement(parallel.find_devices(devices))
@@ -168,7 +182,7 @@ def solve(
     platform = placement.devices[0].platform
     choice = stepping.choose(implementation, platform, problem, search)
     driver = _Driver(
-        problem, search, host, placement, limits, exchange, choice, start, history_size
+        problem, search, host, placement, limits, exchange, choice, timer, history_size, is_optional
     )
     if callback is not None:
         driver.observers.append(callback)
@@ -209,14 +223,6 @@ def _memory_errors_explained(num_searches: int) -> Iterator[None]:
         ) from error
 
 
-def steps_for(wanted: float, num_steps: int, seconds: float) -> int:
-    """Returns how many steps take about `wanted` seconds, from so many that took `seconds`.
-
-    Not many times more than those, which may have been too few to tell.
-    """
-    return max(1, int(num_steps * min(wanted / max(seconds, 1e-9), _MAX_GROWTH)))
-
-
 @dataclasses.dataclass
 class _Driver:
     """One call of `solve`."""
@@ -228,26 +234,31 @@ class _Driver:
     limits: Limits
     exchange: Exchange | None
     choice: Choice
-    start: float
+    timer: Timer
     history_size: int
+    is_optional: bool  # the target, for success
     observers: list[Callable[[Snapshot], Any]] = dataclasses.field(default_factory=list)
     history: list[Record] = dataclasses.field(default_factory=list)
     record_every: int = 1
+    best: tuple[Any, int | float] = (None, math.nan)
 
     def drive(self, state: RunState) -> Result:
         """Advances `state` until the run ends."""
         num_searches = state.index.shape[0]
         first_step = steps.as_python(state.step)
-        placed, seen = self.placement.split(state), None
+        placed, seen, ask_after = self.placement.split(state), None, None
         status, num_steps, num_chunks = Status.RUNNING, 0, 0
         try:
             while status == Status.RUNNING:
                 # The first chunk makes no step: it compiles, and tests the start.
-                began, seen = time.perf_counter(), None
+                began, seen = self.timer.elapsed, None
                 placed = self._advance(placed, num_steps)
-                made, seconds = num_steps, time.perf_counter() - began
+                made, seconds = num_steps, self.timer.elapsed - began
                 seen = self._look(placed)
-                status, num_steps = self._next(seen, made, seconds)
+                if not num_chunks:
+                    self.timer.start_search()
+                self._note(seen)
+                placed, status = self._checked(placed, seen, num_searches)
                 snapshot = self._snapshot(seen, status, made * num_searches)
                 if num_chunks % self.record_every == 0 or status != Status.RUNNING:
                     self._record(snapshot)
@@ -255,10 +266,13 @@ class _Driver:
                 for observe in self.observers:
                     answer = observe(snapshot)
                     if isinstance(answer, Steer):
-                        self.search, self.exchange = answer
+                        self.search, self.exchange, ask_after = answer
                     is_true = isinstance(answer, bool | np.bool_) and bool(answer)
                     if is_true and status == Status.RUNNING:
                         status = Status.CALLBACK
+                num_steps = self._next_steps(seen.step, made, seconds)
+                if ask_after is not None:
+                    num_steps, ask_after = min(num_steps, ask_after), None
         except KeyboardInterrupt:
             if not num_chunks:
                 raise
@@ -284,46 +298,56 @@ class _Driver:
     def _look(self, placed: RunState) -> Readout:
         return self.placement.look(self.problem, self.search, placed)
 
-    def _next(self, seen: Readout, num_steps: int, seconds: float) -> tuple[Status, int]:
-        """Returns the status after a chunk, and the length of the next one."""
-        if (status := seen.status) != Status.RUNNING:
-            return status, 0
-        left = self._steps_left(seen)
-        has_hit = seen.first_hit is not None
-        if left <= 0 or self._seconds_left() <= 0:
-            limit = Status.MAX_STEPS if left <= 0 else Status.MAX_SECONDS
-            return (Status.TARGET if has_hit else limit), 0
-        if self.limits.chunk_steps is not None:
-            size = self.limits.chunk_steps
-        elif num_steps == 0:
-            size = self.limits.check_every
-        else:
-            share = (self.limits.max_seconds or math.inf) / _CHUNKS_IN_A_LIMIT
-            wanted = min(_CHUNK_SECONDS, max(share, _MIN_CHUNK_SECONDS), self._seconds_left())
-            size = steps_for(wanted, num_steps, seconds)
-        return Status.RUNNING, int(min(size, left, MAX_INT32))
+    def _checked(
+        self, placed: RunState, seen: Readout, num_searches: int
+    ) -> tuple[RunState, Status]:
+        """Returns the state and the status after a chunk; the target counts in exact costs.
 
-    def _steps_left(self, seen: Readout) -> float:
-        if self.limits.max_steps is None:
-            return math.inf
-        return self.limits.max_steps - seen.step
+        A float cost on the device is rounded, and may meet the target where the exact one does
+        not: then the run continues towards a lower one.
+        """
+        status, is_met = seen.status, self._meets_goal()
+        if status == Status.TARGET and not is_met:
+            lower = np.nextafter(seen.cost, np.array(-np.inf, seen.cost.dtype))
+            self.limits = dataclasses.replace(self.limits, target=lower)
+            joined = self.placement.join(placed, num_searches)
+            joined = driver_input.reopened(self.problem, self.host, self.search, joined, lower)
+            placed, status = self.placement.split(joined), Status.RUNNING
+        if status == Status.RUNNING:
+            status = self.timer.status(seen.step)
+            status = Status.TARGET if status != Status.RUNNING and is_met else status
+        return placed, status
 
-    def _seconds_left(self) -> float:
-        if self.limits.max_seconds is None:
-            return math.inf
-        return self.limits.max_seconds - (time.perf_counter() - self.start)
+    def _meets_goal(self) -> bool:
+        goal, (_, fun) = self.limits.goal, self.best
+        return goal is not None and math.isfinite(fun) and fun <= goal
+
+    def _next_steps(self, step: int, made: int, seconds: float) -> int:
+        """Returns the steps of the next chunk."""
+        # Where steps may be slow, the first chunk tells.
+        is_fast = self.choice.implementation in ("triton", "native")
+        first = self.limits.check_every if is_fast else 1
+        if (chunk_steps := self.limits.chunk_steps) is not None:
+            made, first = 0, chunk_steps
+        return self.timer.next_steps(step, made, seconds, first)
 
     def _snapshot(self, seen: Readout, status: Status, num_moves: int) -> Snapshot:
-        x, fun = self._best(seen)
+        x, fun = self.best
         return Snapshot(
             step=seen.step,
-            seconds=time.perf_counter() - self.start,
+            seconds=self.timer.seconds,
             fun=fun,
-            x=x,
+            x=jax.tree.map(np.array, x),
             gap=self._gap(fun),
             acceptance=seen.accepted / max(num_moves, 1),
             status=status,
         )
+
+    def _note(self, seen: Readout) -> None:
+        """Takes note of the best solution so far and its exact cost."""
+        x, fun = self._best(seen)
+        if math.isnan(self.best[1]) or fun < self.best[1]:
+            self.best = x, fun
 
     def _best(self, seen: Readout) -> tuple[Any, int | float]:
         """Returns the best solution and its exact cost, after comparing that with the device's."""
@@ -357,7 +381,8 @@ class _Driver:
         )
 
     def _result(self, state: RunState, seen: Readout, status: Status, first_step: int) -> Result:
-        x, fun = self._best(seen)
+        self._note(seen)
+        x, fun = self.best
         best = readout.all_best(self.problem, self.search, state)
         (solutions, costs), ancestors = jax.tree.map(
             np.array, jax.device_get((best, state.ancestor))
@@ -365,33 +390,45 @@ class _Driver:
         if self.host is not None:
             costs = self.host.all_in_full(costs)
         made = seen.step
-        is_success = (
-            status == Status.TARGET
-            if self.limits.target is not None
-            else (status != Status.INTERRUPTED)
-        )
+        is_met, hit = self._meets_goal(), seen.first_hit
         return Result(
             x=x,
             fun=fun,
-            success=is_success,
+            success=is_met or self._is_success(status, made),
             status=status,
-            message=self._message(status, fun),
+            message=self._message(status, fun, made),
             nit=made,
             nfev=(made - first_step) * len(costs) * self.search.evaluations_per_step(self.problem),
             gap=self._gap(fun),
-            first_hit=seen.first_hit,
+            first_hit=(hit or Hit(made, seen.best_search)) if is_met else None,
             feasible=math.isfinite(fun),
             history=self.history,
             costs=costs,
             solutions=solutions,
             ancestors=ancestors,
             state=state._replace(status=jax.device_put(np.int32(status))),
-            elapsed=time.perf_counter() - self.start,
+            compile_seconds=self.timer.compile_seconds or 0.0,
+            elapsed=self.timer.elapsed,
             env=environment.of(self.placement.devices) | {"implementation": str(self.choice)},
         )
 
-    def _message(self, status: Status, fun: int | float) -> str:
+    def _is_success(self, status: Status, made: int) -> bool:
+        """Returns whether a run that has not met a target, or had none, is one."""
+        has_searched = made > 0 or status == Status.LOCAL_OPTIMA or self._is_trivial()
+        is_wanted = self.limits.goal is not None and not self.is_optional
+        return has_searched and not is_wanted and status != Status.INTERRUPTED
+
+    def _is_trivial(self) -> bool:
+        return getattr(self.problem, "is_trivial", False)
+
+    def _message(self, status: Status, fun: int | float, made: int) -> str:
         parts = [MESSAGES[status]]
+        if self._is_trivial():
+            parts = ["all solutions have the same cost"]
+        elif not made and status != Status.LOCAL_OPTIMA:
+            parts.append("no step was made: this is the best start")
+        elif status == Status.TARGET and self.is_optional:
+            parts = ["the optimum was reached, which is proven"]
         if self.host is not None:
             if self.host.best_known is not None and fun < self.host.best_known:
                 parts.append(f"better than the best known {self.host.best_known}")

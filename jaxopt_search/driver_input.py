@@ -21,17 +21,20 @@ from jaxopt_search.neighborhoods.full_evaluation import solution_shape
 from jaxopt_search.problems.host import Host
 from jaxopt_search.types import Problem, Result, Search, Solution, Status
 
+_ROUNDING = 2.0**-20  # the relative error of a float cost on the device, amply
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
     """When a run ends and how often that is looked at, checked; as in `solve`.
 
-    The target is in the units and the dtype of the device.
+    The target is in the units and the dtype of the device, the goal is the same as it was given.
     """
 
     max_steps: int | None
     max_seconds: float | None
     target: Any
+    goal: int | float | None
     patience: int | None
     check_every: int
     chunk_steps: int | None
@@ -57,15 +60,20 @@ def check_limits(
     is_endless = max_steps is None and max_seconds is None and target is None and patience is None
     if is_endless and not ends_by_itself:
         raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
+    goal = None
     if target is not None:
         scale = (host.unit, host.offset) if host else ()
-        target = highest_cost_that_meets(target, dtype, *scale)
+        goal = check_number("target", target)
+        target = highest_cost_that_meets(goal, dtype, *scale)
+        if np.issubdtype(dtype, np.floating) and np.isfinite(target):
+            target += dtype.type(_ROUNDING) * abs(target)  # whether it is met, exact costs tell
         if host is not None and host.max_feasible is not None:
             target = min(target, dtype.type(host.max_feasible))
     return Limits(
         max_steps=None if max_steps is None else check_count("max_steps", max_steps, 0, None),
         max_seconds=None if max_seconds is None else check_number("max_seconds", max_seconds, 0),
         target=target,
+        goal=goal,
         patience=None
         if patience is None
         else check_count("patience", patience, 1, loop.MAX_PATIENCE),
@@ -196,7 +204,8 @@ def reopened(
         solution, cost = jax.device_get(readout.best(problem, search, state))
         if host.cost(solution) != host.in_full(cost.item()):
             raise ValueError("state is of another instance, expected one made with this problem")
-    costs = exchange.best_costs(search, state.searches, state.index)
+    settled = exchange.settled(problem, search, state.searches)
+    costs = exchange.best_costs(search, settled, state.index)
     meets = jnp.zeros(costs.shape, bool) if target is None else costs <= target
     hit = jax.tree.map(
         lambda kept, never: jnp.where(meets, kept, never), state.hit, steps.never(costs.shape)

@@ -104,6 +104,8 @@ class Resample:
 class PartialMatch:
     """PMX of random positions (`crossover.pmx`); a child that is like a parent is perturbed."""
 
+    space = "permutation"
+
     def child(
         self, key: jax.Array, problem: Any, own: jax.Array, given: jax.Array, share: jax.Array
     ) -> jax.Array:
@@ -125,6 +127,11 @@ class Recombine:
     crossover: Crossover
 
     passes_on = "best"
+
+    @property
+    def space(self) -> str | None:
+        """What the crossover is for."""
+        return getattr(self.crossover, "space", None)
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
@@ -263,7 +270,8 @@ def recombine(
       alike: the share of searches with the lowest cost among them at which all start anew; None for
         never, and then the first search has children, too.
       crossover: `edge_assembly` for tours; None for PMX of any positions, for solutions that are
-        permutations, [n] int32, whose children are perturbed if they are like a parent.
+        permutations, [n] int32, whose children are perturbed if they are like a parent. A run on
+        a problem with other solutions is refused.
 
     Raises:
       ValueError: if a number is out of range.
@@ -280,10 +288,30 @@ def recombine(
     )
 
 
+def start(keys: jax.Array, problem: Any, search: Search, solutions: Any) -> Any:
+    """Returns the states, leaves [S, ...], of searches that start at solutions.
+
+    Args:
+      keys: [S] typed, from which a search draws whatever else its start takes.
+      solutions: leaves [S, ...].
+    """
+    if (init_with := getattr(search, "init_with", None)) is not None:
+        return jax.vmap(init_with, in_axes=(0, None, 0))(keys, problem, solutions)
+    return jax.vmap(search.init, in_axes=(None, 0))(problem, solutions)
+
+
 def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
     """Returns [S] the best cost of each search, with the highest number there is for padding."""
     costs = jax.vmap(search.best_cost)(searches)
     return jnp.where(index >= 0, costs, null_delta(costs.dtype))
+
+
+def settled(problem: Any, search: Search, searches: Any) -> Any:
+    """Returns the states of searches with costs recomputed if they may have drifted: float ones."""
+    dtype = jax.eval_shape(jax.vmap(search.best_cost), searches).dtype
+    if not jnp.issubdtype(dtype, jnp.floating):
+        return searches
+    return jax.vmap(search.refresh, in_axes=(None, 0))(problem, searches)
 
 
 def apply(
@@ -336,14 +364,14 @@ def apply(
             combine_all = jax.vmap(combine, in_axes=(0, None, 0, 0))
             given = combine_all(words(), problem, solutions, given)
         adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-        return _choose(takes_part, (adopted, ancestors), (searches, ancestor))
+        return choose(takes_part, (adopted, ancestors), (searches, ancestor))
 
     def start_anew() -> tuple[Any, jax.Array]:
         best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)], offered[0])
         kept = jax.vmap(search.adopt, in_axes=(None, 0, None))(problem, searches, best)
-        random_solutions = jax.vmap(problem.init)(random.typed_key(words()))
-        new = jax.vmap(search.init, in_axes=(None, 0))(problem, random_solutions)
-        return _choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
+        keys = random.typed_key(words())
+        new = start(keys, problem, search, jax.vmap(problem.init)(keys))
+        return choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
 
     is_new_start = None if starts_anew is None else starts_anew(all_costs, num_searches)
     if is_new_start is None:
@@ -351,7 +379,7 @@ def apply(
     return lax.cond(is_new_start, start_anew, go_on)
 
 
-def _choose(where: jax.Array, tree: Any, other: Any) -> Any:
+def choose(where: jax.Array, tree: Any, other: Any) -> Any:
     """Returns the leaves of `tree` where `where` [S] holds, and those of `other` elsewhere."""
 
     def choose(leaf: jax.Array, instead: jax.Array) -> jax.Array:

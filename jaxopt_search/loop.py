@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search import collectives, exchange, random, stepping, steps
+from jaxopt_search import collectives, exchange, random, spaces, stepping, steps
 from jaxopt_search.checks import check_count, highest_cost_that_meets, int32, number
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.stepping import Course, Setup
@@ -45,8 +45,9 @@ class RunState(NamedTuple):
       key: the run's key, two uint32 words.
       step: steps made by each search.
       since: steps since the last refresh, stop test and exchange.
-      best_cost: [] best of all searches at the last stop test.
-      stale: [] int32 steps between stop tests that brought no better `best_cost`.
+      best_cost: [] best of all searches, at the end of the last `init`, `advance` or `run`.
+      tested_cost: [] the lowest that any stop test has seen.
+      stale: [] int32 steps between stop tests that brought no better `tested_cost`.
       status: [] int32 `Status`.
       index: [S] int32 global index of each search; -1 for padding.
       searches: states of the searches, leaves [S, ...].
@@ -59,6 +60,7 @@ class RunState(NamedTuple):
     step: Steps
     since: Since
     best_cost: Cost
+    tested_cost: Cost
     stale: jax.Array
     status: jax.Array
     index: jax.Array
@@ -107,6 +109,14 @@ def run(
         check_every=check_every,
         implementation=implementation,
     )
+    device_target = None if target is None else _device_target(target, state.best_cost.dtype)
+    return _ended(problem, search, state, device_target)
+
+
+@jax.jit
+def _ended(problem: Problem, search: Search, state: RunState, target: Any) -> RunState:
+    """Returns the state with its last status, and with the hits that are true."""
+    state = _confirmed(state, _settled_costs(problem, search, state), target)
     ended = jnp.where(_num_hits(state, None) > 0, Status.TARGET, Status.MAX_STEPS)
     is_running = state.status == Status.RUNNING
     return state._replace(status=jnp.where(is_running, ended.astype(jnp.int32), state.status))
@@ -128,9 +138,11 @@ def init(
       solutions: start solutions, leaves [S, ...]; None for random ones.
 
     Raises:
-      ValueError: if `num_searches` is no positive integer.
+      ValueError: if `num_searches` is no positive integer, or the search is for solutions of
+        another kind.
     """
     num_searches = check_count("num_searches", num_searches, 1, None)
+    spaces.check(problem, search)
     return _init(random.as_key(key), problem, search, solutions, num_searches)
 
 
@@ -143,16 +155,17 @@ def fresh(
 ) -> RunState:
     """Returns what `init` does, without checks and without `jit`."""
     index = lax.iota(jnp.int32, num_searches)
+    keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
     if solutions is None:
-        keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
         solutions = jax.vmap(problem.init)(keys)
-    searches = jax.vmap(search.init, in_axes=(None, 0))(problem, solutions)
-    never_yet = jnp.int32(0)
+    searches = exchange.start(keys, problem, search, solutions)
+    never_yet, best_cost = jnp.int32(0), exchange.best_costs(search, searches, index).min()
     return RunState(
         key=key,
         step=steps.zero(),
         since=Since(*[never_yet] * len(Since._fields)),
-        best_cost=exchange.best_costs(search, searches, index).min(),
+        best_cost=best_cost,
+        tested_cost=best_cost,
         stale=jnp.int32(0),
         status=jnp.int32(Status.RUNNING),
         index=index,
@@ -196,6 +209,7 @@ def advance(
     Returns:
       The state; its `status` is `TARGET`, `PATIENCE`, `LOCAL_OPTIMA` or `RUNNING`.
     """
+    spaces.check(problem, search, exchange)
     traced = is_traced((problem, search, state))
     choice = stepping.choose(implementation, _platform(state.index), problem, search, traced)
     return advance_by(
@@ -281,37 +295,32 @@ def _advance(
     implementation: Implementation,
     axis_name: str | None,
 ) -> RunState:
-    def refresh(state: RunState) -> RunState:
-        return state._replace(
-            searches=jax.vmap(search.refresh, in_axes=(None, 0))(problem, state.searches)
+    drifts = _drifts(state.best_cost)
+    periods: dict[str, jax.Array] = {}
+    if drifts:
+        periods["refresh"] = jnp.int32(REFRESH_EVERY)
+    if target is not None or patience is not None or hasattr(search, "is_done"):
+        periods["stop_test"] = check_every
+    if exchange_rule is not None:
+        periods["exchange"] = exchange_rule.every
+
+    def refresh(state: RunState, is_due: dict[str, jax.Array]) -> RunState:
+        """Recomputes costs that have drifted before anything is decided by them."""
+        where = jnp.full_like(state.index, is_due["refresh"], bool)
+        if "exchange" in is_due:
+            where |= is_due["exchange"]
+        if "stop_test" in is_due:
+            where |= is_due["stop_test"] & _claims(search, state, patience)
+        return lax.cond(
+            where.any(), functools.partial(_refreshed, problem, search), _kept, state, where
         )
 
     def stop_test(state: RunState) -> RunState:
         return _stop_test(search, state, target, patience, axis_name)
 
     def exchange_solutions(state: RunState) -> RunState:
-        key = random.exchange_key(state.key, state.step.high)
-        stream = random.Stream(key, state.step.low, steps.as_int32(state.step))
         assert exchange_rule is not None
-        searches, ancestor = exchange.apply(
-            exchange_rule,
-            stream,
-            problem,
-            search,
-            state.searches,
-            state.ancestor,
-            state.index,
-            axis_name,
-        )
-        return state._replace(searches=searches, ancestor=ancestor)
-
-    events = []
-    if target is not None or patience is not None or hasattr(search, "is_done"):
-        events.append(("stop_test", check_every, stop_test))
-    if jnp.issubdtype(state.best_cost.dtype, jnp.floating):
-        events.insert(0, ("refresh", jnp.int32(REFRESH_EVERY), refresh))
-    if exchange_rule is not None:
-        events.append(("exchange", exchange_rule.every, exchange_solutions))
+        return _exchange(problem, search, state, exchange_rule, axis_name)
 
     def goes_on(carry: tuple[RunState, jax.Array]) -> jax.Array:
         state, left = carry
@@ -320,32 +329,88 @@ def _advance(
     def block(carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
         state, left = carry
         due = {
-            name: jnp.maximum(every - getattr(state.since, name), 1) for name, every, _ in events
+            name: jnp.maximum(every - getattr(state.since, name), 1)
+            for name, every in periods.items()
         }
         limits = (steps.until_carry(state.step), stepping.max_steps(implementation))
         length = functools.reduce(jnp.minimum, (*due.values(), *limits), left)
         state = _steps(problem, search, state, length, target, implementation)
-        for name, _, event in events:
-            is_due = due[name] == length
-            state = lax.cond(is_due, event, lambda state: state, state)
-            since = jnp.where(is_due, 0, getattr(state.since, name))
-            state = state._replace(since=state.since._replace(**{name: since}))
-        if "stop_test" not in due:  # stop tests of a later call are counted from the start, too
-            since = state.since._replace(stop_test=state.since.stop_test % check_every)
-            state = state._replace(since=since)
-        return state, left - length
+        is_due = {name: at == length for name, at in due.items()}
+        if drifts:
+            state = refresh(state, is_due)
+        for name, event in (("stop_test", stop_test), ("exchange", exchange_solutions)):
+            if name in is_due:
+                state = lax.cond(is_due[name], event, lambda state: state, state)
+        since = {
+            name: jnp.where(now, 0, getattr(state.since, name)) for name, now in is_due.items()
+        }
+        if "stop_test" not in since:  # stop tests of a later call are counted from the start, too
+            since["stop_test"] = state.since.stop_test % check_every
+        return state._replace(since=state.since._replace(**since)), left - length
 
     # A start that meets the target ends the run before its first step.
     hit = jax.vmap(stepping.note_hit, in_axes=(None, None, 0, 0, None))(
         search, target, state.searches, state.hit, state.step
     )
     num_new = _num_hits(state._replace(hit=hit), axis_name) - _num_hits(state, axis_name)
+    is_met = num_new > 0 if target is None else (num_new > 0) & (state.best_cost <= target)
     state = state._replace(
         hit=hit,
-        status=jnp.where(num_new > 0, jnp.int32(Status.TARGET), state.status),
+        status=jnp.where(is_met, jnp.int32(Status.TARGET), state.status),
         info=_no_info(state.index.shape[0]),
     )
-    return lax.while_loop(goes_on, block, (state, num_steps))[0]
+    state = lax.while_loop(goes_on, block, (state, num_steps))[0]
+    costs = _settled_costs(problem, search, state)
+    return state._replace(best_cost=collectives.minimum(costs.min(), axis_name))
+
+
+def _settled_costs(problem: Problem, search: Search, state: RunState) -> jax.Array:
+    """Returns [S] best costs without drift; the state itself stays: a run may be cut anywhere."""
+    settled = exchange.settled(problem, search, state.searches)
+    return exchange.best_costs(search, settled, state.index)
+
+
+def _claims(search: Search, state: RunState, patience: jax.Array | None) -> jax.Array:
+    """Returns which searches say that they have met the target, or improved on all, [S] bool."""
+    claims = ~steps.is_never(state.hit)
+    if patience is not None:
+        claims |= exchange.best_costs(search, state.searches, state.index) < state.tested_cost
+    return claims & (state.index >= 0)
+
+
+def _refreshed(problem: Problem, search: Search, state: RunState, where: jax.Array) -> RunState:
+    """Returns the state with the costs of some searches, [S] bool, recomputed."""
+    fresh = exchange.settled(problem, search, state.searches)
+    return state._replace(searches=exchange.choose(where, fresh, state.searches))
+
+
+def _kept(state: RunState, where: jax.Array) -> RunState:
+    return state
+
+
+def _confirmed(state: RunState, costs: jax.Array, target: jax.Array | None) -> RunState:
+    """Returns the state without the hits of searches whose true cost, [S], misses the target."""
+    if target is None or not _drifts(costs):
+        return state
+    never = steps.never(state.index.shape)
+    hit = jax.tree.map(lambda at, none: jnp.where(costs <= target, at, none), state.hit, never)
+    return state._replace(hit=hit)
+
+
+def _drifts(costs: jax.Array) -> bool:
+    """Returns whether running costs differ from true ones in time: sums of floats do."""
+    return jnp.issubdtype(costs.dtype, jnp.floating)
+
+
+def _exchange(
+    problem: Problem, search: Search, state: RunState, rule: Exchange, axis_name: str | None
+) -> RunState:
+    key = random.exchange_key(state.key, state.step.high)
+    stream = random.Stream(key, state.step.low, steps.as_int32(state.step))
+    searches, ancestor = exchange.apply(
+        rule, stream, problem, search, state.searches, state.ancestor, state.index, axis_name
+    )
+    return state._replace(searches=searches, ancestor=ancestor)
 
 
 def _steps(
@@ -381,10 +446,12 @@ def _stop_test(
     patience: jax.Array | None,
     axis_name: str | None,
 ) -> RunState:
-    best_cost = exchange.best_costs(search, state.searches, state.index).min()
-    best_cost = collectives.minimum(best_cost, axis_name)
+    costs = exchange.best_costs(search, state.searches, state.index)
+    state = _confirmed(state, costs, target)
+    best_cost = collectives.minimum(costs.min(), axis_name)
     stale = jnp.minimum(state.stale, MAX_PATIENCE) + state.since.stop_test
-    stale = jnp.where(best_cost < state.best_cost, 0, stale)
+    stale = jnp.where(best_cost < state.tested_cost, 0, stale)
+    tested_cost = jnp.minimum(best_cost, state.tested_cost)
     status = state.status
     if patience is not None:
         status = jnp.where(stale >= patience, jnp.int32(Status.PATIENCE), status)
@@ -396,7 +463,7 @@ def _stop_test(
     if target is not None:
         has_hit = _num_hits(state, axis_name) > 0
         status = jnp.where(has_hit, jnp.int32(Status.TARGET), status)
-    return state._replace(best_cost=best_cost, stale=stale, status=status)
+    return state._replace(tested_cost=tested_cost, stale=stale, status=status)
 
 
 def _num_hits(state: RunState, axis_name: str | None) -> jax.Array:

@@ -22,7 +22,9 @@ class Readout(NamedTuple):
       cost: of it, a number of NumPy's.
       step: made by each search.
       status: as in `RunState`.
-      first_hit: the first finisher, or None.
+      best_search: index of the best of all searches.
+      first_hit: the first finisher, or None. Of float costs, which drift, it may be a false one
+        unless the status is `TARGET`.
       accepted: moves of all searches in this chunk.
     """
 
@@ -30,6 +32,7 @@ class Readout(NamedTuple):
     cost: Any
     step: int
     status: Status
+    best_search: int
     first_hit: Hit | None
     accepted: float
 
@@ -44,23 +47,25 @@ def packed(problem: Problem, search: Search, state: RunState) -> tuple[Solution,
     """Returns the best solution, its cost, and all the rest as words: each array takes its time."""
     count, winner = first_hit(state)
     accepted = jnp.where(state.index >= 0, state.info.accepted, 0).astype(jnp.float32).sum()
-    rest = (*state.step, state.status, *count, winner, accepted)
+    best_of_all, solution, cost = _best_search(problem, search, state)
+    rest = (*state.step, state.status, *count, winner, state.index[best_of_all], accepted)
     words = jnp.stack([lax.bitcast_convert_type(number, jnp.uint32) for number in rest])
-    return *best(problem, search, state), words
+    return solution, cost, words
 
 
 def read(fetched: tuple[Any, Any, np.ndarray]) -> Readout:
     """Returns what `packed` has put together, once it is on the host."""
     solution, cost, words = fetched
-    status, winner = words[[2, 5]].view(np.int32).tolist()
+    status, winner, best_search = words[[2, 5, 6]].view(np.int32).tolist()
     count = steps.as_python(Steps(*words[3:5]))
     return Readout(
         solution,
         cost,
         steps.as_python(Steps(*words[:2])),
         Status(status),
+        best_search,
         Hit(count, winner) if winner >= 0 else None,
-        words[6:].view(np.float32).item(),
+        words[7:].view(np.float32).item(),
     )
 
 
@@ -76,17 +81,26 @@ def merged(parts: Sequence[Readout]) -> Readout:
 @jax.jit
 def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
     """Returns the best solution of all searches and its cost; the lowest index of equals."""
-    costs = exchange.best_costs(search, state.searches, state.index)
+    return _best_search(problem, search, state)[1:]
+
+
+def _best_search(
+    problem: Problem, search: Search, state: RunState
+) -> tuple[jax.Array, Solution, Cost]:
+    """Returns where the best of all searches stands in the state, its solution and its cost."""
+    searches = exchange.settled(problem, search, state.searches)
+    costs = exchange.best_costs(search, searches, state.index)
     winner = jnp.argmin(costs)
-    winning = jax.tree.map(lambda leaf: leaf[winner], state.searches)
-    return search.best(problem, winning), costs[winner]
+    winning = jax.tree.map(lambda leaf: leaf[winner], searches)
+    return winner, search.best(problem, winning), costs[winner]
 
 
 @jax.jit
 def all_best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, jax.Array]:
     """Returns the best solution of each search, leaves [S, ...], and their costs [S]."""
-    solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
-    return solutions, exchange.best_costs(search, state.searches, state.index)
+    searches = exchange.settled(problem, search, state.searches)
+    solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, searches)
+    return solutions, exchange.best_costs(search, searches, state.index)
 
 
 @jax.jit

@@ -9,6 +9,7 @@ SciPy does the work; JAX brings it along.
 """
 
 import dataclasses
+import importlib
 import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -20,6 +21,8 @@ from jaxopt_search.checks import check_count, check_number, check_option
 Family: TypeAlias = Literal["gamma", "normal", "exponential", "lognormal"]
 Method: TypeAlias = Literal["least_squares", "likelihood"]
 
+_SHORTEST, _LONGEST = 1e-100, 1e100  # between which squares and moments are finite
+_INSTALL = "run times need SciPy: pip install scipy"
 _FAMILIES = {"gamma": "gamma", "normal": "norm", "exponential": "expon", "lognormal": "lognorm"}
 
 
@@ -58,22 +61,20 @@ class Fit:
 
     def share_done(self, time: Any, runs: int = 1) -> Any:
         """Returns G(p, t) = 1 - (1 - F(t))^p: the chance that one of `runs` is done by `time`."""
-        runs = check_count("runs", runs, 1, None)
-        return -np.expm1(runs * self.distribution.logsf(time))
+        runs = check_count("runs", runs)
+        return -np.expm1(runs * self.distribution.logsf(_numbers("time", time)))
 
     def time_by(self, share: float, runs: int = 1) -> float:
         """Returns the time by which one of `runs` is done with the chance `share`."""
         _check_share("share", share)
-        runs = check_count("runs", runs, 1, None)
+        runs = check_count("runs", runs)
         return float(self.distribution.isf(math.exp(math.log1p(-share) / runs)))
 
     def mean(self, runs: int = 1) -> float:
         """Returns M(p), the mean time until one of `runs` is done."""
-        from scipy import integrate
-
-        runs = check_count("runs", runs, 1, None)
+        runs = check_count("runs", runs)
         # Equation 5 of the paper, over the chance 1 - G(p, t) in place of t.
-        value, _ = integrate.quad(
+        value, _ = _scipy("integrate").quad(
             lambda chance: self.distribution.isf(chance ** (1 / runs)), 0, 1, limit=200
         )
         return float(value)
@@ -85,10 +86,12 @@ class Fit:
           ValueError: if no number does.
         """
         _check_share("share", share)
-        left = float(self.distribution.logsf(time))
-        if not left < 0:
+        check_number("time", time)
+        left = float(self.distribution.logsf(float(_numbers("time", time))))
+        runs = math.log1p(-share) / left if left < 0 else math.inf
+        if math.isinf(runs):
             raise ValueError(f"time is {time!r}, by which no run is ever done")
-        return max(1, math.ceil(math.log1p(-share) / left - 1e-9))
+        return max(1, math.ceil(runs - 1e-9))
 
     def predict(self, runs: Sequence[int]) -> list[Prediction]:
         """Returns a prediction for each number of runs; it takes no account of what they share."""
@@ -109,14 +112,16 @@ def fit(times: Any, family: Family = "gamma", *, by: Method = "least_squares") -
     """Returns the distribution of a family that suits the times of runs best.
 
     Args:
-      times: [N] seconds, steps or whatever, above 0. Infinity stands for a run that was not done
-        when the slowest of the others was.
+      times: [N] seconds, steps or whatever, 1e-100 to 1e100. Infinity stands for a run that was not
+        done when the slowest of the others was.
       family: two parameters each, the exponential one; times start at 0 but for the normal one.
       by: `"least_squares"`, on the shares of runs that were done by each time, as in the paper; or
         `"likelihood"`, the greatest, in which runs that were not done count as such.
 
     Raises:
-      ValueError: if fewer than two different times are finite, or one is not above 0.
+      ValueError: if fewer than two different times are finite, or one is out of range; if no
+        distribution of the family is near them.
+      ImportError: if SciPy is missing.
 
     Example:
       >>> from jaxopt_search import run_times
@@ -126,15 +131,24 @@ def fit(times: Any, family: Family = "gamma", *, by: Method = "least_squares") -
     """
     check_option("family", family, tuple(_FAMILIES))
     check_option("by", by, ("least_squares", "likelihood"))
-    times = np.sort(np.asarray(times, np.float64).ravel())
-    if not (times > 0).all():
-        raise ValueError(f"times hold {times[~(times > 0)][0]}, expected numbers above 0")
-    done = times[np.isfinite(times)]
+    times = np.sort(_numbers("times", times).ravel())
+    done = times[~np.isposinf(times)]
+    outside = done[~((done >= _SHORTEST) & (done <= _LONGEST))]
+    if len(outside):
+        raise ValueError(
+            f"times hold {outside[0]}, expected numbers from {_SHORTEST:g} to {_LONGEST:g}"
+        )
     if len(np.unique(done)) < 2:
         raise ValueError(f"times hold {done}, expected at least two different ones that are finite")
     maker = _of_least_squares if by == "least_squares" else _of_most_likelihood
-    distribution = maker(family, done, len(times))
-    return Fit(family, distribution, _misfit(distribution, done, len(times)))
+    with np.errstate(all="ignore"):  # what is no number is looked for at the end
+        distribution = maker(family, done, len(times))
+        misfit = _misfit(distribution, done, len(times))
+    if math.isnan(misfit):
+        raise ValueError(
+            f"times are {done[0]:g} to {done[-1]:g}, near which is no {family} distribution"
+        )
+    return Fit(family, distribution, misfit)
 
 
 def mean_of_first(times: Any, runs: int) -> float:
@@ -143,11 +157,17 @@ def mean_of_first(times: Any, runs: int) -> float:
     They are drawn with equal chances, and may be drawn again. Infinite if all may be infinite.
 
     Args:
-      times: [N], infinity for runs that were not done.
+      times: [N], one at least, from 0 up; infinity for runs that were not done.
       runs: p; more than a fifth of N say little.
+
+    Raises:
+      ValueError: if there is no time, or one is below 0 or NaN.
     """
-    times = np.sort(np.asarray(times, np.float64).ravel())
-    runs = check_count("runs", runs, 1, None)
+    times = np.sort(_numbers("times", times).ravel())
+    if not len(times) or not (times >= 0).all():
+        wrong = f"hold {times[~(times >= 0)][0]}" if len(times) else "are empty"
+        raise ValueError(f"times {wrong}, expected one number or more from 0 up")
+    runs = check_count("runs", runs)
     longer = (1 - np.arange(len(times) + 1) / len(times)) ** runs
     return float(times @ -np.diff(longer))
 
@@ -157,12 +177,12 @@ def shares_done(number: int, total: int) -> np.ndarray:
 
     In the middle of the step that the distribution of `total` times makes there.
     """
+    number = check_count("number", number, 0)
+    total = check_count("total", total, max(number, 1))
     return (np.arange(number) + 0.5) / total
 
 
 def _of_least_squares(family: Family, done: np.ndarray, total: int) -> Any:
-    from scipy import optimize
-
     start = _start(family, done)
     shares = shares_done(len(done), total)
 
@@ -170,12 +190,11 @@ def _of_least_squares(family: Family, done: np.ndarray, total: int) -> Any:
         return _frozen(family, *np.exp(logs)).cdf(done) - shares
 
     # Parameters are positive, as the mean of the normal distribution is.
-    return _frozen(family, *np.exp(optimize.least_squares(misses, np.log(start)).x))
+    found = _scipy("optimize").least_squares(misses, np.log(start))
+    return _frozen(family, *np.exp(found.x))
 
 
 def _of_most_likelihood(family: Family, done: np.ndarray, total: int) -> Any:
-    from scipy import optimize
-
     latest, num_left = done[-1], total - len(done)
 
     def cost(logs: np.ndarray) -> float:
@@ -184,7 +203,7 @@ def _of_most_likelihood(family: Family, done: np.ndarray, total: int) -> Any:
         return -value if math.isfinite(value) else 1e300
 
     start = np.log(_start(family, done))
-    found = optimize.minimize(
+    found = _scipy("optimize").minimize(
         cost, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-9, "maxiter": 4000}
     )
     return _frozen(family, *np.exp(found.x))
@@ -206,21 +225,36 @@ def _start(family: Family, done: np.ndarray) -> np.ndarray:
 
 def _frozen(family: Family, *parameters: float) -> Any:
     """Returns the distribution of `_start`'s parameters."""
-    from scipy import stats
-
     named = {
         "gamma": ("a", "scale"),
         "normal": ("loc", "scale"),
         "exponential": ("scale",),
         "lognormal": ("s", "scale"),
     }[family]
-    return getattr(stats, _FAMILIES[family])(**dict(zip(named, parameters, strict=True)))
+    make = getattr(_scipy("stats"), _FAMILIES[family])
+    return make(**dict(zip(named, parameters, strict=True)))
 
 
 def _misfit(distribution: Any, done: np.ndarray, total: int) -> float:
     after = (np.arange(len(done)) + 1) / total
     expected = distribution.cdf(done)
     return float(np.max(np.maximum(after - expected, expected - (after - 1 / total))))
+
+
+def _scipy(name: str) -> Any:
+    """Returns a part of SciPy."""
+    try:
+        return importlib.import_module(f"scipy.{name}")
+    except ImportError as error:
+        raise ImportError(_INSTALL) from error
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    """Returns `values` as an array of float64."""
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} is {values!r:.80}, expected numbers") from error
 
 
 def _check_share(name: str, share: float) -> None:

@@ -6,7 +6,6 @@ placement; these are taken down, and their searches start anew, as do those that
 
 import functools
 import math
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from jaxopt_search import (
     stepping,
 )
 from jaxopt_search.checks import check_count, check_number, check_option
+from jaxopt_search.chunks import Timer
 from jaxopt_search.driver_input import refuse_tracers
 from jaxopt_search.memory import power_of_two
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
@@ -56,7 +56,8 @@ class QueensResult(NamedTuple):
       message: the same as a sentence.
       num_found: valid placements that were found, those found again included.
       nit: steps made by each search; of repair, the most rounds that each placement may take.
-      elapsed: wall-clock seconds from the call, compilation included.
+      compile_seconds: as in `Result`.
+      elapsed: as in `Result`.
       env: versions, devices, and the implementation that ran.
     """
 
@@ -66,6 +67,7 @@ class QueensResult(NamedTuple):
     message: str
     num_found: int
     nit: int
+    compile_seconds: float
     elapsed: float
     env: dict[str, str]
 
@@ -138,7 +140,8 @@ def solve_nqueens(
       key: an integer seed or a `jax.random.key`.
       distinct: which placements count as different: `"raw"`, all that are not equal; `"symmetry"`,
         those that no turn and no mirroring of the board makes equal.
-      max_seconds: wall-clock limit, compilation included; 10 if no limit is given.
+      max_seconds: seconds of search, as in `solve`: what is compiled before comes on top; 10 if no
+        limit is given.
       max_steps: steps of each search, or rounds of repair of each placement.
       num_searches: searches side by side; None for a number that suits the devices.
       devices: as in `solve`; by default all.
@@ -152,7 +155,7 @@ def solve_nqueens(
       >>> result.solutions.shape, result.success
       ((12, 8), True)
     """
-    start = time.perf_counter()
+    timer = Timer()
     refuse_tracers(key, caller="solve_nqueens")
     problem = nqueens(n)
     num_solutions = check_count("num_solutions", num_solutions)
@@ -163,17 +166,16 @@ def solve_nqueens(
         max_steps = check_count("max_steps", max_steps, 0)
     if max_seconds is None:
         max_seconds = _DEFAULT_SECONDS if max_steps is None else math.inf
-    deadline = start + check_number("max_seconds", max_seconds, 0)
+    timer.limit(max_steps, check_number("max_seconds", max_seconds, 0))
     found = parallel.find_devices(devices)
     words = random.as_key(key)
     finds = PlacementSet(num_solutions, distinct, problem.n)
-    report = _reporter(finds, start) if show_progress else lambda status: None
-    limits = _Limits(deadline, max_steps)
+    report = _reporter(finds, timer) if show_progress else lambda status: None
     try:
         if problem.n >= _MANY:
-            status = _by_repair(problem, words, finds, found, limits, report)
+            status = _by_repair(problem, words, finds, found, timer, report)
         else:
-            status = _by_searches(problem, words, finds, found, limits, report, num_searches)
+            status = _by_searches(problem, words, finds, found, timer, report, num_searches)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     report(status)
@@ -184,16 +186,10 @@ def solve_nqueens(
         message=finds.message(status),
         num_found=finds.num_found,
         nit=finds.made,
-        elapsed=time.perf_counter() - start,
+        compile_seconds=timer.compile_seconds or 0.0,
+        elapsed=timer.elapsed,
         env=environment.of(found) | {"implementation": finds.how},
     )
-
-
-class _Limits(NamedTuple):
-    """When to stop: at a time of `time.perf_counter`, or after so many steps; None for no limit."""
-
-    deadline: float
-    max_steps: int | None
 
 
 class _Stand(NamedTuple):
@@ -210,13 +206,12 @@ def _describe(stand: _Stand) -> str:
     return f"step {stand.step}  {stand.seconds:.1f} s  {stand.found} of {stand.wanted} placements"
 
 
-def _reporter(finds: PlacementSet, start: float) -> Callable[[Status], None]:
+def _reporter(finds: PlacementSet, timer: Timer) -> Callable[[Status], None]:
     """Returns a function that shows where a run stands, by its status."""
     show = progress.reporter(describe=_describe)
 
     def report(status: Status) -> None:
-        seconds = time.perf_counter() - start
-        show(_Stand(len(finds.solutions), finds.wanted, finds.made, seconds, status))
+        show(_Stand(len(finds.solutions), finds.wanted, finds.made, timer.seconds, status))
 
     return report
 
@@ -226,30 +221,38 @@ def _by_repair(
     key: random.Key,
     finds: PlacementSet,
     devices: tuple[jax.Device, ...],
-    limits: _Limits,
+    timer: Timer,
     report: Callable[[Status], None],
 ) -> Status:
     """Fills `finds` with placements that were repaired one after the other."""
-    number, max_rounds = 0, _MAX_ROUNDS if limits.max_steps is None else limits.max_steps
+    number, max_rounds = 0, _MAX_ROUNDS if timer.max_steps is None else timer.max_steps
+    repaired = _compiled_repair(problem.n, finds.distinct, devices[0])
+    timer.start_search()
     with jax.default_device(devices[0]):
         while (status := finds.status()) == Status.RUNNING:
             report(status)
-            if time.perf_counter() >= limits.deadline:
+            if timer.is_over:
                 return Status.MAX_SECONDS
             own = random.instance_key(key, jnp.uint32(number))
-            queens, num_attacked, words = jax.device_get(
-                _repaired(own, problem, max_rounds, finds.distinct)
-            )
+            queens, num_attacked, words = jax.device_get(repaired(own, max_rounds))
             number, finds.made = number + 1, max_rounds
             if num_attacked == 0:
                 finds.add(queens[None], words[None])
-            elif limits.max_steps is not None:
+            elif timer.max_steps is not None:
                 return Status.MAX_STEPS
     return status
 
 
-@functools.partial(jax.jit, static_argnames="distinct")
-def _repaired(key: random.Key, problem: NQueens, max_rounds: int, distinct: Distinct) -> Any:
+@functools.lru_cache(maxsize=16)
+def _compiled_repair(n: int, distinct: Distinct, device: jax.Device) -> Callable[..., Any]:
+    """Returns `_repaired` for these numbers, compiled: maps a key and the most rounds."""
+    with jax.default_device(device):
+        return _repaired.lower(random.as_key(0), 0, n=n, distinct=distinct).compile()
+
+
+@functools.partial(jax.jit, static_argnames=("n", "distinct"))
+def _repaired(key: random.Key, max_rounds: jax.Array, *, n: int, distinct: Distinct) -> Any:
+    problem = nqueens(n)
     start = problem.init(random.start_key(key, jnp.uint32(0)))
     queens, num_attacked = repair(key, problem, start, max_rounds=max_rounds)
     return queens, num_attacked, placements.fingerprint(queens, distinct)
@@ -260,7 +263,7 @@ def _by_searches(
     key: random.Key,
     finds: PlacementSet,
     devices: tuple[jax.Device, ...],
-    limits: _Limits,
+    timer: Timer,
     report: Callable[[Status], None],
     num_searches: int | None,
 ) -> Status:
@@ -276,10 +279,15 @@ def _by_searches(
 
     def advanced(state: loop.RunState) -> loop.RunState:
         left = chosen.steps
-        if limits.max_steps is not None:
-            left = min(left, limits.max_steps - finds.made)
+        if timer.max_steps is not None:
+            left = min(left, timer.max_steps - finds.made)
         finds.made += left
-        return placement.advance(problem, search, state, left, implementation=choice.implementation)
+        return by(state, left)
+
+    def by(state: loop.RunState, num_steps: int) -> loop.RunState:
+        return placement.advance(
+            problem, search, state, num_steps, implementation=choice.implementation
+        )
 
     with jax.default_device(devices[0]):
         state = loop.init(key, problem, search, num_searches=num_searches)
@@ -290,7 +298,10 @@ def _by_searches(
         report(status)
         state, age, harvest = harvest_of(problem, search, state, age, jnp.uint32(look))
         look += 1
-        is_last = limits.max_steps is not None and finds.made >= limits.max_steps
+        if timer.compile_seconds is None:
+            jax.block_until_ready(by(state, 0))
+            timer.start_search()
+        is_last = timer.max_steps is not None and finds.made >= timer.max_steps
         if not is_last:
             state = advanced(state)  # goes on while the host takes down what was found
         is_valid = np.asarray(harvest.is_valid)
@@ -299,7 +310,7 @@ def _by_searches(
         status = finds.status()
         if status == Status.RUNNING and is_last:
             status = Status.MAX_STEPS
-        elif status == Status.RUNNING and time.perf_counter() >= limits.deadline:
+        elif status == Status.RUNNING and timer.is_over:
             status = Status.MAX_SECONDS
     return status
 

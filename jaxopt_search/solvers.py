@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 import jax
 
 from jaxopt_search import parallel
-from jaxopt_search.checks import check_count, check_option
+from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.cooling import Clock, Recipe, StepCount, search_and_exchange
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
@@ -26,7 +26,6 @@ from jaxopt_search.types import Crossover, Result
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
-_NUM_CHUNKS = 100
 _DEFAULT_SECONDS = 10.0
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
@@ -88,7 +87,7 @@ def solve_tsp(
     dtype: DType | None = None,
     max_seconds: float | None = None,
     max_steps: int | None = None,
-    target: float | None = None,
+    target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
     moves_per_search: int | None = None,
     devices: parallel.Devices = "all",
@@ -115,9 +114,11 @@ def solve_tsp(
         Euclidean one, which is the only one for several instances. `"MATRIX"` says that `data` is
         a matrix, also if it is [2, 2].
       dtype: as in `tsp`, for a matrix only.
-      max_seconds: wall-clock limit, compilation included; 10 if no limit is given.
+      max_seconds: seconds of search, as in `solve`: what is compiled before comes on top; 10 if no
+        limit is given.
       max_steps: steps of each search.
-      target: end once a tour is at most this long.
+      target: end once a tour is at most this long; by default, once it is as short as the optimum
+        of an instance for which that is proven. None to go on to the limit.
       num_searches: searches side by side, of B instances for each; None for a number that suits the
         devices.
       moves_per_search: moves priced per search and step; None for the number that was measured to
@@ -145,7 +146,7 @@ def solve_tsp(
                 f"metric is {metric!r} and dtype is {dtype!r}, expected 'EUCLID' or None, and None,"
                 " for several instances at once"
             )
-        if target is not None:
+        if target not in (None, "optimum"):
             raise ValueError(f"target is {target!r}, expected None for several instances at once")
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
         return solve_stacked(
@@ -198,7 +199,7 @@ def solve_qap(
     method: Method = "auto",
     max_seconds: float | None = None,
     max_steps: int | None = None,
-    target: float | None = None,
+    target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
     moves_per_search: int | None = None,
     devices: parallel.Devices = "all",
@@ -299,15 +300,16 @@ def _anneal(
     """
     if max_steps is None:
         max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
-        timer = Clock(recipe, max_seconds)
+        timer = Clock(recipe, check_number("max_seconds", max_seconds, 0))
     else:
-        timer = StepCount(recipe, problem.n, max_steps)
-        options["chunk_steps"] = max(1, max_steps // _NUM_CHUNKS)
+        timer = StepCount(recipe, problem.n, check_count("max_steps", max_steps, 0, None))
     at_pace = functools.partial(search_and_exchange, recipe, neighborhood, crossover, temperatures)
 
     def steer(snapshot: Snapshot) -> Steer | None:
-        changes = timer.note(snapshot.step, snapshot.seconds)
-        return Steer(*at_pace(timer.pace)) if changes else None
+        changes, left = timer.note(snapshot.step, snapshot.seconds), timer.steps_left(snapshot.step)
+        if not changes and left is None:
+            return None
+        return Steer(*at_pace(timer.pace), ask_after=left)
 
     search, exchange = at_pace(timer.pace)
     return solve(

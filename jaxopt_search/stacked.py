@@ -1,7 +1,6 @@
 """Many instances of one size at once: annealings of each that recombine, on all devices."""
 
 import functools
-import time
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +9,6 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import (
-    driver,
     driver_input,
     environment,
     loop,
@@ -20,9 +18,9 @@ from jaxopt_search import (
     stepping,
 )
 from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.chunks import Timer
 from jaxopt_search.cooling import Clock, Pace, Recipe, StepCount, annealing, search_and_exchange
 from jaxopt_search.driver import Snapshot
-from jaxopt_search.driver_input import Limits
 from jaxopt_search.eax import EdgeAssembly
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.loop import RunState
@@ -38,7 +36,6 @@ from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.types import StackedResult, Status
 
 _PILOT_STEPS = 100
-_NUM_CHUNKS = 20
 _AT_ONCE = 2**26  # distances in memory
 
 _HOST = Host(cost=lambda tour: 0.0, check=lambda tour, name: tour)  # never asked
@@ -77,21 +74,22 @@ def solve_stacked(
     Args:
       points: [B, n, 2] float64, checked; Euclidean distances.
       recipe: of the annealing.
-      max_seconds: wall-clock limit; None for none.
+      max_seconds: seconds of search; None for no limit.
       max_steps: steps of each search; None for no limit.
       show_progress: whether to write lines on standard error, with the mean length.
     """
-    start, size = time.perf_counter(), len(points)
+    timer, size = Timer(), len(points)
     limits = driver_input.check_limits(
         dtype=jnp.float32,
         host=None,
-        max_steps=max_steps,
+        max_steps=0 if points.shape[1] <= 3 else max_steps,
         max_seconds=max_seconds,
         target=None,
         patience=None,
         check_every=1,
         chunk_steps=None,
     )
+    timer.limit(limits.max_steps, limits.max_seconds)
     report = progress.reporter() if show_progress else None
     implementation = _implementation(points.shape[1], recipe, devices)
     units = _units(points)
@@ -99,54 +97,44 @@ def solve_stacked(
     runs = _start(recipe, devices)(random.as_key(key), own_points, numbers)
     advance = _advance(recipe, implementation, devices)
     if limits.max_steps is not None:
-        timer = StepCount(recipe, points.shape[1], limits.max_steps)
+        pacer = StepCount(recipe, points.shape[1], limits.max_steps)
     else:
         assert limits.max_seconds is not None
-        timer = Clock(recipe, limits.max_seconds)
-    status, step, chunk, before = Status.RUNNING, 0, 0, 0.0
+        pacer = Clock(recipe, limits.max_seconds)
+    status, step, chunk = Status.RUNNING, 0, 0
     while status == Status.RUNNING:
         # The first chunk makes no step: it compiles.
+        began = timer.elapsed
         try:
-            runs = jax.block_until_ready(advance(runs, timer.pace, chunk))
+            runs = jax.block_until_ready(advance(runs, pacer.pace, chunk))
         except KeyboardInterrupt:
-            if not step:
+            if timer.compile_seconds is None:
                 raise
             status, chunk = Status.INTERRUPTED, 0
-        step, seconds = step + chunk, time.perf_counter() - start
-        if limits.max_steps is not None and step >= limits.max_steps:
-            status = Status.MAX_STEPS
-        elif limits.max_seconds is not None and seconds >= limits.max_seconds:
-            status = Status.MAX_SECONDS
+        if timer.compile_seconds is None:
+            timer.start_search()
+        step, took = step + chunk, timer.elapsed - began
+        status = status or timer.status(step)
         if report:
             lengths, accepted = jax.device_get(_lengths_and_accepted(runs))
             length = float((lengths.ravel()[:size] * units).mean())
             acceptance = float(accepted) / max(chunk, 1)
-            report(Snapshot(step, seconds, length, points[0], None, acceptance, status))
-        timer.note(step, seconds)
-        chunk, before = _next_chunk(limits, timer, step, chunk, seconds - before), seconds
+            report(Snapshot(step, timer.seconds, length, points[0], None, acceptance, status))
+        pacer.note(step, timer.seconds)
+        chunk = timer.next_steps(step, chunk, took, _PILOT_STEPS)
+        chunk = min(chunk, pacer.steps_left(step) or chunk)
     tours = jax.device_get(_best(recipe, devices)(runs)).reshape(-1, points.shape[1])[:size]
     return StackedResult(
         x=tours,
         fun=_lengths(points, tours),
+        success=status != Status.INTERRUPTED and (step > 0 or points.shape[1] <= 3),
         status=status,
         nit=step,
         nfev=step * size * recipe.num_searches * recipe.moves_per_search,
-        elapsed=time.perf_counter() - start,
+        compile_seconds=timer.compile_seconds or 0.0,
+        elapsed=timer.elapsed,
         env=environment.of(devices) | {"implementation": implementation},
     )
-
-
-def _next_chunk(
-    limits: Limits, timer: Clock | StepCount, step: int, chunk: int, seconds: float
-) -> int:
-    """Returns how many steps to make before the clock is looked at again."""
-    left = MAX_INT32 if limits.max_steps is None else limits.max_steps - step
-    left = min(left, timer.steps_left(step))
-    if limits.max_seconds is None:
-        return left
-    if chunk == 0:
-        return min(left, _PILOT_STEPS)
-    return min(driver.steps_for(limits.max_seconds / _NUM_CHUNKS, chunk, seconds), left)
 
 
 def _units(points: np.ndarray) -> np.ndarray:

@@ -33,6 +33,9 @@ State: TypeAlias = Any
 class Problem(Protocol):
     """What is minimized: a pytree whose data are leaves and whose sizes are static.
 
+    A problem may have `space = "permutation"`, which says that its solutions are permutations of 0
+    to n - 1, [n] int32. Of one that says nothing, random starts are looked at where it matters.
+
     A problem on permutations may also have `row_costs(block, table)`, portable: the costs, [R], of
     those in the rows of a `rows.Block` of a table [P, n] of permutations. With it, `genetic` runs
     in a kernel.
@@ -153,6 +156,10 @@ class Search(Protocol):
 
     It may also have the following, which change no step:
 
+    - `space`: the solutions that it is for, such as `"permutation"`; other problems are refused.
+    - `init_with(key, problem, solution)`, in place of `init` where a run starts: the key, typed, is
+      for what else is drawn then, such as the other individuals of an island. Equal for equal keys
+      of a run and equal indices of the search.
     - `check(max_steps)`: refuses settings that do not suit so many steps, on the host.
     - `obstacle(problem)`: why the step cannot run in a kernel, in one line, or "".
     - `is_portable(problem)`: whether `step` is portable; on a CPU such searches run several times
@@ -216,7 +223,10 @@ class Search(Protocol):
 
 
 class Crossover(Protocol):
-    """Makes a solution of two, for `recombine`."""
+    """Makes a solution of two, for `recombine`.
+
+    It may also have `space`, as a `Search`.
+    """
 
     def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
         """Returns the solution from which the search goes on whose best is `own`.
@@ -234,6 +244,7 @@ class Exchange(Protocol):
 
     It may also have the following:
 
+    - `space`: as of a `Search`.
     - `combine(words, problem, own, given)`: the solution from which a search goes on, made of the
       one that it would pass on itself and that of its donor, with two random words.
     - `starts_anew(costs, num_searches)`, of the same arguments as `donors`, [] bool, or None for
@@ -299,6 +310,7 @@ class Record(NamedTuple):
 
     step: int
     seconds: float
+    """Of search, as `max_seconds` counts them."""
     best: int | float
     acceptance: float
     """Accepted moves per search and step since the line before."""
@@ -310,13 +322,16 @@ class Result(NamedTuple):
     Attributes:
       x: the best solution; for permutation problems [n] int32.
       fun: its cost, recomputed on the host: exactly, as an `int`, for integer problems.
-      success: the target was reached or, where none was given, the run was not interrupted.
+      success: `fun` meets the target or, where none was given, the run made steps and was not
+        interrupted. Where a target is only that the instance's proven optimum ends the run
+        (`"optimum"`), it counts as none.
       status: how the run ended.
       message: the same as a sentence, with notes on the instance.
       nit: steps made by each search.
       nfev: moves priced by all searches together.
       gap: `(fun - best_known) / best_known`; None where no best-known cost is given.
-      first_hit: the first search to reach the target; None if none did.
+      first_hit: the first search to reach the target; None if none did. Of float costs, the step
+        at which running costs, which drift, met it.
       feasible: whether `x` uses nothing forbidden; `fun` is infinite if it does.
       history: one `Record` per chunk, thinned to `history_size` lines.
       costs: [num_searches] the best cost of each search.
@@ -324,7 +339,8 @@ class Result(NamedTuple):
       ancestors: [num_searches] the search from whose start each one's solution descends, by way of
         exchanges; `np.bincount` of it gives the sizes of families.
       state: the `RunState` to resume from.
-      elapsed: wall-clock seconds from the call of `solve`, compilation included.
+      compile_seconds: seconds from the call of `solve` until the first step could be made.
+      elapsed: seconds from the call to the end: `compile_seconds`, the search, and reading it out.
       env: versions, devices, and the implementation that ran.
     """
 
@@ -343,6 +359,7 @@ class Result(NamedTuple):
     solutions: Any
     ancestors: np.ndarray
     state: Any
+    compile_seconds: float
     elapsed: float
     env: dict[str, str]
 
@@ -353,18 +370,22 @@ class StackedResult(NamedTuple):
     Attributes:
       x: [B, n] int32, the best tour of each instance.
       fun: [B] float64, their lengths, recomputed on the host.
+      success: whether steps were made, if there are any to make, and the run was not interrupted.
       status: how the runs ended, all together.
       nit: steps made by each search.
       nfev: moves priced by all searches together.
-      elapsed: wall-clock seconds, compilation included.
+      compile_seconds: as in `Result`.
+      elapsed: as in `Result`.
       env: as in `Result`.
     """
 
     x: np.ndarray
     fun: np.ndarray
+    success: bool
     status: Status
     nit: int
     nfev: int
+    compile_seconds: float
     elapsed: float
     env: dict[str, str]
 

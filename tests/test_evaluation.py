@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -81,6 +82,42 @@ def test_options_change_no_count_on_the_host(name, options):
     assert js.attacking_pairs(placements(n)[:2], name, **options).tolist() == expected(n)[:2]
 
 
+class Meeting:
+    """Where threads wait for one another in the middle of their work."""
+
+    def __init__(self, size):
+        self.size, self.threads, self.is_full = size, set(), threading.Event()
+
+    def join(self):
+        self.threads.add(threading.get_ident())
+        if len(self.threads) >= self.size:
+            self.is_full.set()
+        assert self.is_full.wait(20), f"{len(self.threads)} threads, expected {self.size} at once"
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 3])
+@pytest.mark.parametrize("name", host.HOST)
+def test_the_work_is_split_over_as_many_threads(name, num_threads, monkeypatch):
+    """All are at work at once, each on rows of its own, and there are no others."""
+    meeting, attacks, done = Meeting(num_threads), host._attacks, []
+
+    def attacks_at_a_meeting(queens):
+        count = attacks(queens)
+
+        def part(first, last):
+            meeting.join()
+            done.extend(range(first, last))
+            return count(first, last)
+
+        return part
+
+    monkeypatch.setattr(host, "_attacks", attacks_at_a_meeting)
+    queens = placements(300)[0]
+    assert host.HOST[name](queens, num_threads=num_threads) == expected(300)[0]
+    assert len(meeting.threads) == num_threads
+    assert sorted(done) == list(range(300))
+
+
 @pytest.mark.parametrize("n", [32, 33])
 @pytest.mark.parametrize(
     ("lanes", "rows", "columns"), [(1, 8, 4), (100, 4, 9), (500, 100, 16)], ids=str
@@ -90,7 +127,8 @@ def test_parts_of_what_is_compared_change_no_count(monkeypatch, lanes, rows, col
     for name, size in (("_LANES", lanes), ("_ROWS", rows), ("_COLUMNS", columns)):
         monkeypatch.setattr(device, name, size)
     queens = jnp.asarray(placements(n))
-    for count in (device.fine_index, device.coarse):
+    by_list = functools.partial(device.fine_pairs, device.pair_list(n))
+    for count in (device.fine_index, by_list, device.coarse):
         found = jax.jit(functools.partial(jax.lax.map, lambda one, count=count: count(one)))(queens)
         assert evaluation.as_python(found).tolist() == expected(n)
 
@@ -100,6 +138,24 @@ def test_sizes_of_subtasks_change_no_count(threshold):
     """Tiles of one column, of some, and of more than there are."""
     counts = js.attacking_pairs(placements(257), "subtasks", threshold=threshold)
     assert counts.tolist() == expected(257)
+
+
+@pytest.mark.parametrize("name", ["fine_pairs", "fine_index"])
+@pytest.mark.parametrize("n", [97, 2896, 2897, slow(9999)])
+def test_lanes_of_pairs_at_larger_sizes(name, n):
+    """One part of the list, one that is full, and then a row more."""
+    for queens in (np.random.default_rng(n).permutation(n), np.arange(n) // 2):
+        assert js.attacking_pairs(queens, name) == host.threads(queens, 1)
+
+
+def test_subtasks_are_of_their_threshold():
+    """Through XLA tiles are as wide; the kernel has a program for each piece, in whole tiles."""
+    for threshold, pieces in ((70, 8), (300, 4), (8192, 1)):
+        count, queens = evaluation.scheme("subtasks", 1000, threshold=threshold), np.arange(1000)
+        traced = str(jax.make_jaxpr(count)(queens.astype(np.int32)))
+        assert f"slice_sizes=({min(threshold, 1000)},)" in traced
+        shape = jax.ShapeDtypeStruct((1000,), jnp.int32)
+        assert f"16x{pieces}xui32" in portability.lower_for_cuda(count, shape)
 
 
 @pytest.mark.parametrize(("n", "count"), [(1, 0), (2, 1), (3, 3), (8, 28), (100, 4950)])
@@ -207,6 +263,24 @@ def test_equal_schemes_are_traced_once(name, options):
     if options:
         assert twice(**(options | {next(iter(options)): 6})) == 2 * 36
         assert len(traces) == 2
+
+
+def test_the_list_of_pairs_takes_no_more_than_it_says():
+    """Making it needs no other memory; going by it, a part of it at a time."""
+    n = 6000
+    making = device.pair_list.lower(n).compile().memory_analysis()
+    assert making.output_size_in_bytes == evaluation.list_bytes(n)
+    assert making.temp_size_in_bytes < 2**20
+    pairs = jax.eval_shape(lambda: device.pair_list(n))
+    queens = jax.ShapeDtypeStruct((n,), jnp.int32)
+    counting = jax.jit(device.fine_pairs).lower(pairs, queens).compile().memory_analysis()
+    assert counting.temp_size_in_bytes < 2**25 < evaluation.list_bytes(n) / 4
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 10])
+def test_the_list_holds_every_pair_once(n):
+    pairs = np.asarray(device.pair_list(n)).reshape(2, -1).T.tolist()
+    assert sorted(pairs) == [[i, j] for i in range(n) for j in range(i + 1, n)]
 
 
 def test_the_list_of_pairs_fits_or_is_refused():

@@ -1,6 +1,7 @@
 """Exchanges: who goes on from whom, by table; and that the solutions get there."""
 
 import functools
+from typing import NamedTuple
 
 import chex
 import jax
@@ -218,6 +219,42 @@ def test_resampling_survives_temperature_zero():
     ]
     cold = js.resample(0.0, every=10)
     assert cold.donors(stream, costs, jnp.int32(4)).tolist() == [-1] * 4
+
+
+def test_searches_that_warm_are_not_resampled():
+    """Weights come of cooling only: from a colder temperature to a hotter one all stay."""
+    rule = js.resample(lambda step: 1.0 + step, every=10)
+    costs = jnp.asarray([3, 1, 2, 90], jnp.int32)
+    assert rule.donors(stream_at(3), costs, jnp.int32(4)).tolist() == [-1] * 4
+
+
+def test_weights_come_of_the_temperatures_of_two_exchanges():
+    """Not of the first one: where it has stayed the same since the last exchange, all stay."""
+    rule = js.resample(lambda step: jnp.where(step < 10, 9.0, 1.0), every=10)
+    costs = jnp.asarray([3, 1, 2, 90], jnp.int32)
+    for step, is_cooled in ((10, True), (19, True), (20, False), (30, False)):
+        stream = random.Stream(random.as_key(1), jnp.uint32(step), jnp.int32(step))
+        donors = np.asarray(rule.donors(stream, costs, jnp.int32(4)))
+        assert (donors >= 0).any() == is_cooled
+
+
+class Drawn(NamedTuple):
+    """A stream of one word."""
+
+    word: jax.Array
+    step: jax.Array
+
+    def words(self, slot, num_words):
+        return (self.word,) * num_words
+
+
+@pytest.mark.parametrize("word", [0, 2**32 - 1])
+def test_copies_add_up_whatever_is_drawn(word):
+    """As many as there are searches: a free place has a donor, also where a draw is near to 1."""
+    rule = js.resample(js.geometric(2.0, 0.5, 10), every=10)
+    stream = Drawn(jnp.uint32(word), jnp.int32(10))
+    donors = np.asarray(rule.donors(stream, jnp.full(4096, 7, jnp.int32), jnp.int32(4000)))
+    assert (donors < 4000).all()
 
 
 def stream_at(counter, seed=1):

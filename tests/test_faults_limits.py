@@ -86,10 +86,10 @@ def test_bad_group_size_is_refused(group_size):
 
 @pytest.mark.parametrize("kind", [int, float, np.int64, np.float32])
 def test_zero_steps(kind):
-    """Rows 32, 33: no steps give the start, and integral floats count as integers."""
+    """Rows 32, 33: no steps give the start, no success; integral floats count as integers."""
     result = solve(max_steps=kind(0))
     assert (result.nit, result.nfev, result.x, result.fun) == (0, 0, 17, 17)
-    assert (result.status, result.success) == (Status.MAX_STEPS, True)
+    assert (result.status, result.success) == (Status.MAX_STEPS, False)
     assert [record.step for record in result.history] == [0]
 
 
@@ -158,10 +158,11 @@ def test_infinite_target_in_run(target):
 
 @pytest.mark.parametrize("max_seconds", [0, 1e-9])
 def test_no_time(max_seconds):
-    """Row 43: without time the start solution comes back, in the time that compiling takes."""
+    """Row 43: without time the start comes back, which is no success."""
     result = solve(max_seconds=max_seconds)
     assert (result.nit, result.fun) == (0, 17)
-    assert (result.status, result.success) == (Status.MAX_SECONDS, True)
+    assert (result.status, result.success) == (Status.MAX_SECONDS, False)
+    assert result.message == "max_seconds were over; no step was made: this is the best start"
 
 
 def test_seconds_are_kept():

@@ -27,7 +27,8 @@ def stream_at(step):
 
 
 def island(problem, search, seed=0):
-    return search.init(problem, problem.init(jax.random.key(seed)))
+    key = jax.random.key(seed)
+    return search.init_with(key, problem, problem.init(jax.random.key(seed)))
 
 
 def another(word, number, size):
@@ -89,15 +90,48 @@ def test_a_generation_is_that_of_the_paper(crossover, n):
     assert abs(num_mutated - 0.3 * 180) < 5 * (180 * 0.3 * 0.7) ** 0.5
 
 
+def test_a_child_that_is_as_good_leaves_its_parent_in_place():
+    """Where all cost the same, nothing changes but the children."""
+    problem, search = js.qap(*np.zeros((2, 7, 7), int)), js.genetic(population_size=12, alike=None)
+    state = island(problem, search)
+    after, info = jax.jit(search.step)(stream_at(1), None, problem, state)
+    assert (np.asarray(after.children) != np.asarray(state.population)).any()
+    np.testing.assert_array_equal(after.population, state.population)
+    np.testing.assert_array_equal(after.positions, state.positions)
+    assert int(info.accepted) == 0
+
+
 def test_an_island_starts_with_the_given_permutation_and_random_others():
-    """They differ from one another, and from those of another start; positions are uniform."""
-    problem, search = small_qap(9), js.genetic(population_size=400)
-    states = [island(problem, search, seed) for seed in (0, 1)]
-    np.testing.assert_array_equal(states[0].population[0], problem.init(jax.random.key(0)))
-    rows = np.concatenate([state.population for state in states])
-    assert len(np.unique(rows, axis=0)) > 790
+    """They differ from one another and between islands and seeds; positions are uniform."""
+    problem, search = small_qap(9), js.genetic(population_size=100)
+    given = problem.init(jax.random.key(0))
+    starts = jnp.broadcast_to(given, (4, 9))
+    states = [js.init(seed, problem, search, num_searches=4, solutions=starts) for seed in (0, 1)]
+    rows = np.concatenate([np.asarray(state.searches.population) for state in states])
+    assert rows.shape == (8, 100, 9)
+    assert (rows[:, 0] == np.asarray(given)).all()
+    rows = rows[:, 1:].reshape(-1, 9)
+    assert len(np.unique(rows, axis=0)) > 780
     counts = np.stack([np.bincount(rows[:, k], minlength=9) for k in range(9)])
-    assert (np.abs(counts - 800 / 9) < 5 * (800 / 9 * 8 / 9) ** 0.5).all()
+    assert (np.abs(counts - 792 / 9) < 5 * (792 / 9 * 8 / 9) ** 0.5).all()
+
+
+def test_islands_of_a_tiny_problem_have_populations_of_their_own():
+    """Whose first individuals are nearly all alike: four queens have 24 placements."""
+    state = js.init(0, small_qap(4), js.genetic(population_size=16), num_searches=60)
+    assert len(np.unique(np.asarray(state.searches.population).reshape(60, -1), axis=0)) == 60
+
+
+@pytest.mark.parametrize("keep_best", [False, True])
+def test_an_island_that_starts_anew_keeps_its_best_only_where_asked_to(keep_best):
+    """As its first individual; the others are new."""
+    problem = js.qap(*np.zeros((2, 8, 8), int))  # of which no child is better than its parent
+    search = js.genetic(population_size=10, restart_every=5, alike=0.0, keep_best=keep_best)
+    state = island(problem, search)
+    after, _ = jax.jit(search.step)(stream_at(5), None, problem, state)
+    old, new = ({tuple(row) for row in np.asarray(s.population)} for s in (state, after))
+    assert old & new == ({tuple(np.asarray(state.best).tolist())} if keep_best else set())
+    assert bool((after.population[0] == state.best).all()) is keep_best
 
 
 @pytest.mark.parametrize(
@@ -106,11 +140,12 @@ def test_an_island_starts_with_the_given_permutation_and_random_others():
 )
 def test_an_island_starts_anew_where_six_of_ten_are_alike(num_alike, is_anew, fixed):
     """All of it, at random, at the right time only; the best of all is remembered."""
-    problem = js.qap(*square_matrices(8), partial_match=fixed)
+    matrices = np.random.default_rng(0).integers(0, 1000, (2, 8, 8))  # few costs are equal
+    problem = js.qap(*matrices, partial_match=fixed)
     search = js.genetic(population_size=10, restart_every=50)
-    state = island(problem, search)
+    states = (island(problem, search, seed) for seed in range(50))
+    state = next(state for state in states if len(np.unique(state.costs)) == 10)
     order = jnp.argsort(state.costs)
-    assert len(np.unique(state.costs)) == 10
     source = order[jnp.where(jnp.arange(10) < num_alike, 0, jnp.arange(10))]
     parts = (state.population, state.positions, state.costs)
     population, positions, costs = (part[source] for part in parts)
@@ -180,7 +215,8 @@ def test_restarts_come_every_so_many_generations():
 def test_a_kernel_makes_the_same_generations(n, population_size, crossover):
     """With restarts, bit for bit; rows and columns that do not fill a block."""
     problem = small_qap(n, symmetric=False)
-    check_the_kernel(problem, population_size=population_size, crossover=crossover)
+    options = {"crossover": crossover, "keep_best": crossover == "ox"}
+    check_the_kernel(problem, population_size=population_size, **options)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,39 @@ def test_no_limit_is_needed():
         js.solve(small_qap(8), search, 0, num_searches=4, exchange=js.ring(every=10))
 
 
+@pytest.mark.parametrize("choose", ["best", "first"])
+def test_equal_neighbors_are_not_better(choose):
+    """Where all costs are the same every start is a local optimum, and no search moves."""
+    flat = js.qap(1 - np.eye(6, dtype=int), 1 - np.eye(6, dtype=int))
+    search = js.hill_climbing(js.SwapTable(), choose=choose)
+    start = js.init(0, flat, search, num_searches=3)
+    state = js.advance(flat, search, start, 8, check_every=4)
+    assert js.Status(int(state.status)) == js.Status.LOCAL_OPTIMA
+    assert not np.asarray(state.info.accepted).any()
+    found, expected = (each.searches.representation.location for each in (state, start))
+    chex.assert_trees_all_equal(found, expected)
+
+
+def test_the_best_neighbor_is_not_the_first():
+    """A step at a time against all swaps: "best" always has the lowest cost, "first" not always."""
+    problem = small_qap(9)
+    lowest = {}
+    for choose in ("best", "first"):
+        search = js.hill_climbing(js.SwapTable(), choose=choose)
+        state = search.init(problem, problem.init(jax.random.key(4)))
+        step = jax.jit(lambda state, search=search: search.step(None, None, problem, state)[0])
+        is_lowest = []
+        while True:
+            before = np.asarray(state.representation.location)
+            state = step(state)
+            if bool(state.is_done):
+                break
+            cost = min(swap[2] for swap in swaps(problem, before))
+            is_lowest.append(int(state.cost) == cost)
+        lowest[choose] = is_lowest
+    assert all(lowest["best"]) and not all(lowest["first"])
+
+
 def test_an_adopted_solution_does_not_cost_the_best():
     """A search that is given a worse solution climbs again, and remembers the better one."""
     problem, search = small_qap(8), js.hill_climbing(js.SwapTable())

@@ -14,7 +14,7 @@ SEARCH = js.simulated_annealing(js.Relocate(), 5.0, moves_per_search=4)
 
 
 def part(cost, first_hit=None, accepted=1.0):
-    return Readout(f"of {cost}", np.int32(cost), 50, Status.RUNNING, first_hit, accepted)
+    return Readout(f"of {cost}", np.int32(cost), 50, Status.RUNNING, 0, first_hit, accepted)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import linear_ordering, matrices, small_qap
+from cases import linear_ordering, matrices, matrix_tsp, small_qap
 from probes import refuses
 from test_hill_climbing import swaps
 
@@ -189,6 +189,38 @@ def test_the_parallel_models_give_the_same_searches(name):
     ]
     for state in states[1:]:
         chex.assert_trees_all_equal(states[0], state)
+
+
+@pytest.mark.parametrize(
+    ("implementation", "moves_at_once", "searches_at_once"),
+    [("xla", (3,), {5}), ("algorithmic", (), {5}), ("iteration", (3,), set())],
+)
+def test_the_parallel_models_are_different_programs(
+    implementation, moves_at_once, searches_at_once, monkeypatch
+):
+    """Five searches of three moves: which of the two are priced as one vector, when traced."""
+    shapes, sizes, delta = set(), set(), js.Relocate.delta
+
+    @jax.custom_batching.custom_vmap
+    def seen(city):
+        return city
+
+    @seen.def_vmap
+    def _(axis_size, in_batched, city):
+        sizes.add(axis_size)
+        return city, in_batched[0]
+
+    def priced(self, problem, representation, move):
+        shapes.add(move.city.shape)
+        return delta(self, problem, representation, move._replace(city=seen(move.city)))
+
+    monkeypatch.setattr(js.Relocate, "delta", priced)
+    search = js.simulated_annealing(js.Relocate(), 30.0, moves_per_search=3)
+    problem, options = matrix_tsp(13), {"num_searches": 5, "implementation": implementation}
+    jax.clear_caches()
+    jax.eval_shape(lambda: js.run(5, problem, search, max_steps=2, **options))
+    assert shapes == {moves_at_once}
+    assert sizes == searches_at_once
 
 
 @pytest.mark.parametrize("make", [js.tabu_search, js.hill_climbing])

@@ -6,6 +6,7 @@ of a queen, an attack is that either is the same for both queens.
 Source: "Parallel schemes of the N-Queens fitness function on CPU and GPU", Algorithms 1 and 7 on.
 """
 
+import functools
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -77,37 +78,65 @@ def _by_tiles(queens: jax.Array, columns: int) -> Total:
     return lax.fori_loop(0, -(-n // rows), look_at_rows, totals.of(jnp.uint32(0)))
 
 
+@functools.partial(jax.jit, static_argnums=0)
 def pair_list(n: int) -> jax.Array:
-    """Returns all pairs of rows i < j, [2, n (n - 1) / 2] int32: what `fine_pairs` goes by."""
-    return jnp.stack(jnp.triu_indices(n, 1)).astype(jnp.int32)
+    """Returns all pairs of rows i < j, [2, R, C] int32 with R C pairs: what `fine_pairs` goes by.
+
+    In the order of `fine_index`; in closed form, so that nothing but the list takes memory.
+    """
+    height, width = _folded(n)
+    return jnp.stack(_unfolded(_column(height), lax.iota(jnp.int32, width)[None, :], n))
 
 
 def fine_pairs(pairs: jax.Array, queens: jax.Array) -> Total:
     """Counts with a lane for each pair of a list from `pair_list`."""
-    first, second = queens[pairs[0]], queens[pairs[1]]
-    attacks = jnp.abs(first - second) == pairs[1] - pairs[0]
-    return totals.of(jnp.sum(attacks, dtype=jnp.uint32))
+
+    def at(start: jax.Array, rows: int) -> tuple[jax.Array, jax.Array]:
+        first, second = lax.dynamic_slice_in_dim(pairs, start, rows, axis=1)
+        return first, second
+
+    return _by_pairs(queens, at)
 
 
 def fine_index(queens: jax.Array) -> Total:
-    """Counts with a lane per pair, which computes from its number what it compares.
+    """Counts with a lane per pair, which computes from its number what it compares."""
+    n = queens.shape[0]
+    column = lax.iota(jnp.int32, _folded(n)[1])[None, :]
+    return _by_pairs(queens, lambda start, rows: _unfolded(start + _column(rows), column, n))
+
+
+def _by_pairs(
+    queens: jax.Array, pairs_at: Callable[[jax.Array, int], tuple[jax.Array, jax.Array]]
+) -> Total:
+    """Counts with a lane per pair.
 
     The triangle of pairs is folded to a rectangle: its row r holds those of queen r and those of
     the queen as far from the end, n - 1 or n of them together.
+
+    Args:
+      pairs_at: gives the pairs i < j of some rows from the first row on, each [rows, width].
     """
-    n = queens.shape[0]
-    shift = n % 2
-    width, height = n - 1 + shift, n // 2
-    rows = max(1, min(_LANES // max(width, 1), height))
-    lane = lax.iota(jnp.int32, rows * width)
+    height, width = _folded(queens.shape[0])
+    rows = min(max(1, _LANES // max(width, 1)), height)
 
     def look(chunk: jax.Array, count: Total) -> Total:
-        number = chunk * rows + lane // width
-        i, j = _unfolded(number, lane % width, n)
-        attacks = (jnp.abs(queens[i] - queens[j]) == j - i) & (number < height)
+        # The last rows are looked at together with some before them, which do not count again.
+        start = jnp.minimum(chunk * rows, height - rows)
+        i, j = pairs_at(start, rows)
+        is_new = start + _column(rows) >= chunk * rows
+        attacks = (jnp.abs(queens[i] - queens[j]) == j - i) & is_new
         return totals.add(count, totals.of(jnp.sum(attacks, dtype=jnp.uint32)))
 
-    return lax.fori_loop(0, -(-height // rows), look, totals.of(jnp.uint32(0)))
+    return lax.fori_loop(0, -(-height // max(rows, 1)), look, totals.of(jnp.uint32(0)))
+
+
+def _column(size: int) -> jax.Array:
+    return lax.iota(jnp.int32, size)[:, None]
+
+
+def _folded(n: int) -> tuple[int, int]:
+    """Returns the rows and columns of the folded triangle: a place for each pair, none to spare."""
+    return n // 2, n - 1 + n % 2
 
 
 def _unfolded(row: jax.Array, column: jax.Array, n: int) -> tuple[jax.Array, jax.Array]:

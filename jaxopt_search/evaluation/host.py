@@ -60,13 +60,17 @@ def fork_join(queens: np.ndarray, threshold: int = 64, num_threads: int | None =
     """Counts by halving the rows until at most `threshold` are left, and joins the halves in pairs.
 
     A half is left to an idle thread; if none has begun it when it is needed, it is done at once.
+    The thread that calls is one of the `num_threads`.
     """
-    pool, attacks = _pool(num_threads or num_cores()), _attacks(queens)
+    num_threads, attacks = num_threads or num_cores(), _attacks(queens)
+    pool = _pool(num_threads - 1) if num_threads > 1 else None
 
     def task(first: int, last: int) -> int:
         if last - first <= threshold:
             return sum(attacks(*block) for block in _blocks(first, last))
         middle = (first + last) // 2
+        if pool is None:
+            return task(first, middle) + task(middle, last)
         forked: Future[int] = pool.submit(task, first, middle)
         own = task(middle, last)
         return own + (task(first, middle) if forked.cancel() else forked.result())

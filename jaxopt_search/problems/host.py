@@ -30,6 +30,7 @@ class Host:
         where float32 cannot hold them. Temperatures are in multiples of it, too.
       offset: the device leaves this out: a cost is `(cost on the device + offset) * unit`.
       best_known: the best-known cost, where there is one.
+      is_optimal: whether that is proven to be the lowest there is.
       coords: [n, 2] float64, the places in the plane of a TSP's cities, where it was given by them,
         in multiples of `unit`.
       note: one sentence about what was done to the data, or "".
@@ -42,6 +43,7 @@ class Host:
     unit: int | float = 1
     offset: int | float = 0
     best_known: int | float | None = None
+    is_optimal: bool = False
     coords: np.ndarray | None = None
     note: str = ""
 

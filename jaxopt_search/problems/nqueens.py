@@ -43,6 +43,8 @@ class NQueens:
     count: Scheme = dataclasses.field(repr=False)
     host: Host = dataclasses.field(repr=False)
 
+    space = "permutation"
+
     @property
     def is_trivial(self) -> bool:
         """Whether there is one placement only."""

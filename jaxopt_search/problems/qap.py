@@ -66,6 +66,8 @@ class QAP:
     is_symmetric: bool
     host: Host = dataclasses.field(repr=False)
 
+    space = "permutation"
+
     @property
     def is_trivial(self) -> bool:
         """Whether there is one assignment only."""

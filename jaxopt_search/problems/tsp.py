@@ -50,6 +50,8 @@ class TSP:
     is_symmetric: bool
     host: Host = dataclasses.field(repr=False)
 
+    space = "permutation"
+
     @property
     def is_trivial(self) -> bool:
         """Whether all tours have the same length."""

@@ -23,7 +23,6 @@ from jaxopt_search.types import Cost, Info, Stream, null_delta
 Crossover: TypeAlias = Literal["pmx", "ox"]
 
 _WORDS = 6  # for one child
-_MIXERS = (0x9E3779B9, 0x85EBCA6B)  # odd, from the golden ratio and MurmurHash3
 
 
 class GeneticState(NamedTuple):
@@ -59,7 +58,10 @@ class Genetic:
     local_search: Any
     population_size: int = dataclasses.field(metadata={"static": True})
     crossover: Crossover = dataclasses.field(metadata={"static": True})
+    keep_best: bool = dataclasses.field(metadata={"static": True})
     local_steps: int = dataclasses.field(metadata={"static": True})
+
+    space = "permutation"
 
     @property
     def check_every(self) -> int | None:
@@ -83,6 +85,9 @@ class Genetic:
         return rows.num_warps((self.population_size, n))
 
     def init(self, problem: Any, solution: jax.Array) -> GeneticState:
+        return self.init_with(random.typed_key(random.as_key(0)), problem, solution)
+
+    def init_with(self, key: jax.Array, problem: Any, solution: jax.Array) -> GeneticState:
         if self.crossover == "ox" and getattr(problem, "free", None) is not None:
             raise ValueError("crossover is 'ox', expected 'pmx', which leaves what is fixed")
         (n,) = solution.shape
@@ -91,12 +96,8 @@ class Genetic:
             raise ValueError(
                 f"population_size is {self.population_size}, expected at most {most} for n = {n}"
             )
-        # The others are as random as the first one is.
-        others = jnp.arange(1, self.population_size, dtype=jnp.uint32)
-        first, second = (_mixed(solution, factor) for factor in _MIXERS)
-        keys = random.threefry2x32((first, second), (others, jnp.zeros_like(others)))
-        population = jax.vmap(problem.init)(random.typed_key(keys))
-        population = jnp.concatenate([solution[None], population])
+        keys = _further_keys(key, self.population_size - 1)
+        population = jnp.concatenate([solution[None], jax.vmap(problem.init)(keys)])
         return self._with_all(problem, population, solution, problem.cost(solution))
 
     def _with_all(
@@ -250,7 +251,7 @@ class Genetic:
 
         def start_anew(state: GeneticState, where: jax.Array) -> GeneticState:
             def make(block: Block, state: GeneticState) -> GeneticState:
-                children = _random(stream, problem, state, block)
+                children = _random(stream, problem, state, block, self.keep_best)
                 return self._priced(problem, state._replace(children=children), block)
 
             new = self._replaced(rows.by_rows(self._shape(state), make, state), where)[0]
@@ -296,10 +297,13 @@ class Genetic:
         return state._replace(best=best, population=population, best_cost=best_cost)
 
 
-def _random(stream: Stream, problem: Any, state: GeneticState, block: Block) -> Any:
+def _random(
+    stream: Stream, problem: Any, state: GeneticState, block: Block, keep_best: bool
+) -> Any:
     """Returns children with random permutations in these rows: positions ranked by random words.
 
-    Of a problem with `free`, those positions, and the others as they are in the best so far.
+    Of a problem with `free`, those positions, and the others as they are in the best so far, which
+    is the first child if it is kept.
     """
     (n,), free = state.best.shape, getattr(problem, "free", None)
     num_free = n if free is None else free.shape[0]
@@ -326,8 +330,19 @@ def _random(stream: Stream, problem: Any, state: GeneticState, block: Block) -> 
         return jnp.where(is_free, new, load(state.best, tile.column))
 
     new = list(map(values, block.tiles, words))
+    if keep_best:
+        best = [load(state.best, tile.column) for tile in block.tiles]
+        new = [jnp.where(t.row == 0, b, v) for t, b, v in zip(block.tiles, best, new, strict=True)]
     memory.barrier()  # all words have been read
     return block.put(children, new)
+
+
+def _further_keys(key: jax.Array, number: int) -> jax.Array:
+    """Returns typed keys [number], other than those that `jax.random` derives from `key`."""
+    data = jax.random.key_data(key)
+    counter = lax.iota(jnp.uint32, number) + jnp.uint32(1)
+    words = random.threefry2x32((data[0], data[1]), (counter, jnp.ones_like(counter)))
+    return random.typed_key(words)
 
 
 def _another(word: jax.Array, number: jax.Array, size: int) -> jax.Array:
@@ -338,16 +353,6 @@ def _another(word: jax.Array, number: jax.Array, size: int) -> jax.Array:
     return other + (other >= number).astype(jnp.int32)
 
 
-def _mixed(values: jax.Array, factor: int) -> jax.Array:
-    """Returns a uint32 made of all values and their order."""
-
-    def add(total: jax.Array, value: jax.Array) -> tuple[jax.Array, None]:
-        total = (total ^ value.astype(jnp.uint32)) * jnp.uint32(factor)
-        return total ^ (total >> jnp.uint32(15)), None
-
-    return lax.scan(add, jnp.uint32(factor), values)[0]
-
-
 def genetic(
     *,
     population_size: int = 128,
@@ -355,6 +360,7 @@ def genetic(
     mutation_rate: float = 1.0,
     alike: float | None = 0.6,
     restart_every: int = 50,
+    keep_best: bool = False,
     local_search: Any = None,
     local_steps: int = 20,
 ) -> Genetic:
@@ -367,6 +373,9 @@ def genetic(
     independent unless there is an exchange: with `ring`, one that gets the best permutation of
     another loses its worst; with `shuffle`, all are spread anew.
 
+    A problem whose random starts are not permutations of 0 to n - 1, [n] int32, is refused before
+    anything is compiled; one that is traced, only if their shape or dtype is another.
+
     Args:
       population_size: P, permutations per island.
       crossover: `"pmx"`, partially matched, or `"ox"`, ordered; see `crossover`.
@@ -375,6 +384,9 @@ def genetic(
       alike: once this share of an island has the lowest cost on it, it starts anew at random; None
         for never.
       restart_every: generations between looks at that.
+      keep_best: whether an island that starts anew keeps the best permutation that it has had, in
+        place of one of the random ones. The paper found that harmful, and so did we
+        (docs/islands.md).
       local_search: a search, such as `hill_climbing` or `tabu_search`, that makes the algorithm
         memetic: before children compete, each is replaced by the best that this one finds from it.
         Through XLA only. None for none.
@@ -399,5 +411,6 @@ def genetic(
         local_search=local_search,
         population_size=check_count("population_size", population_size, 2, 2**15),
         crossover=crossover,
+        keep_best=bool(keep_best),
         local_steps=check_count("local_steps", local_steps),
     )

@@ -1,85 +1,14 @@
-"""Result files survive a killed run; tables and progress lines say what they should."""
+"""Instances are found; tables and progress lines say what they should."""
 
 import io
-import json
 import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from experiments import common
 from jaxopt_search import datasets
-
-
-def record(seed, **others):
-    return {"settings": {"moves": 12}, "instance": "x", "seed": seed, **others}
-
-
-def test_append_then_read_gives_the_records_in_order(tmp_path):
-    """Each record is one line; folders are made; numpy numbers become plain ones."""
-    path = tmp_path / "new" / "runs.jsonl"
-    for seed in range(3):
-        common.append(path, record(seed, cost=np.int32(7), sec=np.float64(0.5)))
-    assert common.read(path) == [record(seed, cost=7, sec=0.5) for seed in range(3)]
-    assert len(path.read_text().splitlines()) == 3
-
-
-def test_no_file_has_no_records(tmp_path):
-    """A first run finds an empty history."""
-    assert common.read(tmp_path / "absent.jsonl") == []
-
-
-@pytest.mark.parametrize("num_bytes", range(1, 40, 6))
-def test_half_a_last_line_is_left_out_and_then_cut_off(tmp_path, num_bytes):
-    """Wherever the writing of the second line was killed, the first survives, and a third fits."""
-    path = tmp_path / "runs.jsonl"
-    common.append(path, record(0))
-    half = json.dumps(record(1)).encode()[:num_bytes]
-    path.write_bytes(path.read_bytes() + half)
-    assert common.read(path) == [record(0)]
-    common.append(path, record(2))
-    assert common.read(path) == [record(0), record(2)]
-
-
-def test_a_whole_last_line_without_its_end_is_kept(tmp_path):
-    """Only the newline may be missing: that record counts, and the next one gets its own line."""
-    path = tmp_path / "runs.jsonl"
-    path.write_text(json.dumps(record(0)))
-    assert common.read(path) == [record(0)]
-    common.append(path, record(1))
-    assert common.read(path) == [record(0), record(1)]
-
-
-def test_a_broken_line_in_the_middle_is_refused(tmp_path):
-    """What no killed run leaves behind is reported with its line, not skipped."""
-    path = tmp_path / "runs.jsonl"
-    path.write_text(json.dumps(record(0)) + "\n{broken\n" + json.dumps(record(1)) + "\n")
-    with pytest.raises(ValueError, match=r"runs.jsonl:2"):
-        common.read(path)
-
-
-def test_runs_know_what_is_done(tmp_path):
-    """A run is known by settings (in any order), instance and seed, also from another process."""
-    path = tmp_path / "runs.jsonl"
-    runs = common.Runs(path)
-    first = {"settings": {"a": 1, "b": [2.5, None]}, "instance": "x", "seed": 0, "cost": 3}
-    runs.add(first)
-    runs.add(first | {"cost": 4})  # made twice: the first stays
-    for known in (runs, common.Runs(path)):
-        assert known.has({"b": [2.5, None], "a": 1}, "x", 0)
-        assert not known.has({"b": [2.5, None], "a": 2}, "x", 0)
-        assert not known.has({"b": [2.5, None], "a": 1}, "y", 0)
-        assert not known.has({"b": [2.5, None], "a": 1}, "x", 1)
-        assert known.records == [first]
-
-
-def test_runs_without_a_file_stay_in_memory():
-    """`path=None` writes nothing."""
-    runs = common.Runs(None)
-    runs.add(record(0))
-    assert runs.has({"moves": 12}, "x", 0)
 
 
 def test_instances_come_from_the_named_folder_or_are_generated(tmp_path, capsys):
@@ -133,6 +62,15 @@ def test_progress_is_plain_in_a_file_and_in_place_on_a_terminal():
         assert text.startswith("2/4" if not stream.isatty() else "\r2/4")
         assert "4/4 runs" in text and text.endswith("\n")
         assert ("\r" in text) == stream.isatty()
+
+
+def test_progress_that_cannot_be_written_ends_nothing(monkeypatch):
+    """A closed stream, and none at all."""
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(common.sys, "stderr", None)
+    for stream in (closed, None):
+        common.Progress(1, stream).step(1, "only")
 
 
 def devices_with(flags, call):

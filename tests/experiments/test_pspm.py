@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from experiments import pspm, pspm_runs, pspm_tables
+from experiments import compiled_tsp, pspm, pspm_runs, pspm_tables
 from experiments.common import Progress, Runs
 from experiments.pspm_runs import SCHEMES, Cooling, Job, Limit
 from jaxopt_search import loop, parallel
@@ -76,6 +76,52 @@ def test_formulas_against_the_paper():
     assert pspm_tables.sec(8305.5, None) is None
     assert pspm_tables.tc([1.0, 2.0, 3.0], 3) == pytest.approx(0.5)
     assert pspm_tables.tc([1.0, 2.0, 5.0], 2) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("name", "searches", "moves", "every"),
+    [("sspm", 1, 12, None), ("pssm", 12, 1, 1000 * 12), ("pspm", 98, 12, 1000 * 12)],
+)
+def test_each_scheme_has_the_settings_of_the_papers_table_1(name, searches, moves, every):
+    """From the command's defaults: searches, moves, temperatures, sweeps, exchanges, light storing.
+
+    On 12 cities: 120 steps at each temperature, and 100 temperatures from exchange to exchange.
+    """
+    the_plan = pspm.plan_from_arguments(pspm.parser().parse_args(["--instances", "all"]))
+    (stage,) = [one for one in pspm.stages(the_plan) if one.scheme.name == name]
+    own = job(scheme=stage.scheme)._replace(cooling=stage.cooling)
+    search, rule = pspm_runs.annealing(own), pspm_runs.exchange(own)
+    assert own.num_searches == 2 * searches
+    assert search.evaluations_per_step(None) == moves
+    assert (search.choose, search.keep_best) == ("best", "light")
+    assert isinstance(search.neighborhood, js.Relocate)
+    temperatures = [float(search.control(jax.numpy.int32(step))) for step in (0, 119, 120, 240)]
+    np.testing.assert_allclose(temperatures, [1e4, 1e4, 9900, 9801], rtol=1e-6)
+    steps = stage.cooling.steps(12)
+    assert steps == 1146 * 120
+    last, after = (float(search.control(jax.numpy.int32(at))) for at in (steps - 1, steps))
+    assert last > 0.1 > after > 0.098
+    if every is None:
+        assert rule is None
+    else:
+        assert (int(rule.every), rule.group_size) == (every, searches)
+
+
+def test_the_best_spreads_in_its_run_at_each_exchange():
+    """By the function that makes the runs: not a step before, and in every run of the batch."""
+    one = job(scheme=SCHEMES["pssm"])
+    problem, advance = pspm_runs._prepared(one)
+    search = pspm_runs.annealing(one)
+    every = TINY.exchange_every * TINY.sweeps * 12
+    before = advance(pspm_runs.start(one, problem), every - 1)
+    after = advance(before, 1)
+
+    def costs(state):
+        return np.asarray(jax.vmap(search.current_cost)(state.searches)).reshape(2, 12)
+
+    assert all(len(set(run)) > 1 for run in costs(before))
+    best = np.asarray(search.best_cost(after.searches)).reshape(2, 12).min(axis=1)
+    np.testing.assert_array_equal(costs(after), np.tile(best[:, None], 12))
 
 
 @pytest.mark.parametrize("changed", [0, 1, 2])
@@ -222,14 +268,15 @@ def test_a_finished_experiment_runs_nothing(tmp_path, monkeypatch):
 
 def fake(instance, scheme, sec, seed=0, kind="quality", **others):
     """Returns a record with the figures that tables use."""
-    own = SCHEMES[scheme]
+    known = (*SCHEMES.values(), pspm_runs.SINGLE, *pspm_runs.CORE_SCHEMES)
+    (own,) = [one for one in known if one.name == scheme]
     settings = {
         "kind": kind,
         "scheme": own._asdict(),
         "cooling": Cooling()._asdict(),
         "limit": Limit()._asdict(),
         "batch": 1,
-        "device_kind": "cpu",
+        "device_kind": "core" if own in pspm_runs.CORE_SCHEMES else "cpu",
         "num_devices": 1,
     }
     record = {"settings": settings, "instance": instance, "seed": seed, "sec": sec, "sses": 2e6}
@@ -254,6 +301,129 @@ def test_table_2_averages_and_verdict():
     assert "4.0 (456.8)  1.50 (0.14)" in rd100
     assert "2.75 (0.32)" in average  # the paper's mean is over these two instances as well
     assert "1 of 2 (rd100 yes, eil101 no)" in lines[-1]
+
+
+def test_the_studies_run_what_they_say():
+    """Compiled cores beside PSPM; PSPM by its exchanges; and one search that is always cold."""
+    made = {name: pspm.stages(plan(name, exchange_every=(1, 50, None))) for name in pspm.STUDIES}
+    assert {stage.kind for stages in made.values() for stage in stages} == {"quality"}
+    assert [stage.scheme for stage in made["core"]] == [
+        SCHEMES["pspm"],
+        ("core sspm", 1, 12, False),
+        ("core single", 1, 1, False),
+    ]
+    rules = [
+        pspm_runs.exchange(job(scheme=stage.scheme)._replace(cooling=stage.cooling))
+        for stage in made["exchange"]
+    ]
+    assert [rule and int(rule.every) for rule in rules] == [24, 50 * 24, None]
+    assert all(stage.scheme[1:3] == (98, 12) for stage in made["exchange"])
+    (single, *_) = made["descent"]
+    assert single.scheme == ("single", 1, 1, False)
+    paper = plan("descent", cooling=Cooling())
+    assert pspm.stages(paper)[0].cooling.steps(100) == Cooling().steps(100)
+    cold = job(scheme=single.scheme)._replace(cooling=single.cooling)
+    costs = []
+    problem, advance = pspm_runs._prepared(cold)
+    state = pspm_runs.start(cold, problem)
+    for _ in range(40):
+        costs.append(np.asarray(state.searches.cost))
+        state = advance(state, 5)
+    assert (np.diff(costs, axis=0) <= 0).all()
+
+
+@pytest.mark.parametrize("scheme", [*pspm_runs.CORE_SCHEMES, pspm_runs.STRICT])
+def test_a_core_makes_complete_runs(scheme, monkeypatch):
+    """As plain Python: a record for each seed, with the fields that those of a device have."""
+    anneal = compiled_tsp.build(lambda fn: fn)
+    monkeypatch.setattr(pspm_runs, "_compiled", lambda: (anneal, 0.0))
+    on_core, on_device = (pspm_runs.make(job(scheme=s)) for s in (scheme, SCHEMES["sspm"]))
+    assert [record["seed"] for record in on_core] == [0, 1]
+    for record in on_core:
+        assert record["steps"] == TINY.steps(12)
+        assert record["moves"] == TINY.steps(12) * scheme.moves
+        assert record["sses"] == pytest.approx(record["moves"] / record["seconds"])
+        assert 1200 <= record["cost"] < 4000 and record["env"]["cpu"]
+        assert record["settings"]["device_kind"] == "core"
+        assert set(record) == set(on_device[0])
+    runs = Runs(None)
+    for record in on_core:
+        runs.add(record)
+    assert all(runs.has(job(scheme=scheme).settings(), "grid-3x4-d100", seed) for seed in (0, 1))
+
+
+def study(**others):
+    """Returns records of three instances of the paper, for the tables of studies."""
+    return [
+        fake(name, sec=sec, **others) for name, sec in zip(THREE, (30.0, 20.0, 22.0), strict=True)
+    ]
+
+
+THREE = ("rd100", "eil101", "bier127")
+
+
+def test_the_core_table_divides_by_the_core_of_the_same_file():
+    """PSPM at 60 over cores at 2 and 6; the processor is named."""
+    records = study(scheme="pspm", sses=60e6, env={"cpu": "EPYC 1"})
+    records += study(scheme="core single", sses=2e6) + study(scheme="core sspm", sses=6e6)
+    text = pspm_tables.report(records, tables=("core",))
+    row = next(line for line in text.splitlines() if line.startswith("rd100"))
+    assert row.split() == ["rd100", "2.0", "30.00", "6.0", "30.00", "60.0", "30.00", "30.0", "10.0"]
+    assert "one of EPYC 1" in text and "core sspm: 1 run per instance on 1 x core" in text
+    assert pspm_tables.report(records[:3], tables=("core",)) == "no finished runs"
+
+
+def test_the_descent_table_tells_how_it_goes_with_the_papers_pssm():
+    """Means 24 and 24.7 (31.2, 19.4 and 23.4), by hand; one instance says nothing."""
+    text = pspm_tables.report(study(scheme="single"), tables=("descent",))
+    assert "30.00 (31.20)" in text
+    assert "over 3 instances: mean 24.0 (24.7), correlation 0.99, mean absolute" in text
+    assert text.endswith("difference 1.1")
+    assert "correlation" not in pspm_tables.report([fake("rd100", "single", 1.0)])
+
+
+def test_the_exchange_table_has_a_column_for_each_period():
+    """Of one cooling, with and without exchange; Table 2 keeps what was not exchanged apart."""
+    records = []
+    for every, error in ((1, 5.0), (100, 2.0), (None, 3.0)):
+        record = fake("rd100", "pspm", error, sses=error * 1e6)
+        settings = record["settings"]
+        settings["scheme"] = settings["scheme"] | {"exchanges": every is not None}
+        settings["cooling"] = settings["cooling"] | {"exchange_every": every or 100}
+        records.append(record)
+    lines = pspm_tables.report(records, tables=("exchange",)).splitlines()
+    row = next(line for line in lines if line.startswith("rd100"))
+    assert row.split() == ["rd100", "5.00", "2.00", "3.00", "5", "2", "3"]
+    assert pspm_tables.report(records[:1], tables=("exchange",)) == "no finished runs"
+    assert [r["sec"] for r in pspm_tables.select(records, "quality", "pspm")] == [3.0]
+
+
+def test_table_2_says_what_its_quotients_are():
+    """Both schemes on one device here, a GPU over 12 cores in the paper."""
+    text = pspm_tables.table_2([fake("rd100", name, 1.0) for name in SCHEMES])
+    assert "Quotients of speeds are ours of schemes on one and the same device" in text
+
+
+def test_figure_4_is_drawn_from_a_file(tmp_path, monkeypatch, capsys):
+    """Regression: a report with `--figure 4` printed all tables and drew nothing."""
+    pytest.importorskip("matplotlib")
+    lines = {}
+
+    def save(path, draw, size):
+        axes = pspm.common.plotting.detached_axes(size)
+        draw(axes)
+        lines.update({line.get_label(): line.get_xydata().tolist() for line in axes.get_lines()})
+
+    monkeypatch.setattr(pspm.common, "save_plot", save)
+    for moves in (4, 48):
+        record = fake("rd100", "pspm", 1.0, sses=moves * 1e6, experiment="pspm")
+        record["settings"]["scheme"] = record["settings"]["scheme"] | {"moves": moves}
+        pspm.common.append(tmp_path / "runs.jsonl", record)
+    command = ["--figure", "4", "--report", str(tmp_path / "runs.jsonl")]
+    assert pspm.main([*command, "--plot", str(tmp_path / "f.png")]) == 0
+    assert lines["PSPM, ours"] == [[4, 4], [48, 48]]
+    printed = capsys.readouterr().out
+    assert "Table 4" in printed and "Table 2" not in printed
 
 
 def test_a_file_with_several_coolings_keeps_them_apart():
@@ -305,6 +475,9 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
         ["--schemes", "pspm,other"],
         ["--runs", "0"],
         ["--table", "3", "--schemes", "pspm"],
+        ["--study", "speed"],
+        ["--study", "exchange", "--exchange-every", "10,0"],
+        ["--study", "exchange", "--exchange-every", "often"],
     ],
 )
 def test_bad_arguments_are_refused(arguments, capsys):

@@ -58,4 +58,4 @@ def test_bad_flags_are_refused(monkeypatch, capsys):
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     with pytest.raises(SystemExit):
         tsp_many.main(["--instances", "0"])
-    assert "from 1 on" in capsys.readouterr().err
+    assert "from 1 up" in capsys.readouterr().err

@@ -184,7 +184,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
     out = tmp_path / "quality.jsonl"
     assert tsp_quality.main(["--devices", "1", "--out", str(out)]) == 130
     text = capsys.readouterr().out
-    assert "the same command goes on from" in text and "planted-12-s0" in text
+    assert "the same command continues from" in text and "planted-12-s0" in text
     assert [r["seed"] for r in common.read(out)] == [0]
 
 

@@ -1,0 +1,103 @@
+"""Writes the tables of documents anew, from kept records.
+
+    python -m experiments.docs
+    python -m experiments.docs docs/islands.md --check
+
+A table stands between two comments, of which the first has the command that prints it:
+
+    <!-- table: python -m experiments.pspm --table 2 --report FILE --markdown -->
+    <!-- end -->
+
+Commands run in the repository's root. A table whose records are not all there is left as it is.
+"""
+
+import argparse
+import contextlib
+import importlib
+import io
+import os
+import pathlib
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+_BLOCK = re.compile(r"(<!-- table: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_COMMAND = "python -m experiments.SCRIPT ... --report FILE"
+
+
+def renewed(text: str) -> str:
+    """Returns a document with its tables written anew.
+
+    Raises:
+      ValueError: if a command is not one that reads records, or fails.
+    """
+
+    def block(match: re.Match[str]) -> str:
+        start, command, old, end = match.groups()
+        table = _output(" ".join(command.split()))
+        return start + (old if table is None else f"\n{table}\n\n") + end
+
+    return _BLOCK.sub(block, text)
+
+
+def _output(command: str) -> str | None:
+    """Returns what a command prints, or None if it reads a file that is not there."""
+    words = shlex.split(command)
+    if words[:2] != ["python", "-m"] or not words[2].startswith("experiments."):
+        raise ValueError(f"the command is {command!r}, expected {_COMMAND}")
+    if "--report" not in words[:-1]:
+        raise ValueError(f"the command {command!r} makes runs, expected {_COMMAND}")
+    files = words[words.index("--report") + 1].split(",")
+    if missing := [name for name in files if not pathlib.Path(name).exists()]:
+        print(f"left as it is, without {', '.join(missing)}: {command}")
+        return None
+    printed = io.StringIO()
+    script = importlib.import_module(words[2])
+    try:
+        with contextlib.redirect_stdout(printed):
+            status = script.main(words[3:])
+    except SystemExit as error:
+        status = error.code
+    if status:
+        raise ValueError(f"the command {command!r} ended with {status}")
+    return printed.getvalue().rstrip()
+
+
+@contextlib.contextmanager
+def _in(folder: pathlib.Path) -> Iterator[None]:
+    before = pathlib.Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status: 1 if `--check` finds a table that differs."""
+    flags = argparse.ArgumentParser(
+        prog="experiments.docs", description="Tables of documents, from kept records."
+    )
+    flags.add_argument("files", nargs="*", type=pathlib.Path, help="default: docs/*.md")
+    flags.add_argument("--check", action="store_true", help="only tell which documents differ")
+    args = flags.parse_args(arguments)
+    stale = []
+    for path in [path.resolve() for path in args.files] or sorted((ROOT / "docs").glob("*.md")):
+        before = path.read_text(encoding="utf-8")
+        try:
+            with _in(ROOT):
+                after = renewed(before)
+        except (ValueError, ImportError) as error:
+            flags.error(f"{path.name}: {error}")
+        if after != before:
+            stale.append(path)
+            print(f"{path.name}: {'differs from its records' if args.check else 'written anew'}")
+            if not args.check:
+                path.write_text(after, encoding="utf-8")
+    return int(args.check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""When the host looks at a run again, and when its time is over: one clock for all drivers."""
+
+import math
+import time
+
+from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.types import Status
+
+_CHUNK_SECONDS = 0.5
+_MIN_CHUNK_SECONDS = 0.01
+_CHUNKS_IN_A_LIMIT = 50  # if it is given in seconds, and they do not become too short
+_MAX_GROWTH = 8
+
+
+class Timer:
+    """The clock of one call, which starts to count seconds once the first step can be made.
+
+    Attributes:
+      max_steps: the limit on steps; None for none.
+      max_seconds: the limit on seconds of search; None for none.
+      compile_seconds: from the call until the first step could be made; None until then.
+    """
+
+    def __init__(self) -> None:
+        self.max_steps: int | None = None
+        self.max_seconds: float | None = None
+        self.compile_seconds: float | None = None
+        self._called = time.perf_counter()
+
+    def limit(self, max_steps: int | None, max_seconds: float | None) -> None:
+        """Sets the limits, once they are checked."""
+        self.max_steps, self.max_seconds = max_steps, max_seconds
+
+    def start_search(self) -> None:
+        """Takes note that all is compiled."""
+        self.compile_seconds = self.elapsed
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the call."""
+        return time.perf_counter() - self._called
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of search."""
+        return 0.0 if self.compile_seconds is None else self.elapsed - self.compile_seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the seconds are over."""
+        return self.max_seconds is not None and self.seconds >= self.max_seconds
+
+    def status(self, step: int) -> Status:
+        """Returns which limit is reached after `step` steps; `RUNNING` if none is."""
+        if self.max_steps is not None and step >= self.max_steps:
+            return Status.MAX_STEPS
+        return Status.MAX_SECONDS if self.is_over else Status.RUNNING
+
+    def next_steps(self, step: int, made: int, took: float, first: int) -> int:
+        """Returns the steps of the next chunk, at least 1, if no limit is reached.
+
+        Args:
+          step: steps so far.
+          made: steps of the last chunk, 0 if there was none.
+          took: its seconds.
+          first: steps of the first chunk.
+        """
+        left_seconds = math.inf if self.max_seconds is None else self.max_seconds - self.seconds
+        share = (self.max_seconds or math.inf) / _CHUNKS_IN_A_LIMIT
+        wanted = min(_CHUNK_SECONDS, max(share, _MIN_CHUNK_SECONDS), left_seconds)
+        size = steps_for(wanted, made, took) if made else first
+        left_steps = MAX_INT32 if self.max_steps is None else self.max_steps - step
+        return max(1, min(size, left_steps, MAX_INT32))
+
+
+def steps_for(wanted: float, num_steps: int, seconds: float) -> int:
+    """Returns how many steps take about `wanted` seconds if `num_steps` took `seconds`.
+
+    Not many times more than those, which may have been too few to tell.
+    """
+    return max(1, int(num_steps * min(wanted / max(seconds, 1e-9), _MAX_GROWTH)))

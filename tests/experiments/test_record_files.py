@@ -1,0 +1,310 @@
+"""Files of records survive killed runs and other processes; what is no record is named by line."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from experiments import (
+    bandwidth,
+    benchmark,
+    flag_types,
+    graph_bisection,
+    nqueens,
+    peers,
+    pspm,
+    qap_islands,
+    qap_islands_speed,
+    qap_multistart,
+    quickstart,
+    record_files,
+    tsp_many,
+    tsp_quality,
+)
+
+WRITERS = (
+    bandwidth,
+    benchmark,
+    graph_bisection,
+    nqueens,
+    peers,
+    pspm,
+    qap_islands,
+    qap_islands_speed,
+    qap_multistart,
+    tsp_many,
+    tsp_quality,
+)
+REPORTERS = tuple(each for each in WRITERS if each not in (bandwidth, graph_bisection, peers))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def record(seed, **others):
+    return {
+        "experiment": "trial",
+        "settings": {"moves": 12},
+        "instance": "x",
+        "seed": seed,
+        **others,
+    }
+
+
+def test_append_then_read_gives_the_records_in_order(tmp_path):
+    """Each record is one line; folders are made; numpy numbers become plain ones."""
+    path = tmp_path / "new" / "runs.jsonl"
+    for seed in range(3):
+        record_files.append(path, record(seed, cost=np.int32(7), sec=np.float64(0.5)))
+    assert record_files.read(path) == [record(seed, cost=7, sec=0.5) for seed in range(3)]
+    assert len(path.read_text().splitlines()) == 3
+
+
+def test_no_file_has_no_records(tmp_path):
+    """A first run finds an empty history."""
+    assert record_files.read(tmp_path / "absent.jsonl") == []
+
+
+@pytest.mark.parametrize("num_bytes", range(1, 40, 6))
+def test_half_a_last_line_is_left_out_and_then_cut_off(tmp_path, num_bytes):
+    """Wherever the writing of the second line was killed, the first survives, and a third fits."""
+    path = tmp_path / "runs.jsonl"
+    record_files.append(path, record(0))
+    half = json.dumps(record(1)).encode()[:num_bytes]
+    path.write_bytes(path.read_bytes() + half)
+    assert record_files.read(path) == [record(0)]
+    record_files.append(path, record(2))
+    assert record_files.read(path) == [record(0), record(2)]
+
+
+def test_a_whole_last_line_without_its_end_is_kept(tmp_path):
+    """Only the newline may be missing: that record counts, and the next one gets its own line."""
+    path = tmp_path / "runs.jsonl"
+    path.write_text(json.dumps(record(0)))
+    assert record_files.read(path) == [record(0)]
+    record_files.append(path, record(1))
+    assert record_files.read(path) == [record(0), record(1)]
+
+
+def test_a_broken_line_in_the_middle_is_refused(tmp_path):
+    """What no killed run leaves behind is reported with its line, not skipped."""
+    path = tmp_path / "runs.jsonl"
+    path.write_text(json.dumps(record(0)) + "\n{broken\n" + json.dumps(record(1)) + "\n")
+    with pytest.raises(ValueError, match=r"runs.jsonl:2"):
+        record_files.read(path)
+
+
+def test_runs_know_what_is_done(tmp_path):
+    """A run is known by settings (in any order), instance and seed, also from another process."""
+    path = tmp_path / "runs.jsonl"
+    runs = record_files.Runs(path)
+    first = record(0, settings={"a": 1, "b": [2.5, None]}, cost=3)
+    runs.add(first)
+    runs.add(first | {"cost": 4})  # made twice: the first stays
+    for known in (runs, record_files.Runs(path)):
+        assert known.has({"b": [2.5, None], "a": 1}, "x", 0)
+        assert not known.has({"b": [2.5, None], "a": 2}, "x", 0)
+        assert not known.has({"b": [2.5, None], "a": 1}, "y", 0)
+        assert not known.has({"b": [2.5, None], "a": 1}, "x", 1)
+        assert known.records == [first]
+
+
+def test_runs_without_a_file_stay_in_memory():
+    """`path=None` writes nothing."""
+    runs = record_files.Runs(None)
+    runs.add(record(0))
+    assert runs.has({"moves": 12}, "x", 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "text"),
+    [
+        (b"123\n", 1, "it has no 'experiment'"),
+        (b"{}\n", 1, "it has no 'experiment'"),
+        (b'{"experiment": "trial"}', 1, "it has no 'settings'"),
+        (b"\x7fELF\x02\x00", 1, "the line is not JSON"),
+        (b"\xff\xfe{\x00}\x00\n", 1, "the line is not JSON"),
+        (b"\xef\xbb\xbf{}\n", 1, "the line is not JSON .*BOM"),
+        (b"notes without an end", 1, "the line is not JSON"),
+        (json.dumps(record(0)).encode() + b"\n\n", 2, "the line is not JSON"),
+        (json.dumps(record(0, experiment="tour")).encode(), 1, "is of 'tour', expected trial"),
+    ],
+)
+def test_what_is_no_record_is_named_and_kept(tmp_path, content, line, text):
+    """One line with the file and the line; a file of something else loses nothing."""
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(content)
+    for make in (flag_types.files_to_report, flag_types.file_to_add_to):
+        with pytest.raises(argparse.ArgumentTypeError, match=rf"runs.jsonl:{line}: .*{text}") as e:
+            make("trial")(str(path))
+        assert "\n" not in str(e.value)
+    assert path.read_bytes() == content
+
+
+def test_a_record_without_a_seed_is_no_run(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"experiment": "trial", "settings": {}}\n')
+    assert len(record_files.read(path)) == 1
+    with pytest.raises(ValueError, match="runs.jsonl:1: .*no 'instance'"):
+        record_files.Runs(path)
+
+
+def test_a_run_counts_once_as_it_was_made_last(tmp_path):
+    """Equal but for what was measured; a repetition is a run of its own, as is a seedless one."""
+    path = tmp_path / "runs.jsonl"
+    bare = {"experiment": "trial", "settings": {}}
+    for each in (
+        record(0, cost=1),
+        record(1, cost=2),
+        record(0, cost=3, settings={"moves": 13}),
+        record(0, cost=4),
+        record(0, cost=5, repetition=1),
+        record(0, cost=6, experiment="tour"),
+        bare,
+        bare,
+    ):
+        record_files.append(path, each)
+    assert [each.get("cost") for each in record_files.read(path)] == [4, 2, 3, 5, 6, None, None]
+
+
+def test_several_files_are_as_one(tmp_path):
+    """A run that is in two of them counts once, as in the last."""
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    for path, each in ((first, record(0, cost=1)), (first, record(1)), (second, record(0, cost=2))):
+        record_files.append(path, each)
+    names = flag_types.files_to_report("trial")(f"{first},{second}")
+    assert record_files.read_all(names) == [record(0, cost=2), record(1)]
+    with pytest.raises(argparse.ArgumentTypeError, match="c.jsonl is no regular file"):
+        flag_types.files_to_report("trial")(f"{first},{tmp_path / 'c.jsonl'}")
+
+
+PROCESS = """
+import sys
+from experiments import record_files
+path, number = sys.argv[1], int(sys.argv[2])
+runs = record_files.Runs(path)
+for seed in range(40):
+    common = {"experiment": "trial", "settings": {"text": "x" * 9000}, "instance": "x"}
+    record_files.append(path, common | {"seed": seed, "repetition": number})
+    runs.add(common | {"seed": 1000 + seed, "by": number})
+assert len(runs.those([(common["settings"], "x", 1000 + seed) for seed in range(40)])) == 40
+"""
+
+
+def test_processes_that_share_a_file_lose_nothing_and_count_nothing_twice(tmp_path):
+    """Each of three keeps all of its own lines; the runs that all of them make are there once."""
+    path = tmp_path / "runs.jsonl"
+    started = [
+        subprocess.Popen([sys.executable, "-c", PROCESS, path, str(number)], cwd=ROOT)
+        for number in range(3)
+    ]
+    assert [each.wait() for each in started] == [0, 0, 0]
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    own = sorted((each["repetition"], each["seed"]) for each in records if "repetition" in each)
+    assert own == [(number, seed) for number in range(3) for seed in range(40)]
+    assert sorted(r["seed"] for r in records if "by" in r) == list(range(1000, 1040))
+
+
+def test_runs_of_another_process_are_skipped(tmp_path):
+    """What was written since the file was opened counts as made."""
+    path = tmp_path / "runs.jsonl"
+    runs, others = record_files.Runs(path), record_files.Runs(path)
+    others.add(record(0, cost=1))
+    assert runs.has({"moves": 12}, "x", 0)
+    runs.add(record(0, cost=2))
+    assert runs.records == record_files.read(path) == [record(0, cost=1)]
+    path.unlink()
+    runs.add(record(1))
+    assert record_files.read(path) == [record(1)]
+
+
+FULL = """
+import json, os, resource, sys
+from experiments import common
+path, record = sys.argv[1], json.loads(sys.argv[2])
+runs = common.Runs(path)
+resource.setrlimit(resource.RLIMIT_FSIZE, (os.stat(path).st_size + 9,) * 2)
+sys.exit(common.until_interrupted(lambda: runs.add(record), path))
+"""
+
+
+def test_a_line_that_does_not_fit_is_taken_back_and_printed(tmp_path):
+    """On a full disk what was there stays whole, and the run is not lost."""
+    pytest.importorskip("resource")
+    path = tmp_path / "runs.jsonl"
+    record_files.append(path, record(0))
+    command = [sys.executable, "-c", FULL, path, json.dumps(record(1))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    line, error = done.stderr.splitlines()
+    assert (done.returncode, json.loads(line), error[:6]) == (1, record(1), "error:")
+    assert path.read_text() == json.dumps(record(0)) + "\n"
+
+
+def unwritable(kind, folder):
+    """Returns a path of this kind."""
+    if kind == "folder":
+        return folder
+    if kind == "in a file":
+        (folder / "file").touch()
+        return folder / "file" / "runs.jsonl"
+    if kind == "fifo":
+        os.mkfifo(folder / "fifo")
+        return folder / "fifo"
+    if kind == "read-only":
+        (folder / "kept.jsonl").touch(mode=0o400)
+        return folder / "kept.jsonl"
+    return pathlib.Path("/dev/full")
+
+
+@pytest.mark.parametrize("kind", ["folder", "in a file", "fifo", "device", "read-only"])
+def test_what_cannot_be_written_is_told_before_the_first_run(tmp_path, kind):
+    """In one line that names it."""
+    path = unwritable(kind, tmp_path)
+    if kind == "read-only" and os.geteuid() == 0:
+        pytest.skip("root may write anything")
+    with pytest.raises(argparse.ArgumentTypeError, match=path.name) as error:
+        flag_types.file_to_add_to("trial")(str(path))
+    assert "\n" not in str(error.value)
+
+
+def ended(script, arguments, capsys):
+    """Returns the exit status and the last line on standard error."""
+    with pytest.raises(SystemExit) as stopped:
+        script.main(arguments)
+    return stopped.value.code, capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("script", WRITERS, ids=lambda script: script.__name__)
+def test_every_script_refuses_a_file_that_it_cannot_add_to(script, tmp_path, capsys):
+    """A folder, and a file of another experiment; before anything is run."""
+    foreign = tmp_path / "foreign.jsonl"
+    record_files.append(foreign, record(0))
+    for path, text in ((tmp_path, "no regular file"), (foreign, "foreign.jsonl:1: the record")):
+        status, line = ended(script, ["--out", str(path)], capsys)
+        assert status == 2 and text in line and "--out" in line
+    assert record_files.read(foreign) == [record(0)]
+
+
+def test_the_quickstart_refuses_a_folder_that_it_cannot_write_to(tmp_path, capsys, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(quickstart.common, "use_cpu_cores", lambda: None)
+    status, line = ended(quickstart, ["--out", str(tmp_path / "file")], capsys)
+    assert status == 2 and "runs.jsonl" in line
+
+
+@pytest.mark.parametrize("script", REPORTERS, ids=lambda script: script.__name__)
+def test_every_script_refuses_a_report_of_nothing(script, tmp_path, capsys):
+    """A file that is not there, is empty, or holds another experiment's records."""
+    empty, foreign = tmp_path / "empty.jsonl", tmp_path / "foreign.jsonl"
+    empty.touch()
+    record_files.append(foreign, record(0))
+    for path, text in (
+        (tmp_path / "missing.jsonl", "missing.jsonl is no regular file"),
+        (empty, "empty.jsonl holds no records"),
+        (foreign, "foreign.jsonl:1: the record is of 'trial', expected"),
+    ):
+        status, line = ended(script, ["--report", str(path)], capsys)
+        assert status == 2 and text in line and "--report" in line
