@@ -63,13 +63,13 @@ def check_limits(
     is_endless = max_steps is None and max_seconds is None and target is None and patience is None
     if is_endless and not ends_by_itself:
         raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
-    goal = target
+    goal = None
     if target is not None:
         scale = (host.unit, host.offset) if host else ()
-        check_number("target", target)
-        target = highest_cost_that_meets(target, dtype, *scale)
-        if np.issubdtype(dtype, np.floating):
-            target += _ROUNDING * abs(target)  # whether it is met, exact costs tell
+        goal = check_number("target", target)
+        target = highest_cost_that_meets(goal, dtype, *scale)
+        if np.issubdtype(dtype, np.floating) and np.isfinite(target):
+            target += dtype.type(_ROUNDING) * abs(target)  # whether it is met, exact costs tell
         if host is not None and host.max_feasible is not None:
             target = min(target, dtype.type(host.max_feasible))
     return Limits(
