@@ -118,8 +118,7 @@ def choose(case: Case) -> Choice:
       ValueError: if the one that was asked for cannot.
     """
     problem, search = annealing(case)
-    platform = case.devices[0].platform
-    return stepping.choose(case.implementation, platform, problem, search)
+    return stepping.choose(case.implementation, case.devices[0], problem, search)
 
 
 def _prepared(case: Case) -> Prepared:

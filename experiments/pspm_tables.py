@@ -349,13 +349,14 @@ def _render(
     first: str = "instance",
     has_average: bool = True,
 ) -> str:
-    """Returns the table; empty if we have no figure for it."""
+    """Returns the table, without columns of which we have no figure; empty if of none."""
+    columns = [c for c in columns if any(c.ours(row.records) is not None for row in rows)]
     ours = [[column.ours(row.records) for column in columns] for row in rows]
     papers = [
         [None if row.paper is None else column.paper(row.paper) for column in columns]
         for row in rows
     ]
-    if all(value is None for row in ours for value in row):
+    if not columns:
         return ""
     labels = [row.label for row in rows]
     if has_average and len(rows) > 1:

@@ -2,11 +2,14 @@
 
 import math
 import operator
+import sys
 from typing import Any
 
 import numpy as np
 
 MAX_INT32 = 2**31 - 1
+MAX_STEPS = 2**63 - 1
+"""Of a run: the device counts them in 64 bits."""
 
 
 def number(value: Any, dtype: Any) -> Any:
@@ -52,24 +55,72 @@ def check_share(name: str, value: Any) -> Any:
 
 
 def check_number(name: str, value: Any, minimum: float = -math.inf) -> Any:
-    """Returns `value`, a number of at least `minimum`; infinity is one, NaN is not."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    """Returns `value`, a number of at least `minimum`; infinity is one, NaN is not.
+
+    Integers beyond float64 count as infinite.
+    """
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    is_number &= not isinstance(value, bool)
     if not is_number or not value >= minimum:
         bound = "a number" if minimum == -math.inf else f"a number >= {minimum:g}"
         raise ValueError(f"{name} is {value!r}, expected {bound}")
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return math.inf if value > 0 else -math.inf
     return value
 
 
-def highest_cost_that_meets(target: Any, dtype: Any, unit: int = 1, offset: int = 0) -> Any:
+def highest_cost_that_meets(target: Any, dtype: Any, unit: Any = 1, offset: Any = 0) -> Any:
     """Returns the highest cost of `dtype`, counted in `unit` from `offset`, up to `target`."""
-    check_number("target", target)
+    target = check_number("target", target)
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
-        return dtype.type(target)
+        with np.errstate(over="ignore"):
+            return np.float64(float(target) / unit - offset).astype(dtype)
     limits = np.iinfo(dtype)
     if math.isinf(target):
         return dtype.type(limits.max if target > 0 else limits.min)
     return dtype.type(min(max(math.floor(target) // unit - offset, limits.min), limits.max))
+
+
+def check_best_known(value: Any) -> Any:
+    """Returns a best-known cost, a finite number, or None."""
+    if value is not None and not -math.inf < check_number("best_known", value) < math.inf:
+        raise ValueError(f"best_known is {value!r}, expected a finite number or None")
+    return value
+
+
+def check_suits(part: str, kind: str, problem: Any, suits: bool) -> None:
+    """Refuses a problem of another kind than a part of a search is made for."""
+    if not suits:
+        raise TypeError(f"problem is a {type(problem).__name__}, expected {kind} for {part}")
+
+
+def plain_array(values: Any, name: str) -> np.ndarray:
+    """Returns `values` as an array of NumPy's, or says in one line why it is none.
+
+    Raises:
+      ValueError: for ragged lists, masked entries and deleted arrays.
+      TypeError: for keys, and whatever else has no values.
+      RuntimeError: for values that are being traced.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        if num_masked := np.ma.count_masked(values):
+            raise ValueError(f"{name} has {num_masked} masked entries, expected none")
+        return values.data
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} is a ragged list, expected an array") from error
+    except RuntimeError as error:
+        raise ValueError(f"{name} is an array that was deleted, expected a live one") from error
+    except TypeError as error:
+        if not type(error).__module__.startswith("jax"):
+            kind = getattr(values, "dtype", type(values).__name__)
+            raise TypeError(f"{name} has dtype {kind}, expected numbers") from error
+    raise RuntimeError(
+        f"{name} is traced, expected numbers: instances are checked on the host, outside jit and"
+        " vmap"
+    )
 
 
 def check_permutation(values: Any, n: int, name: str) -> np.ndarray:
@@ -78,7 +129,7 @@ def check_permutation(values: Any, n: int, name: str) -> np.ndarray:
     Raises:
       ValueError: naming `name` and the offending value.
     """
-    array = np.asarray(values)
+    array = plain_array(values, name)
     if array.shape != (n,):
         raise ValueError(f"{name} has shape {array.shape}, expected ({n},)")
     if not np.issubdtype(array.dtype, np.integer):

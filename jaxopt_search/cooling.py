@@ -81,10 +81,11 @@ class Pace(NamedTuple):
 
 def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
     """Returns the schedule from `hottest` down to `coldest`, at a pace; it never warms."""
+    hottest, coldest = float32(hottest), float32(coldest)
     log2_range = jnp.minimum(jnp.log2(coldest / hottest), 0)
     return Geometric(
-        start=jnp.float32(hottest) * jnp.exp2(log2_range * pace.done),
-        log2_alpha=jnp.float32(log2_range * pace.per_step),
+        start=hottest * jnp.exp2(log2_range * float32(pace.done)),
+        log2_alpha=log2_range * float32(pace.per_step),
         steps_per_temperature=jnp.int32(1),
         first_step=jnp.int32(pace.step),
     )

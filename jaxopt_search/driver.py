@@ -7,13 +7,14 @@ changes none of its searches.
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import jax
 import numpy as np
 
 from jaxopt_search import (
+    contracts,
     driver_input,
     environment,
     loop,
@@ -25,9 +26,12 @@ from jaxopt_search import (
     stepping,
     steps,
 )
+from jaxopt_search.capacity import memory_errors_explained
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.chunks import Timer
+from jaxopt_search.costs import cost_of
 from jaxopt_search.driver_input import Limits
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.loop import RunState
 from jaxopt_search.problems.host import Host
@@ -142,9 +146,10 @@ def solve(
 
     Raises:
       ValueError: for arguments out of range, before anything is compiled.
-      MemoryError: if a device runs out of memory.
-      RuntimeError: if called under `jit`; or if the sum of deltas differs from the exact cost of
-        an integer problem, which is a bug.
+      TypeError: for what is no problem, search, exchange, callback or state, likewise.
+      MemoryError: if the searches do not fit into memory, or a device runs out of it.
+      RuntimeError: if called under `jit`, or in a forked process; or if the sum of deltas differs
+        from the exact cost of an integer problem, which is a bug.
 
     Example:
       >>> import jaxopt_search as js
@@ -155,13 +160,17 @@ def solve(
       (160, True)
     """
     driver_input.refuse_tracers(problem, search, key, exchange, initial, state)
+    solution, cost = contracts.check_problem(problem)
+    contracts.check_search(search)
+    contracts.check_exchange(exchange)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback is a {type(callback).__name__}, expected a function or None")
     host = getattr(problem, "host", None)
     timer = Timer()
     is_optional = isinstance(target, str)
     if is_optional:
         check_option("target", target, (_OPTIMUM,))
         target = host.best_known if host is not None and host.is_optimal else None
-    solution, cost = driver_input.shapes(problem)
     spaces.check(problem, search, exchange)
     limits = driver_input.check_limits(
         dtype=cost.dtype,
@@ -179,48 +188,36 @@ def solve(
     getattr(search, "check", lambda max_steps: None)(limits.max_steps)
     placement = parallel.Placement(parallel.find_devices(devices))
     problem, search, exchange = placement.bring((problem, search, exchange))
-    platform = placement.devices[0].platform
-    choice = stepping.choose(implementation, platform, problem, search)
+    choice = stepping.choose(implementation, placement.devices[0], problem, search)
     driver = _Driver(
         problem, search, host, placement, limits, exchange, choice, timer, history_size, is_optional
     )
     if callback is not None:
         driver.observers.append(callback)
     if show_progress:
-        driver.observers.append(progress.reporter())
+        show = progress.reporter()
+        driver.observers.append(show)
+        show(progress.Phase("compiling", timer.elapsed))
     if state is None:
         words, count = random.as_key(key), check_count("num_searches", num_searches, 1, None)
-        driver_input.check_size(solution, count)
+        loop.check_room(problem, search, solution, count, placement.devices)
         starts = driver_input.start_solutions(problem, host, words, count, solution, initial)
     else:
         count = driver_input.check_state(problem, search, state)
-    with _memory_errors_explained(count):
+    with memory_errors_explained(count):
         if state is None:
             words, starts = placement.bring((words, starts))
-            state = loop.init(words, problem, search, num_searches=count, solutions=starts)
+            state = loop.start(words, problem, search, starts, count)
         else:
             state = placement.bring(state)
             state = driver_input.reopened(problem, host, search, state, limits.target)
-        return driver.drive(state)
+        return driver.drive(jax.block_until_ready(state))
 
 
 def _ends_by_itself(search: Search, exchange: Exchange | None, dtype: Any) -> bool:
     """Returns whether a run needs no limit: float costs, rounded, may improve in circles."""
     is_exact = np.issubdtype(dtype, np.integer)
     return hasattr(search, "is_done") and exchange is None and is_exact
-
-
-@contextlib.contextmanager
-def _memory_errors_explained(num_searches: int) -> Iterator[None]:
-    try:
-        yield
-    except jax.errors.JaxRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error):
-            raise
-        raise MemoryError(
-            f"the device ran out of memory with num_searches={num_searches}; use fewer, or more"
-            " devices"
-        ) from error
 
 
 @dataclasses.dataclass
@@ -250,11 +247,12 @@ class _Driver:
         status, num_steps, num_chunks = Status.RUNNING, 0, 0
         try:
             while status == Status.RUNNING:
-                # The first chunk makes no step: it compiles, and tests the start.
                 began, seen = self.timer.elapsed, None
-                placed = self._advance(placed, num_steps)
-                made, seconds = num_steps, self.timer.elapsed - began
-                seen = self._look(placed)
+                # The first chunk makes no step: it compiles, and tests the start.
+                with contextlib.nullcontext() if num_chunks else held_back():
+                    placed = self._advance(placed, num_steps)
+                    made, seconds = num_steps, self.timer.elapsed - began
+                    seen = self._look(placed)
                 if not num_chunks:
                     self.timer.start_search()
                 self._note(seen)
@@ -266,7 +264,11 @@ class _Driver:
                 for observe in self.observers:
                     answer = observe(snapshot)
                     if isinstance(answer, Steer):
-                        self.search, self.exchange, ask_after = answer
+                        before = self.search, self.exchange
+                        self.search, self.exchange = driver_input.steered(
+                            self.problem, before, answer[:2]
+                        )
+                        ask_after = answer.ask_after
                     is_true = isinstance(answer, bool | np.bool_) and bool(answer)
                     if is_true and status == Status.RUNNING:
                         status = Status.CALLBACK
@@ -311,7 +313,7 @@ class _Driver:
             lower = np.nextafter(seen.cost, np.array(-np.inf, seen.cost.dtype))
             self.limits = dataclasses.replace(self.limits, target=lower)
             joined = self.placement.join(placed, num_searches)
-            joined = driver_input.reopened(self.problem, self.host, self.search, joined, lower)
+            joined = driver_input.retargeted(self.problem, self.search, joined, lower)
             placed, status = self.placement.split(joined), Status.RUNNING
         if status == Status.RUNNING:
             status = self.timer.status(seen.step)
@@ -359,7 +361,7 @@ class _Driver:
         if isinstance(exact, int) and exact != running:
             raise RuntimeError(
                 f"the running cost {running} is not the exact {exact}; please report this bug, if"
-                " delta and cost are not your own"
+                " delta and cost are not your own and the run does not continue another one's state"
             )
         is_feasible = self.host is None or self.host.is_feasible(solution)
         return jax.tree.map(np.array, solution), exact if is_feasible else math.inf
@@ -383,14 +385,13 @@ class _Driver:
     def _result(self, state: RunState, seen: Readout, status: Status, first_step: int) -> Result:
         self._note(seen)
         x, fun = self.best
-        best = readout.all_best(self.problem, self.search, state)
+        with held_back():
+            best = readout.all_best(self.problem, self.search, state)
         (solutions, costs), ancestors = jax.tree.map(
             np.array, jax.device_get((best, state.ancestor))
         )
-        if self.host is not None and (self.host.unit > 1 or self.host.offset):
-            in_full = [self.host.in_full(cost) for cost in costs.tolist()]
-            fits = max(map(abs, in_full)) < 2**63
-            costs = np.array(in_full, np.int64 if fits else object)
+        if self.host is not None:
+            costs = self.host.all_in_full(costs)
         made = seen.step
         is_met, hit = self._meets_goal(), seen.first_hit
         return Result(
@@ -418,7 +419,8 @@ class _Driver:
         """Returns whether a run that has not met a target, or had none, is one."""
         has_searched = made > 0 or status == Status.LOCAL_OPTIMA or self._is_trivial()
         is_wanted = self.limits.goal is not None and not self.is_optional
-        return has_searched and not is_wanted and status != Status.INTERRUPTED
+        is_found = has_searched and math.isfinite(self.best[1])
+        return is_found and not is_wanted and status != Status.INTERRUPTED
 
     def _is_trivial(self) -> bool:
         return getattr(self.problem, "is_trivial", False)
@@ -431,6 +433,8 @@ class _Driver:
             parts.append("no step was made: this is the best start")
         elif status == Status.TARGET and self.is_optional:
             parts = ["the optimum was reached, which is proven"]
+        if not math.isfinite(fun):
+            parts.append(f"the best cost is {fun}, which is no success")
         if self.host is not None:
             if self.host.best_known is not None and fun < self.host.best_known:
                 parts.append(f"better than the best known {self.host.best_known}")
@@ -441,4 +445,4 @@ class _Driver:
 
 @jax.jit
 def _full_cost(problem: Problem, solution: Any) -> jax.Array:
-    return problem.cost(solution)
+    return cost_of(problem, solution)

@@ -1,7 +1,6 @@
 """What `solve` checks and prepares on the host before anything is compiled."""
 
 import dataclasses
-import math
 from typing import Any
 
 import jax
@@ -9,14 +8,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import exchange, loop, random, readout, steps
-from jaxopt_search.checks import MAX_INT32, check_count, check_number, highest_cost_that_meets
+from jaxopt_search import contracts, exchange, loop, random, readout, steps
+from jaxopt_search.checks import (
+    MAX_STEPS,
+    check_count,
+    check_number,
+    highest_cost_that_meets,
+    plain_array,
+)
+from jaxopt_search.costs import cost_change, cost_of
+from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.loop import RunState
-from jaxopt_search.neighborhoods.full_evaluation import solution_shape
 from jaxopt_search.problems.host import Host
 from jaxopt_search.types import Problem, Result, Search, Solution, Status
 
 _ROUNDING = 2.0**-20  # the relative error of a float cost on the device, amply
+_DRIFT = 0.01
+"""Of running float costs, relative; less than between instances."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,13 +67,13 @@ def check_limits(
     if target is not None:
         scale = (host.unit, host.offset) if host else ()
         check_number("target", target)
-        if np.issubdtype(dtype, np.floating) and math.isfinite(target):
-            target += _ROUNDING * abs(target)  # whether it is met, exact costs tell
         target = highest_cost_that_meets(target, dtype, *scale)
+        if np.issubdtype(dtype, np.floating):
+            target += _ROUNDING * abs(target)  # whether it is met, exact costs tell
         if host is not None and host.max_feasible is not None:
             target = min(target, dtype.type(host.max_feasible))
     return Limits(
-        max_steps=None if max_steps is None else check_count("max_steps", max_steps, 0, None),
+        max_steps=None if max_steps is None else check_count("max_steps", max_steps, 0, MAX_STEPS),
         max_seconds=None if max_seconds is None else check_number("max_seconds", max_seconds, 0),
         target=target,
         goal=goal,
@@ -75,27 +83,6 @@ def check_limits(
         check_every=check_count("check_every", check_every, 1, loop.MAX_PATIENCE),
         chunk_steps=None if chunk_steps is None else check_count("chunk_steps", chunk_steps),
     )
-
-
-def shapes(problem: Problem) -> tuple[Any, jax.ShapeDtypeStruct]:
-    """Returns the shapes of a solution and of its cost."""
-    solution = solution_shape(problem)
-    return solution, _cost.eval_shape(problem, solution)
-
-
-@jax.jit
-def _cost(problem: Problem, solution: Solution) -> jax.Array:
-    return problem.cost(solution)
-
-
-def check_size(solution: Solution, num_searches: int) -> None:
-    """Refuses more searches than an array can index."""
-    elements = num_searches * max(leaf.size for leaf in jax.tree.leaves(solution))
-    if elements > MAX_INT32:
-        raise ValueError(
-            f"num_searches is {num_searches}, expected fewer: their solutions have {elements}"
-            f" elements in all, beyond {MAX_INT32}"
-        )
 
 
 def start_solutions(
@@ -115,13 +102,20 @@ def start_solutions(
     if initial is None:
         return None
     if host is not None:
-        initial = np.asarray(initial)
+        initial = plain_array(initial, "initial")
         is_one = initial.ndim <= 1
         rows = [initial] if is_one else list(initial)
         names = ["initial"] if is_one else [f"initial[{i}]" for i in range(len(rows))]
         starts = [host.check(row, name) for row, name in zip(rows, names, strict=True)]
         initial = starts[0] if is_one else np.array(starts)
     else:
+        if jax.tree_util.all_leaves([shape]):
+            initial = plain_array(initial, "initial")
+        if jax.tree.structure(initial) != jax.tree.structure(shape):
+            raise ValueError(
+                f"initial is {jax.tree.structure(initial)}, expected {jax.tree.structure(shape)} as"
+                " problem.init returns"
+            )
         is_one = np.ndim(jax.tree.leaves(initial)[0]) <= jax.tree.leaves(shape)[0].ndim
         lead = () if is_one else (len(jax.tree.leaves(initial)[0]),)
         initial = jax.tree.map(lambda leaf, one: _checked_leaf(leaf, lead, one), initial, shape)
@@ -135,13 +129,16 @@ def start_solutions(
 
 def _checked_leaf(leaf: Any, lead: tuple[int, ...], one: jax.ShapeDtypeStruct) -> np.ndarray:
     """Returns a part of a user's start solutions with the dtype of a random one."""
-    array = np.asarray(leaf)
+    array = plain_array(leaf, "initial")
     if array.shape != lead + one.shape or not np.can_cast(array.dtype, one.dtype, "same_kind"):
         raise ValueError(
             f"initial has a part of shape {array.shape} and dtype {array.dtype}, expected"
             f" {lead + one.shape} and {one.dtype}"
         )
-    return array.astype(one.dtype)
+    converted = array.astype(one.dtype)
+    if one.dtype.kind in "iu" and (lost := array[converted != array]).size:
+        raise ValueError(f"initial holds {lost[0]}, expected what {one.dtype} can hold")
+    return converted
 
 
 def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int) -> Solution:
@@ -155,11 +152,12 @@ def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int)
     return jax.vmap(start)(index)
 
 
-def refuse_tracers(*arguments: Any) -> None:
-    """Refuses to drive a run from inside a traced function."""
+def refuse_tracers(*arguments: Any, caller: str = "solve") -> None:
+    """Refuses to drive a run from inside a traced function, or where JAX would hang."""
+    refuse_orphans()
     if loop.is_traced(arguments):
         raise RuntimeError(
-            "solve is a host driver and was called inside jit or vmap; use run there"
+            f"{caller} is a host driver and was called inside jit or vmap; use run there"
         )
 
 
@@ -174,15 +172,57 @@ def check_state(problem: Problem, search: Search, state: Any) -> int:
         raise TypeError("state is a Result, expected its .state")
     if not isinstance(state, RunState):
         raise TypeError(f"state is a {type(state).__name__}, expected the .state of a Result")
-    key, num_searches = random.as_key(0), state.index.shape[0]
-    expected = jax.eval_shape(lambda: loop.fresh(key, problem, search, None, num_searches))
-    signature = [
-        [(np.shape(leaf), np.dtype(leaf.dtype)) for leaf in jax.tree.leaves(tree)]
-        for tree in (state, expected)
-    ]
-    if signature[0] != signature[1]:
+    for path, leaf in [("index", state.index), *_leaves_by_path(state)]:
+        if not isinstance(leaf, np.ndarray | np.generic | jax.Array):
+            kind = "None" if leaf is None else f"a {type(leaf).__name__}"
+            raise TypeError(f"state.{path} is {kind}, expected an array")
+        if isinstance(leaf, jax.Array) and leaf.is_deleted():
+            raise ValueError(f"state.{path} was deleted, expected an array that is there")
+    num_searches = state.index.shape[0] if state.index.ndim == 1 else 0
+    if not num_searches or _signature(state) != _signature(
+        loop.shape(problem, search, num_searches)
+    ):
         raise ValueError("state is of another problem or search, expected one made with these")
     return num_searches
+
+
+def _leaves_by_path(tree: Any) -> list[tuple[str, Any]]:
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return [(jax.tree_util.keystr(path).removeprefix("."), leaf) for path, leaf in leaves]
+
+
+def _signature(tree: Any) -> Any:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, [(np.shape(leaf), np.dtype(leaf.dtype)) for leaf in leaves]
+
+
+def steered(
+    problem: Problem, before: tuple[Search, Any], after: tuple[Search, Any]
+) -> tuple[Search, Any]:
+    """Returns the search and the exchange to go on with, which a callback has put into a `Steer`.
+
+    Raises:
+      TypeError: if one of them is none, or the search has states of another kind.
+    """
+    search, exchange_rule = after
+    if jax.tree.structure(before) != jax.tree.structure(after):
+        contracts.check_search(search, "the callback's search")
+        contracts.check_exchange(exchange_rule)
+        if not _has_same_states(problem, before[0], search):
+            kinds = [type(one).__name__ for one in (search, before[0])]
+            raise TypeError(
+                f"the callback's search is a {kinds[0]}, expected a {kinds[1]} with states of the"
+                " same shapes"
+            )
+    return search, exchange_rule
+
+
+def _has_same_states(problem: Problem, search: Search, other: Any) -> bool:
+    try:
+        ours, theirs = (_signature(loop.shape(problem, one, 1)) for one in (search, other))
+        return ours == theirs
+    except Exception:  # the other one is not for this problem
+        return False
 
 
 def reopened(
@@ -195,10 +235,17 @@ def reopened(
     Raises:
       ValueError: if it was made with another instance.
     """
-    if host is not None and jnp.issubdtype(state.best_cost.dtype, jnp.integer):
+    is_own = bool(_is_of(problem, search, state))
+    if is_own and host is not None and jnp.issubdtype(state.best_cost.dtype, jnp.integer):
         solution, cost = jax.device_get(readout.best(problem, search, state))
-        if host.cost(solution) != host.in_full(cost.item()):
-            raise ValueError("state is of another instance, expected one made with this problem")
+        is_own = host.cost(solution) == host.in_full(cost.item())
+    if not is_own:
+        raise ValueError("state is of another instance, expected one made with this problem")
+    return retargeted(problem, search, state, target)
+
+
+def retargeted(problem: Problem, search: Search, state: RunState, target: Any) -> RunState:
+    """Returns the state with the hits that meet `target`, and the status that follows."""
     settled = exchange.settled(problem, search, state.searches)
     costs = exchange.best_costs(search, settled, state.index)
     meets = jnp.zeros(costs.shape, bool) if target is None else costs <= target
@@ -207,3 +254,28 @@ def reopened(
     )
     status = jnp.where(steps.is_never(hit).all(), Status.RUNNING, Status.TARGET)
     return state._replace(hit=hit, status=status.astype(jnp.int32))
+
+
+@jax.jit
+def _is_of(problem: Problem, search: Search, state: RunState) -> jax.Array:
+    """Returns whether the best costs of all searches are those that the problem gives them.
+
+    Of float costs, up to what deltas may have drifted by: that grows with the steps since they were
+    computed anew, and with the largest costs on the way, such as that of a random start. And
+    whether what is fixed is in its place.
+    """
+    solutions, costs = readout.all_best(problem, search, state)
+    exact = jax.vmap(cost_of, (None, 0))(problem, solutions)
+    start = problem.init(jax.random.key(0, impl="threefry2x32"))
+    is_right = exact == costs
+    if jnp.issubdtype(costs.dtype, jnp.floating):
+        finite, on_the_way = jnp.isfinite(exact) & jnp.isfinite(costs), cost_of(problem, start)
+        on_the_way = jnp.where(jnp.isfinite(on_the_way), jnp.abs(on_the_way), 0)
+        rounding = jnp.finfo(costs.dtype).eps * state.since.refresh.astype(costs.dtype)
+        drift = _DRIFT * jnp.maximum(jnp.abs(exact), jnp.abs(costs)) + rounding * on_the_way
+        is_right |= finite & (jnp.abs(cost_change(exact, costs)) <= drift)
+    if (free := getattr(problem, "free", None)) is not None:
+        current = jax.vmap(search.current, (None, 0))(problem, state.searches)
+        is_fixed = jnp.ones(start.shape, bool).at[free].set(False)
+        is_right &= jnp.all((current == start[None]) | ~is_fixed[None], axis=1)
+    return is_right.all()

@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import random
-from jaxopt_search.checks import check_count
+from jaxopt_search import floats, random
+from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.problems import candidates as candidate_lists
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import TSP
@@ -26,7 +26,7 @@ from jaxopt_search.types import null_delta
 
 _MOST_JOINS = 32
 _JOINED_AT = 64  # cities of a part at which it may be joined to another
-_WHOLE = 2.0**30  # what the edges of two tours add up to in units of float instances
+_WHOLE = 30  # the edges of two tours of float instances add up to 2**29 to 2**30 units
 
 
 @jax.tree_util.register_dataclass
@@ -57,6 +57,7 @@ class EdgeAssembly:
         Returns:
           [n] int32.
         """
+        check_suits("EdgeAssembly", "a TSP", problem, isinstance(problem, TSP))
         coin, draw = permutation.words(key, problem.n)
         walks = _walks(own, given, coin & 1 != 0)
         gain = _gains(problem, walks)
@@ -92,6 +93,7 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
       >>> js.solve(problem, search, 0, num_searches=16, max_steps=2000, exchange=exchange).fun
       360
     """
+    check_suits("edge_assembly", "a TSP", problem, isinstance(problem, TSP))
     if not problem.is_symmetric:
         raise ValueError("problem has asymmetric distances, expected symmetric ones")
     num_candidates = check_count("num_candidates", num_candidates)
@@ -157,8 +159,9 @@ def _gains(problem: TSP, walks: _Walks) -> jax.Array:
     lost, won = problem.distance(city, walks.own >> 1), problem.distance(city, walks.given >> 1)
     if jnp.issubdtype(lost.dtype, jnp.floating):
         # Sums of integers are the same in any order.
-        whole = jnp.maximum(jnp.sum(jnp.abs(lost) + jnp.abs(won)) / 2, 1e-30)
-        lost, won = (jnp.round(part / whole * _WHOLE).astype(jnp.int32) for part in (lost, won))
+        whole = floats.total(jnp.abs(lost) + jnp.abs(won)) / 2  # each edge has two ends
+        units = floats.power_of_two(_WHOLE, whole)
+        lost, won = (jnp.round(part * units).astype(jnp.int32) for part in (lost, won))
     change = won - lost  # once at either end of an edge
     return jnp.zeros_like(change).at[walks.number].add(change)[walks.number]
 
@@ -228,7 +231,7 @@ def _tour(mate: jax.Array) -> tuple[jax.Array, jax.Array]:
     start = ((~is_last).astype(jnp.int32), following)
     left, ahead = lax.fori_loop(0, n.bit_length(), double, start)
     does_arrive = ahead == 1
-    left = jnp.where(does_arrive, left, 0).reshape(n, 2).sum(axis=1)
+    left = jnp.sum(jnp.where(does_arrive, left, 0).reshape(n, 2), axis=1, dtype=jnp.int32)
     position = jnp.where(left == 0, 0, n - left)
     cities = lax.iota(jnp.int32, n)
     is_tour = jnp.sum(does_arrive, dtype=jnp.int32) == n

@@ -12,8 +12,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import collectives, crossover, random, schedules
+from jaxopt_search import collectives, crossover, floats, random, schedules
 from jaxopt_search.checks import check_count, check_share, float32, int32
+from jaxopt_search.costs import cost_change, no_nan
 from jaxopt_search.problems import permutation
 from jaxopt_search.types import Crossover, Exchange, Search, Stream, null_delta
 
@@ -33,7 +34,7 @@ class BroadcastBest:
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         (size,) = costs.shape
-        group = self.group_size or size
+        group = min(self.group_size or size, size)
         padded = jnp.pad(costs, (0, -size % group), constant_values=null_delta(costs.dtype))
         best = jnp.argmin(padded.reshape(-1, group), axis=1).astype(jnp.int32)
         first = group * lax.iota(jnp.int32, best.shape[0])
@@ -71,7 +72,7 @@ class Resample:
         copies = self._copies(stream, costs, is_real)
         # A search that survives keeps its place; further copies fill the places of those that
         # do not, in order.
-        further = jnp.cumsum(jnp.maximum(copies - 1, 0))
+        further = jnp.cumsum(jnp.maximum(copies - 1, 0), dtype=jnp.int32)
         is_free = is_real & (copies == 0)
         number = jnp.cumsum(is_free, dtype=jnp.int32) - 1
         donor = jnp.searchsorted(further, number, side="right").astype(jnp.int32)
@@ -84,19 +85,31 @@ class Resample:
         is uniform and a part is as long as the mean number of copies.
         """
         rise = self._inverse(stream.step) - self._inverse(jnp.maximum(stream.step - self.every, 0))
-        above = jnp.where(is_real, costs, costs.min()) - costs.min()
-        weight = jnp.where(is_real, jnp.exp(-jnp.maximum(rise, 0) * above.astype(jnp.float32)), 0)
-        end = jnp.cumsum(weight)
         num = jnp.sum(is_real, dtype=jnp.int32)
+        above = cost_change(jnp.where(is_real, costs, costs.min()), costs.min())
+        # An infinite cost dies out, even where the temperature stays the same.
+        is_real &= above < null_delta(above.dtype)
+        above = jnp.where(is_real, above, jnp.zeros_like(above)).astype(jnp.float32)
+        power = floats.product(jnp.maximum(rise, 0), above)
+        weight = jnp.where(is_real, jnp.exp(-power), 0)  # the best one's is 1
+        end = jnp.cumsum(_as_shares(weight), dtype=jnp.uint32)
         (word,) = stream.words(jnp.uint32(0), 1)
-        points = end / end[-1] * num.astype(jnp.float32) - random.uniform(word)
-        upto = jnp.clip(jnp.ceil(points).astype(jnp.int32), 0, num)
+        density = num.astype(jnp.float32) / end[-1].astype(jnp.float32)
+        points = floats.product(end.astype(jnp.float32), density)
+        whole = jnp.floor(points)
+        upto = whole.astype(jnp.int32) + (random.uniform(word) < points - whole).astype(jnp.int32)
         upto = jnp.where(end == end[-1], num, upto)
-        return jnp.diff(upto, prepend=0)
+        return jnp.diff(upto, prepend=jnp.int32(0))
 
     def _inverse(self, step: jax.Array) -> jax.Array:
         """Returns 1 / temperature, held below infinity."""
         return jnp.minimum(1 / schedules.temperature(self.schedule, step), _HIGHEST_INVERSE)
+
+
+def _as_shares(weights: jax.Array) -> jax.Array:
+    """Returns [S] uint32 weights in units that are 2**30 to 2**31 together, if rounded exactly."""
+    units = floats.power_of_two(31, floats.total(weights))
+    return jnp.round(weights * units).astype(jnp.uint32)
 
 
 @jax.tree_util.register_dataclass
@@ -140,7 +153,7 @@ class Recombine:
         first = 0 if self.alike is None else 1
         others = jnp.maximum(num_searches - first - 1, 1).astype(jnp.uint32)
         other = first + (word % others).astype(jnp.int32)
-        other = jnp.where(num_searches > first + 1, other + (other >= own), own)
+        other = jnp.where(num_searches > first + 1, other + (other >= own).astype(jnp.int32), own)
         return jnp.where(own < first, -1, other)
 
     def combine(
@@ -301,8 +314,8 @@ def start(keys: jax.Array, problem: Any, search: Search, solutions: Any) -> Any:
 
 
 def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
-    """Returns [S] the best cost of each search, with the highest number there is for padding."""
-    costs = jax.vmap(search.best_cost)(searches)
+    """Returns [S] the best cost of each search; the highest number for padding and for NaN."""
+    costs = no_nan(jax.vmap(search.best_cost)(searches))
     return jnp.where(index >= 0, costs, null_delta(costs.dtype))
 
 
@@ -343,7 +356,7 @@ def apply(
         costs, solution_of = jax.vmap(search.best_cost)(searches), search.best
     else:
         costs, solution_of = jax.vmap(search.current_cost)(searches), search.current
-    costs = jnp.where(is_padding, null_delta(costs.dtype), costs)
+    costs = jnp.where(is_padding, null_delta(costs.dtype), no_nan(costs))
     num_searches = collectives.total(jnp.sum(~is_padding, dtype=jnp.int32), axis_name)
     all_costs = collectives.all_gather(costs, axis_name)
     donors = exchange.donors(stream, all_costs, num_searches)

@@ -7,6 +7,7 @@ does not depend on how it is cut into calls of `advance`.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -15,8 +16,19 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search import collectives, exchange, random, spaces, stepping, steps
+from jaxopt_search import (
+    capacity,
+    collectives,
+    contracts,
+    exchange,
+    random,
+    spaces,
+    stepping,
+    steps,
+)
 from jaxopt_search.checks import check_count, highest_cost_that_meets, int32, number
+from jaxopt_search.forks import refuse_orphans
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.stepping import Course, Setup
 from jaxopt_search.steps import Steps
@@ -138,12 +150,63 @@ def init(
       solutions: start solutions, leaves [S, ...]; None for random ones.
 
     Raises:
-      ValueError: if `num_searches` is no positive integer, or the search is for solutions of
-        another kind.
+      ValueError: if `num_searches` is no positive integer, or beyond what arrays can index, or the
+        search is for solutions of another kind.
+      MemoryError: if the searches do not fit into memory.
+      TypeError: if `problem` or `search` is none.
     """
+    refuse_orphans()
+    solution, _ = contracts.check_problem(problem)
+    contracts.check_search(search)
     num_searches = check_count("num_searches", num_searches, 1, None)
     spaces.check(problem, search)
-    return _init(random.as_key(key), problem, search, solutions, num_searches)
+    words = random.as_key(key)
+    if is_traced((words, problem, search, solutions)):
+        return _init(words, problem, search, solutions, num_searches)
+    check_room(problem, search, solution, num_searches, [_default_device()])
+    return start(words, problem, search, solutions, num_searches)
+
+
+def start(
+    key: random.Key,
+    problem: Problem,
+    search: Search,
+    solutions: Solution | None,
+    num_searches: int,
+) -> RunState:
+    """Returns what `init` does, of checked arguments, once it is there."""
+    with held_back(), capacity.memory_errors_explained(num_searches):
+        return jax.block_until_ready(_init(key, problem, search, solutions, num_searches))
+
+
+def check_room(
+    problem: Problem,
+    search: Search,
+    solution: Any,
+    num_searches: int,
+    devices: Sequence[jax.Device],
+) -> None:
+    """Refuses more searches than arrays can index or memory holds.
+
+    Args:
+      solution: the shape of one.
+      devices: those over which the searches will be spread.
+
+    Raises:
+      ValueError, MemoryError: with the sizes.
+    """
+    capacity.check_size(solution, num_searches)
+    capacity.check_state(shape(problem, search, num_searches), num_searches, devices)
+
+
+def shape(problem: Problem, search: Search, num_searches: int) -> RunState:
+    """Returns the shapes and dtypes of the state of a run; remembered for shapes alike."""
+    return _shape.eval_shape(random.as_key(0), problem, search, None, num_searches)
+
+
+def _default_device() -> jax.Device:
+    default = getattr(jax.config, "jax_default_device", None)
+    return default if isinstance(default, jax.Device) else jax.local_devices()[0]
 
 
 def fresh(
@@ -177,6 +240,7 @@ def fresh(
 
 
 _init = jax.jit(fresh, static_argnames="num_searches")
+_shape = jax.jit(fresh, static_argnames="num_searches")  # is never called
 
 
 def advance(
@@ -209,9 +273,11 @@ def advance(
     Returns:
       The state; its `status` is `TARGET`, `PATIENCE`, `LOCAL_OPTIMA` or `RUNNING`.
     """
+    refuse_orphans()
+    contracts.check_exchange(exchange)
     spaces.check(problem, search, exchange)
     traced = is_traced((problem, search, state))
-    choice = stepping.choose(implementation, _platform(state.index), problem, search, traced)
+    choice = stepping.choose(implementation, _device(state.index), problem, search, traced)
     return advance_by(
         choice.implementation,
         problem,
@@ -238,12 +304,9 @@ def is_traced(tree: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((probe, tree)))
 
 
-def _platform(array: jax.Array) -> str:
-    """Returns the platform that holds `array`; JAX's default one while it is traced."""
-    if isinstance(array, Tracer):
-        return jax.default_backend()
-    (platform,) = {device.platform for device in array.devices()}
-    return platform
+def _device(array: jax.Array) -> jax.Device:
+    """Returns a device that holds `array`; one of JAX's default platform while it is traced."""
+    return jax.devices()[0] if isinstance(array, Tracer) else next(iter(array.devices()))
 
 
 def advance_by(

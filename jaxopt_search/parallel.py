@@ -16,6 +16,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jaxopt_search import loop, readout, stepping
+from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.loop import RunState
 from jaxopt_search.readout import Readout
@@ -40,7 +41,9 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
 
     Raises:
       ValueError: if there are no such devices, with the list of those there are.
+      RuntimeError: if JAX cannot work here; see `forks`.
     """
+    refuse_orphans()
     found = _matching_devices(devices)
     if not found or len(set(found)) < len(found):
         names = ", ".join(str(device) for device in jax.devices())
@@ -127,8 +130,7 @@ class Placement:
         check_every: int | None = None,
     ) -> RunState:
         """Returns `loop.advance` of a state from `split`; arguments as there."""
-        platform = self.devices[0].platform
-        chosen = stepping.choose(implementation, platform, problem, search).implementation
+        chosen = stepping.choose(implementation, self.devices[0], problem, search).implementation
         options = {"exchange": exchange, "target": target, "patience": patience}
         options["check_every"] = check_every
         if len(self.devices) == 1:

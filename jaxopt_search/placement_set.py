@@ -30,8 +30,7 @@ class PlacementSet:
         self._size, self._seen = 0, set[int]()
         known = ALL if distinct == "raw" else CLASSES
         self.total = known[n - 1] if n <= len(known) else None
-        room = wanted if self.total is None else min(wanted, self.total)
-        self._queens = np.empty((room, n), dtype_of(n))
+        self._queens = np.empty((0, n), dtype_of(n))
 
     def add(self, queens: np.ndarray, words: np.ndarray) -> None:
         """Takes down placements [B, n] with their fingerprints [B, 2]."""
@@ -42,8 +41,17 @@ class PlacementSet:
                 new.append(place)
         self.num_found += len(queens)
         new = new[: self.wanted - self._size]
+        self._make_room(self._size + len(new))
         self._queens[self._size : self._size + len(new)] = queens[new]
         self._size += len(new)
+
+    def _make_room(self, size: int) -> None:
+        """Grows by half or more, so that what is wanted but never found takes no memory."""
+        if size > len(self._queens):
+            room = min(max(size, self._size * 3 // 2), self.wanted)
+            more = np.empty((room, self.n), dtype_of(self.n))
+            more[: self._size] = self.solutions
+            self._queens = more
 
     def status(self) -> Status:
         """Returns `TARGET` if there are as many as are wanted, `EXHAUSTED` if there are no more."""

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxopt_search.checks import check_permutation
+from jaxopt_search.problems.matrix_input import real_array
 from jaxopt_search.types import Record, Result
 
 _INSTALL = 'plots need matplotlib: pip install "jaxopt_search[plot]"'
@@ -22,15 +24,13 @@ def plot_tour(coordinates: Any, tour: Any, ax: Any = None) -> Any:
       The axes.
 
     Raises:
-      ValueError: if the shapes do not fit.
+      ValueError: if the shapes do not fit, or `tour` is no permutation.
       ImportError: if matplotlib is not installed.
     """
-    points, tour = np.asarray(coordinates, float), np.asarray(tour)
-    if points.ndim != 2 or points.shape[1] != 2 or tour.shape != points.shape[:1]:
-        raise ValueError(
-            f"coordinates and tour have shapes {points.shape} and {tour.shape}, expected (n, 2)"
-            " and (n,)"
-        )
+    points = real_array(coordinates, "coordinates")
+    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
+        raise ValueError(f"coordinates has shape {points.shape}, expected (n, 2) with n >= 1")
+    tour = check_permutation(tour, len(points), "tour")
     ax = _axes(ax)
     closed = points[np.append(tour, tour[:1])]
     size = float(np.clip(40 / np.sqrt(max(len(tour), 1)), 0.5, 5))

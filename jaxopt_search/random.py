@@ -9,7 +9,6 @@ What turns words into numbers here uses exact arithmetic (integers, and float op
 cannot be rounded differently), so runs on integer costs agree bit for bit between backends.
 """
 
-import math
 import operator
 import sys
 import warnings
@@ -19,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
 from jaxopt_search import memory
 
@@ -124,6 +124,8 @@ def as_key(key: Any) -> Key:
         return key
     if key is None:
         raise ValueError("key is None, expected an integer seed or a jax.random.key")
+    if isinstance(key, jax.Array) and not isinstance(key, Tracer) and key.is_deleted():
+        raise ValueError("key is an array that was deleted, expected a live one")
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return _from_typed_key(key)
     if isinstance(key, bool | np.bool_):
@@ -161,7 +163,10 @@ def _from_typed_key(key: jax.Array) -> Key:
 def _frames_of_the_library() -> int:
     """Returns the stack level at which a warning names the line of the user's call."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__package__", "").startswith(_PACKAGE):
+    while frame.f_back is not None:
+        package = frame.f_globals.get("__package__") or ""  # None in a script
+        if not package.startswith(_PACKAGE):
+            break
         level, frame = level + 1, frame.f_back
     return level
 
@@ -221,6 +226,17 @@ def typed_key(words: tuple[jax.Array, jax.Array]) -> jax.Array:
     return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl="threefry2x32")
 
 
+def data_of(key: Any) -> jax.Array:
+    """Returns the two words of a typed key, [2] uint32.
+
+    Raises:
+      TypeError: if it is none.
+    """
+    if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)):
+        raise TypeError(f"key is a {type(key).__name__}, expected a jax.random.key")
+    return jax.random.key_data(key)
+
+
 def uniform(word: jax.Array) -> jax.Array:
     """Returns float32 in [0, 1): the upper 24 bits of `word`, exactly."""
     return (word >> jnp.uint32(8)).astype(jnp.float32) * jnp.float32(2**-24)
@@ -246,15 +262,17 @@ def below(word: jax.Array, n: int | jax.Array) -> jax.Array:
     return upper.astype(jnp.int32)
 
 
-# log2(1 + t) on [0, 1): coefficients of t, t**2, ... in units of 2**-15, which sum to 2**15.
-_LOG2_COEFFICIENTS = (47249, -23236, 13619, -6344, 1480)
+# log(1 + t) on [0, 1): coefficients of t, t**2, ... in units of 2**-15, which sum to log(2).
+_LOG_COEFFICIENTS = (32749, -16113, 9486, -4458, 1049)
+_LOG_2 = 22713
 
 
 def exponential(word: jax.Array) -> jax.Array:
     """Returns float32 of the exponential distribution with mean 1: minus the logarithm of `word`.
 
     The logarithm is a polynomial in integers, because that of a float differs between backends in
-    its last bits. It is right to 8e-5, in steps of 2e-5, and at most 16.6.
+    its last bits. It is right to 9e-5, a multiple of 2**-15, and at most 16.7. So its product with
+    a temperature is rounded once, in whatever order a compiler multiplies.
 
     Args:
       word: uint32, any shape.
@@ -265,8 +283,8 @@ def exponential(word: jax.Array) -> jax.Array:
     bits = lax.bitcast_convert_type(odd.astype(jnp.float32), jnp.int32)
     exponent = (bits >> 23) - 127
     t = (bits & 0x7FFFFF) >> 8
-    log2 = jnp.zeros_like(t)
-    for coefficient in reversed(_LOG2_COEFFICIENTS):
-        log2 = ((log2 + coefficient) * t + 2**14) >> 15
-    minus_log2 = ((24 - exponent) << 15) - log2
-    return minus_log2.astype(jnp.float32) * jnp.float32(math.log(2) / 2**15)
+    log = jnp.zeros_like(t)
+    for coefficient in reversed(_LOG_COEFFICIENTS):
+        log = ((log + coefficient) * t + 2**14) >> 15
+    minus_log = (24 - exponent) * _LOG_2 - log
+    return minus_log.astype(jnp.float32) * jnp.float32(2**-15)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory
+from jaxopt_search import floats, memory
 from jaxopt_search.memory import load, power_of_two, store
 
 _PER_THREAD, _MOST_PER_THREAD, _MOST_WARPS = 16, 32, 8
@@ -82,6 +82,8 @@ class Block(NamedTuple):
 
     def sums(self, of_tiles: Sequence[jax.Array]) -> jax.Array:
         """Returns the sums over columns, [R], of [R, C] values of each tile."""
+        if not memory.is_in_kernel():
+            return floats.total(of_tiles[0])
         parts = [
             jnp.sum(jnp.where(tile.only_real(), values, jnp.zeros_like(values)), axis=1)
             for tile, values in zip(self.tiles, of_tiles, strict=True)

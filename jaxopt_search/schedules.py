@@ -12,10 +12,16 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxopt_search.checks import check_count, check_number, float32, int32
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
+_UNTRACEABLE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
 
 Schedule: TypeAlias = Callable[[jax.Array], Any]
 
@@ -35,8 +41,9 @@ class Geometric:
 
     def __call__(self, step: jax.Array) -> jax.Array:
         exponent = (step - self.first_step) // self.steps_per_temperature
-        exponent = exponent.astype(jnp.float32)
-        return self.start * jnp.exp2(exponent * self.log2_alpha)
+        # Where `log2_alpha` is a constant, XLA would multiply it by a factor within `exp2` first.
+        exponent = lax.optimization_barrier(exponent.astype(jnp.float32) * self.log2_alpha)
+        return self.start * jnp.exp2(exponent)
 
 
 def geometric(
@@ -106,7 +113,7 @@ def as_schedule(schedule: Any) -> Schedule:
       schedule: a temperature, a pytree dataclass with `__call__`, or any function of the step.
 
     Raises:
-      TypeError: if it is neither a number nor callable.
+      TypeError: if it is neither a number nor callable, or not written in `jax.numpy`.
       ValueError: if it does not map a step to one number.
     """
     is_number = isinstance(schedule, int | float | np.number) and not isinstance(schedule, bool)
@@ -118,12 +125,20 @@ def as_schedule(schedule: Any) -> Schedule:
         raise TypeError(f"schedule is a {type(schedule).__name__}, expected a number or a function")
     if jax.tree_util.all_leaves([schedule]):  # a plain function: part of the program, not data
         schedule = jax.tree_util.Partial(schedule)
-    jax.eval_shape(temperature, schedule, jax.ShapeDtypeStruct((), jnp.int32))
+    try:
+        jax.eval_shape(temperature, schedule, jax.ShapeDtypeStruct((), jnp.int32))
+    except _UNTRACEABLE as error:
+        raise TypeError(
+            "schedule takes the step for a number, expected one written in jax.numpy: jnp.where in"
+            " place of if, jnp.exp in place of math.exp or np.exp"
+        ) from error
     return schedule
 
 
 def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
     """Returns the temperature at `step` as a float32 scalar, whatever the schedule returns.
+
+    No compiler regroups its factors with those of what is multiplied by it.
 
     Raises:
       ValueError: if the schedule returns anything but one number.
@@ -136,7 +151,7 @@ def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
         raise ValueError(
             f"schedule returns {value.dtype} of shape {value.shape}, expected one real number"
         )
-    return value.reshape(()).astype(jnp.float32)
+    return lax.optimization_barrier(value.reshape(()).astype(jnp.float32))
 
 
 _compiled_temperature = jax.jit(temperature)

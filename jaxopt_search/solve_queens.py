@@ -4,6 +4,7 @@ Searches run side by side. At fixed distances it is looked which of them stand a
 placement; these are taken down, and their searches start anew, as do those that tried for long.
 """
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import (
+    capacity,
     environment,
     loop,
     parallel,
@@ -25,6 +27,8 @@ from jaxopt_search import (
 )
 from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.chunks import Timer
+from jaxopt_search.driver_input import refuse_tracers
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.memory import power_of_two
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.placement_set import PlacementSet, dtype_of
@@ -148,13 +152,16 @@ def solve_nqueens(
 
     Raises:
       ValueError: if an argument is out of range.
+      MemoryError: if the searches do not fit into memory, or a device runs out of it.
 
     Example:
       >>> result = solve_nqueens(8, num_solutions=12, distinct="symmetry")
       >>> result.solutions.shape, result.success
       ((12, 8), True)
     """
-    timer, problem = Timer(), nqueens(n)
+    timer = Timer()
+    refuse_tracers(key, caller="solve_nqueens")
+    problem = nqueens(n)
     num_solutions = check_count("num_solutions", num_solutions)
     check_option("distinct", distinct, ("raw", "symmetry"))
     if num_searches is not None:
@@ -172,7 +179,8 @@ def solve_nqueens(
         if problem.n >= _MANY:
             status = _by_repair(problem, words, finds, found, timer, report)
         else:
-            status = _by_searches(problem, words, finds, found, timer, report, num_searches)
+            with capacity.memory_errors_explained(num_searches):
+                status = _by_searches(problem, words, finds, found, timer, report, num_searches)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     report(status)
@@ -200,6 +208,8 @@ class _Stand(NamedTuple):
 
 
 def _describe(stand: _Stand) -> str:
+    if not stand.seconds:
+        return "compiling"
     return f"step {stand.step}  {stand.seconds:.1f} s  {stand.found} of {stand.wanted} placements"
 
 
@@ -223,7 +233,8 @@ def _by_repair(
 ) -> Status:
     """Fills `finds` with placements that were repaired one after the other."""
     number, max_rounds = 0, _MAX_ROUNDS if timer.max_steps is None else timer.max_steps
-    repaired = _compiled_repair(problem.n, finds.distinct, devices[0])
+    with held_back():
+        repaired = _compiled_repair(problem.n, finds.distinct, devices[0])
     timer.start_search()
     with jax.default_device(devices[0]):
         while (status := finds.status()) == Status.RUNNING:
@@ -271,7 +282,7 @@ def _by_searches(
         wanted = power_of_two(-(-finds.wanted // len(devices)))
         each = min(max(wanted, chosen.least_searches), chosen.num_searches)
         num_searches = each * len(devices)
-    choice = stepping.choose("auto", devices[0].platform, problem, search)
+    choice = stepping.choose("auto", devices[0], problem, search)
     finds.how = str(choice)
 
     def advanced(state: loop.RunState) -> loop.RunState:
@@ -293,11 +304,12 @@ def _by_searches(
     harvest_of = _harvester(devices, finds.distinct, chosen.tries)
     while status == Status.RUNNING:
         report(status)
-        state, age, harvest = harvest_of(problem, search, state, age, jnp.uint32(look))
+        with held_back() if not look else contextlib.nullcontext():
+            state, age, harvest = harvest_of(problem, search, state, age, jnp.uint32(look))
+            if not look:
+                jax.block_until_ready(by(state, 0))
+                timer.start_search()
         look += 1
-        if timer.compile_seconds is None:
-            jax.block_until_ready(by(state, 0))
-            timer.start_search()
         is_last = timer.max_steps is not None and finds.made >= timer.max_steps
         if not is_last:
             state = advanced(state)  # goes on while the host takes down what was found

@@ -4,18 +4,21 @@ import functools
 from typing import Any, Literal, TypeAlias
 
 import jax
-import numpy as np
 
-from jaxopt_search import parallel
-from jaxopt_search.checks import check_count, check_number, check_option
+from jaxopt_search import capacity, parallel
+from jaxopt_search.checks import MAX_STEPS, check_count, check_number, check_option
 from jaxopt_search.cooling import Clock, Recipe, StepCount, search_and_exchange
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import Snapshot, Steer, solve
+from jaxopt_search.driver_input import refuse_tracers
 from jaxopt_search.eax import edge_assembly
 from jaxopt_search.exchange import recombine
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods import DeltaSwap, Relocate, SwapTable, two_opt
 from jaxopt_search.problems import scales
 from jaxopt_search.problems.curves import curve_tours
+from jaxopt_search.problems.matrix_input import DType, quick_shape
+from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.qap_input import as_qap
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.problems.tsp_input import as_tsp, stack_of_coords
@@ -82,6 +85,8 @@ def solve_tsp(
     data: Any,
     key: Any = 0,
     *,
+    metric: str | None = None,
+    dtype: DType | None = None,
     max_seconds: float | None = None,
     max_steps: int | None = None,
     target: float | Literal["optimum"] | None = "optimum",
@@ -103,9 +108,14 @@ def solve_tsp(
     asymmetric instance is annealed by relocations, as the searches are resampled (`resample`).
 
     Args:
-      data: [n, 2] coordinates (Euclidean), an [n, n] matrix of distances, a `TSPInstance` as read
-        by `datasets`, or a `TSP`. Or [B, n, 2] coordinates of B instances, to be solved at once.
+      data: [n, 2] coordinates, an [n, n] matrix of distances, a `TSPInstance` as read by
+        `datasets`, or a `TSP`. Or [B, n, 2] coordinates of B instances, to be solved at once.
+        A [2, 2] array is two cities by their coordinates.
       key: an integer seed or a `jax.random.key`.
+      metric: the rule by which coordinates give distances, as in `tsp_from_coords`; None for the
+        Euclidean one, which is the only one for several instances. `"MATRIX"` says that `data` is
+        a matrix, also if it is [2, 2].
+      dtype: as in `tsp`, for a matrix only.
       max_seconds: seconds of search, as in `solve`: what is compiled before comes on top; 10 if no
         limit is given.
       max_steps: steps of each search.
@@ -130,21 +140,29 @@ def solve_tsp(
       >>> round(js.solve_tsp(corners, max_steps=500).fun, 3)
       8.828
     """
+    refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
     found = parallel.find_devices(devices)
-    if not isinstance(data, TSP | TSPInstance) and np.ndim(data) == 3:
+    if not isinstance(data, TSP | TSPInstance) and len(quick_shape(data)) == 3:
+        if metric not in (None, "EUCLID") or dtype is not None:
+            raise ValueError(
+                f"metric is {metric!r} and dtype is {dtype!r}, expected 'EUCLID' or None, and None,"
+                " for several instances at once"
+            )
         if target not in (None, "optimum"):
             raise ValueError(f"target is {target!r}, expected None for several instances at once")
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
-        return solve_stacked(
-            stack_of_coords(data),
-            key,
-            _chosen(recipe, num_searches, moves_per_search),
-            max_seconds=_DEFAULT_SECONDS if max_seconds is max_steps is None else max_seconds,
-            max_steps=max_steps,
-            devices=found,
-            show_progress=show_progress,
-        )
-    problem = as_tsp(data)
+        recipe = _chosen(recipe, num_searches, moves_per_search)
+        with capacity.memory_errors_explained(recipe.num_searches):
+            return solve_stacked(
+                stack_of_coords(data),
+                key,
+                recipe,
+                max_seconds=_DEFAULT_SECONDS if max_seconds is max_steps is None else max_seconds,
+                max_steps=max_steps,
+                devices=found,
+                show_progress=show_progress,
+            )
+    problem = as_tsp(data, metric, dtype)
     recipe = _for_all(tsp_recipe(problem.is_symmetric, found[0].platform, problem.n), found)
     recipe = _chosen(recipe, num_searches, moves_per_search)
     near, crossover, initial = float(scales.near_distance(problem)), None, None
@@ -157,7 +175,10 @@ def solve_tsp(
         hottest = recipe.hottest * (float(scales.tree_edge(problem)) or near)
         crossover = edge_assembly(problem)
         if recipe.starts == "curves" and problem.host.coords is not None:
-            initial = curve_tours(problem, key, recipe.num_searches)
+            num_searches = recipe.num_searches
+            capacity.check_tours(problem.n, num_searches, num_searches, found[:1])
+            with held_back(), capacity.memory_errors_explained(num_searches):
+                initial = jax.block_until_ready(curve_tours(problem, key, num_searches))
     else:
         neighborhood, hottest = Relocate(), recipe.hottest * near
     return _anneal(
@@ -221,6 +242,8 @@ def solve_qap(
       218
     """
     check_option("method", method, ("auto", "annealing", "tabu"))
+    arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
+    refuse_tracers(key, arrays, caller="solve_qap")
     problem, found = as_qap(flow, distance, partial_match), parallel.find_devices(devices)
     is_on_cpu = found[0].platform == "cpu"
     if max_seconds is None and max_steps is None:
@@ -287,7 +310,7 @@ def _anneal(
         max_seconds = _DEFAULT_SECONDS if max_seconds is None else max_seconds
         timer = Clock(recipe, check_number("max_seconds", max_seconds, 0))
     else:
-        timer = StepCount(recipe, problem.n, check_count("max_steps", max_steps, 0, None))
+        timer = StepCount(recipe, problem.n, check_count("max_steps", max_steps, 0, MAX_STEPS))
     at_pace = functools.partial(search_and_exchange, recipe, neighborhood, crossover, temperatures)
 
     def steer(snapshot: Snapshot) -> Steer | None:

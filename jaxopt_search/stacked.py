@@ -1,5 +1,6 @@
 """Many instances of one size at once: annealings of each that recombine, on all devices."""
 
+import contextlib
 import functools
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import (
+    capacity,
     driver_input,
     environment,
     loop,
@@ -22,7 +24,8 @@ from jaxopt_search.chunks import Timer
 from jaxopt_search.cooling import Clock, Pace, Recipe, StepCount, annealing, search_and_exchange
 from jaxopt_search.driver import Snapshot
 from jaxopt_search.eax import EdgeAssembly
-from jaxopt_search.kernels import Implementation
+from jaxopt_search.interrupts import held_back
+from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.loop import RunState
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.pairs import Pairs
@@ -30,6 +33,7 @@ from jaxopt_search.problems import scales
 from jaxopt_search.problems.curves import tours_through
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.tsp import TSP
+from jaxopt_search.problems.tsp_input import diameters, float_unit
 from jaxopt_search.schedules import constant
 from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.types import StackedResult, Status
@@ -89,10 +93,17 @@ def solve_stacked(
         chunk_steps=None,
     )
     timer.limit(limits.max_steps, limits.max_seconds)
+    num_tours, n = size * recipe.num_searches, points.shape[1]
+    capacity.check_tours(n, num_tours, recipe.num_searches, devices)
     report = progress.reporter() if show_progress else None
-    implementation = _implementation(points.shape[1], recipe, devices)
-    runs = _start(recipe, devices)(random.as_key(key), *_split(points, len(devices)))
-    advance = _advance(recipe, implementation, devices)
+    if report:
+        report(progress.Phase("compiling", timer.elapsed))
+    choice = _choice(n, recipe, devices)
+    units = _units(points)
+    own_points, numbers = _split(points / units[:, None, None], len(devices))
+    with held_back():
+        runs = _start(recipe, devices)(random.as_key(key), own_points, numbers)
+    advance = _advance(recipe, choice.implementation, devices)
     if limits.max_steps is not None:
         pacer = StepCount(recipe, points.shape[1], limits.max_steps)
     else:
@@ -103,7 +114,8 @@ def solve_stacked(
         # The first chunk makes no step: it compiles.
         began = timer.elapsed
         try:
-            runs = jax.block_until_ready(advance(runs, pacer.pace, chunk))
+            with contextlib.nullcontext() if chunk else held_back():
+                runs = jax.block_until_ready(advance(runs, pacer.pace, chunk))
         except KeyboardInterrupt:
             if timer.compile_seconds is None:
                 raise
@@ -113,8 +125,9 @@ def solve_stacked(
         step, took = step + chunk, timer.elapsed - began
         status = status or timer.status(step)
         if report:
-            length, accepted = map(float, _means(runs))
-            acceptance = accepted / max(chunk, 1)
+            lengths, accepted = jax.device_get(_lengths_and_accepted(runs))
+            length = float((lengths.ravel()[:size] * units).mean())
+            acceptance = float(accepted) / max(chunk, 1)
             report(Snapshot(step, timer.seconds, length, points[0], None, acceptance, status))
         pacer.note(step, timer.seconds)
         chunk = timer.next_steps(step, chunk, took, _PILOT_STEPS)
@@ -129,8 +142,14 @@ def solve_stacked(
         nfev=step * size * recipe.num_searches * recipe.moves_per_search,
         compile_seconds=timer.compile_seconds or 0.0,
         elapsed=timer.elapsed,
-        env=environment.of(devices) | {"implementation": implementation},
+        env=environment.of(devices) | {"implementation": str(choice)},
     )
+
+
+def _units(points: np.ndarray) -> np.ndarray:
+    """Returns what each instance is counted in on the device, [B] float64."""
+    largest = diameters(points).tolist()
+    return np.array([float_unit(points.shape[1], each) for each in largest], float)
 
 
 def _split(points: np.ndarray, num_devices: int) -> tuple[np.ndarray, np.ndarray]:
@@ -218,10 +237,10 @@ def _best(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
 
 
 @jax.jit
-def _means(runs: _Run) -> tuple[jax.Array, jax.Array]:
-    """Returns the mean length of the best tours, and moves accepted per search."""
+def _lengths_and_accepted(runs: _Run) -> tuple[jax.Array, jax.Array]:
+    """Returns the lengths of the best tours [D, B / D], and moves accepted per search."""
     costs = runs.state.searches.best_cost.min(axis=-1)
-    return costs.mean(), runs.state.info.accepted.astype(jnp.float32).mean()
+    return costs, runs.state.info.accepted.astype(jnp.float32).mean()
 
 
 def _problem(points: jax.Array) -> TSP:
@@ -249,13 +268,13 @@ def _nearest(problem: TSP, num: int) -> jax.Array:
     return jax.vmap(of)(cities).astype(jnp.int32)
 
 
-def _implementation(n: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Implementation:
+def _choice(n: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Choice:
     def one(points: jax.Array) -> tuple[TSP, SimulatedAnnealing]:
         problem = _problem(points)
         return problem, _search(recipe, _nearest(problem, recipe.num_candidates))
 
     shapes = jax.eval_shape(one, jax.ShapeDtypeStruct((n, 2), jnp.float32))
-    return stepping.choose("auto", devices[0].platform, *shapes).implementation
+    return stepping.choose("auto", devices[0], *shapes)
 
 
 def _lengths(points: np.ndarray, tours: np.ndarray) -> np.ndarray:

@@ -214,7 +214,7 @@ def note_hit(search: Any, target: jax.Array | None, state: Any, hit: Steps, now:
 
 def choose(
     implementation: Implementation,
-    platform: str,
+    device: jax.Device | str,
     problem: Any,
     search: Any,
     is_traced: bool = False,
@@ -223,12 +223,12 @@ def choose(
 
     Args:
       implementation: one of `kernels.Implementation`.
-      platform: of the devices.
+      device: one of those that are to run it, or only a platform.
       is_traced: whether the run is part of a function that is being traced.
     """
     is_portable = getattr(search, "is_portable", lambda problem: False)(problem)
     find_obstacle = functools.partial(why_not_portable, problem, search)
-    return kernels.choose(implementation, platform, is_portable, is_traced, find_obstacle)
+    return kernels.choose(implementation, device, is_portable, is_traced, find_obstacle)
 
 
 def why_not_portable(problem: Any, search: Any) -> str:

@@ -46,15 +46,19 @@ class Problem(Protocol):
         ...
 
     def cost(self, solution: Solution, /) -> Cost:
-        """Returns the cost of `solution` in full: the definition of truth."""
+        """Returns the cost of `solution` in full: the definition of truth.
+
+        An int32 or a float32 scalar. It may be +inf, for what must not be; NaN counts as that.
+        """
         ...
 
 
 class Neighborhood(Protocol):
     """Small changes of a solution, with the rules to price and to make them.
 
-    It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are, and
-    `num_warps(problem)`, those of a program in a kernel that serve to make a move.
+    It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are;
+    `num_warps(problem)`, those of a program in a kernel that serve to make a move; and
+    `known_cost(representation)`, where that is at hand: it takes the place of a sum of deltas.
     """
 
     @property
@@ -85,7 +89,10 @@ class Neighborhood(Protocol):
         ...
 
     def delta(self, problem: Any, representation: Representation, move: Move, /) -> Cost:
-        """Returns cost after minus cost before; `null_delta` for a move that changes nothing."""
+        """Returns cost after minus cost before; `null_delta` for a move that changes nothing.
+
+        Finite but for that: an infinite cost must not be left again, short of `known_cost`.
+        """
         ...
 
     def commit(
@@ -323,8 +330,8 @@ class Result(NamedTuple):
       x: the best solution; for permutation problems [n] int32.
       fun: its cost, recomputed on the host: exactly, as an `int`, for integer problems.
       success: `fun` meets the target or, where none was given, the run made steps and was not
-        interrupted. Where a target is only that the instance's proven optimum ends the run
-        (`"optimum"`), it counts as none.
+        interrupted; never with an infinite cost. Where the target is only that the instance's
+        proven optimum ends the run (`"optimum"`), it counts as none.
       status: how the run ended.
       message: the same as a sentence, with notes on the instance.
       nit: steps made by each search.

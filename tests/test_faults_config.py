@@ -1,61 +1,135 @@
 """Faults 51-53: JAX's own switches and transformations around the library."""
 
+import contextlib
 import dataclasses
-import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
-from probes import annealing, assert_same, assert_same_results, line, small_tsp, walk
+from probes import annealing, assert_same, line, small_tsp, walk
 
 import jaxopt_search as js
+from jaxopt_search import random
+from jaxopt_search.repair import repair
 
 OPTIONS = {"num_searches": 2, "max_steps": 7, "check_every": 5}
-PROBLEMS = {
-    "matrix": small_tsp,
-    "coordinates": lambda: js.tsp_from_coords(
-        [[0, 0], [3, 1], [1, 5], [4, 4], [2, 2], [6, 3]], storage="coordinates"
+XY = np.random.default_rng(0).random((2, 7, 2))
+ONE_WAY = np.random.default_rng(0).integers(1, 50, (2, 6, 6)) * (1 - np.eye(6, dtype=int))
+BOTH_WAYS = ONE_WAY + ONE_WAY.swapaxes(1, 2)
+SHUFFLED = np.random.default_rng(0).permutation(60).astype(np.int32)
+COOLING = js.geometric(30.0, 0.9, steps_per_temperature=3)
+
+
+def plane():
+    return js.tsp_from_coords(XY[0], storage="coordinates")
+
+
+def floats():
+    return js.qap(*(BOTH_WAYS * 0.3))
+
+
+def solve(problem, search, exchange=None, **options):
+    return js.solve(problem, search, 3, exchange=exchange, **OPTIONS | options)
+
+
+def anneal(problem, neighborhood, exchange=None, **options):
+    search = js.simulated_annealing(neighborhood, COOLING, moves_per_search=2, **options)
+    options = {"target": 1, "patience": 50, "initial": range(problem.n)}
+    return solve(problem, search, exchange, **options)
+
+
+def breed(problem, exchange, **options):
+    return solve(problem, js.genetic(population_size=4, **options), exchange)
+
+
+def solver(solve, *data, max_steps=9, **options):
+    return solve(*data, key=3, max_steps=max_steps, num_searches=3, devices=1, **options)
+
+
+# What a user calls, as small as it can be.
+CALLS = {
+    "solve_tsp": lambda: solver(js.solve_tsp, XY[0], max_steps=20),
+    "solve_tsp one way": lambda: solver(js.solve_tsp, ONE_WAY[0]),
+    "solve_tsp stacked": lambda: solver(js.solve_tsp, XY, max_steps=20),
+    "solve_qap tabu": lambda: solver(js.solve_qap, *ONE_WAY, partial_match=[[0, 1]]),
+    "solve_qap annealing": lambda: solver(js.solve_qap, *(ONE_WAY * 0.3), method="annealing"),
+    "solve_nqueens": lambda: solver(js.solve_nqueens, 6, 2, max_steps=400),
+    "repair": lambda: repair(random.as_key(2), js.nqueens(60), SHUFFLED, max_rounds=50),
+    "relocate": lambda: anneal(js.tsp(ONE_WAY[0]), js.Relocate(), js.broadcast_best(every=3)),
+    "resample": lambda: anneal(plane(), js.Relocate(), js.resample(COOLING, every=4)),
+    "eax": lambda: anneal(
+        plane(),
+        js.two_opt(plane()),
+        js.recombine(every=3, alike=None, crossover=js.edge_assembly(plane())),
+        choose="first",
+    ),
+    "swap": lambda: anneal(js.qap(*ONE_WAY), js.Swap(), js.ring(every=3), keep_best="standard"),
+    "delta_swap": lambda: anneal(floats(), js.DeltaSwap(), js.recombine(every=3)),
+    "min_conflicts": lambda: solve(js.nqueens(8), js.min_conflicts(js.QueenSwap())),
+    "hill_climbing": lambda: solve(floats(), js.hill_climbing(js.SwapTable())),
+    "pmx": lambda: breed(floats(), js.shuffle(every=3)),
+    "ox": lambda: breed(plane(), js.ring(every=3), crossover="ox", restart_every=3, alike=0.1),
+    "memetic": lambda: breed(
+        js.qap(*ONE_WAY), None, local_search=js.hill_climbing(js.SwapTable()), local_steps=2
     ),
 }
 SWITCHES = {
     "x64": lambda: jax.enable_x64(True),
     "strict promotion": lambda: jax.numpy_dtype_promotion("strict"),
+    "old threefry": lambda: jax.threefry_partitionable(False),
     "debug_nans": lambda: jax.debug_nans(True),
     "checking_leaks": jax.checking_leaks,
     "disable_jit": jax.disable_jit,
 }
+TOGETHER = ("x64", "strict promotion", "old threefry", "debug_nans")
+QUICK = ("solve_tsp", "solve_qap tabu", "solve_nqueens", "repair", "resample", "pmx")
 
 
-def solve(name):
-    problem = PROBLEMS[name]()
-    search = annealing(js.geometric(30.0, 0.9, steps_per_temperature=3))
-    options = OPTIONS | {"exchange": js.broadcast_best(every=3), "target": 1, "patience": 50}
-    return js.solve(problem, search, 3, initial=range(problem.n), **options)
+def outcome(result):
+    """Returns what must be the same, of what any of these calls returns, as NumPy arrays."""
+    if isinstance(result, js.Result):
+        names = ("fun", "x", "nit", "first_hit", "costs", "solutions", "ancestors")
+        state = result.state._replace(info=None)
+        result = {"state": state} | {name: getattr(result, name) for name in names}
+    elif isinstance(result, js.StackedResult):
+        result = result.fun, result.x
+    elif isinstance(result, js.QueensResult):
+        result = result.solutions
+    return jax.tree.map(np.asarray, jax.device_get(result))
 
 
-@functools.cache
-def expected(name):
-    return solve(name)
+def check(call, switches):
+    plain = outcome(CALLS[call]())
+    with contextlib.ExitStack() as stack:
+        for switch in switches:
+            stack.enter_context(SWITCHES[switch]())
+        switched = outcome(CALLS[call]())
+    assert_same(switched, plain)
 
 
 @pytest.mark.parametrize(
-    ("switch", "problem"),
+    "call",
+    [pytest.param(call, marks=[pytest.mark.slow] * (call not in QUICK)) for call in CALLS],
+)
+def test_switches_change_nothing(call):
+    """Rows 51, 52: results are the same, dtypes included, under JAX's switches, several at once."""
+    check(call, TOGETHER)
+
+
+@pytest.mark.parametrize(
+    ("call", "switch"),
     [
-        ("x64", "matrix"),
-        ("x64", "coordinates"),
-        ("strict promotion", "coordinates"),
-        ("debug_nans", "coordinates"),
-        ("checking_leaks", "matrix"),
-        ("disable_jit", "matrix"),
+        ("relocate", "checking_leaks"),
+        ("solve_tsp", "disable_jit"),
+        ("relocate", "disable_jit"),
+        ("solve_nqueens", "disable_jit"),
     ],
 )
 @pytest.mark.slow
-def test_switches_change_nothing(switch, problem):
-    """Rows 51, 52: a run and its result are the same, dtypes included, under JAX's switches."""
-    plain = expected(problem)
-    with SWITCHES[switch]():
-        result = solve(problem)
-    assert_same_results(result, plain)
+def test_each_switch_changes_nothing(call, switch):
+    """Rows 51, 52: one switch by itself, which may let through what another refuses."""
+    check(call, [switch])
 
 
 def test_key_reuse_is_checked():

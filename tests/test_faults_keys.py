@@ -108,6 +108,25 @@ def test_rbg_keys_warn(implementation):
     assert caught[0].filename == __file__, "the warning points into the library"
 
 
+def test_rbg_key_in_a_function_of_a_script():
+    """Row 48: a script's `__package__` is None; the warning names its line all the same."""
+    code = "def main(key):\n    return as_key(key)\n"
+    script = {"__name__": "__main__", "__package__": None, "as_key": random.as_key}
+    exec(compile(code, "script.py", "exec"), script)
+    with pytest.warns(UserWarning, match="rbg") as caught:
+        script["main"](jax.random.key(1, impl="rbg"))
+    assert (caught[0].filename, caught[0].lineno) == ("script.py", 2)
+
+
+@pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey], ids=["typed", "legacy"])
+def test_deleted_keys_are_refused(make):
+    """Row 47: in one line that names the argument."""
+    key = make(0)
+    (jax.random.key_data(key) if make is jax.random.PRNGKey else key).delete()
+    with refuses(ValueError, "key is an array that was deleted"):
+        random.as_key(key)
+
+
 def test_rbg_key_around_one_start_warns_once():
     """Row 48: one warning, too, where the key is used for the start solutions as well."""
     key = jax.random.key(1, impl="rbg")

@@ -33,7 +33,7 @@ def solve(start=20, floor=-(10**9), dtype=jnp.int32, **options):
     ("options", "text"),
     [
         ({}, "no limit is given, expected max_steps, max_seconds, target or patience"),
-        ({"max_steps": -1}, "max_steps is -1, expected an integer from 0 up"),
+        ({"max_steps": -1}, "max_steps is -1, expected an integer from 0 to 9223372036854775807"),
         ({"max_steps": 1.5}, "max_steps is 1.5"),
         ({"max_steps": math.nan}, "max_steps is nan"),
         ({"max_steps": math.inf}, "max_steps is inf"),

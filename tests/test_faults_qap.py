@@ -1,5 +1,6 @@
 """Faults 1-21 and 24-28: what bad, odd and tiny QAP instances get."""
 
+import itertools
 import tracemalloc
 
 import jax.numpy as jnp
@@ -69,17 +70,16 @@ def test_bad_matrix_is_refused(row, matrix, kind, text, name):
         (13, FLOW * 2**15 + 1, DISTANCE * 2**15 + 1, "beyond int32"),
         (14, FLOW * 2**54 + 1, DISTANCE, "beyond int32"),
         (14, FLOW * 2**54 + 1, DISTANCE * 2**54 + 1, "beyond int32"),
-        (14, -FLOW * 2**60 - 2**60, DISTANCE - 2**60, "beyond int32"),
+        (14, -FLOW * 2**60 + 1, DISTANCE - 2**60, "beyond int32"),
+        (14, -FLOW * 2**60 - 2**60, DISTANCE, "flow holds -9223372036854775808, expected"),
         (17, FLOW, DISTANCE[:3, :3], "distance has shape (3, 3), expected (4, 4) as flow has"),
-        (2, FLOW * 1e300, DISTANCE / 3, "flow reaches 7e+300, expected"),
-        (2, FLOW / 3, DISTANCE * 1e37, "distance reaches 4e+37, expected"),
-        (2, FLOW * 1e25, DISTANCE * 1.5e25, "flow times distance reaches 4.2e+51, expected"),
-        (2, FLOW / 1e50, DISTANCE, "flow reaches 7e-50, expected"),
-        (2, FLOW / 1e20, DISTANCE / 1e20, "flow times distance reaches 2.8e-39, expected"),
+        (2, FLOW / 3, DISTANCE * 1e307, "distance reaches 4e+307, expected 0 to"),
+        (2, FLOW * 1e155, DISTANCE * 1.5e155, "flow times distance reaches inf, expected"),
+        (2, FLOW / 3e200, DISTANCE / 1e200, "flow times distance reaches 0, expected"),
     ],
 )
 def test_pairs_of_matrices_that_do_not_go_together(row, flow, distance, text):
-    """Of different sizes, or with products that int32 or float32 cannot hold."""
+    """Of different sizes, or with products that int32 or float64 cannot hold."""
     with refuses(ValueError, text):
         qap(flow, distance)
 
@@ -250,3 +250,67 @@ def test_all_entries_equal(value):
     result = solve(problem)
     assert result.fun == pytest.approx(expected)
     assert result.gap == pytest.approx(0)
+
+
+A, B = np.random.default_rng(0).random((2, 6, 6))
+
+
+@pytest.mark.parametrize(("flow", "distance"), [(A, B), (A + A.T, B + B.T)], ids=["", "symmetric"])
+def test_scale_changes_no_bit_of_a_search(flow, distance):
+    """Tiny and huge matrices are searched as the same ones of ordinary size, 1e-300 to 1e300."""
+
+    def result(f, d):
+        problem = qap(flow * f, distance * d)
+        search = js.simulated_annealing(js.DeltaSwap(), 0.3 * (f * d / problem.host.unit))
+        return js.solve(problem, search, 0, max_steps=40, num_searches=3)
+
+    expected = result(1.0, 1.0)
+    assert "units" not in expected.message and expected.history[-1].acceptance > 0
+    for f, d in ((-996, 0), (-996, 900), (-126, 0), (-500, -400), (400, 500), (0, 130)):
+        found = result(2.0**f, 2.0**d)
+        np.testing.assert_array_equal(found.solutions, expected.solutions)
+        np.testing.assert_array_equal(found.costs, expected.costs * 2.0 ** np.float64(f + d))
+        assert found.fun == expected.fun * 2.0 ** (f + d)
+        assert "units of 2**" in found.message
+
+
+@pytest.mark.slow
+def test_scale_changes_no_bit_of_solve_qap():
+    """Temperatures follow the scale, too."""
+    options = {"method": "annealing", "max_steps": 40, "num_searches": 3}
+    expected = js.solve_qap(A, B, **options)
+    result = js.solve_qap(A * 2.0**-996, B * 2.0**700, **options)
+    np.testing.assert_array_equal(result.solutions, expected.solutions)
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-900], ids=["", "tiny"])
+@pytest.mark.parametrize("fixed", [None, [[1, 2]]], ids=["", "fixed"])
+@pytest.mark.parametrize("of_flow", [0.0, 1e8], ids=["distance", "both"])
+def test_what_all_assignments_share_drowns_no_difference(of_flow, fixed, unit):
+    """Entries of 1e9 with differences of about 1 are solved like the differences."""
+    off, on = 1 - np.eye(6), np.eye(6)
+    flow = A + of_flow * off + of_flow / 8 * on
+    problem = qap(flow * unit, B + 1e9 * off, partial_match=fixed)
+    own = [
+        (A * B[np.ix_(p, p)]).sum()
+        for p in itertools.permutations(range(6))
+        if fixed is None or p[1] == 2
+    ]
+    search = js.simulated_annealing(js.DeltaSwap(), 0.1 * (unit / problem.host.unit))
+    result = js.solve(problem, search, 0, max_steps=500, num_searches=8)
+    found = (A * B[np.ix_(result.x, result.x)]).sum()
+    assert found == pytest.approx(min(own), rel=1e-5)
+    for p in (result.x, np.array([5, 2, 1, 0, 4, 3])):
+        in_full = problem.host.in_full(float(problem.cost(jnp.asarray(p))))
+        assert in_full == pytest.approx(problem.host.cost(p), rel=1e-15 * 64)
+    np.testing.assert_allclose(result.costs, result.fun, rtol=1e-8)
+
+
+def test_ordinary_matrices_are_taken_as_they_are():
+    """Nothing is taken off, and no unit is set, where float32 has digits enough."""
+    problem = qap([[0.3]], [[0.7]])
+    assert float(problem.cost(jnp.arange(1))) == pytest.approx(0.21)
+    problem = qap(A * 1e-9, B + 20)
+    assert (problem.host.unit, problem.host.offset, problem.host.note) == (1, 0, "")
+    np.testing.assert_array_equal(problem.flow, (A * 1e-9).astype(np.float32).ravel())
+    np.testing.assert_array_equal(problem.distance, (B + 20).astype(np.float32).ravel())

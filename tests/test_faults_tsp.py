@@ -10,7 +10,9 @@ import pytest
 from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
+from jaxopt_search.checks import highest_cost_that_meets
 from jaxopt_search.problems import tsp_input
+from jaxopt_search.problems.tsp_input import as_tsp
 
 GOOD = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
 
@@ -53,6 +55,7 @@ def solve(problem, **options):
         (13, GOOD * (2**31 - 1) + 1, ValueError, "beyond int32 (2147483647)"),
         (14, GOOD * 2**54 + 1, ValueError, "beyond int32 (2147483647)"),
         (14, changed(0, 1, 2**63, np.uint64), ValueError, "holds 9223372036854775808"),
+        (14, changed(0, 1, -(2**63), np.int64), ValueError, "holds -9223372036854775808"),
         (19, [], ValueError, "shape (0,)"),
         (19, np.ones((0, 0)), ValueError, "shape (0, 0), expected (n, n) with n >= 1"),
         (26, np.ones((5, 2)), ValueError, "use tsp_from_coords"),
@@ -85,18 +88,186 @@ def test_int32_is_not_promised_for_fractions():
         js.tsp(GOOD + 0.5, dtype="int32")
 
 
-@pytest.mark.parametrize("value", [1e39, -1e39, 1e38])
-def test_floats_beyond_float32_are_refused(value):
-    """Rows 2, 13: finite float64 distances whose tours are infinite in float32 are refused."""
-    with refuses(ValueError, "float32"):
+@pytest.mark.parametrize("value", [1e308, -1e307])
+def test_floats_beyond_float64_are_refused(value):
+    """Rows 2, 13: finite distances whose tours are infinite in float64 are refused."""
+    with refuses(ValueError, "distances reach", "float64 can add up over 4 cities"):
         js.tsp(changed(0, 1, value) * 1.5)
 
 
 @pytest.mark.parametrize("storage", ["matrix", "coordinates"])
-def test_coordinates_beyond_float32_are_refused(storage):
-    """Rows 2, 26: coordinates whose distances or their squares overflow float32 are refused."""
-    with refuses(ValueError, "float32"):
-        js.tsp_from_coords([[0, 0], [1e38, 1e38], [0, 1e38], [1e38, 0]], storage=storage)
+def test_coordinates_beyond_float64_are_refused(storage):
+    """Rows 2, 26: coordinates so far apart that their distances overflow float64 are refused."""
+    with refuses(ValueError, "distances reach inf"):
+        js.tsp_from_coords([[0, -1e308], [1e308, 1e308], [0, 0]], storage=storage)
+
+
+def distances_of(points):
+    return np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
+
+
+PLACES = np.random.default_rng(0).random((12, 2))
+TABLES = {
+    "coordinates": lambda scale: js.tsp_from_coords(scale * PLACES, storage="coordinates"),
+    "coordinates as a matrix": lambda scale: js.tsp_from_coords(scale * PLACES, storage="matrix"),
+    "matrix": lambda scale: js.tsp(scale * distances_of(PLACES)),
+    "asymmetric": lambda scale: js.tsp(scale * np.random.default_rng(1).random((12, 12))),
+    "forbidden": lambda scale: js.tsp(
+        np.where(np.arange(12) % 4 == 3, np.inf, scale * distances_of(PLACES)), forbidden="inf"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_scale_changes_no_bit_of_a_search(kind):
+    """Tiny and huge distances are searched as the same ones of ordinary size, 1e-300 to 1e300."""
+    options = {"max_steps": 40, "num_searches": 3}
+    expected = js.solve(TABLES[kind](1.0), annealing(0.1), 0, **options)
+    assert "units" not in expected.message and expected.history[-1].acceptance > 0
+    for scale in (2.0**-996, 2.0**-126, 2.0**-63, 2.0**63, 2.0**996):
+        problem = TABLES[kind](scale)
+        result = js.solve(problem, annealing(0.1 * (scale / problem.host.unit)), 0, **options)
+        np.testing.assert_array_equal(result.solutions, expected.solutions)
+        np.testing.assert_array_equal(result.costs, scale * expected.costs.astype(float))
+        assert result.fun == scale * expected.fun
+        assert ("units of 2**" in result.message) == (problem.host.unit != 1)
+
+
+@pytest.mark.slow
+def test_scale_changes_no_bit_of_solve_tsp():
+    """Starts, candidates, temperatures and crossover follow the scale, too."""
+    expected = js.solve_tsp(PLACES, max_steps=60, num_searches=3)
+    for scale in (2.0**-996, 2.0**996):
+        result = js.solve_tsp(scale * PLACES, max_steps=60, num_searches=3)
+        np.testing.assert_array_equal(result.solutions, expected.solutions)
+        assert result.fun == scale * expected.fun
+
+
+def test_target_in_another_unit():
+    """Row 39: a target is in the user's units, whatever the device counts in."""
+    problem, start = js.tsp(2.0**-900 * distances_of(PLACES)), np.arange(12)
+    length, options = problem.host.cost(start), {"initial": np.tile(start, (4, 1))}
+    assert solve(problem, target=length * 1.0001, **options).nit == 0
+    result = solve(problem, max_steps=5, target=length / 1000, **options)
+    assert result.status == js.Status.MAX_STEPS
+    assert js.solve(problem, annealing(3.0), 0, max_steps=9, state=result.state).nit == 9
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-900], ids=["", "tiny"])
+@pytest.mark.parametrize("is_symmetric", [True, False], ids=["symmetric", ""])
+@pytest.mark.parametrize("kind", ["constant", "per city"])
+def test_what_all_tours_share_drowns_no_difference(kind, is_symmetric, unit):
+    """Distances of 1e9 and more with differences of about 1 are solved like the differences."""
+    n = 7
+    own = distances_of(PLACES[:n]) if is_symmetric else np.random.default_rng(1).random((n, n))
+    leaving, coming = np.random.default_rng(2).integers(1, 2**30, (2, n)).astype(float)
+    if kind == "constant":
+        leaving, coming = np.full((2, n), 5e8)
+    if is_symmetric:
+        coming = leaving
+    problem = js.tsp(unit * (own + leaving[:, None] + coming))
+    assert problem.is_symmetric == is_symmetric
+    options = {"max_steps": 400, "num_searches": 8}
+    result = js.solve(problem, annealing(0.05 * (unit / problem.host.unit)), 0, **options)
+    shared, best = leaving.sum() + coming.sum(), optimum(own)
+    assert result.fun / unit - shared == pytest.approx(best, abs=1e-4)
+    np.testing.assert_allclose(result.costs / unit - shared, best, atol=0.3)
+    tour = np.arange(n)
+    in_full = problem.host.in_full(float(problem.cost(jnp.asarray(tour))))
+    assert (in_full - problem.host.cost(tour)) / unit == pytest.approx(0, abs=1e-4)
+    meets = highest_cost_that_meets(result.fun, np.float32, problem.host.unit, problem.host.offset)
+    assert problem.host.in_full(meets.item()) / unit - shared == pytest.approx(best, abs=1e-4)
+
+
+def test_forbidden_edges_beside_a_shared_number():
+    """Row 2: what all tours share is found beside infinities, and no tour takes one."""
+    own = distances_of(PLACES[:7])
+    own[np.arange(7), np.roll(np.arange(7), -1)] = np.inf
+    problem = js.tsp(own + 1e9, forbidden="inf")
+    assert problem.host.offset == pytest.approx(7e9, rel=1e-6)
+    result = js.solve(problem, annealing(0.05), 0, max_steps=400, num_searches=8)
+    assert result.feasible
+    assert result.fun - 7e9 == pytest.approx(optimum(own), abs=1e-4)
+    for tour, is_feasible in ((result.x, True), (np.arange(7), False)):
+        assert problem.host.is_feasible(tour) == is_feasible
+        cost = float(problem.cost(jnp.asarray(tour)))
+        assert (cost <= problem.host.max_feasible) == is_feasible
+        assert problem.host.in_full(cost) == pytest.approx(problem.host.cost(tour), rel=1e-9)
+
+
+def test_an_asymmetry_beside_a_shared_number_is_data():
+    """Row 7: what is noise beside 1e9 is none beside what the tours differ by."""
+    own = np.random.default_rng(1).random((7, 7))
+    assert not js.tsp(own + 1e9).is_symmetric
+    noisy = distances_of(PLACES) + 1e9
+    noisy[0, 1] += 1e-7
+    problem = js.tsp(noisy)
+    assert problem.is_symmetric and "symmetrized" in problem.host.note
+
+
+def test_ordinary_distances_are_taken_as_they_are():
+    """Nothing is taken off, and no unit is set, where float32 has digits enough."""
+    own = distances_of(PLACES)
+    for matrix in (own, 1e-9 * own, 20 * (1 - np.eye(12)) + own, 0.1 * (1 - np.eye(12))):
+        problem = js.tsp(matrix)
+        assert (problem.host.unit, problem.host.offset, problem.host.note) == (1, 0, "")
+        np.testing.assert_array_equal(problem.matrix, matrix.astype(np.float32).ravel())
+    problem = js.tsp_from_coords(1e9 * PLACES, storage="matrix")
+    assert (problem.host.unit, problem.host.offset) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "fun"),
+    [
+        ([[0, 0], [10, 0]], {}, 20),
+        ([[0.0, 0.0], [3.0, 4.0]], {}, 10),
+        ([[0, 7], [7, 0]], {}, 2 * np.hypot(7, 7)),
+        ([[0, 0], [10, 0]], {"metric": "EUCLID"}, 20),
+        ([[0, 0], [3, 4.6]], {"metric": "EUC_2D"}, 10),
+        ([[0, 0], [3, 4.6]], {"metric": "CEIL_2D"}, 12),
+        ([[0, 7], [5, 0]], {"metric": "MATRIX"}, 12),
+        ([[0, 7], [5, 0]], {"dtype": "int32"}, 12),
+        ([[0, 7], [5, 0]], {"metric": "MATRIX", "dtype": "float32"}, 12),
+        (js.tsp([[0, 7], [5, 0]]), {}, 12),
+        ([[0, 0], [3, 0], [3, 4]], {}, 12),
+        ([[0, 0], [3, 0], [3, 4]], {"metric": "EUC_2D"}, 12),
+        ([[0, 1, 2], [1, 0, 3], [2, 3, 0]], {}, 6),
+        ([[5, 6]], {}, 0),
+        ([[5]], {}, 0),
+    ],
+)
+def test_two_by_two_is_two_cities(data, options, fun):
+    """Rows 20, 21, 26: [n, 2] are coordinates, also for n = 2, unless something says otherwise."""
+    problem = as_tsp(data, **options)
+    assert problem.host.cost(np.arange(problem.n)) == pytest.approx(fun)
+
+
+@pytest.mark.parametrize(("options", "fun"), [({}, 20), ({"metric": "MATRIX"}, 10)], ids=str)
+def test_two_cities_are_solved(options, fun):
+    """Row 21: the argument reaches the instance."""
+    assert js.solve_tsp([[0, 0], [10, 0]], max_steps=1, num_searches=2, **options).fun == fun
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "text"),
+    [
+        (GOOD, {"metric": "EUCLIDEAN"}, "metric is 'EUCLIDEAN', expected one of None, MATRIX, EU"),
+        (GOOD, {"metric": "EUC_2D"}, "coords has shape (4, 4), expected (n, 2)"),
+        (GOOD, {"dtype": "int64"}, "dtype is 'int64'"),
+        (GOOD, {"metric": "EUCLID", "dtype": "float32"}, "dtype is 'float32' beside metric"),
+        (PLACES, {"metric": "MATRIX"}, "distances has shape (12, 2), expected (n, n)"),
+        (PLACES, {"dtype": "float32"}, "distances has shape (12, 2), expected (n, n)"),
+        (js.tsp(GOOD), {"metric": "MATRIX"}, "metric is 'MATRIX' beside a TSP, expected None"),
+        (js.tsp(GOOD), {"dtype": "int32"}, "dtype is 'int32' beside a TSP, expected None"),
+        (js.datasets.grid_tsp(2, 2), {"metric": "EUCLID"}, "beside a TSPInstance, expected None"),
+        (PLACES[None], {"metric": "EUC_2D"}, "metric is 'EUC_2D' and dtype is None, expected"),
+        (PLACES[None], {"dtype": "float32"}, "dtype is 'float32', expected 'EUCLID' or None"),
+    ],
+)
+def test_metric_and_dtype_have_to_suit_the_data(data, options, text):
+    """What the data is said to be, and what it is."""
+    with refuses(ValueError, text):
+        js.solve_tsp(data, max_steps=1, **options)
 
 
 @pytest.mark.parametrize(

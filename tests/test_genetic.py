@@ -398,6 +398,8 @@ def test_a_problem_without_costs_of_rows_runs_through_xla():
     problem, search = linear_ordering(6), js.genetic(population_size=12)
     assert js.why_not_portable(problem, search) == "LinearOrdering has no row_costs"
     assert js.why_not_portable(small_qap(5), search) == ""
+    other = js.genetic(population_size=12, crossover="ox", keep_best=True)
+    assert js.why_not_portable(small_qap(5), other) == ""
     result = js.solve(problem, search, 0, num_searches=3, max_steps=100)
     costs = [int(problem.cost(jnp.array(order))) for order in itertools.permutations(range(6))]
     assert result.fun == min(costs)

@@ -22,9 +22,18 @@ def test_a_tour_is_closed():
     np.testing.assert_array_equal(ax.lines[1].get_xydata(), points)
 
 
-@pytest.mark.parametrize("points, tour", [(np.zeros((4, 3)), range(4)), (np.zeros((4, 2)), [0, 1])])
+@pytest.mark.parametrize(
+    "points, tour",
+    [
+        (np.zeros((4, 3)), range(4)),
+        (np.zeros((4, 2)), [0, 1]),
+        (np.zeros((4, 2)), [0, 1, 2, 9]),
+        (np.zeros((4, 2)), [0, 1, 2, 2]),
+        (np.zeros((0, 2)), []),
+    ],
+)
 def test_shapes_that_do_not_fit_are_refused(points, tour):
-    """Three dimensions, or a tour of other cities."""
+    """Three dimensions, no city, or a tour of other cities."""
     with pytest.raises(ValueError, match="expected"):
         plotting.plot_tour(points, list(tour), plotting.detached_axes())
 

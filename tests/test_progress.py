@@ -1,8 +1,14 @@
 """Progress: what is written where. Files and pipes are in test_faults_driver.py."""
 
+import contextlib
 import io
+import os
 import sys
 import types
+import warnings
+
+import pytest
+from probes import countdown, line
 
 import jaxopt_search as js
 from jaxopt_search import progress
@@ -52,3 +58,71 @@ def test_a_notebook_has_a_bar_of_tqdm(monkeypatch):
     monkeypatch.setattr(sys, "stderr", out := io.StringIO())
     progress.reporter()(snapshot(30))
     assert out.getvalue().startswith("step 30  ")
+
+
+def closed():
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+def broken_pipe():
+    reader, writer = os.pipe()
+    os.close(reader)
+    return os.fdopen(writer, "w")
+
+
+class Failing(Terminal):
+    def write(self, text):
+        raise UnicodeEncodeError("ascii", text, 0, 1, "no luck")
+
+
+BAD_STREAMS = {"None": lambda: None, "closed": closed, "pipe": broken_pipe, "failing": Failing}
+
+
+@pytest.mark.parametrize("name", BAD_STREAMS)
+def test_a_result_is_not_lost_to_its_progress(monkeypatch, name):
+    """Row 79: where nothing can be shown, a run goes on without, after one warning at most."""
+    stream = BAD_STREAMS[name]()
+    run = {"num_searches": 2, "max_steps": 40, "chunk_steps": 10}
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stream)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            shown = js.solve(line(), countdown(), 0, show_progress=True, **run)
+    with contextlib.suppress(OSError, AttributeError, ValueError):
+        stream.close()
+    assert shown.fun == -20
+    assert [str(one.message).partition(":")[0] for one in caught] == [
+        "no progress is shown any more"
+    ]
+
+
+def test_warnings_that_are_errors():
+    """Row 79: nor to the warning, in the suite's own settings."""
+    show = progress.reporter(Failing())
+    show(snapshot(1))
+    show(snapshot(2))
+
+
+def test_ctrl_c_while_something_is_shown():
+    """Row 57: Ctrl-C there is one."""
+
+    class Interrupted(Terminal):
+        def write(self, text):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        progress.reporter(Interrupted())(snapshot(1))
+
+
+def test_a_bar_that_fails(monkeypatch):
+    """Row 79: a notebook's bar is a side show, too."""
+
+    def bar(bar_format):
+        raise RuntimeError("no widgets")
+
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=bar))
+    with pytest.warns(UserWarning, match="no widgets"):
+        progress.reporter()(snapshot(1))

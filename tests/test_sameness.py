@@ -10,7 +10,7 @@ import pytest
 from cases import coords_tsp, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search import datasets
+from jaxopt_search import datasets, random, schedules
 
 EXCHANGES = {
     "none": None,
@@ -64,6 +64,69 @@ def test_number_of_devices_changes_nothing(exchange, numbers):
     for result in results[1:]:
         chex.assert_trees_all_equal(searches_of(results[0]), searches_of(result))
         np.testing.assert_array_equal(results[0].solutions, result.solutions)
+
+
+def float_tsp():
+    coords = np.random.default_rng(0).random((40, 2))
+    return js.tsp_from_coords(coords, storage="coordinates")
+
+
+def float_qap():
+    return js.qap(*np.random.default_rng(0).random((2, 12, 12)))
+
+
+def assembled(problem, devices):
+    exchange = js.recombine(every=40, alike=None, crossover=js.edge_assembly(problem))
+    search = js.simulated_annealing(js.two_opt(problem), 0.05, moves_per_search=4)
+    return solve(problem, search=search, num_searches=16, exchange=exchange, devices=devices)
+
+
+def resampled(problem, devices):
+    cooling = js.geometric(0.5, 0.99, 10)
+    search = js.simulated_annealing(js.Relocate(), cooling, moves_per_search=4)
+    return solve(problem, search=search, exchange=js.resample(cooling, every=50), devices=devices)
+
+
+def bred(problem, devices):
+    search, exchange = js.genetic(population_size=12), js.ring(every=10)
+    return solve(
+        problem, search=search, num_searches=8, max_steps=150, exchange=exchange, devices=devices
+    )
+
+
+def tabu(problem, devices):
+    return js.solve_qap(
+        problem, key=3, method="tabu", max_steps=300, num_searches=16, devices=devices
+    )
+
+
+FLOAT_RUNS = {
+    "assembled": (float_tsp, assembled, 2),
+    "bred": (float_qap, bred, 4),
+    "resampled": pytest.param(float_tsp, resampled, 3, marks=pytest.mark.slow),
+    "bred tours": pytest.param(float_tsp, bred, 4, marks=pytest.mark.slow),
+    "tabu": pytest.param(float_qap, tabu, 4, marks=pytest.mark.slow),
+}
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize(("problem", "run", "number"), FLOAT_RUNS.values(), ids=FLOAT_RUNS)
+def test_float_runs_are_the_same_on_any_number_of_devices(problem, run, number):
+    """Bit for bit, as the fixed order of sums promises."""
+    one, more = (run(problem(), devices) for devices in (1, number))
+    chex.assert_trees_all_equal(searches_of(one), searches_of(more))
+    np.testing.assert_array_equal(one.solutions, more.solutions)
+
+
+@pytest.mark.devices(2)
+def test_stacked_runs_are_the_same_on_any_number_of_devices():
+    """Three instances on two devices: three side by side on one, two and a copy on two."""
+    coords = np.random.default_rng(0).random((3, 60, 2))
+    one, two = (
+        js.solve_tsp(coords, 3, max_steps=300, num_searches=4, devices=devices)
+        for devices in (1, 2)
+    )
+    np.testing.assert_array_equal(one.x, two.x)
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=str)
@@ -188,3 +251,62 @@ def test_generated_instances_and_user_problems_run_everywhere():
     instance = datasets.planted_tsp(12, seed=0)
     result = solve(js.tsp_from_instance(instance), target=instance.best_known, max_steps=20_000)
     assert result.fun >= instance.best_known
+
+
+def minus_log(words):
+    """Returns float32 of `random.exponential`, in NumPy, which compiles nothing."""
+    odd = (words >> 8) | 1
+    bits = odd.astype(np.float32).view(np.int32)
+    t, log = (bits & 0x7FFFFF) >> 8, 0
+    for coefficient in (1049, -4458, 9486, -16113, 32749):
+        log = ((log + coefficient) * t + 2**14) >> 15
+    return ((24 - ((bits >> 23) - 127)) * 22713 - log).astype(np.float32) * np.float32(2**-15)
+
+
+def threshold(schedule, step, word):
+    return schedules.temperature(schedule, step) * random.exponential(word)
+
+
+def thresholds_abreast(schedule, steps, words):
+    return jax.vmap(functools.partial(threshold, schedule))(steps, words)
+
+
+def thresholds_in_turn(schedule, steps, words):
+    """As a search with one move computes them, a scalar in each step."""
+
+    def step(i, found):
+        return found.at[i].set(threshold(schedule, steps[i], words[i]))
+
+    return jax.lax.fori_loop(0, words.size, step, jnp.zeros(words.size, jnp.float32))
+
+
+def thresholds_of_lanes(schedule, steps, words):
+    """As a search with several moves computes them, a temperature for all moves of a step."""
+
+    def step(i, found):
+        word = jax.lax.dynamic_slice_in_dim(words, 16 * i, 16)
+        lanes = jax.vmap(functools.partial(threshold, schedule, steps[16 * i]))(word)
+        return jax.lax.dynamic_update_slice_in_dim(found, lanes, 16 * i, 0)
+
+    return jax.lax.fori_loop(0, words.size // 16, step, jnp.zeros(words.size, jnp.float32))
+
+
+@pytest.mark.parametrize("is_closed_over", [False, True], ids=["argument", "constant"])
+@pytest.mark.parametrize("schedule", ["30", "geometric", "function"])
+def test_thresholds_are_rounded_once_wherever_they_are_computed(schedule, is_closed_over):
+    """Of 32,768 words each has the threshold that NumPy gets, factor by factor, bit for bit."""
+    schedule = {
+        "30": js.schedules.constant(30.0),
+        "geometric": js.geometric(7.3, 0.999),
+        "function": schedules.as_schedule(lambda step: 7.3 * jnp.exp(-step / 1000.0)),
+    }[schedule]
+    words = np.random.default_rng().integers(0, 2**32, 2**15, dtype=np.uint32)
+    steps = np.repeat(np.arange(words.size // 16, dtype=np.int32), 16)
+    temperatures = jax.jit(jax.vmap(schedules.temperature, (None, 0)))(schedule, steps)
+    expected = np.asarray(temperatures) * minus_log(words)
+    for found in (thresholds_abreast, thresholds_in_turn, thresholds_of_lanes):
+        if is_closed_over:
+            of_words = jax.jit(functools.partial(found, schedule))(steps, words)
+        else:
+            of_words = jax.jit(found)(schedule, steps, words)
+        np.testing.assert_array_equal(of_words, expected, found.__name__)

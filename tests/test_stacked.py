@@ -58,13 +58,34 @@ def test_a_limit_of_seconds_ends_all_runs(capsys):
     assert (longer.fun <= result.fun + 1e-9).all()
 
 
+def test_scale_changes_no_bit_of_a_search(capsys):
+    """Each instance is counted in a unit of its own, so that tiny and huge ones are searched."""
+    scales = np.array([2.0**-996, 2.0**900, 2.0**-63])
+    points = np.random.default_rng(2).random((3, 20, 2))
+    options = {"max_steps": 20, "num_searches": 2, "moves_per_search": 3, "devices": 1}
+    expected = js.solve_tsp(points, **options)
+    result = js.solve_tsp(points * scales[:, None, None], show_progress=True, **options)
+    np.testing.assert_array_equal(result.x, expected.x)
+    np.testing.assert_allclose(result.fun / scales, expected.fun, rtol=1e-12)
+    assert f"{(result.fun / 3).sum():.3g}"[-4:] in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_few_cities(n):
+    """Rows 20, 21: up to three cities all tours are the same, and they are measured rightly."""
+    points = np.array([[[0, 0], [3, 0], [3, 4]], [[0, 0], [1e-300, 0], [0, 0]]])[:, :n]
+    result = js.solve_tsp(points, max_steps=2, num_searches=2, devices=1, metric="EUCLID")
+    np.testing.assert_allclose(result.fun, [[0, 0], [6, 2e-300], [12, 2e-300]][n - 1])
+
+
 @pytest.mark.parametrize(
     ("points", "options", "text"),
     [
         (np.zeros((0, 5, 2)), {}, r"coords has shape \(0, 5, 2\), expected \(B, n, 2\)"),
         (np.zeros((2, 5, 3)), {}, r"coords has shape \(2, 5, 3\)"),
         (np.where(np.arange(2) == 1, np.nan, POINTS), {}, r"coords\[0,0,1\] is NaN"),
-        (np.full((2, 5, 2), [0, 1e38]) * np.arange(5)[:, None], {}, "float32 can square"),
+        (np.full((2, 5, 2), [0, 4e307]) * np.arange(5)[:, None], {}, "float64 can add up"),
         (POINTS, {"target": 1}, "target is 1, expected None"),
         (POINTS, {"num_searches": 0}, "num_searches is 0"),
         (POINTS, {"moves_per_search": 0}, "moves_per_search is 0"),

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from jaxopt_search.checks import check_count
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 
 MAX_BYTES = 256 * 2**20
@@ -33,6 +34,7 @@ class Source:
     """
 
     def __init__(self, path: str | os.PathLike, max_bytes: int, what: str):
+        max_bytes = check_count("max_bytes", max_bytes, 1, None)
         self.path = os.fspath(path)
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):

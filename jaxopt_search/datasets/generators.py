@@ -10,6 +10,9 @@ from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 MAX_SIZE = 10**9
 """Largest extent of generated coordinates."""
 
+MAX_CITIES, MAX_FACILITIES = 10**8, 2**14
+"""Most of a generated instance: their coordinates or matrices take some gigabytes."""
+
 
 def uniform_tsp(n: int, *, seed: int, size: int = 1_000_000) -> TSPInstance:
     """Returns n cities at independent uniform integer points of `[0, size)^2`, EUC_2D.
@@ -24,7 +27,7 @@ def uniform_tsp(n: int, *, seed: int, size: int = 1_000_000) -> TSPInstance:
       >>> uniform_tsp(100, seed=0).name
       'uniform-100-s0'
     """
-    n, size = _integer("n", n, 1), _integer("size", size, 1, MAX_SIZE)
+    n, size = _integer("n", n, 1, MAX_CITIES), _integer("size", size, 1, MAX_SIZE)
     points = _generator(seed).integers(0, size, (n, 2))
     extra = "" if size == 1_000_000 else f"-size{size}"
     return _points(f"uniform-{n}{extra}-s{seed}", points)
@@ -47,7 +50,7 @@ def clustered_tsp(
     Raises:
       ValueError: an argument is out of range.
     """
-    n, size = _integer("n", n, 1), _integer("size", size, 1, MAX_SIZE)
+    n, size = _integer("n", n, 1, MAX_CITIES), _integer("size", size, 1, MAX_SIZE)
     count = max(1, n // 100) if num_clusters is None else num_clusters
     count = _integer("num_clusters", count, 1, n)
     rng = _generator(seed)
@@ -82,8 +85,8 @@ def grid_tsp(rows: int, columns: int, *, spacing: int = 10, seed: int | None = N
       (94, 60)
     """
     rows, columns = _integer("rows", rows, 2), _integer("columns", columns, 2)
+    n = _integer("rows * columns", rows * columns, 1, MAX_CITIES)
     spacing = _integer("spacing", spacing, 1, MAX_SIZE // max(rows, columns))
-    n = rows * columns
     points = spacing * np.indices((rows, columns)).reshape(2, n).T
     name = f"grid-{rows}x{columns}-d{spacing}"
     if seed is not None:
@@ -136,7 +139,7 @@ def uniform_qap(n: int, *, seed: int) -> QAPInstance:
     Raises:
       ValueError: an argument is out of range.
     """
-    n = _integer("n", n, 1)
+    n = _integer("n", n, 1, MAX_FACILITIES)
     rng = _generator(seed)
     flow, distance = (np.triu(rng.integers(0, 100, (n, n)), 1) for _ in range(2))
     name = f"uniform-qap-{n}-s{seed}"
@@ -172,8 +175,8 @@ def planted_qap(rows: int, columns: int, *, seed: int) -> QAPInstance:
       >>> planted_qap(3, 4, seed=0).is_optimal
       True
     """
-    rows, columns = _integer("rows", rows, 1, 1000), _integer("columns", columns, 1, 1000)
-    n = _integer("rows * columns", rows * columns, 2)
+    rows, columns = _integer("rows", rows, 1), _integer("columns", columns, 1)
+    n = _integer("rows * columns", rows * columns, 2, MAX_FACILITIES)
     rng = _generator(seed)
     cells = np.indices((rows, columns)).reshape(2, n).T
     distance = np.abs(cells[:, None] - cells[None, :]).sum(-1)

@@ -1,6 +1,7 @@
 """Instances as data: what the readers, the generators and `load` return."""
 
 import dataclasses
+import hashlib
 
 import numpy as np
 
@@ -135,6 +136,25 @@ class QAPInstance:
         if self.n**2 * _largest(flow) * _largest(placed) >= 2**63:
             flow, placed = flow.astype(object), placed.astype(object)
         return int((flow * placed).sum())
+
+
+def digest(instance: TSPInstance | QAPInstance) -> str:
+    """Returns 32 hexadecimal digits of SHA-256 over the numbers of an instance.
+
+    Neither the layout of its file nor its name nor a best known cost changes them.
+    """
+    if isinstance(instance, QAPInstance):
+        kind, arrays = "QAP", (instance.flow, instance.distance)
+    else:
+        data = instance.matrix if instance.coordinates is None else instance.coordinates
+        assert data is not None  # checked on construction
+        kind, arrays = instance.edge_weight_type, (data,)
+    found = hashlib.sha256(kind.encode())
+    for array in arrays:
+        found.update(repr(array.shape).encode())
+        # Adding 0 makes one of the two zeros of floats.
+        found.update((array + 0).astype(array.dtype.newbyteorder("<"), order="C").tobytes())
+    return found.hexdigest()[:32]
 
 
 def check_square(what: str, matrix: np.ndarray) -> None:

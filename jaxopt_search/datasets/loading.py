@@ -9,9 +9,10 @@ import shutil
 import urllib.error
 import urllib.parse
 import urllib.request
+import warnings
 from typing import Any
 
-from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
+from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
 from jaxopt_search.datasets.qaplib import load_qaplib
 from jaxopt_search.datasets.registry import SOURCES, Entry, find
 from jaxopt_search.datasets.tsplib import load_tsplib
@@ -38,6 +39,10 @@ def load(
     subfolders `tsplib` and `qaplib`, then in the cache of earlier downloads. Nothing is downloaded
     unless `download` is true. linhp318 has a fixed edge and is refused; `load_tsplib` can read it.
 
+    A file with other numbers than the recorded ones is refused, whatever its name. Of a few
+    instances only the checksum of a file is on record; any other file of theirs comes without a
+    best known cost, and with a warning.
+
     Args:
       name: one of `names()`.
       data_dir: the data folder; by default the environment variable JAXOPT_SEARCH_DATA.
@@ -48,11 +53,17 @@ def load(
       base_url: a mirror of the collection; https, or http on this machine.
 
     Raises:
+      TypeError: a folder or an address is none.
       ValueError: the name is not known, or a file lies outside its folder (a symbolic link).
       FileNotFoundError: the file is not there, and `download` is false.
       DownloadError: the download failed, or the file is not the recorded one.
-      InstanceFormatError: the file breaks its format, or has another size than recorded.
+      InstanceFormatError: the file breaks its format, or holds another instance than recorded.
     """
+    for what, value in (("data_dir", data_dir), ("cache_dir", cache_dir)):
+        if not isinstance(value, str | os.PathLike | None):
+            raise TypeError(f"{what} is {value!r}, expected a path or None")
+    if not isinstance(base_url, str | None):
+        raise TypeError(f"base_url is {base_url!r}, expected an address or None")
     entry = find(name)
     cache = _cache_folder(cache_dir)
     path = _find_file(entry, data_dir) or _find_cached(entry, cache)
@@ -72,6 +83,18 @@ def _read(entry: Entry, path: pathlib.Path) -> TSPInstance | QAPInstance:
         raise InstanceFormatError(
             f"{path}:1: the instance has size {instance.n}, expected {entry.n} for {entry.name}"
         )
+    if entry.digest and digest(instance) != entry.digest:
+        own = f"load_{entry.collection}"
+        raise InstanceFormatError(
+            f"{path}:1: the numbers are not those of {entry.name}, expected the recorded instance;"
+            f" {own}(path) reads any file"
+        )
+    if not entry.digest and not _is_recorded(path, entry.sha256):
+        warnings.warn(
+            f"{path} is not the recorded file of {entry.name}; it comes without a best known cost",
+            stacklevel=3,
+        )
+        return dataclasses.replace(instance, name=entry.name, best_known=None)
     if entry.best_known is None:
         return dataclasses.replace(instance, name=entry.name)
     return dataclasses.replace(
@@ -129,6 +152,12 @@ def _sha256(path: pathlib.Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def _is_recorded(path: pathlib.Path, sha256: str) -> bool:
+    """Returns whether it is the file with this checksum, maybe with line ends of another system."""
+    content = path.read_bytes().replace(b"\r\n", b"\n")
+    return sha256 in (_sha256(path), hashlib.sha256(content).hexdigest())
+
+
 def _download(entry: Entry, cache: pathlib.Path, base_url: str | None) -> pathlib.Path:
     """Downloads into the cache and returns the path. A file that is not the recorded one is
     never left under its name."""
@@ -143,7 +172,7 @@ def _download(entry: Entry, cache: pathlib.Path, base_url: str | None) -> pathli
         message = "download=True needs pooch, expected it from: pip install 'jaxopt_search[data]'"
         raise ImportError(message) from None
     url = f"{(base_url or SOURCES[entry.collection]).rstrip('/')}/{entry.path}"
-    _check_url(url, _is_loopback(url))
+    _check_url(url, allow_loopback=True)
     target = _cached_path(entry, cache)
     by_hand = f"get {url} by hand, put it in a folder as {target.name} and pass data_dir="
     try:
@@ -212,7 +241,12 @@ class _Limited:
 
 
 def _check_url(url: str, allow_loopback: bool) -> None:
-    parts = urllib.parse.urlsplit(url)
+    if not url.isprintable():
+        raise DownloadError(f"{url!r} is refused, expected an https address")
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError as error:
+        raise DownloadError(f"{url} is refused ({error}), expected an https address") from error
     if parts.scheme == "https" or (allow_loopback and _is_loopback(url)):
         return
     raise DownloadError(f"{url} is refused, expected an https address")

@@ -1,5 +1,6 @@
 """Strict readers of QAPLIB instances and solutions (Burkard, Karisch and Rendl, 1997)."""
 
+import itertools
 import os
 import pathlib
 
@@ -15,8 +16,9 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
 
     Line breaks mean nothing. Matrices may be asymmetric, have nonzero diagonals and hold negative
     numbers. A is taken as flow and B as distance, whatever the family calls them: the cost is the
-    sum of `A[i, j] * B[p[i], p[j]]`. Some public copies put the best known cost after n; it is
-    recognised by the count of numbers and becomes `best_known`, unproved.
+    sum of `A[i, j] * B[p[i], p[j]]`. Some public copies put the best known cost after n, in its
+    line or in one of its own; it becomes `best_known`, unproved. A surplus number anywhere else is
+    an error.
 
     Args:
       path: the file; the name of the instance is the file's name without its ending.
@@ -37,6 +39,10 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
     numbers = source.integers(start, end, (2 * n * n, 2 * n * n + 1), what)
     best_known = None
     if len(numbers) == 2 * n * n + 1:
+        if not _has_best_known(source):
+            raise source.error(
+                end - 1, f"found {len(numbers)} numbers for {what}, expected {2 * n * n}"
+            )
         best_known, numbers = int(numbers[0]), numbers[1:]
     return QAPInstance(
         name=pathlib.Path(path).stem,
@@ -109,6 +115,13 @@ def orient(instance: QAPInstance, value: int, permutation: np.ndarray) -> np.nda
     raise InstanceFormatError(
         f"{instance.name}: the permutation costs {direct} and its inverse {other}, expected {value}"
     )
+
+
+def _has_best_known(source: Source) -> bool:
+    """Returns whether a number stands by itself after n: in its line, or in one between others."""
+    lines = itertools.islice(source.lines(0, len(source.data)), 3)
+    first, second, third, *_ = [*(len(line.split(None, 2)) for _, line in lines), 0, 0]
+    return first == 2 or (first == second == 1 and third > 1)
 
 
 def _size(source: Source) -> tuple[int, int]:

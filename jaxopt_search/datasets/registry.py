@@ -28,6 +28,7 @@ SOURCES = {
 """Where the files of a collection are, at a fixed revision."""
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_LONGEST = 40
 
 
 class Entry(NamedTuple):
@@ -41,6 +42,7 @@ class Entry(NamedTuple):
       is_optimal: whether `best_known` is proved optimal.
       sha256: checksum of the file at the source, empty if there is no file to download.
       path: path of the file at the source, empty if there is no file to download.
+      digest: `instances.digest` of what the file holds, empty if none is on record.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Entry(NamedTuple):
     is_optimal: bool
     sha256: str
     path: str
+    digest: str = ""
 
 
 @functools.cache
@@ -87,6 +90,8 @@ def find(name: str) -> Entry:
       ValueError: there is no such name; the message suggests close ones.
     """
     own = "(own files: load_tsplib(path), load_qaplib(path))"
+    if isinstance(name, str) and len(name) > _LONGEST:
+        raise ValueError(f"name is {name[:_LONGEST]!r}..., expected one of names() {own}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(f"name is {name!r}, expected letters, digits and _.- only {own}")
     if name not in entries():
@@ -106,4 +111,5 @@ def _entry(row: dict[str, str]) -> Entry:
         is_optimal=row["is_optimal"] == "yes",
         sha256=row["sha256"],
         path=row["path"],
+        digest=row["digest"],
     )

@@ -1,4 +1,7 @@
-"""The coarse scheme and its pieces as a fused kernel on NVIDIA GPUs, through XLA elsewhere."""
+"""The coarse scheme and its pieces as a fused kernel on NVIDIA GPUs, through XLA elsewhere.
+
+Elsewhere includes GPUs that are too old for Triton.
+"""
 
 import functools
 
@@ -28,7 +31,8 @@ def subtasks(queens: jax.Array, *, threshold: int) -> Total:
 
 
 def _on_its_platform(queens: jax.Array, length: int, other: device.Scheme) -> Total:
-    if not kernels.has_triton() or queens.shape[0] > _MAX_QUEENS:
+    is_old = any(map(kernels.too_old_for_triton, jax.local_devices()))
+    if is_old or not kernels.has_triton() or queens.shape[0] > _MAX_QUEENS:
         return other(queens)
     cuda = functools.partial(in_pieces, length=length)
     return lax.platform_dependent(queens, cuda=cuda, default=other)

@@ -4,7 +4,22 @@ Nothing here knows of an algorithm: a kernel is the loop around `Search.step`, a
 runs under XLA. Pallas is imported when a kernel is asked for.
 """
 
-from jaxopt_search.kernels.choice import Choice, Implementation, choose, has_triton
+from jaxopt_search.kernels.choice import (
+    Choice,
+    Implementation,
+    choose,
+    has_triton,
+    too_old_for_triton,
+)
 from jaxopt_search.kernels.launcher import MAX_STEPS, launch, options
 
-__all__ = ["MAX_STEPS", "Choice", "Implementation", "choose", "has_triton", "launch", "options"]
+__all__ = [
+    "MAX_STEPS",
+    "Choice",
+    "Implementation",
+    "choose",
+    "has_triton",
+    "launch",
+    "options",
+    "too_old_for_triton",
+]

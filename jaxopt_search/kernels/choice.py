@@ -1,9 +1,12 @@
 """Which implementation runs: the kernel where there is one for the search, XLA elsewhere."""
 
 import functools
+import re
 import warnings
 from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import jax
 
 from jaxopt_search.errors import NotPortable
 
@@ -15,15 +18,19 @@ Implementation: TypeAlias = Literal[
 `"xla"`: all searches abreast, by `vmap`, and all the moves that a search looks at in a step. Two
 parallel models of Luong, Melab, Talbi ("Parallel local search on GPU: algorithmic level") do one of
 these: `"algorithmic"`, searches abreast and moves one after the other; `"iteration"`, moves abreast
-and searches one after the other. `"native"`: on a CPU, one search after the other on each
+and searches one after the other. Where the paper has a GPU's thread for each search, a move here is
+an operation of XLA's: both were slower than one core wherever measured. `"native"`: on a CPU, one
+search after the other on each
 device, in loops compiled as one function; for portable searches, and not inside a `jit` or `vmap`
-of your own. `"triton"`: a fused kernel on an NVIDIA GPU, a program per search. `"interpret"`: the
-same, interpreted by Pallas on any device, for tests. `"auto"`: the fastest that the devices and the
-search allow.
+of your own. `"triton"`: a fused kernel on an NVIDIA GPU of compute capability 8.0 or higher, a
+program per search. `"interpret"`: the same, interpreted by Pallas on any device, for tests.
+`"auto"`: the fastest that the devices and the search allow.
 """
 
 _NAMES = get_args(Implementation)
 _EVERYWHERE = ("xla", "algorithmic", "iteration", "interpret")
+_LEAST_CAPABILITY = (8, 0)
+"""Of an NVIDIA GPU: on older ones XLA refuses Triton (issue 26799 of jax-ml/jax)."""
 
 
 class Choice(NamedTuple):
@@ -43,7 +50,7 @@ class Choice(NamedTuple):
 
 def choose(
     implementation: Implementation,
-    platform: str,
+    device: jax.Device | str,
     is_portable: bool,
     is_traced: bool,
     find_obstacle: Callable[[], str],
@@ -52,13 +59,13 @@ def choose(
 
     Args:
       implementation: what the user asks for.
-      platform: of the devices, such as `"cpu"`.
+      device: one of those that are to run it, or only a platform, such as `"cpu"`.
       is_portable: whether the search says so.
       is_traced: whether the run is part of a function that is being traced.
       find_obstacle: tells in one line what keeps the search out of a kernel, or "".
 
     Raises:
-      ValueError: for an unknown name, or a kernel on a device that has none.
+      ValueError: for an unknown name, or a kernel on a device that has none or is too old.
       NotPortable: if a kernel is asked for and the search cannot run in one.
     """
     if implementation not in _NAMES:
@@ -66,6 +73,7 @@ def choose(
         raise ValueError(f"implementation is {implementation!r}, expected one of {expected}")
     if implementation in _EVERYWHERE:
         return Choice(implementation)
+    platform = device if isinstance(device, str) else device.platform
     if platform == "cpu" and implementation != "triton":
         return _choose_on_cpu(implementation, is_portable, is_traced)
     if platform not in ("cuda", "gpu") or implementation == "native":
@@ -77,6 +85,10 @@ def choose(
         )
     if not has_triton():
         return Choice("xla", "Pallas-Triton is missing")
+    if reason := too_old_for_triton(device):
+        if implementation == "triton":
+            raise ValueError(f"implementation is 'triton', expected 'auto' or 'xla': {reason}")
+        return Choice("xla", reason)
     reason = find_obstacle()
     if not reason:
         return Choice("triton")
@@ -95,6 +107,16 @@ def _choose_on_cpu(implementation: Implementation, is_portable: bool, is_traced:
     if implementation == "native":
         raise NotPortable(f"implementation is 'native', expected 'auto' or 'xla': {reason}")
     return Choice("xla")
+
+
+def too_old_for_triton(device: jax.Device | str) -> str:
+    """Returns in one line why an NVIDIA GPU cannot run a Triton kernel, or "" if it may."""
+    capability = str(getattr(device, "compute_capability", ""))
+    found = re.fullmatch(r"(\d+)\.(\d+)", capability)  # other makers have other names
+    if not found or tuple(map(int, found.groups())) >= _LEAST_CAPABILITY:
+        return ""
+    least = ".".join(map(str, _LEAST_CAPABILITY))
+    return f"compute capability {capability}; the Triton kernel needs {least}"
 
 
 @functools.cache

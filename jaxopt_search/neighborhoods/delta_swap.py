@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import memory
+from jaxopt_search.checks import check_suits
 from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.types import null_delta
@@ -25,6 +26,7 @@ class DeltaSwap:
     is_portable = True
 
     def init(self, problem: Any, solution: jax.Array) -> jax.Array:
+        check_suits("DeltaSwap", "one with swap_delta", problem, hasattr(problem, "swap_delta"))
         return solution
 
     def solution(self, problem: Any, snapshot: jax.Array) -> jax.Array:

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import memory, tables
+from jaxopt_search.contracts import solution_shape
+from jaxopt_search.costs import cost_change, cost_of
 from jaxopt_search.types import Cost, Move, Solution, null_delta
 
 _NEIGHBORHOOD = ("num_words", "init", "solution", "snapshot", "propose", "delta", "commit")
@@ -86,7 +88,10 @@ class FullEvaluation:
         return f"{type(self.moves).__name__} has no delta of its own and is priced in full"
 
     def init(self, problem: Any, solution: Solution) -> Evaluated:
-        return Evaluated(solution, problem.cost(solution))
+        return Evaluated(solution, cost_of(problem, solution))
+
+    def known_cost(self, representation: Evaluated) -> Cost:
+        return representation.cost
 
     def solution(self, problem: Any, snapshot: Evaluated) -> Solution:
         return snapshot.solution
@@ -104,7 +109,8 @@ class FullEvaluation:
 
     def delta(self, problem: Any, representation: Evaluated, move: Move) -> Cost:
         def one(move: Move) -> Cost:
-            return self._cost_after(problem, representation, move) - representation.cost
+            after = self.moves.apply(problem, representation.solution, move)
+            return cost_change(cost_of(problem, after), representation.cost)
 
         return jax.vmap(one)(move) if jax.tree.leaves(move)[0].ndim else one(move)
 
@@ -146,19 +152,6 @@ class FullEvaluation:
 
     def undone(self, problem: Any, representation: Evaluated, move: Move) -> Any:
         return self.moves.undone(problem, representation.solution, move)
-
-    def _cost_after(self, problem: Any, representation: Evaluated, move: Move) -> Cost:
-        return problem.cost(self.moves.apply(problem, representation.solution, move))
-
-
-def solution_shape(problem: Any) -> Any:
-    """Returns the shapes and dtypes of a solution, as `jax.ShapeDtypeStruct`s."""
-    return _start.eval_shape(problem)
-
-
-@jax.jit
-def _start(problem: Any) -> Solution:
-    return problem.init(jax.random.key(0, impl="threefry2x32"))
 
 
 def as_neighborhood(neighborhood: Any) -> Any:

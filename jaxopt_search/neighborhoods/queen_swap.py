@@ -12,9 +12,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import memory
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Positions, Swap
+from jaxopt_search.problems.nqueens import NQueens
 from jaxopt_search.random import below
 from jaxopt_search.types import null_delta
 
@@ -58,6 +59,7 @@ class QueenSwap:
         return self.num_partners
 
     def init(self, problem: Any, solution: jax.Array) -> CountedQueens:
+        check_suits("QueenSwap", "an NQueens", problem, isinstance(problem, NQueens))
         dtype = jnp.int16 if problem.n <= _MAX_INT16 else jnp.int32
         row = lax.iota(jnp.int32, problem.n)
         none = jnp.zeros(2 * problem.n, dtype)

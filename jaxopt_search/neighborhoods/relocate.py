@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import memory
+from jaxopt_search.checks import check_suits
 from jaxopt_search.memory import load, store
 from jaxopt_search.problems.tsp import TSP
 from jaxopt_search.random import below
@@ -53,6 +54,7 @@ class Relocate:
     is_portable = True
 
     def init(self, problem: TSP, solution: jax.Array) -> LinkedTour:
+        check_suits("Relocate", "a TSP", problem, callable(getattr(problem, "distance", None)))
         empty = jnp.zeros_like(solution)
         return LinkedTour(
             empty.at[solution].set(jnp.roll(solution, -1)),

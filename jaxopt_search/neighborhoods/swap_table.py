@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import memory, tables
+from jaxopt_search import floats, memory, tables
+from jaxopt_search.checks import check_suits
 from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems import permutation
@@ -77,6 +78,7 @@ class SwapTable:
     is_portable = True
 
     def init(self, problem: QAP, solution: jax.Array) -> SwapDeltas:
+        check_suits("SwapTable", "a QAP", problem, isinstance(problem, QAP))
         n = problem.n
         facility = permutation.inverse(solution)
         flow, distance = problem.flow.reshape(n, n), problem.distance.reshape(n, n)
@@ -257,7 +259,8 @@ def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Exchange | None = None) 
         change = costs(u, there) + costs(v, here) - costs(u, here) - costs(v, there)
         # The costs count the flows between u and v as if the other one stayed, and came too.
         flow = _second_difference(problem, problem.flow, u, v)
-        change = change + flow * _second_difference(problem, problem.distance, here, there)
+        distance = _second_difference(problem, problem.distance, here, there)
+        change = change + floats.product(flow, distance)
         is_null = (u == v) | _is_fixed(problem, u, v)
         return (jnp.where(is_null, null_delta(change.dtype), change),)
 
@@ -292,7 +295,7 @@ def _matmul(first: jax.Array, second: jax.Array) -> jax.Array:
 
 
 def _product(flow: _Parts, distance: _Parts) -> jax.Array:
-    return functools.reduce(jnp.add, map(jnp.multiply, flow, distance))
+    return functools.reduce(jnp.add, map(floats.product, flow, distance))
 
 
 def _second_difference(problem: QAP, matrix: Any, i: jax.Array, j: jax.Array) -> jax.Array:

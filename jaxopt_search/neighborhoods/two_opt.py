@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import memory
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.memory import load
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap
@@ -62,6 +62,7 @@ class TwoOpt:
     is_portable = True
 
     def init(self, problem: TSP, solution: jax.Array) -> ArrayTour:
+        check_suits("TwoOpt", "a TSP", problem, callable(getattr(problem, "distance", None)))
         return array_tour.from_solution(solution)
 
     def solution(self, problem: TSP, snapshot: ArrayTour) -> jax.Array:
@@ -172,6 +173,7 @@ def two_opt(
       >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4, spacing=10))
       >>> search = js.simulated_annealing(js.two_opt(problem), 5.0, moves_per_search=8)
     """
+    check_suits("two_opt", "a TSP", problem, isinstance(problem, TSP))
     if not problem.is_symmetric:
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
     num_candidates = check_count("num_candidates", num_candidates)

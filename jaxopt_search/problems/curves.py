@@ -12,13 +12,22 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from jaxopt_search import random
+from jaxopt_search import floats, random
 from jaxopt_search.checks import check_count
+from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import TSP
 
 _BITS = 16  # of a place along one axis
+_CELL_BITS = 15
+_TURN_BITS, _UNIT_BITS = 10, 14
+# Of the angles by which the plane may be turned, in units of 2**-14 * sqrt(2), towards 0: turned,
+# it fits into half of the square.
+_COSINES = (
+    2**_UNIT_BITS / math.sqrt(2) * np.cos(2 * math.pi * np.arange(2**_TURN_BITS) / 2**_TURN_BITS)
+).astype(np.int32)
 
 
 def curve_tours(problem: TSP, key: Any, num_tours: int) -> jax.Array:
@@ -56,20 +65,24 @@ def tours_through(points: jax.Array, key: random.Key, num_tours: int) -> jax.Arr
     """Returns what `curve_tours` does, of [n, 2] float32 points."""
     index = lax.iota(jnp.uint32, num_tours)
     keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index)
-    return jax.vmap(_tour_through, in_axes=(None, 0))(points, keys)
+    from_low = points - points.min(axis=0, keepdims=True)
+    cells = (from_low * floats.power_of_two(_CELL_BITS, from_low.max())).astype(jnp.int32)
+    return jax.vmap(_tour_through, in_axes=(None, 0))(cells, keys)
 
 
-def _tour_through(points: jax.Array, key: jax.Array) -> jax.Array:
-    turn, *shift = jax.random.uniform(key, (3,))
-    cos, sin = jnp.cos(2 * math.pi * turn), jnp.sin(2 * math.pi * turn)
-    x, y = points.T
+def _tour_through(cells: jax.Array, key: jax.Array) -> jax.Array:
+    """Returns a tour through [n, 2] int32 places below 2**15; in integers, which never round."""
+    turn, *shift = permutation.words(key, 3)[0]
+    angle = (turn >> jnp.uint32(32 - _TURN_BITS)).astype(jnp.int32)
+    cosines = jnp.asarray(_COSINES)
+    cos, sin = cosines[angle], cosines[(angle + 3 * len(_COSINES) // 4) % len(_COSINES)]
+    x, y = cells.T
     turned = jnp.stack([cos * x - sin * y, sin * x + cos * y])
-    turned = turned - turned.min(axis=1, keepdims=True)
-    extent = turned.max()
-    # Half of the square that the curve fills, anywhere in it.
-    square = (turned / jnp.where(extent > 0, extent, 1) + jnp.stack(shift)[:, None]) / 2
-    places = (square * 2**_BITS).astype(jnp.uint32)
-    return jnp.argsort(_along_curve(*jnp.minimum(places, 2**_BITS - 1))).astype(jnp.int32)
+    turned = (turned - turned.min(axis=1, keepdims=True)) >> _UNIT_BITS
+    # A quarter to half of the sides of the square that the curve fills, anywhere in it.
+    shifts = jnp.stack([random.below(word, 2**_CELL_BITS) for word in shift])
+    along = _along_curve(*(turned + shifts[:, None]).astype(jnp.uint32))
+    return lax.sort((along, lax.iota(jnp.int32, along.size)), num_keys=1)[1]
 
 
 def _along_curve(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -79,7 +92,7 @@ def _along_curve(x: jax.Array, y: jax.Array) -> jax.Array:
         level: jax.Array, carry: tuple[jax.Array, jax.Array, jax.Array]
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         x, y, distance = carry
-        shift = jnp.uint32(_BITS - 1) - level.astype(jnp.uint32)
+        shift = jnp.uint32(_BITS - 1) - jnp.asarray(level, jnp.uint32)
         is_right, is_up = (x >> shift) & 1, (y >> shift) & 1
         distance = (distance << 2) | ((3 * is_right) ^ is_up)
         # In its lower quarters the curve is mirrored; on the right, along the other diagonal.

@@ -7,13 +7,18 @@ from typing import Any
 import numpy as np
 
 
+def always(solution: np.ndarray) -> bool:
+    """Returns True: where nothing is forbidden, all solutions are feasible."""
+    return True
+
+
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Host:
     """The instance as it was given: exact costs, and what is known of it.
 
     A problem carries it as a static field. All of them compare equal, so that two instances of
     one size share their compiled code; nothing traced may therefore depend on it. JAX's cache keeps
-    the first one alive.
+    the first one alive. Its functions are no closures, so that a problem can be sent to a process.
 
     Attributes:
       cost: maps a solution to its exact cost, an `int` for integer instances.
@@ -21,20 +26,22 @@ class Host:
       is_feasible: whether a solution avoids everything forbidden.
       max_feasible: no feasible solution costs more, as the device counts, and every other does;
         None where all solutions are feasible.
-      unit: the device counts in multiples of this (a common divisor of all costs).
+      unit: the device counts in multiples of this: a common divisor of all costs, or a power of two
+        where float32 cannot hold them. Temperatures are in multiples of it, too.
       offset: the device leaves this out: a cost is `(cost on the device + offset) * unit`.
       best_known: the best-known cost, where there is one.
       is_optimal: whether that is proven to be the lowest there is.
-      coords: [n, 2] float64, the places in the plane of a TSP's cities, where it was given by them.
+      coords: [n, 2] float64, the places in the plane of a TSP's cities, where it was given by them,
+        in multiples of `unit`.
       note: one sentence about what was done to the data, or "".
     """
 
     cost: Callable[[np.ndarray], int | float]
     check: Callable[[Any, str], np.ndarray]
-    is_feasible: Callable[[np.ndarray], bool] = lambda solution: True
+    is_feasible: Callable[[np.ndarray], bool] = always
     max_feasible: int | float | None = None
-    unit: int = 1
-    offset: int = 0
+    unit: int | float = 1
+    offset: int | float = 0
     best_known: int | float | None = None
     is_optimal: bool = False
     coords: np.ndarray | None = None
@@ -43,6 +50,16 @@ class Host:
     def in_full(self, cost: Any) -> Any:
         """Returns what a cost on the device, a Python number, stands for."""
         return (cost + self.offset) * self.unit
+
+    def all_in_full(self, costs: np.ndarray) -> np.ndarray:
+        """Returns what costs on the device stand for: int64 or float64, or Python integers."""
+        if self.unit == 1 and not self.offset:
+            return costs
+        if costs.dtype.kind == "f":
+            return self.in_full(costs.astype(np.float64))
+        in_full = [self.in_full(cost) for cost in costs.tolist()]
+        fits = max(map(abs, in_full)) < 2**63
+        return np.array(in_full, np.int64 if fits else object)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Host)

@@ -1,23 +1,38 @@
 """Checks on matrices and coordinates that users hand in, shared by all problems; on the host."""
 
+import math
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from jaxopt_search.checks import plain_array
+
 DType: TypeAlias = Literal["int32", "float32"]
+
+_MOSTLY = 256  # times as large as what is left
 
 
 def real_array(values: Any, name: str) -> np.ndarray:
     """Returns `values` as int64 or float64, or refuses what are not real numbers."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} is a ragged list, expected an array") from error
+    array = plain_array(values, name)
     if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
         raise TypeError(f"{name} has dtype {array.dtype}, expected integers or floats")
-    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{name} holds {array.max()}, expected integers below 2**63")
+    if array.dtype.kind in "iu" and array.size:
+        low, high = array.min().item(), array.max().item()
+        if low <= -(2**63) or high >= 2**63:
+            worst = high if high >= 2**63 else low
+            raise ValueError(f"{name} holds {worst}, expected integers between -2**63 and 2**63")
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+
+
+def quick_shape(values: Any) -> tuple[int, ...]:
+    """Returns the shape of an array, and that of nested lists if they are not ragged.
+
+    Unlike `np.shape`, it copies no list to tell.
+    """
+    if isinstance(values, list | tuple):
+        return (len(values), *quick_shape(values[0])) if values else (0,)
+    return tuple(getattr(values, "shape", ()))
 
 
 def refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str, hint: str = "") -> None:
@@ -41,7 +56,38 @@ def is_integral(values: np.ndarray) -> bool:
     return bool((np.abs(values) <= 2.0**53).all() and (values == np.floor(values)).all())
 
 
-def is_nearly_symmetric(matrix: np.ndarray) -> bool:
-    """Returns whether a matrix is symmetric but for rounding noise, a relative 1e-6."""
-    scale = np.maximum(np.abs(matrix), np.abs(matrix.T))
+def is_nearly_symmetric(matrix: np.ndarray, least: float = 0.0) -> bool:
+    """Returns whether a matrix is symmetric but for rounding noise, a relative 1e-6.
+
+    Args:
+      least: entries below are as exact as this one.
+    """
+    scale = np.maximum(np.maximum(np.abs(matrix), np.abs(matrix.T)), least)
     return bool((np.abs(matrix - matrix.T) <= 1e-6 * scale).all())
+
+
+def largest_of(array: np.ndarray) -> Any:
+    """Returns the largest absolute value, a Python number."""
+    return max(array.max().item(), -array.min().item())
+
+
+def power_of_two(largest: float) -> float:
+    """Returns that one up to `largest`, above 0, of which it is less than twice as much."""
+    return 2.0 ** (math.frexp(largest)[1] - 1)
+
+
+def is_mostly_common(whole: float, left: float) -> bool:
+    """Returns whether numbers have so much in common that float32 should not be spent on it.
+
+    Args:
+      whole: the largest of them.
+      left: the largest of what is left after the common part is taken off; of 0 none needs it.
+    """
+    return whole > _MOSTLY * left > 0
+
+
+def unit_note(unit: float) -> str:
+    """Returns a sentence that tells in which unit the device counts; "" for ones."""
+    if unit == 1:
+        return ""
+    return f"temperatures count in units of 2**{math.frexp(unit)[1] - 1} (problem.host.unit)"

@@ -27,7 +27,7 @@ MAX_QUEENS = 2**29
     data_fields=("count",),
     meta_fields=("n", "evaluation", "host"),
 )
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class NQueens:
     """The placements of n queens as permutations. Build it with `nqueens`.
 
@@ -86,24 +86,23 @@ def nqueens(n: int, evaluation: str = "histogram", **options: int | None) -> NQu
 
 
 def _host(n: int) -> Host:
-    def cost(queens: np.ndarray) -> int:
-        return count_on_host(np.asarray(queens))
-
-    def check(queens: Any, name: str) -> np.ndarray:
-        checked = check_permutation(queens, n, name)
-        if (attacks := count_on_host(checked)) > MAX_INT32:
-            raise ValueError(
-                f"{name} has {attacks} attacking pairs, expected at most {MAX_INT32}, which random"
-                " placements never reach"
-            )
-        return checked
-
     # No best known cost: a gap to 0 tells nothing.
-    return Host(cost=cost, check=check)
+    return Host(cost=count_on_host, check=functools.partial(_check_placement, n))
+
+
+def _check_placement(n: int, queens: Any, name: str) -> np.ndarray:
+    checked = check_permutation(queens, n, name)
+    if (attacks := count_on_host(checked)) > MAX_INT32:
+        raise ValueError(
+            f"{name} has {attacks} attacking pairs, expected at most {MAX_INT32}, which random"
+            " placements never reach"
+        )
+    return checked
 
 
 def count_on_host(queens: np.ndarray) -> int:
     """Returns the number of attacking pairs of [n] integers, as an exact `int`; with NumPy."""
+    queens = np.asarray(queens)
     row = np.arange(len(queens))
     on = np.concatenate([np.bincount(queens + row), np.bincount(queens - row + len(queens))])
     return int(np.sum(on.astype(np.int64) * (on - 1) // 2))
@@ -123,12 +122,17 @@ def greedy_placement(key: jax.Array, n: int, tries: int = 16) -> jax.Array:
       key: a `jax.random.key`.
       n: queens, static.
       tries: static; more of them take longer and leave fewer queens attacked.
+
+    Raises:
+      TypeError: if `key` is no typed key.
+      ValueError: if `n` or `tries` is out of range.
     """
-    lane, data = lax.iota(jnp.uint32, tries), jax.random.key_data(key)
+    n, tries = check_count("n", n, 1, MAX_QUEENS), check_count("tries", tries)
+    lane, data = lax.iota(jnp.uint32, tries), random.data_of(key)
 
     def place(row: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         queens, on_rising, on_falling = state
-        word, _ = random.threefry2x32((data[0], data[1]), (lane, row.astype(jnp.uint32)))
+        word, _ = random.threefry2x32((data[0], data[1]), (lane, jnp.asarray(row, jnp.uint32)))
         behind = row + random.below(word, n - row)  # what is behind a row are the free columns
         column = queens[behind]
         is_free = ~(on_rising[column + row] | on_falling[column - row + n])

@@ -37,6 +37,6 @@ def inverse(permutation: jax.Array) -> jax.Array:
 
 def words(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:
     """Returns two uint32 arrays [number]."""
-    data = jax.random.key_data(key)
+    data = random.data_of(key)
     counter = lax.iota(jnp.uint32, number)
     return random.threefry2x32((data[0], data[1]), (counter, jnp.zeros_like(counter)))

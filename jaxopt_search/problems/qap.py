@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import floats
 from jaxopt_search.memory import load
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Host
@@ -40,7 +41,7 @@ class Partial(NamedTuple):
     data_fields=("flow", "distance", "offset", "partial"),
     meta_fields=("n", "is_symmetric", "host"),
 )
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class QAP:
     """A QAP instance on the device. Build it with `qap` or `qap_from_instance`.
 
@@ -101,6 +102,7 @@ class QAP:
     def cost(self, assignment: jax.Array) -> jax.Array:
         """Returns the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`, less `offset`.
 
+        In the device's units; `host.in_full` turns it into the user's, which mostly are the same.
         The sum is over all i and j, the diagonal included: O(n * n). Integers may wrap on the way;
         the result is exact.
 
@@ -108,8 +110,7 @@ class QAP:
           [] int32 or float32.
         """
         between = load(self.distance, assignment[:, None] * self.n + assignment[None, :])
-        terms = self.flow * between.ravel()
-        return jnp.sum(terms, dtype=terms.dtype) - self.offset
+        return floats.total(floats.product(self.flow, between.ravel())) - self.offset
 
     def row_costs(self, block: Block, assignments: Any) -> jax.Array:
         """Returns the costs of several assignments, [R]; portable.
@@ -125,7 +126,8 @@ class QAP:
             for tile, location in zip(block.tiles, locations, strict=True):
                 here = tile.get_column(assignments, k)
                 flow = load(self.flow, k * self.n + tile.column)
-                terms.append(flow * load(self.distance, here * self.n + location))
+                distance = load(self.distance, here * self.n + location)
+                terms.append(floats.product(flow, distance))
             return tuple(map(jnp.add, totals, terms))
 
         start = tuple(jnp.zeros_like(location, self.flow.dtype) for location in locations)
@@ -147,7 +149,7 @@ class QAP:
         Returns:
           The delta, of the shape of `r`, with the dtype of `flow`.
         """
-        a, b = load(assignment, r), load(assignment, s)
+        a, b, times = load(assignment, r), load(assignment, s), floats.product
 
         def flow(i: jax.Array, j: jax.Array) -> jax.Array:
             return load(self.flow, i * self.n + j)
@@ -157,13 +159,13 @@ class QAP:
 
         def add_facility(k: jax.Array, total: jax.Array) -> jax.Array:
             c = load(assignment, k)
-            term = (flow(r, k) - flow(s, k)) * (distance(b, c) - distance(a, c))
+            term = times(flow(r, k) - flow(s, k), distance(b, c) - distance(a, c))
             if not self.is_symmetric:
-                term = term + (flow(k, r) - flow(k, s)) * (distance(c, b) - distance(c, a))
+                term = term + times(flow(k, r) - flow(k, s), distance(c, b) - distance(c, a))
             return total + jnp.where((k == r) | (k == s), jnp.zeros_like(term), term)
 
-        own = (flow(r, r) - flow(s, s)) * (distance(b, b) - distance(a, a))
+        own = times(flow(r, r) - flow(s, s), distance(b, b) - distance(a, a))
         others = lax.fori_loop(0, self.n, add_facility, jnp.zeros_like(own))
         if self.is_symmetric:
             return own + others + others
-        return own + others + (flow(r, s) - flow(s, r)) * (distance(b, a) - distance(a, b))
+        return own + others + times(flow(r, s) - flow(s, r), distance(b, a) - distance(a, b))

@@ -7,23 +7,34 @@ import dataclasses
 import functools
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import MAX_INT32, check_option, check_permutation
+from jaxopt_search.checks import (
+    MAX_INT32,
+    check_best_known,
+    check_option,
+    check_permutation,
+    plain_array,
+)
 from jaxopt_search.datasets.instances import QAPInstance
+from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.problems.host import Host
 from jaxopt_search.problems.matrix_input import (
     DType,
     is_integral,
+    is_mostly_common,
     is_nearly_symmetric,
+    largest_of,
+    power_of_two,
+    quick_shape,
     real_array,
     refuse_first,
+    unit_note,
 )
 from jaxopt_search.problems.qap import QAP, Partial
 
-_FLOAT32 = np.finfo(np.float32)
+_FLOAT32, _FLOAT64 = np.finfo(np.float32), np.finfo(np.float64)
 _MAX_MATRIX_BYTES = 2**30
 
 
@@ -42,6 +53,11 @@ def qap(
     integral, make an exact integer instance. In a float instance, asymmetries of both matrices
     within a relative 1e-6 are taken for rounding noise and averaged out.
 
+    Floats are of any size. Where float32 could not hold their products, the device counts in a
+    power of two, `problem.host.unit`, in which temperatures are to be given then. Where the entries
+    of a matrix are nearly all the same, the number that they share is left out on the device: it
+    changes all costs by the same. Costs and targets are in full, always.
+
     Args:
       flow: [n, n] real numbers, or an array of truth values, from facility to facility.
       distance: [n, n] real numbers, from location to location.
@@ -56,12 +72,13 @@ def qap(
 
     Example:
       >>> problem = qap([[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]])
-      >>> int(problem.cost(jax.numpy.array([1, 0, 2])))
+      >>> int(problem.cost(jnp.array([1, 0, 2])))
       222
     """
     check_option("dtype", dtype, (None, "int32", "float32"))
+    check_best_known(best_known)
     if getattr(flow, "dtype", None) == np.bool_:
-        flow = np.asarray(flow, np.int8)
+        flow = plain_array(flow, "flow").astype(np.int8)
     flow, distance = _checked_matrix(flow, "flow"), _checked_matrix(distance, "distance")
     if flow.shape != distance.shape:
         raise ValueError(f"distance has shape {distance.shape}, expected {flow.shape} as flow has")
@@ -87,7 +104,7 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
       problem: a QAP of which nothing is fixed.
       partial_match: as in `qap`.
     """
-    pairs, n = np.asarray(partial_match), problem.n
+    pairs, n = plain_array(partial_match, "partial_match"), problem.n
     if pairs.shape == (0,):
         pairs = pairs.reshape(0, 2).astype(np.int32)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
@@ -162,23 +179,84 @@ def _integer_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | Non
 
 
 def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None) -> QAP:
-    flow, distance = flow.astype(np.float64), distance.astype(np.float64)
-    _check_float_range(flow, distance)
-    note = ""
-    is_symmetric = _is_symmetric(flow, distance)
-    if not is_symmetric and is_nearly_symmetric(flow) and is_nearly_symmetric(distance):
-        flow, distance = flow / 2 + flow.T / 2, distance / 2 + distance.T / 2
+    given = flow.astype(np.float64), distance.astype(np.float64)
+    _check_float_range(*given)
+    parts, note = [_split_off(matrix) for matrix in given], ""
+    if not _is_symmetric(*given) and all(map(_is_nearly_symmetric, given, parts)):
+        given = tuple(matrix / 2 + matrix.T / 2 for matrix in given)
+        parts = [_split_off(matrix) for matrix in given]
         note = "flow and distance were symmetrized (they differed by a relative 1e-6 at most)"
+    _check_float_range(*(part.own for part in parts))
+    units = _float_units(*(part.own for part in parts))
+    parts = [part.counted_in(unit) for part, unit in zip(parts, units, strict=True)]
+    unit = units[0] * units[1]
+    counted = [matrix / unit for matrix, unit in zip(given, units, strict=True)]
     host = Host(
-        cost=functools.partial(_float_cost, flow, distance),
+        cost=functools.partial(_float_cost, *counted, unit),
         check=functools.partial(_check_assignment, len(flow)),
+        unit=unit,
+        offset=_shared_cost(*parts),
         best_known=best_known,
-        note=note,
+        note="; ".join(filter(None, (note, unit_note(unit)))),
     )
-    return _on_device(flow, distance, 0, jnp.float32, host)
+    return _on_device(parts[0].own, parts[1].own, 0, jnp.float32, host)
+
+
+class _Split(NamedTuple):
+    """A matrix without the numbers that its entries have in common.
+
+    Attributes:
+      own: [n, n] float64, what is left.
+      between: what was taken off all entries beside the diagonal.
+      within: what was taken off the diagonal.
+    """
+
+    own: np.ndarray
+    between: float
+    within: float
+
+    def counted_in(self, unit: float) -> "_Split":
+        return _Split(self.own / unit, self.between / unit, self.within / unit)
+
+
+def _split_off(matrix: np.ndarray) -> _Split:
+    """Returns a matrix without what its entries share; nothing is taken off where that is less."""
+    is_diagonal = np.eye(len(matrix), dtype=bool)
+    within, between = _common(matrix.diagonal()), _common(matrix[~is_diagonal])
+    own = matrix - np.where(is_diagonal, within, between)
+    if is_mostly_common(largest_of(matrix), largest_of(own)):
+        return _Split(own, between, within)
+    return _Split(matrix, 0.0, 0.0)
+
+
+def _common(values: np.ndarray) -> float:
+    """Returns the least of some numbers if they differ little, else 0."""
+    least, most = values.min(initial=np.inf).item(), values.max(initial=-np.inf).item()
+    return least if max(most, -least) > 2 * (most - least) else 0.0
+
+
+def _shared_cost(flow: _Split, distance: _Split) -> float:
+    """Returns what was taken off the cost of every assignment."""
+
+    def of(a: float, b: float, number: int, sum_a: float, sum_b: float) -> float:
+        return b * sum_a + a * sum_b + number * a * b
+
+    n = len(flow.own)
+    traces = [part.own.trace().item() for part in (flow, distance)]
+    others = [part.own.sum().item() - part.own.trace().item() for part in (flow, distance)]
+    return of(flow.between, distance.between, n * (n - 1), *others) + of(
+        flow.within, distance.within, n, *traces
+    )
+
+
+def _is_nearly_symmetric(matrix: np.ndarray, part: _Split) -> bool:
+    """Returns whether it is, as exact as the largest of what is not shared, if anything is."""
+    is_split = part.between or part.within
+    return is_nearly_symmetric(part.own, largest_of(part.own) if is_split else 0.0)
 
 
 def _on_device(flow: np.ndarray, distance: np.ndarray, offset: int, dtype: Any, host: Host) -> QAP:
+    refuse_orphans()
     wrapped = (offset + 2**31) % 2**32 - 2**31
     return QAP(
         flow=jnp.asarray(flow.ravel(), dtype),
@@ -193,7 +271,7 @@ def _on_device(flow: np.ndarray, distance: np.ndarray, offset: int, dtype: Any, 
 
 def _checked_matrix(values: Any, name: str) -> np.ndarray:
     """Returns [n, n] int64 or float64, all finite."""
-    shape = np.shape(values) if isinstance(values, np.ndarray | jax.Array) else ()
+    shape = quick_shape(values)
     if len(shape) == 2 and 4 * shape[0] * shape[1] > _MAX_MATRIX_BYTES:
         raise ValueError(
             f"{name} has shape {shape}, expected fewer facilities: it takes"
@@ -229,7 +307,7 @@ class _Bounds(NamedTuple):
 
 
 def _bounds(flow: np.ndarray, distance: np.ndarray) -> _Bounds:
-    f, d = _largest(flow), _largest(distance)
+    f, d = largest_of(flow), largest_of(distance)
     if max(f, d) > MAX_INT32:
         size = flow.size * f * d
         return _Bounds(-size, size, 2 * size, fit=False)
@@ -261,7 +339,7 @@ def _cost_bounds(flow: np.ndarray, distance: np.ndarray) -> tuple[int, int]:
 def _rearranged(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
     """Returns the least and the greatest sum of products of the numbers of `a` and `b`, paired."""
     a, b = np.sort(a), np.sort(b)
-    if a.size and a.size * _largest(a) * _largest(b) >= 2**63:
+    if a.size and a.size * largest_of(a) * largest_of(b) >= 2**63:
         a, b = a.astype(object), b.astype(object)
     return int(np.dot(a, b[::-1])), int(np.dot(a, b))
 
@@ -287,21 +365,26 @@ def _largest_row_difference(matrix: np.ndarray) -> int:
 
 
 def _check_float_range(flow: np.ndarray, distance: np.ndarray) -> None:
-    f, d, n = _largest(flow), _largest(distance), len(flow)
+    f, d, n = largest_of(flow), largest_of(distance), len(flow)
     sizes = {"flow": f, "distance": d, "flow times distance": f * d}
-    # A cost has n * n products, a delta 2 * n of two differences each.
-    largest = float(_FLOAT32.max) / max(n * n, 8 * n)
-    least = float(_FLOAT32.tiny / _FLOAT32.eps)
+    most = float(_FLOAT64.max) / (4 * n * n)
     for name, size in sizes.items():
-        if size and not least <= size <= largest:
+        least = float(_FLOAT64.tiny) if f and d and name not in ("flow", "distance") else 0.0
+        if not least <= size <= most:
             raise ValueError(
-                f"{name} reaches {size:.6g}, expected {least:.6g} to {largest:.6g} for float32"
-                f" sums over {n} facilities; multiply by a constant"
+                f"{name} reaches {size:.6g}, expected {least:.6g} to {most:.6g} for float64 sums"
+                f" over {n} facilities; multiply by a constant"
             )
 
 
-def _largest(array: np.ndarray) -> Any:
-    return max(array.max().item(), -array.min().item())
+def _float_units(flow: np.ndarray, distance: np.ndarray) -> tuple[float, float]:
+    """Returns powers of two in which both matrices are counted: 1 where float32 holds products."""
+    f, d, n = largest_of(flow), largest_of(distance), len(flow)
+    # A cost has n * n products, a delta 2 * n of two differences each.
+    most, least = float(_FLOAT32.max) / max(n * n, 8 * n), float(_FLOAT32.tiny / _FLOAT32.eps)
+    if all(not size or least <= size <= most for size in (f, d, f * d)):
+        return 1, 1
+    return power_of_two(f or 1.0), power_of_two(d or 1.0)
 
 
 def _is_symmetric(flow: np.ndarray, distance: np.ndarray) -> bool:
@@ -325,5 +408,7 @@ def _check_fixed(
     return assignment
 
 
-def _float_cost(flow: np.ndarray, distance: np.ndarray, assignment: np.ndarray) -> float:
-    return (flow * distance[np.ix_(assignment, assignment)]).sum().item()
+def _float_cost(
+    flow: np.ndarray, distance: np.ndarray, unit: float, assignment: np.ndarray
+) -> float:
+    return (flow * distance[np.ix_(assignment, assignment)]).sum().item() * unit

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search import floats, random
 from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.tsp import TSP
 
@@ -25,8 +26,10 @@ def near_distance(problem: TSP) -> jax.Array:
     some = cities[:: max(1, n // _SAMPLED_CITIES)]
     rows = jax.vmap(lambda city: _distances_from(problem, city))(some)
     others = jnp.where(some[:, None] == cities[None], jnp.inf, rows)
-    near = -lax.top_k(-others, min(3, n - 1))[0].mean()
-    mean = jnp.where(jnp.isfinite(others), jnp.abs(others), 0).sum() / (some.size * (n - 1))
+    nearest = -lax.top_k(-others, min(3, n - 1))[0]
+    near = floats.total(nearest.ravel()) / nearest.size
+    finite = jnp.where(jnp.isfinite(others), jnp.abs(others), 0)
+    mean = floats.total(finite.ravel()) / (some.size * (n - 1))
     scale = jnp.where(near > 0, near, mean)
     return jnp.where(scale > 0, scale, 1)
 
@@ -47,7 +50,7 @@ def tree_edge(problem: TSP) -> jax.Array:
     def join_next(_: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         away, total = carry
         city = jnp.argmin(jnp.where(away == is_in, jnp.inf, away)).astype(jnp.int32)
-        return join(city, away), total + jnp.square(away[city])
+        return join(city, away), total + floats.product(away[city], away[city])
 
     start = join(jnp.int32(0), jnp.full(n, jnp.inf, jnp.float32))
     _, total = lax.fori_loop(0, n - 1, join_next, (start, jnp.float32(0)))
@@ -74,5 +77,6 @@ def swap_change(problem: QAP) -> float:
 @jax.jit
 def _swap_deltas(problem: QAP, first: jax.Array, second: jax.Array) -> jax.Array:
     """Returns the deltas of swaps, of a random assignment each."""
-    keys = jax.random.split(jax.random.key(0, impl="threefry2x32"), first.shape[0])
+    index = lax.iota(jnp.uint32, first.shape[0])
+    keys = jax.vmap(random.start_key, in_axes=(None, 0))(random.as_key(0), index)
     return jax.vmap(problem.swap_delta)(jax.vmap(problem.init)(keys), first, second)

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import floats
 from jaxopt_search.memory import load
 from jaxopt_search.pairs import Pairs, load_pair
 from jaxopt_search.problems import permutation
@@ -29,7 +30,7 @@ MAX_SQUARED = 2_147_000_000
     data_fields=("matrix", "coords"),
     meta_fields=("n", "metric", "is_symmetric", "host"),
 )
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSP:
     """A TSP instance on the device. Build it with `tsp`, `tsp_from_coords`, `tsp_from_instance`.
 
@@ -66,9 +67,11 @@ class TSP:
         return permutation.exchange_segments(key, tour)
 
     def cost(self, tour: jax.Array) -> jax.Array:
-        """Returns the length of `tour`, [] int32 or float32."""
-        lengths = self.distance(tour, jnp.roll(tour, -1))
-        return jnp.sum(lengths, dtype=lengths.dtype)
+        """Returns the length of `tour`, [] int32 or float32, in the device's units.
+
+        `host.in_full` turns it into the user's, which mostly are the same.
+        """
+        return floats.total(self.distance(tour, jnp.roll(tour, -1)))
 
     def row_costs(self, block: Block, tours: Any) -> jax.Array:
         """Returns the lengths of several tours, [R]; portable.
@@ -99,7 +102,7 @@ class TSP:
 
 
 def _euclid(dx: jax.Array, dy: jax.Array) -> jax.Array:
-    return jnp.sqrt(dx * dx + dy * dy)
+    return jnp.sqrt(floats.product(dx, dx) + floats.product(dy, dy))
 
 
 def _euc_2d(dx: jax.Array, dy: jax.Array) -> jax.Array:

@@ -13,6 +13,8 @@ from jax import lax
 
 from jaxopt_search import crossover, memory, random, rows
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
+from jaxopt_search.contracts import check_search
+from jaxopt_search.costs import cost_of
 from jaxopt_search.crossover import Parents, Room
 from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Swap
@@ -98,12 +100,12 @@ class Genetic:
             )
         keys = _further_keys(key, self.population_size - 1)
         population = jnp.concatenate([solution[None], jax.vmap(problem.init)(keys)])
-        return self._with_all(problem, population, solution, problem.cost(solution))
+        return self._with_all(problem, population, solution, cost_of(problem, solution))
 
     def _with_all(
         self, problem: Any, population: jax.Array, best: jax.Array, best_cost: Cost
     ) -> GeneticState:
-        costs = jax.vmap(problem.cost)(population)
+        costs = jax.vmap(cost_of, (None, 0))(problem, population)
         positions = jax.vmap(inverse)(population)
         return self._remember(
             GeneticState(
@@ -211,7 +213,7 @@ class Genetic:
         if hasattr(problem, "row_costs"):
             costs = problem.row_costs(block, state.children)
         else:
-            costs = jax.vmap(problem.cost)(state.children)
+            costs = jax.vmap(cost_of, (None, 0))(problem, state.children)
         child_costs = store(state.child_costs, block.rows, costs, block.is_row)
         return state._replace(child_costs=child_costs)
 
@@ -242,7 +244,7 @@ class Genetic:
         costs = store(state.costs, column, new, where)
         memory.barrier()
         state = state._replace(population=population, positions=positions, costs=costs)
-        return self._remember(state), Info(jnp.sum(where.astype(jnp.int32)))
+        return self._remember(state), Info(jnp.sum(where, dtype=jnp.int32))
 
     def _restarted(self, stream: Stream, problem: Any, state: GeneticState) -> GeneticState:
         """Returns an island anew if it has stagnated; the best of all is remembered."""
@@ -261,7 +263,7 @@ class Genetic:
 
         def restart(state: GeneticState, where: jax.Array) -> GeneticState:
             costs = self._all_costs(state)
-            num_alike = jnp.sum((costs == jnp.min(costs)).astype(jnp.int32))
+            num_alike = jnp.sum(costs == jnp.min(costs), dtype=jnp.int32)
             is_over = num_alike.astype(jnp.float32) >= alike * self.population_size
             return memory.when(is_over & where, start_anew, state)
 
@@ -379,14 +381,12 @@ def genetic(
     Args:
       population_size: P, permutations per island.
       crossover: `"pmx"`, partially matched, or `"ox"`, ordered; see `crossover`.
-      mutation_rate: 0 to 1. The paper says 0.1; with 1 the optimum takes a third of the generations
-        or less (docs/islands.md).
+      mutation_rate: 0 to 1. The paper says 0.1; docs/islands.md compares the two.
       alike: once this share of an island has the lowest cost on it, it starts anew at random; None
         for never.
       restart_every: generations between looks at that.
       keep_best: whether an island that starts anew keeps the best permutation that it has had, in
-        place of one of the random ones. The paper found that harmful, and so did we
-        (docs/islands.md).
+        place of one of the random ones, which the paper found harmful.
       local_search: a search, such as `hill_climbing` or `tabu_search`, that makes the algorithm
         memetic: before children compete, each is replaced by the best that this one finds from it.
         Through XLA only. None for none.
@@ -395,6 +395,7 @@ def genetic(
     Raises:
       ValueError: if a number is out of range, `crossover` is neither, or it is `"ox"` and the
         problem has facilities that are fixed.
+      TypeError: if `local_search` is no search.
 
     Example:
       >>> import jaxopt_search as js
@@ -404,6 +405,8 @@ def genetic(
       218
     """
     check_option("crossover", crossover, ("pmx", "ox"))
+    if local_search is not None:
+        check_search(local_search, "local_search")
     return Genetic(
         mutation_rate=float32(check_share("mutation_rate", mutation_rate)),
         alike=None if alike is None else float32(check_share("alike", alike)),

@@ -89,7 +89,7 @@ class TabuSearch(TableSearch):
         if age is None:
             age = min(5 * math.prod(self.neighborhood.shape(problem)), _MAX_STEPS)
 
-        best = jnp.minimum(state.cost, state.best_cost)
+        best = self.best_cost(state)
 
         def rank(entry: jax.Array, delta: Cost, until: jax.Array) -> tuple[jax.Array, Cost]:
             left = until - state.now
@@ -144,7 +144,10 @@ def tabu_search(
       218
     """
     if tenure is not None:
-        low, high = tenure if isinstance(tenure, tuple | list) else (tenure, tenure)
+        bounds = tenure if isinstance(tenure, tuple | list) else (tenure, tenure)
+        if len(bounds) != 2:
+            raise ValueError(f"tenure is {tenure!r}, expected a number, or the least and the most")
+        low, high = bounds
         low = check_count("tenure", low, 0, _MAX_STEPS)
         tenure = low, check_count("tenure", high, low, _MAX_STEPS)
     if aspiration_age is not None:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import memory, random, schedules, tables
+from jaxopt_search.costs import cost_of
 from jaxopt_search.types import Cost, Move, Representation, Solution, null_delta
 
 _MAX_WARPS = 8
@@ -48,7 +49,8 @@ class TrajectorySearch:
         return getattr(self.neighborhood, "obstacle", "")
 
     def best_cost(self, state: Any) -> Cost:
-        return jnp.minimum(state.cost, state.best_cost)
+        # Unlike `minimum`, this takes no NaN for the lowest, which an own delta may bring about.
+        return jnp.where(state.cost < state.best_cost, state.cost, state.best_cost)
 
     def best(self, problem: Any, state: Any) -> Solution:
         return self.neighborhood.solution(problem, self._remember(state, jnp.bool_(True)).best)
@@ -63,20 +65,21 @@ class TrajectorySearch:
     def adopt(self, problem: Any, state: Any, solution: Solution) -> Any:
         state = self._remember(state, jnp.bool_(True))
         return state._replace(
-            representation=self.neighborhood.init(problem, solution), cost=problem.cost(solution)
+            representation=self.neighborhood.init(problem, solution),
+            cost=cost_of(problem, solution),
         )
 
     def refresh(self, problem: Any, state: Any) -> Any:
         hood, solution = self.neighborhood, self.current(problem, state)
         return state._replace(
             representation=hood.init(problem, solution),
-            cost=problem.cost(solution),
-            best_cost=problem.cost(hood.solution(problem, state.best)),
+            cost=cost_of(problem, solution),
+            best_cost=cost_of(problem, hood.solution(problem, state.best)),
         )
 
     def _start(self, problem: Any, solution: Solution) -> tuple[Any, Cost, Any, Cost]:
         """Returns the representation, the cost, the best and its cost with which a walk starts."""
-        representation, cost = self.neighborhood.init(problem, solution), problem.cost(solution)
+        representation, cost = self.neighborhood.init(problem, solution), cost_of(problem, solution)
         return representation, cost, self.neighborhood.snapshot(representation), cost
 
     def _make(self, problem: Any, state: Any, move: Move, delta: Cost, where: jax.Array) -> Any:
@@ -85,10 +88,17 @@ class TrajectorySearch:
         def commit(representation: Representation, where: jax.Array) -> Representation:
             return self.neighborhood.commit(problem, representation, move, where)
 
-        return state._replace(
-            representation=memory.when(where, commit, state.representation),
-            cost=state.cost + jnp.where(where, delta, jnp.zeros_like(delta)),
-        )
+        representation = memory.when(where, commit, state.representation)
+        cost = self._cost_after(state.cost, delta, where, representation)
+        return state._replace(representation=representation, cost=cost)
+
+    def _cost_after(
+        self, cost: Cost, delta: Cost, where: jax.Array, representation: Representation
+    ) -> Cost:
+        """Returns the cost after a move, if `where` holds: `representation` is the one then."""
+        if hasattr(self.neighborhood, "known_cost"):
+            return self.neighborhood.known_cost(representation)
+        return cost + jnp.where(where, delta, jnp.zeros_like(delta))
 
     def _remember(self, state: Any, where: jax.Array) -> Any:
         """Returns the state with the current solution for its best, where it is better."""
@@ -164,11 +174,12 @@ class TableSearch(TrajectorySearch):
           delta: [] that of the move.
         """
         hood, move = self.neighborhood, state.found.move
-        state = state._replace(cost=state.cost + jnp.where(where, delta, jnp.zeros_like(delta)))
         if not hasattr(hood, "commit_and_first"):
             representation = hood.commit(problem, state.representation, move, where)
+            cost = self._cost_after(state.cost, delta, where, representation)
             memory.barrier()
-            return self._looked(problem, state._replace(representation=representation))
+            return self._looked(problem, state._replace(representation=representation, cost=cost))
+        state = state._replace(cost=state.cost + jnp.where(where, delta, jnp.zeros_like(delta)))
         rank, others = self._rank(problem, state), self._others(state)
         representation, first, move = hood.commit_and_first(
             problem, state.representation, move, where, rank, others

@@ -141,7 +141,7 @@ def test_uniform_qap_follows_taillard():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: uniform_tsp(0, seed=0), "n is 0, expected an integer at least 1"),
+        (lambda: uniform_tsp(0, seed=0), "n is 0, expected an integer in 1.."),
         (lambda: uniform_tsp(2.5, seed=0), "n is 2.5, expected an integer"),
         (lambda: uniform_tsp(True, seed=0), "n is True, expected an integer"),
         (lambda: uniform_tsp(5, seed=-1), "seed is -1, expected an integer at least 0"),
@@ -160,3 +160,20 @@ def test_bad_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: uniform_tsp(10**10, seed=0), "n is 10000000000"),
+        (lambda: clustered_tsp(10**10, seed=0), "n is 10000000000"),
+        (lambda: grid_tsp(10**9, 10**9), r"rows \* columns is 1000000000000000000"),
+        (lambda: uniform_qap(10**6, seed=0), "n is 1000000, expected an integer in 1..16384"),
+        (lambda: planted_qap(1000, 1000, seed=0), r"rows \* columns is 1000000"),
+        (lambda: planted_tsp(10**6, seed=0), "n is 1000000"),
+    ],
+)
+def test_sizes_beyond_memory_are_refused(make, text):
+    """In one line, before anything is allocated."""
+    with pytest.raises(ValueError, match=text):
+        make()

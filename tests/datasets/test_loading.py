@@ -13,7 +13,8 @@ import threading
 import numpy as np
 import pytest
 
-from jaxopt_search.datasets import QAPInstance, load, loading, names, registry
+from jaxopt_search.datasets import QAPInstance, load, load_tsplib, loading, names, registry
+from jaxopt_search.datasets.instances import digest
 from jaxopt_search.errors import DownloadError, InstanceFormatError
 
 BURMA = "TYPE: TSP\nDIMENSION: 14\nEDGE_WEIGHT_TYPE: GEO\nNODE_COORD_SECTION\n" + "".join(
@@ -22,6 +23,9 @@ BURMA = "TYPE: TSP\nDIMENSION: 14\nEDGE_WEIGHT_TYPE: GEO\nNODE_COORD_SECTION\n" 
 NUG5 = "5 999\n" + "1 " * 50
 ENTRY = registry.Entry(
     "burma14", "tsplib", 14, 3323, True, hashlib.sha256(BURMA.encode()).hexdigest(), "burma14.tsp"
+)
+NUG5_ENTRY = registry.Entry(
+    "nug5", "qaplib", 5, 50, True, hashlib.sha256(NUG5.encode()).hexdigest(), "nug5.dat"
 )
 
 
@@ -63,6 +67,7 @@ def test_registry_is_well_formed():
         assert registry.find(entry.name) is entry
         assert entry.n >= 1 and entry.collection in registry.SOURCES
         assert bool(entry.sha256) == bool(entry.path) and len(entry.sha256) in (0, 64)
+        assert len(entry.digest) in (0, 32) and (entry.digest or entry.sha256)
         assert not entry.is_optimal or entry.best_known is not None
     assert registry.entries()["kra32"].path == ""
     assert names("tsplib")[0] == "burma14" and names("tsplib")[-1] == "pla85900"
@@ -74,6 +79,7 @@ def test_registry_is_well_formed():
 @pytest.mark.parametrize("variable", [False, True])
 def test_a_file_in_the_data_folder_is_found(folder, variable, tmp_path, monkeypatch):
     """The folder is an argument or an environment variable; the record comes with the data."""
+    monkeypatch.setitem(registry.entries(), "burma14", ENTRY)
     (tmp_path / folder).mkdir(exist_ok=True)
     (tmp_path / folder / "burma14.tsp").write_text(BURMA)
     if variable:
@@ -86,6 +92,7 @@ def test_a_file_in_the_data_folder_is_found(folder, variable, tmp_path, monkeypa
 @pytest.mark.parametrize("file", ["nug5.dat", "nug5.txt", "qaplib/nug5.dat", "qaplib/nug5.txt"])
 def test_qaplib_files_are_found_and_the_registry_knows_better(file, tmp_path, monkeypatch):
     """The recorded best known cost replaces that in the file; the argument beats the variable."""
+    monkeypatch.setitem(registry.entries(), "nug5", NUG5_ENTRY)
     (tmp_path / "qaplib").mkdir()
     (tmp_path / file).write_text(NUG5)
     monkeypatch.setenv("JAXOPT_SEARCH_DATA", str(tmp_path / "absent"))
@@ -164,6 +171,58 @@ def test_a_file_of_another_size_is_refused(tmp_path):
     (tmp_path / "gr17.tsp").write_text(BURMA)
     with pytest.raises(InstanceFormatError, match="has size 14, expected 17 for gr17"):
         load("gr17", data_dir=tmp_path)
+
+
+def test_other_numbers_under_a_known_name_are_refused(tmp_path, monkeypatch):
+    """Row 73: of the right size, but one digit differs; the layout of the file does not matter."""
+    path = tmp_path / "burma14.tsp"
+    path.write_text(BURMA)
+    entry = ENTRY._replace(digest=digest(load_tsplib(path)), sha256="0" * 64)
+    monkeypatch.setitem(registry.entries(), "burma14", entry)
+    path.write_bytes(f"NAME: x\n{BURMA}".replace("7.0", "7").replace("\n", "\r\n").encode())
+    assert load("burma14", data_dir=tmp_path).best_known == 3323
+    for other in (BURMA.replace("14.0", "15.0"), BURMA.replace("GEO", "EUC_2D")):
+        path.write_text(other)
+        with pytest.raises(InstanceFormatError, match="numbers are not those of burma14") as caught:
+            load("burma14", data_dir=tmp_path)
+        assert "load_tsplib(path)" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_compared_has_no_optimum(tmp_path, monkeypatch):
+    """Row 73: where only a checksum is on record, another file comes without the best known one."""
+    monkeypatch.setitem(registry.entries(), "nug5", NUG5_ENTRY)
+    path = tmp_path / "nug5.dat"
+    path.write_text(NUG5.replace("\n", "\r\n"))
+    assert load("nug5", data_dir=tmp_path).best_known == 50
+    path.write_text(NUG5.replace("1 1", "2 1"))
+    with pytest.warns(UserWarning, match="not the recorded file of nug5") as caught:
+        instance = load("nug5", data_dir=tmp_path)
+    assert (instance.name, instance.best_known, instance.is_optimal) == ("nug5", None, False)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"data_dir": 5}, "data_dir is 5, expected a path or None"),
+        ({"data_dir": b"folder"}, "data_dir is b'folder', expected a path"),
+        ({"data_dir": ["folder"]}, "data_dir is"),
+        ({"cache_dir": 5}, "cache_dir is 5, expected a path"),
+        ({"base_url": 5}, "base_url is 5, expected an address"),
+    ],
+)
+def test_what_is_no_path_is_refused(options, text):
+    """Arguments of the wrong kind are named before the disk is touched."""
+    with pytest.raises(TypeError, match=text) as caught:
+        load("burma14", download=True, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_long_names_are_cut():
+    """An error stays readable whatever was given for a name."""
+    with pytest.raises(ValueError, match="^name is 'aaaa") as caught:
+        load("a" * 10**6)
+    assert len(str(caught.value)) < 200
 
 
 @pytest.fixture
@@ -263,11 +322,22 @@ def test_redirects_within_the_machine_are_followed(server, fetch):
     assert server.asked == ["/burma14.tsp", "/other"]
 
 
-@pytest.mark.parametrize("url", ["http://example.invalid", "ftp://127.0.0.1", "file:///tmp", "x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.invalid",
+        "ftp://127.0.0.1",
+        "file:///tmp",
+        "x",
+        "https://[::1",
+        "https://a\r\nX: y",
+    ],
+)
 def test_only_https_is_asked(url, fetch):
     """Addresses that are not https, and not on this machine, are refused unasked."""
-    with pytest.raises(DownloadError, match="is refused, expected an https address"):
+    with pytest.raises(DownloadError, match="is refused.* expected an https address") as caught:
         fetch(url)
+    assert "\n" not in str(caught.value)
 
 
 def test_no_network_names_the_way_by_hand(fetch):

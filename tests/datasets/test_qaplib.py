@@ -71,6 +71,10 @@ def test_matrices_are_read_in_order(content, best_known, tmp_path):
         (GOOD.replace("3", "1000000000", 1), "1: n is 1000000000, expected at most what"),
         (GOOD.replace("3", "4", 1), "1: n is 4, expected at most what"),
         (GOOD.replace(" 1\n", " \n"), "found 17 numbers for two 3 x 3 matrices, expected 18 or 19"),
+        (GOOD + "1\n", "found 19 numbers for two 3 x 3 matrices, expected 18"),
+        (GOOD.replace("2 1\n", "2 1 0\n"), "found 19 numbers for two 3 x 3 matrices"),
+        ("\n".join([*GOOD.split(), "0"]), "found 19 numbers for two 3 x 3 matrices"),
+        (" ".join([*GOOD.split(), "0"]), "found 19 numbers for two 3 x 3 matrices"),
         (GOOD + "1 2\n", "8: '2' follows the last of two 3 x 3 matrices, expected the end"),
         (GOOD.replace("5 4", "5 1e3"), "7: '1e3' among two 3 x 3 matrices"),
         (GOOD.replace("5 4", "5 4.0"), "'4.0' among two 3 x 3 matrices, expected an integer with"),
@@ -89,6 +93,13 @@ def test_broken_files_are_refused_with_the_line(content, message, tmp_path):
     text = str(caught.value)
     assert text.startswith(f"{path}:") and "\n" not in text and "expected" in text
     assert message in text, text
+
+
+@pytest.mark.parametrize("value", ["x", 0, -1, 1.5, None])
+def test_max_bytes_is_a_number(value, tmp_path):
+    """Anything else is refused by name."""
+    with pytest.raises(ValueError, match="max_bytes is .*, expected an integer from 1 up"):
+        load_qaplib(write(tmp_path, GOOD), max_bytes=value)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ def records(tmp_path):
     settings = {"scheme": "coarse", "islands": 3, "population": 8, "limit": 50}
     path = tmp_path / "runs.jsonl"
     for seed in range(2):
-        run = {"instance": "9 queens", "seed": seed, "settings": settings, "reached": True}
+        run = {"experiment": "nqueens_islands", "instance": "9 queens", "seed": seed}
+        run |= {"settings": settings, "reached": True}
         common.append(path, run | {"seconds": 0.5, "generations": 20 + seed})
     return path
 

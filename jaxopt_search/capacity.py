@@ -1,0 +1,132 @@
+"""Whether searches fit into memory, asked before any is allocated.
+
+On a CPU, running out of memory ends in a process that hangs or is killed, not in an exception.
+"""
+
+import contextlib
+import math
+import pathlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+
+from jaxopt_search.checks import MAX_INT32
+
+_GIB = 2**30
+_CGROUP = pathlib.Path("/sys/fs/cgroup")
+_PROC = pathlib.Path("/proc")
+_TOUR_BYTES = 16  # per city: a current tour and the best, before and after a chunk
+
+
+def check_size(solution: Any, num_searches: int) -> None:
+    """Refuses more searches than an array can index.
+
+    Raises:
+      ValueError: with the number of elements.
+    """
+    elements = num_searches * max(leaf.size for leaf in jax.tree.leaves(solution))
+    if elements > MAX_INT32:
+        raise ValueError(
+            f"num_searches is {num_searches}, expected fewer: their solutions have {elements}"
+            f" elements in all, beyond {MAX_INT32}"
+        )
+
+
+def check_state(state: Any, num_searches: int, devices: Sequence[jax.Device]) -> None:
+    """Refuses states that do not fit into memory: those before a chunk and those after it.
+
+    Args:
+      state: of all searches, or its shapes.
+
+    Raises:
+      MemoryError: with the sizes.
+    """
+    needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    # Searches start on the first device, and are then spread.
+    is_shared = devices[0].platform == "cpu"
+    _check_bytes(needed * (2 if is_shared else max(1, 2 / len(devices))), num_searches, devices[0])
+
+
+def check_tours(n: int, num_tours: int, num_searches: int, devices: Sequence[jax.Device]) -> None:
+    """Refuses more tours of n cities than fit into memory, from what they take at least.
+
+    Raises:
+      ValueError, MemoryError: as `check_size` and `check_state`.
+    """
+    is_shared = devices[0].platform == "cpu"
+    each = -(-num_tours // len(devices))
+    check_size(jax.ShapeDtypeStruct((n * each,), "int32"), 1)
+    _check_bytes(_TOUR_BYTES * n * (num_tours if is_shared else each), num_searches, devices[0])
+
+
+def _check_bytes(needed: float, num_searches: int, device: jax.Device) -> None:
+    if needed > (free := free_bytes(device)):
+        raise MemoryError(
+            f"num_searches is {num_searches}, expected fewer: they take {needed / _GIB:.1f} GiB at"
+            f" least, and {free / _GIB:.1f} GiB are free on {device}"
+        )
+
+
+def free_bytes(device: jax.Device) -> float:
+    """Returns how much memory a device has left; infinity if that is unknown."""
+    if device.platform == "cpu":
+        return max(0, min(_available(), _left_to_the_group(), _left_to_the_process()))
+    stats = device.memory_stats() or {}
+    return stats.get("bytes_limit", math.inf) - stats.get("bytes_in_use", 0)
+
+
+def _available() -> float:
+    """Returns what is left of the machine's memory, on Linux."""
+    return _kilobytes(_PROC / "meminfo", "MemAvailable", math.inf)
+
+
+def _left_to_the_group() -> float:
+    """Returns what is left to the control group, such as that of a container."""
+    try:
+        path = (_PROC / "self" / "cgroup").read_text().partition("0::/")[2].split("\n")[0]
+        folder = next(one for one in (_CGROUP / path, _CGROUP) if (one / "memory.max").exists())
+        limit, used = ((folder / f"memory.{name}").read_text() for name in ("max", "current"))
+        cached = re.search(r"^inactive_file (\d+)", (folder / "memory.stat").read_text(), re.M)
+        return int(limit) - int(used) + (int(cached[1]) if cached else 0)
+    except (OSError, ValueError, StopIteration):  # none, or "max"
+        return math.inf
+
+
+def _left_to_the_process() -> float:
+    """Returns what is left of the limit that `ulimit -v` sets."""
+    try:
+        import resource
+    except ImportError:  # on Windows
+        return math.inf
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return math.inf
+    return limit - _kilobytes(_PROC / "self" / "status", "VmSize", 0)
+
+
+def _kilobytes(file: pathlib.Path, name: str, unknown: float) -> float:
+    """Returns the bytes that a line of a file of the kernel's tells."""
+    try:
+        found = re.search(rf"^{name}:\s*(\d+) kB", file.read_text(), re.M)
+    except OSError:
+        return unknown
+    return int(found[1]) * 1024 if found else unknown
+
+
+@contextlib.contextmanager
+def memory_errors_explained(num_searches: int | None) -> Iterator[None]:
+    """Turns a device's running out of memory into a `MemoryError` that says what to change.
+
+    Results come late: block until they are ready before leaving.
+    """
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if not re.search("RESOURCE_EXHAUSTED|[Oo]ut of memory", str(error)):
+            raise
+        raise MemoryError(
+            f"the device ran out of memory with num_searches={num_searches}; use fewer, or more"
+            " devices"
+        ) from error

@@ -1,0 +1,32 @@
+"""Costs that a user's own problem may have: infinite, or NaN, which counts as infinite.
+
+Comparisons with NaN are false and differences of infinities are NaN, so each is mended where it
+enters. Integer costs pass through unchanged.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxopt_search.types import Cost, Solution
+
+
+def cost_of(problem: Any, solution: Solution) -> Cost:
+    """Returns `problem.cost(solution)`, an array, with NaN as the worst cost there is."""
+    cost = jnp.asarray(problem.cost(solution))
+    return no_nan(cost.astype(cost.dtype))  # whose dtype is no longer weak
+
+
+def no_nan(cost: Any) -> Any:
+    """Returns a cost, or costs of any shape, with +inf for NaN."""
+    if not jnp.issubdtype(cost.dtype, jnp.floating):
+        return cost
+    return jnp.where(cost == cost, cost, jnp.asarray(jnp.inf, cost.dtype))
+
+
+def cost_change(after: Cost, before: Cost) -> Cost:
+    """Returns `after - before`; 0 from one infinite cost to another, which are the same."""
+    if not jnp.issubdtype(after.dtype, jnp.floating):
+        return after - before
+    zero, is_same = jnp.zeros_like(after), after == before
+    return jnp.where(is_same, zero, after) - jnp.where(is_same, zero, before)

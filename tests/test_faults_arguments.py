@@ -1,0 +1,137 @@
+"""Numbers, schedules and settings that are out of range: one line that names the argument."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import annealing, countdown, line, refuses, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.checks import highest_cost_that_meets
+
+HUGE = 10**400
+POINTS = [[0, 0], [3, 1], [1, 5], [4, 4], [2, 2]]
+ONES = np.ones((5, 5), int)
+SOLVERS = {
+    "tsp": lambda **options: js.solve_tsp(POINTS, **options),
+    "asymmetric": lambda **options: js.solve_tsp(np.triu(ONES, 1), **options),
+    "stacked": lambda **options: js.solve_tsp([POINTS], **options),
+    "annealing": lambda **options: js.solve_qap(ONES, ONES, method="annealing", **options),
+    "tabu": lambda **options: js.solve_qap(ONES, ONES, method="tabu", **options),
+    "solve": lambda **options: js.solve(line(), countdown(), 0, **options),
+}
+
+
+@pytest.mark.parametrize("max_steps", [math.nan, math.inf, "9", [1], -1, 1.5, HUGE], ids=str)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_bad_numbers_of_steps(name, max_steps):
+    """Row 33: steps are counted in 64 bits, by all solvers."""
+    for more in ({}, {"max_seconds": 0.2}):
+        with refuses(ValueError, f"max_steps is {max_steps!r}, expected an integer from 0"):
+            SOLVERS[name](max_steps=max_steps, **more)
+
+
+@pytest.mark.parametrize("max_seconds", [math.nan, -1, -HUGE, "9", [1], 1j], ids=str)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_bad_numbers_of_seconds(name, max_seconds):
+    """Row 43: the same of seconds."""
+    with refuses(ValueError, "max_seconds is ", "expected a number >= 0"):
+        SOLVERS[name](max_seconds=max_seconds)
+
+
+def test_numbers_beyond_all_floats():
+    """Rows 39, 43: they count as infinite."""
+    run = {"num_searches": 2, "max_steps": 9}
+    result = js.solve(line(), countdown(), 0, max_seconds=HUGE, **run)
+    assert (result.nit, result.fun) == (9, 11)
+    for dtype in (jnp.int32, jnp.float32):
+        problem = line(dtype=dtype)
+        met = js.solve(problem, countdown(), 0, target=HUGE, **run)
+        assert (met.nit, met.success) == (0, True)
+        missed = js.solve(problem, countdown(), 0, target=-HUGE, **run)
+        assert (missed.nit, missed.success) == (9, False)
+    assert highest_cost_that_meets(HUGE, np.int32) == 2**31 - 1
+    assert highest_cost_that_meets(-HUGE, np.float32) == -math.inf
+    assert highest_cost_that_meets(2**80, np.int32, 2**60, 2**20 - 5) == 5
+
+
+@pytest.mark.slow
+def test_clocks_beyond_all_floats():
+    """Row 43: of the solvers and of the queens, too."""
+    assert js.solve_tsp(POINTS[:3], max_seconds=HUGE, target=HUGE).success
+    assert js.solve_nqueens(6, max_seconds=HUGE).success
+
+
+@pytest.mark.parametrize("tenure", [(1,), (1, 2, 3), (), [5]], ids=str)
+def test_bad_tenure(tenure):
+    """Row 38: a tenure is one number or two."""
+    with refuses(ValueError, f"tenure is {tenure!r}, expected a number, or the least and the most"):
+        js.tabu_search(js.SwapTable(), tenure=tenure)
+
+
+def numpy_cooling(step):
+    return 10.0 * np.exp(-np.asarray(step) / 50)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        lambda step: 10.0 if step < 5 else 1.0,
+        lambda step: 10.0 * math.exp(-step / 50),
+        lambda step: 10.0 * 0.9 ** int(step),
+        lambda step: [10.0, 1.0][step],
+        lambda step: max(10.0 - step, 1.0),
+        numpy_cooling,
+    ],
+    ids=["if", "math", "int", "index", "max", "NumPy"],
+)
+def test_schedules_that_cannot_be_traced(schedule):
+    """Row 31: a schedule in plain Python is told what to be written in."""
+    with refuses(TypeError, "schedule takes the step for a number, expected one written in jax"):
+        annealing(schedule)
+
+
+def test_schedule_that_raises():
+    """Row 31: what a schedule raises comes out as it is."""
+    error = ZeroDivisionError("mine")
+
+    def schedule(step):
+        raise error
+
+    for make in (annealing, lambda schedule: js.resample(schedule, every=5)):
+        with pytest.raises(ZeroDivisionError) as caught:
+            make(schedule)
+        assert caught.value is error
+
+
+@pytest.mark.parametrize("group_size", [5, 2**31 - 1])
+def test_groups_larger_than_all(group_size):
+    """Row 34: a group of more searches than there are is that of all, and takes no more room."""
+    rule = js.broadcast_best(every=5, group_size=group_size)
+    costs = jnp.array([3, 1, 2, 1], jnp.int32)
+    steps = jax.make_jaxpr(lambda costs: rule.donors(None, costs, jnp.int32(4)))(costs).eqns
+    assert max(made.aval.size for step in steps for made in step.outvars) <= 4
+    assert rule.donors(None, costs, jnp.int32(4)).tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["tsp", "stacked", "annealing", "tabu"])
+def test_solvers_inside_jit(name):
+    """Row 53: the solvers say that they are host drivers, on constants, too."""
+    with refuses(RuntimeError, "inside jit or vmap; use run there"):
+        jax.jit(lambda: SOLVERS[name](max_steps=1).fun)()
+
+
+def test_solvers_on_traced_data():
+    """Row 53: and on arrays that are traced, by `vmap`, too."""
+    points = jnp.asarray(POINTS, jnp.float32)
+    for call in (
+        lambda: jax.jit(lambda points: js.solve_tsp(points, max_steps=1).fun)(points),
+        lambda: jax.vmap(lambda points: js.solve_tsp(points, max_steps=1).fun)(points[None]),
+        lambda: jax.jit(lambda flow: js.solve_qap(flow, ONES, max_steps=1).fun)(ONES),
+        lambda: jax.jit(lambda: js.solve_nqueens(8).num_found)(),
+        lambda: jax.jit(lambda: js.solve_tsp(small_tsp(), max_steps=1).fun)(),
+    ):
+        with refuses(RuntimeError, "inside jit or vmap; use run there"):
+            call()

@@ -1,0 +1,133 @@
+"""Problems of a user's own whose costs are infinite or NaN: these never win, and can be left."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.problems import permutation
+
+N, LOWEST = 6, 20.0
+FORWARD, BACKWARD = np.arange(N), np.arange(N)[::-1]
+BAD = [math.inf, math.nan]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """The sum of `i * order[i]`; `bad` where `order[0]` is below `least`. Backward is the best."""
+
+    bad: jax.Array
+    least: jax.Array
+
+    def init(self, key):
+        return permutation.random_permutation(key, N)
+
+    def cost(self, order):
+        cost = jnp.sum(jnp.arange(N) * order, dtype=jnp.int32).astype(jnp.float32)
+        return jnp.where(order[0] < self.least, self.bad, cost)
+
+
+def order(bad, least=N - 1):
+    return Order(jnp.float32(bad), jnp.int32(least))
+
+
+SEARCHES = {
+    "annealing": js.simulated_annealing(js.Swap(), 2.0, moves_per_search=2),
+    "first": js.simulated_annealing(
+        js.Swap(), 2.0, moves_per_search=2, choose="first", keep_best="standard"
+    ),
+    "hill climbing": js.hill_climbing(js.Swap()),
+    "tabu": js.tabu_search(js.Swap()),
+    "genetic": js.genetic(population_size=6),
+}
+EXCHANGES = [
+    js.ring(every=5),
+    js.broadcast_best(every=5),
+    js.resample(2.0, every=5),
+    js.recombine(every=5, alike=0.9),
+]
+
+
+def check(problem, result):
+    """Checks that the costs of a run are those of its solutions, and none of them is NaN."""
+    exact = [float(problem.cost(jnp.asarray(one))) for one in result.solutions]
+    exact = [math.inf if math.isnan(cost) else cost for cost in exact]
+    assert result.costs.tolist() == exact
+    assert result.fun == min(exact)
+    parts = [leaf for leaf in jax.tree.leaves(result.state) if leaf.dtype == np.float32]
+    assert not any(np.isnan(part).any() for part in parts)
+    assert all(record.best == record.best for record in result.history)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_what_is_bad_never_wins(name):
+    """Searches that start badly leave that, and those that start well stay out of it."""
+    for bad in BAD:
+        problem = order(bad)
+        starts = np.stack([FORWARD, FORWARD, BACKWARD, np.roll(BACKWARD, 3)])
+        result = js.solve(problem, SEARCHES[name], 0, num_searches=4, initial=starts, max_steps=300)
+        check(problem, result)
+        assert (result.fun, result.success) == (LOWEST, True)
+        assert np.isfinite(result.costs).all()
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=lambda one: type(one).__name__)
+def test_exchanges_pass_on_what_is_finite(exchange):
+    """The same if searches learn from one another."""
+    for bad in BAD:
+        problem = order(bad)
+        starts = np.stack([FORWARD, FORWARD, BACKWARD, np.roll(BACKWARD, 3)])
+        result = js.solve(
+            problem,
+            SEARCHES["annealing"],
+            0,
+            num_searches=4,
+            initial=starts,
+            max_steps=100,
+            exchange=exchange,
+            target=LOWEST - 1,
+        )
+        check(problem, result)
+        assert (result.fun, result.success, result.first_hit) == (LOWEST, False, None)
+
+
+def test_infinite_costs_die_out_in_a_resampling():
+    """Those that are infinite have no copies, unless all are."""
+    stream = js.random.Stream(js.random.as_key(0), jnp.uint32(5), jnp.int32(5))
+    donors = js.exchange.resample(2.0, every=5).donors
+    inf = math.inf
+    found = donors(stream, jnp.array([inf, 3.0, inf, 3.0], jnp.float32), jnp.int32(4))
+    assert set(found[jnp.array([0, 2])].tolist()) <= {1, 3}
+    assert found[jnp.array([1, 3])].tolist() == [-1, -1]
+    found = donors(stream, jnp.full(4, inf, jnp.float32), jnp.int32(4))
+    assert found.tolist() == [-1] * 4
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_all_starts_bad(name):
+    """Searches find their way out of a start where nothing is finite."""
+    for bad in BAD:
+        problem = order(bad)
+        result = js.solve(
+            problem, SEARCHES[name], 0, num_searches=4, initial=FORWARD, max_steps=300
+        )
+        check(problem, result)
+        assert (result.fun, result.success) == (LOWEST, True)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_nothing_but_bad_costs(name):
+    """A run that finds nothing finite is no success and says so, with any target."""
+    for bad in BAD:
+        for target in (None, math.inf, 1e9):
+            result = js.solve(
+                order(bad, N), SEARCHES[name], 0, num_searches=4, max_steps=20, target=target
+            )
+            assert (result.fun, result.success, result.feasible) == (math.inf, False, False)
+            assert "the best cost is inf" in result.message
+            assert result.costs.tolist() == [math.inf] * 4

@@ -1,0 +1,98 @@
+"""Problems, searches and results can be sent to another process, and compared."""
+
+import pickle
+import subprocess
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import annealing, assert_same_results, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.evaluation import SCHEMES
+
+SQUARE = [[0, 0], [1, 0], [1, 1.5], [0, 1]]
+TABLE = np.arange(16).reshape(4, 4)
+PROBLEMS = {
+    "coordinates": lambda: js.tsp_from_coords(SQUARE, storage="coordinates"),
+    "integer coordinates": lambda: js.tsp_from_coords(SQUARE, metric="CEIL_2D", best_known=4),
+    "matrix": lambda: js.tsp(TABLE),
+    "forbidden": lambda: js.tsp(np.where(TABLE == 7, np.inf, TABLE + 0.5), forbidden="inf"),
+    "instance": lambda: js.tsp_from_instance(js.datasets.grid_tsp(2, 2)),
+    "qap": lambda: js.qap(TABLE, TABLE.T),
+    "qap of floats": lambda: js.qap(TABLE / 3, TABLE.T),
+    "fixed": lambda: js.qap(TABLE, TABLE.T, partial_match=[[1, 1]]),
+} | {scheme: lambda scheme=scheme: js.nqueens(4, scheme) for scheme in SCHEMES}
+
+
+def cooled(step):
+    return 10.0 / (1 + step)
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_problems_can_be_sent(kind):
+    """What comes back has the same costs, on the device and on the host, and the same checks."""
+    problem, solution = PROBLEMS[kind](), np.array([2, 1, 0, 3])
+    back = pickle.loads(pickle.dumps(problem))
+    assert back.cost(jnp.asarray(solution, jnp.int32)) == problem.cost(
+        jnp.asarray(solution, jnp.int32)
+    )
+    assert back.host.cost(solution) == problem.host.cost(solution)
+    assert back.host.is_feasible(solution) == problem.host.is_feasible(solution)
+    assert back.host.best_known == problem.host.best_known
+    with pytest.raises(ValueError, match="start holds 2 twice"):
+        back.host.check([2, 2, 0, 3], "start")
+
+
+def test_problems_are_equal_to_themselves_only():
+    """Comparing arrays would be slow and has no truth value: problems are told apart as objects."""
+    for make in PROBLEMS.values():
+        problem, other = make(), make()
+        assert problem == problem and problem != other
+        assert len({problem, other}) == 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: js.simulated_annealing(js.Relocate(), cooled),
+        lambda: js.simulated_annealing(js.two_opt(small_tsp()), js.geometric(5.0, 0.9, 10)),
+        lambda: js.tabu_search(js.SwapTable()),
+        lambda: js.hill_climbing(js.SwapTable()),
+        lambda: js.genetic(population_size=4),
+        lambda: js.min_conflicts(js.QueenSwap()),
+    ],
+)
+def test_searches_can_be_sent(make):
+    """With a schedule, too, if it is a named function; Python itself sends no lambda."""
+    search = make()
+    back = pickle.loads(pickle.dumps(search))
+    assert type(back) is type(search)
+    assert repr(back) == repr(search)
+
+
+def test_results_can_be_sent_and_continued():
+    """A result that was sent elsewhere is the same, and its state goes on as here."""
+    problem, search = small_tsp(), annealing()
+    result = js.solve(problem, search, 0, max_steps=20, num_searches=2)
+    back = pickle.loads(pickle.dumps(result))
+    assert_same_results(back, result)
+    ends = [js.solve(problem, search, 0, max_steps=40, state=r.state) for r in (result, back)]
+    assert_same_results(*ends)
+
+
+@pytest.mark.slow
+def test_a_new_process_takes_them(tmp_path):
+    """As multiprocessing by `spawn` sends them; a child by fork cannot run JAX."""
+    problem, search = small_tsp(), annealing()
+    (tmp_path / "sent").write_bytes(pickle.dumps((problem, search)))
+    code = (
+        "import pickle, pathlib, sys; path = pathlib.Path(sys.argv[1]); import jaxopt_search as js;"
+        "problem, search = pickle.loads(path.read_bytes());"
+        "result = js.solve(problem, search, 0, max_steps=20, num_searches=2);"
+        "path.write_bytes(pickle.dumps(result))"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "sent"], check=True, timeout=300)
+    result = pickle.loads((tmp_path / "sent").read_bytes())
+    assert_same_results(result, js.solve(problem, search, 0, max_steps=20, num_searches=2))
