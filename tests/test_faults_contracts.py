@@ -26,7 +26,6 @@ def _label(value):
     return value if isinstance(value, str) else type(value).__name__
 
 
-
 def tour_length(order):
     return jnp.asarray(EDGE, jnp.int32)[order, jnp.roll(order, -1)].sum(dtype=jnp.int32)
 
