@@ -51,6 +51,7 @@ def solver(solve, *data, max_steps=9, **options):
 CALLS = {
     "solve_tsp": lambda: solver(js.solve_tsp, XY[0], max_steps=20),
     "solve_tsp one way": lambda: solver(js.solve_tsp, ONE_WAY[0]),
+    "three steps": lambda: js.solve_tsp(XY[0], 3, max_steps=3, num_searches=2, devices=1),
     "solve_tsp stacked": lambda: solver(js.solve_tsp, XY, max_steps=20),
     "solve_qap tabu": lambda: solver(js.solve_qap, *ONE_WAY, partial_match=[[0, 1]]),
     "solve_qap annealing": lambda: solver(js.solve_qap, *(ONE_WAY * 0.3), method="annealing"),
@@ -121,8 +122,7 @@ def test_switches_change_nothing(call):
     ("call", "switch"),
     [
         ("relocate", "checking_leaks"),
-        ("solve_tsp", "disable_jit"),
-        ("relocate", "disable_jit"),
+        ("three steps", "disable_jit"),
         ("solve_nqueens", "disable_jit"),
     ],
 )

@@ -102,7 +102,7 @@ def tabu(problem, devices):
 
 FLOAT_RUNS = {
     "assembled": (float_tsp, assembled, 2),
-    "bred": (float_qap, bred, 4),
+    "bred": pytest.param(float_qap, bred, 4, marks=pytest.mark.slow),
     "resampled": pytest.param(float_tsp, resampled, 3, marks=pytest.mark.slow),
     "bred tours": pytest.param(float_tsp, bred, 4, marks=pytest.mark.slow),
     "tabu": pytest.param(float_qap, tabu, 4, marks=pytest.mark.slow),
