@@ -56,6 +56,7 @@ CALLS = {
     "solve_qap tabu": lambda: solver(js.solve_qap, *ONE_WAY, partial_match=[[0, 1]]),
     "solve_qap annealing": lambda: solver(js.solve_qap, *(ONE_WAY * 0.3), method="annealing"),
     "solve_nqueens": lambda: solver(js.solve_nqueens, 6, 2, max_steps=400),
+    "two placements": lambda: js.solve_nqueens(4, 2, 3, max_steps=2, num_searches=2, devices=1),
     "repair": lambda: repair(random.as_key(2), js.nqueens(60), SHUFFLED, max_rounds=50),
     "relocate": lambda: anneal(js.tsp(ONE_WAY[0]), js.Relocate(), js.broadcast_best(every=3)),
     "resample": lambda: anneal(plane(), js.Relocate(), js.resample(COOLING, every=4)),
@@ -123,7 +124,7 @@ def test_switches_change_nothing(call):
     [
         ("relocate", "checking_leaks"),
         ("three steps", "disable_jit"),
-        ("solve_nqueens", "disable_jit"),
+        ("two placements", "disable_jit"),
     ],
 )
 @pytest.mark.slow
