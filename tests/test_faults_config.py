@@ -51,10 +51,12 @@ def solver(solve, *data, max_steps=9, **options):
 CALLS = {
     "solve_tsp": lambda: solver(js.solve_tsp, XY[0], max_steps=20),
     "solve_tsp one way": lambda: solver(js.solve_tsp, ONE_WAY[0]),
+    "three steps": lambda: js.solve_tsp(XY[0], 3, max_steps=3, num_searches=2, devices=1),
     "solve_tsp stacked": lambda: solver(js.solve_tsp, XY, max_steps=20),
     "solve_qap tabu": lambda: solver(js.solve_qap, *ONE_WAY, partial_match=[[0, 1]]),
     "solve_qap annealing": lambda: solver(js.solve_qap, *(ONE_WAY * 0.3), method="annealing"),
     "solve_nqueens": lambda: solver(js.solve_nqueens, 6, 2, max_steps=400),
+    "two placements": lambda: js.solve_nqueens(4, 2, 3, max_steps=2, num_searches=2, devices=1),
     "repair": lambda: repair(random.as_key(2), js.nqueens(60), SHUFFLED, max_rounds=50),
     "relocate": lambda: anneal(js.tsp(ONE_WAY[0]), js.Relocate(), js.broadcast_best(every=3)),
     "resample": lambda: anneal(plane(), js.Relocate(), js.resample(COOLING, every=4)),
@@ -121,9 +123,8 @@ def test_switches_change_nothing(call):
     ("call", "switch"),
     [
         ("relocate", "checking_leaks"),
-        ("solve_tsp", "disable_jit"),
-        ("relocate", "disable_jit"),
-        ("solve_nqueens", "disable_jit"),
+        ("three steps", "disable_jit"),
+        ("two placements", "disable_jit"),
     ],
 )
 @pytest.mark.slow

@@ -68,9 +68,9 @@ def test_costs_do_not_depend_on_how_many_there_are():
     """Nor do the deltas of swaps: those of one are those of one of sixteen, bit for bit."""
     rng = np.random.default_rng()
     tsp = js.tsp_from_coords(rng.random((37, 2)), storage="coordinates")
-    qap = js.qap(*rng.random((2, 19, 19)))
+    qap = js.qap(*rng.random((2, 150, 150)))
     tours, assignments = (
-        jnp.asarray([rng.permutation(n) for _ in range(16)], jnp.int32) for n in (37, 19)
+        jnp.asarray([rng.permutation(n) for _ in range(16)], jnp.int32) for n in (37, 150)
     )
 
     def of(tour, assignment):
@@ -79,7 +79,7 @@ def test_costs_do_not_depend_on_how_many_there_are():
         return tsp.cost(tour), qap.cost(assignment), delta, table
 
     many = jax.jit(jax.vmap(of))(tours, assignments)
-    few = jax.jit(jax.vmap(of))(tours[:3], assignments[:3])
-    chex.assert_trees_all_equal(jax.tree.map(lambda leaf: leaf[:3], many), few)
+    few = jax.jit(jax.vmap(of))(tours[:2], assignments[:2])
+    chex.assert_trees_all_equal(jax.tree.map(lambda leaf: leaf[:2], many), few)
     one = jax.jit(of)(tours[0], assignments[0])
     chex.assert_trees_all_equal(one[:3], jax.tree.map(lambda leaf: leaf[0], many[:3]))

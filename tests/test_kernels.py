@@ -101,6 +101,18 @@ def test_many_moves_take_several_warps(neighborhood):
     chex.assert_trees_all_equal(*states)
 
 
+@pytest.mark.slow
+def test_hot_searches_take_the_same_course():
+    """2112 searches at temperature 30, where XLA once rounded a threshold in another way."""
+    problem = coords_tsp(100)
+    search = js.simulated_annealing(js.Relocate(), 30.0, moves_per_search=12)
+    states = [
+        run(problem, search, name, num_searches=2112, max_steps=2000 if ON_GPU else 200)
+        for name in ("xla", ALONE[0])
+    ]
+    chex.assert_trees_all_equal(*states)
+
+
 def test_many_steps_take_several_launches(monkeypatch):
     """The table of temperatures is as long as a launch; a run is not."""
     monkeypatch.setattr(kernels, "MAX_STEPS", 64)

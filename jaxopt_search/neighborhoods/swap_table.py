@@ -82,7 +82,8 @@ class SwapTable:
         n = problem.n
         facility = permutation.inverse(solution)
         flow, distance = problem.flow.reshape(n, n), problem.distance.reshape(n, n)
-        costs = _matmul(flow, distance[:, solution].T) + _matmul(flow.T, distance[solution])
+        costs = floats.matmul(flow, distance[:, solution].T)
+        costs = costs + floats.matmul(flow.T, distance[solution])
         moved = SwapDeltas(solution, facility, costs, costs)
         (deltas,) = tables.update((n, n), _from_costs(problem, moved), (costs,), jnp.bool_(True))
         return moved._replace(deltas=deltas)
@@ -287,11 +288,6 @@ def _differences(
     if problem.is_symmetric:
         return (coming,)
     return load(matrix, k * n + i) - load(matrix, k * n + j), coming
-
-
-def _matmul(first: jax.Array, second: jax.Array) -> jax.Array:
-    """Returns the product of matrices, in full precision on any device."""
-    return jnp.matmul(first, second, precision="highest")
 
 
 def _product(flow: _Parts, distance: _Parts) -> jax.Array:
