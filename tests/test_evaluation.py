@@ -111,10 +111,13 @@ def test_the_work_is_split_over_as_many_threads(name, num_threads, monkeypatch):
 
         return part
 
+    sizes, pool = [0], host._pool
+    monkeypatch.setattr(host, "_pool", lambda size: sizes.append(size) or pool(size))
     monkeypatch.setattr(host, "_attacks", attacks_at_a_meeting)
     queens = placements(300)[0]
     assert host.HOST[name](queens, num_threads=num_threads) == expected(300)[0]
     assert len(meeting.threads) == num_threads
+    assert max(sizes) + (name == "fork_join") == num_threads  # there, the calling one works, too
     assert sorted(done) == list(range(300))
 
 
