@@ -159,6 +159,7 @@ def solve(
       >>> result.fun, result.success
       (160, True)
     """
+    timer = Timer()
     driver_input.refuse_tracers(problem, search, key, exchange, initial, state)
     solution, cost = contracts.check_problem(problem)
     contracts.check_search(search)
@@ -166,7 +167,6 @@ def solve(
     if callback is not None and not callable(callback):
         raise TypeError(f"callback is a {type(callback).__name__}, expected a function or None")
     host = getattr(problem, "host", None)
-    timer = Timer()
     is_optional = isinstance(target, str)
     if is_optional:
         check_option("target", target, (_OPTIMUM,))
@@ -274,7 +274,7 @@ class _Driver:
                         status = Status.CALLBACK
                 num_steps = self._next_steps(seen.step, made, seconds)
                 if ask_after is not None:
-                    num_steps, ask_after = min(num_steps, ask_after), None
+                    num_steps, ask_after = min(num_steps, max(ask_after, 1)), None
         except KeyboardInterrupt:
             if not num_chunks:
                 raise
