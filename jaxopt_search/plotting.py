@@ -56,7 +56,7 @@ def plot_convergence(
     Args:
       runs: results of `solve`, or their histories.
       labels: a name for each run.
-      against: `"seconds"` since the call of `solve`, compilation included, or `"step"`.
+      against: `"seconds"` of search, or `"step"`.
       best_known: the best-known cost, or one for each run; the gap to it is drawn instead of the
         cost, on an axis that is logarithmic above one percent and linear below.
       ax: matplotlib axes to draw on; None for a new figure.
