@@ -264,7 +264,8 @@ def _is_of(problem: Problem, search: Search, state: RunState) -> jax.Array:
     computed anew, and with the largest costs on the way, such as that of a random start. And
     whether what is fixed is in its place.
     """
-    solutions, costs = readout.all_best(problem, search, state)
+    solutions = jax.vmap(search.best, (None, 0))(problem, state.searches)
+    costs = exchange.best_costs(search, state.searches, state.index)
     exact = jax.vmap(cost_of, (None, 0))(problem, solutions)
     start = problem.init(jax.random.key(0, impl="threefry2x32"))
     is_right = exact == costs

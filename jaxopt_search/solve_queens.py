@@ -175,6 +175,7 @@ def solve_nqueens(
     words = random.as_key(key)
     finds = PlacementSet(num_solutions, distinct, problem.n)
     report = _reporter(finds, timer) if show_progress else lambda status: None
+    report(Status.RUNNING)
     try:
         if problem.n >= _MANY:
             status = _by_repair(problem, words, finds, found, timer, report)

@@ -178,7 +178,7 @@ def test_run_inside_vmap():
 
 
 def test_run_inside_grad():
-    """Row 53: a gradient through a search is refused in words, or is zero."""
+    """Row 53: a gradient through a search is zero."""
     points = jnp.arange(16.0).reshape(2, 8) ** 2
     problem = js.tsp_from_coords(points.T, storage="coordinates")
     search = annealing()
@@ -188,8 +188,7 @@ def test_run_inside_grad():
         moved = dataclasses.replace(problem, coords=coords)
         return js.best(moved, search, run(0, moved, search))[1]
 
-    with pytest.raises((TypeError, ValueError), match="differentia"):
-        jax.grad(cost)(problem.coords.first)
+    assert not jax.grad(cost)(problem.coords.first).any()
 
 
 def test_seeds_under_vmap_are_refused():

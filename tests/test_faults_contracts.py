@@ -233,7 +233,7 @@ def test_kinds_that_are_taken(problem):
     ("initial", "text"),
     [
         ([0, 1, 2], "initial has a part of shape (3,) and dtype int64, expected (8,) and int32"),
-        ([[0, 1], [2]], "initial has rows of different lengths"),
+        ([[0, 1], [2]], "initial is a ragged list"),
         ([float(i) for i in range(8)], "dtype float64, expected (8,) and int32"),
         ([math.nan] * 8, "dtype float64, expected (8,) and int32"),
         ([2**40, *range(1, 8)], "initial holds 1099511627776, expected what int32 can hold"),
@@ -254,7 +254,7 @@ def test_lists_as_starts():
     np.testing.assert_array_equal(solve(Own(), initial=rows, max_steps=0).solutions, rows)
     result = solve(Own(), initial=rows[1], max_steps=0)
     np.testing.assert_array_equal(result.solutions, [rows[1]] * 2)
-    with refuses(ValueError, "initial has rows of different lengths"):
+    with refuses(ValueError, "initial is a ragged list"):
         solve(small_tsp(), annealing(), initial=[list(range(8)), [0, 1]])
 
 

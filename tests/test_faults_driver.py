@@ -306,7 +306,8 @@ def test_progress_in_a_file(monkeypatch, capsys):
     solve(show_progress=True)
     text = capsys.readouterr().err
     assert text.endswith("\n")
-    assert text.startswith("step 0 ")
+    assert text.startswith("compiling (")
+    assert "\nstep 0 " in text
     assert "step 80 " in text.splitlines()[-1]
     assert all(character.isprintable() for character in text.replace("\n", ""))
 

@@ -172,11 +172,10 @@ def test_wrong_arguments_are_refused(arguments, text):
 
 @pytest.mark.parametrize(("n", "wanted", "found"), [(8, 200, 92), (10_000, 2, 2)])
 def test_progress(n, wanted, found, capsys):
-    """A line at the start and one at the end, however they are found; none unless asked for."""
+    """That it compiles, and a line at the end, however they are found; none unless asked for."""
     js.solve_nqueens(n, wanted, max_seconds=60)
     assert capsys.readouterr().err == ""
     js.solve_nqueens(n, wanted, max_seconds=60, show_progress=True)
     first, *_, last = capsys.readouterr().err.splitlines()
-    assert first.startswith("step 0  ")
-    assert first.endswith(f" s  0 of {wanted} placements")
+    assert first == "compiling"
     assert last.endswith(f" s  {found} of {wanted} placements")
