@@ -45,6 +45,8 @@ def _version() -> str:
 def checkout_version(root: pathlib.Path) -> str:
     """Returns the version of an uninstalled checkout, with its commit where git has one.
 
+    Changes on top of the commit are not seen.
+
     Args:
       root: the folder of the checkout; "not installed" if it is none.
     """

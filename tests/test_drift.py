@@ -1,15 +1,17 @@
 """Costs that runs report are true: at the end of every call, and where sums of floats drift."""
 
+import dataclasses
 import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import small_tsp
+from probes import Countdown, Course, line, small_tsp
 
 import jaxopt_search as js
 from jaxopt_search import Status, loop
+from jaxopt_search.types import Info
 
 SMALL = small_tsp()
 FLOAT = js.tsp_from_coords(np.random.default_rng(3).random((12, 2)), storage="matrix")
@@ -194,3 +196,37 @@ def test_state_keeps_the_tested_cost_apart():
     short = js.advance(SMALL, search, start, 30, patience=500, check_every=100)
     assert short.tested_cost == start.best_cost
     assert short.best_cost < start.best_cost
+
+
+def test_donors_are_chosen_by_true_costs():
+    """Not by a running cost that has drifted below all others."""
+    start = js.init(4, FLOAT, COLD, num_searches=5)
+    alone = js.advance(FLOAT, COLD, start, 1)
+    best = int(jnp.argmin(jax.vmap(FLOAT.cost)(jax.vmap(current_tour)(alone.searches))))
+    liar = (best + 1) % 5
+    low = start.searches.cost.at[liar].set(-100.0)
+    start = start._replace(searches=start.searches._replace(cost=low, best_cost=low))
+    end = js.advance(FLOAT, COLD, start, 1, exchange=js.broadcast_best(every=1))
+    assert set(np.asarray(end.ancestor).tolist()) == {best}
+
+
+def current_tour(state):
+    return COLD.current(FLOAT, state)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Pendulum(Countdown):
+    """Forgets its best: its number falls for ten steps, and rises from then on."""
+
+    def step(self, stream, control, problem, state):
+        number = state.number + jnp.where(stream.step < 10, -1, 1)
+        return Course(number, number), Info(jnp.int32(1))
+
+
+def test_the_best_never_rises():
+    """What a chunk has shown is kept, whatever the search forgets."""
+    options = {"num_searches": 1, "max_steps": 30, "chunk_steps": 5}
+    result = js.solve(line(17), Pendulum(jnp.int32(0)), 0, **options)
+    assert (result.fun, result.x) == (7, 7)
+    assert [record.best for record in result.history] == [17, 12, 7, 7, 7, 7, 7]

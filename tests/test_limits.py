@@ -158,49 +158,51 @@ def test_a_callback_says_when_it_steers_again():
     assert calls == [0, 7, 14, 20]
 
 
-class TestTimer:
-    """The clock of a call, on a clock that is set by hand."""
+@pytest.fixture
+def now(monkeypatch):
+    """A clock that is set by hand."""
+    now = [100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    return now
 
-    @pytest.fixture
-    def now(self, monkeypatch):
-        now = [100.0]
-        monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-        return now
 
-    def test_it_counts_from_the_first_step(self, now):
-        timer = Timer()
-        timer.limit(None, 2.0)
-        now[0] += 30
-        assert (timer.seconds, timer.is_over, timer.compile_seconds) == (0.0, False, None)
-        timer.start_search()
-        now[0] += 1.5
-        assert (timer.seconds, timer.elapsed, timer.compile_seconds) == (1.5, 31.5, 30.0)
-        assert timer.status(10**9) == Status.RUNNING
-        now[0] += 0.5
-        assert timer.status(0) == Status.MAX_SECONDS
+def test_a_timer_counts_from_the_first_step(now):
+    timer = Timer()
+    timer.limit(None, 2.0)
+    now[0] += 30
+    assert (timer.seconds, timer.is_over, timer.compile_seconds) == (0.0, False, None)
+    timer.start_search()
+    now[0] += 1.5
+    assert (timer.seconds, timer.elapsed, timer.compile_seconds) == (1.5, 31.5, 30.0)
+    assert timer.status(10**9) == Status.RUNNING
+    now[0] += 0.5
+    assert timer.status(0) == Status.MAX_SECONDS
 
-    def test_steps_come_first(self, now):
-        timer = Timer()
-        timer.limit(5, 0.0)
-        timer.start_search()
-        assert timer.status(5) == Status.MAX_STEPS
-        assert timer.status(4) == Status.MAX_SECONDS
 
-    def test_chunks_fit_the_limits(self, now):
-        """A fiftieth of the limit, no more than what is left, and never many times the last."""
-        timer = Timer()
-        timer.limit(10_000, 10.0)
-        timer.start_search()
-        assert timer.next_steps(0, 0, 0.0, 100) == 100
-        assert timer.next_steps(100, 100, 0.1, 100) == 200
-        assert timer.next_steps(100, 100, 1e-9, 100) == 800
-        assert timer.next_steps(9_990, 100, 0.1, 100) == 10
-        assert timer.next_steps(0, 100, 1e9, 100) == 1
-        now[0] += 9.95
-        assert timer.next_steps(100, 100, 0.1, 100) in (49, 50)
+def test_steps_come_before_seconds(now):
+    timer = Timer()
+    timer.limit(5, 0.0)
+    timer.start_search()
+    assert timer.status(5) == Status.MAX_STEPS
+    assert timer.status(4) == Status.MAX_SECONDS
 
-    def test_chunks_without_limits(self, now):
-        """Half a second, so that Ctrl-C is answered."""
-        timer = Timer()
-        timer.start_search()
-        assert timer.next_steps(0, 100, 0.1, 1) == 500
+
+def test_chunks_fit_the_limits(now):
+    """A fiftieth of the limit, no more than what is left, and never many times the last."""
+    timer = Timer()
+    timer.limit(10_000, 10.0)
+    timer.start_search()
+    assert timer.next_steps(0, 0, 0.0, 100) == 100
+    assert timer.next_steps(100, 100, 0.1, 100) == 200
+    assert timer.next_steps(100, 100, 1e-9, 100) == 800
+    assert timer.next_steps(9_990, 100, 0.1, 100) == 10
+    assert timer.next_steps(0, 100, 1e9, 100) == 1
+    now[0] += 9.95
+    assert timer.next_steps(100, 100, 0.1, 100) in (49, 50)
+
+
+def test_chunks_without_limits(now):
+    """Half a second, so that Ctrl-C is answered."""
+    timer = Timer()
+    timer.start_search()
+    assert timer.next_steps(0, 100, 0.1, 1) == 500
