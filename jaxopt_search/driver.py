@@ -306,14 +306,16 @@ class _Driver:
         """Returns the state and the status after a chunk; the target counts in exact costs.
 
         A float cost on the device is rounded, and may meet the target where the exact one does
-        not: then the run continues towards a lower one.
+        not: then the run continues towards a lower one. So it does after a hit whose solution the
+        search has lost.
         """
         status, is_met = seen.status, self._meets_goal()
         if status == Status.TARGET and not is_met:
-            lower = np.nextafter(seen.cost, np.array(-np.inf, seen.cost.dtype))
-            self.limits = dataclasses.replace(self.limits, target=lower)
+            if np.issubdtype(seen.cost.dtype, np.floating):
+                lower = np.nextafter(seen.cost, np.array(-np.inf, seen.cost.dtype))
+                self.limits = dataclasses.replace(self.limits, target=lower)
             joined = self.placement.join(placed, num_searches)
-            joined = driver_input.retargeted(self.problem, self.search, joined, lower)
+            joined = driver_input.retargeted(self.problem, self.search, joined, self.limits.target)
             placed, status = self.placement.split(joined), Status.RUNNING
         if status == Status.RUNNING:
             status = self.timer.status(seen.step)

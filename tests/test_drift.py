@@ -230,3 +230,33 @@ def test_the_best_never_rises():
     result = js.solve(line(17), Pendulum(jnp.int32(0)), 0, **options)
     assert (result.fun, result.x) == (7, 7)
     assert [record.best for record in result.history] == [17, 12, 7, 7, 7, 7, 7]
+
+
+ADOPTING = {
+    "light": js.simulated_annealing(js.DeltaSwap(), 1e9),
+    "standard": js.simulated_annealing(js.DeltaSwap(), 1e9, keep_best="standard"),
+    "tabu": js.tabu_search(js.SwapTable()),
+    "climbing": js.hill_climbing(js.SwapTable()),
+    "genetic": js.genetic(population_size=4, alike=None),
+}
+
+
+@pytest.mark.parametrize("search", ADOPTING.values(), ids=ADOPTING)
+def test_an_adopted_solution_is_remembered(search):
+    """Better than all before, it is the best of the search also when the next step leaves it."""
+    best = jnp.asarray(js.solve_qap(QAP, max_steps=200, devices=1).x)
+    start = js.init(1, QAP, search, num_searches=4)
+    assert (start.best_cost > QAP.cost(best)).all()
+    adopted = jax.vmap(search.adopt, in_axes=(None, 0, None))(QAP, start.searches, best)
+    end = js.advance(QAP, search, start._replace(searches=adopted), 3)
+    assert (jax.vmap(search.best_cost)(end.searches) == QAP.cost(best)).all()
+    for one in jax.vmap(search.best, in_axes=(None, 0))(QAP, end.searches):
+        assert QAP.cost(one) == QAP.cost(best)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_hit_is_kept_through_an_exchange(seed):
+    """Tabu search that recombined lost what it had taken over, and called the rest a success."""
+    instance = js.datasets.planted_qap(3, 4, seed=seed)
+    result = js.solve_qap(instance, max_steps=50, num_searches=4, devices=1)
+    assert (result.status == Status.TARGET) == (result.fun == instance.best_known)

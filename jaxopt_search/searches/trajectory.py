@@ -64,18 +64,20 @@ class TrajectorySearch:
 
     def adopt(self, problem: Any, state: Any, solution: Solution) -> Any:
         state = self._remember(state, jnp.bool_(True))
-        return state._replace(
+        state = state._replace(
             representation=self.neighborhood.init(problem, solution),
             cost=cost_of(problem, solution),
         )
+        return self._remember(state, jnp.bool_(True))  # the next step may leave it
 
     def refresh(self, problem: Any, state: Any) -> Any:
         hood, solution = self.neighborhood, self.current(problem, state)
-        return state._replace(
+        state = state._replace(
             representation=hood.init(problem, solution),
             cost=cost_of(problem, solution),
             best_cost=cost_of(problem, hood.solution(problem, state.best)),
         )
+        return self._remember(state, jnp.bool_(True))
 
     def _start(self, problem: Any, solution: Solution) -> tuple[Any, Cost, Any, Cost]:
         """Returns the representation, the cost, the best and its cost with which a walk starts."""

@@ -317,6 +317,8 @@ def test_table_8_by_hand():
 @pytest.mark.parametrize(("table", "expected"), [(1, 4), (2, 4), (3, 10), (4, 4), (5, 6)])
 def test_small_runs(table, expected, tmp_path, monkeypatch, capsys):
     """Every setting is run once per seed; the same command finds all of it in the file."""
+    if table == 3:
+        pytest.importorskip("numba")
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(common, "data_folder", lambda data: None)
     chosen = ("as in Table II", "keeps its best", "shuffle")
