@@ -248,7 +248,7 @@ def test_an_adopted_solution_is_remembered(search):
     start = js.init(1, QAP, search, num_searches=4)
     assert (start.best_cost > QAP.cost(best)).all()
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, None))(QAP, start.searches, best)
-    end = js.advance(QAP, search, start._replace(searches=adopted), 3)
+    end = js.advance(QAP, search, start._replace(searches=adopted), 1)
     assert (jax.vmap(search.best_cost)(end.searches) == QAP.cost(best)).all()
     for one in jax.vmap(search.best, in_axes=(None, 0))(QAP, end.searches):
         assert QAP.cost(one) == QAP.cost(best)
