@@ -319,10 +319,14 @@ def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
     return jnp.where(index >= 0, costs, null_delta(costs.dtype))
 
 
+def drifts(costs: Any) -> bool:
+    """Returns whether running costs differ from true ones in time: sums of floats do."""
+    return jnp.issubdtype(costs.dtype, jnp.floating)
+
+
 def settled(problem: Any, search: Search, searches: Any) -> Any:
     """Returns the states of searches with costs recomputed if they may have drifted: float ones."""
-    dtype = jax.eval_shape(jax.vmap(search.best_cost), searches).dtype
-    if not jnp.issubdtype(dtype, jnp.floating):
+    if not drifts(jax.eval_shape(jax.vmap(search.best_cost), searches)):
         return searches
     return jax.vmap(search.refresh, in_axes=(None, 0))(problem, searches)
 

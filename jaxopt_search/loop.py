@@ -163,7 +163,7 @@ def init(
     words = random.as_key(key)
     if is_traced((words, problem, search, solutions)):
         return _init(words, problem, search, solutions, num_searches)
-    check_room(problem, search, solution, num_searches, [_default_device()])
+    check_room(problem, search, solution, num_searches, [default_device()])
     return start(words, problem, search, solutions, num_searches)
 
 
@@ -204,7 +204,8 @@ def shape(problem: Problem, search: Search, num_searches: int) -> RunState:
     return _shape.eval_shape(random.as_key(0), problem, search, None, num_searches)
 
 
-def _default_device() -> jax.Device:
+def default_device() -> jax.Device:
+    """Returns JAX's default device, or the one that the user has set for it."""
     default = getattr(jax.config, "jax_default_device", None)
     return default if isinstance(default, jax.Device) else jax.local_devices()[0]
 
@@ -358,7 +359,7 @@ def _advance(
     implementation: Implementation,
     axis_name: str | None,
 ) -> RunState:
-    drifts = _drifts(state.best_cost)
+    drifts = exchange.drifts(state.best_cost)
     periods: dict[str, jax.Array] = {}
     if drifts:
         periods["refresh"] = jnp.int32(REFRESH_EVERY)
@@ -453,16 +454,11 @@ def _kept(state: RunState, where: jax.Array) -> RunState:
 
 def _confirmed(state: RunState, costs: jax.Array, target: jax.Array | None) -> RunState:
     """Returns the state without the hits of searches whose true cost, [S], misses the target."""
-    if target is None or not _drifts(costs):
+    if target is None or not exchange.drifts(costs):
         return state
     never = steps.never(state.index.shape)
     hit = jax.tree.map(lambda at, none: jnp.where(costs <= target, at, none), state.hit, never)
     return state._replace(hit=hit)
-
-
-def _drifts(costs: jax.Array) -> bool:
-    """Returns whether running costs differ from true ones in time: sums of floats do."""
-    return jnp.issubdtype(costs.dtype, jnp.floating)
 
 
 def _exchange(

@@ -55,8 +55,7 @@ def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
     local = jax.local_devices()
     match devices:
         case None:
-            default = getattr(jax.config, "jax_default_device", None)
-            return (default if isinstance(default, jax.Device) else local[0],)
+            return (loop.default_device(),)
         case "all":
             return tuple(local)
         case str():
