@@ -1,0 +1,65 @@
+"""Duplicates are found by comparing every bit, and removed if asked."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+
+
+class Several(NamedTuple):
+    """States of all kinds of leaves."""
+
+    number: Any
+    flags: Any
+    rows: Any
+    share: Any
+
+
+def few_states(number, seed=0):
+    """Returns states of which many are equal in some leaves, and fewer in all."""
+    rng = np.random.default_rng(seed)
+    return Several(
+        jnp.asarray(rng.integers(-1, 1, number), jnp.int32),
+        jnp.asarray(rng.random((number, 2)) < 0.5),
+        jnp.asarray(rng.integers(0, 2, (number, 1, 2)), jnp.uint32),
+        jnp.asarray(rng.integers(0, 2, number) / 4, jnp.float32),
+    )
+
+
+def by_comparing(states, parent=None):
+    """Returns which states are equal to an earlier one, each compared with all before it."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
+    leaves += [] if parent is None else [np.asarray(parent)]
+    seen, found = set(), []
+    for i in range(len(leaves[0])):
+        state = b"|".join(leaf[i].tobytes() for leaf in leaves)
+        found.append(state in seen)
+        seen.add(state)
+    return np.asarray(found)
+
+
+@pytest.mark.parametrize("number", [1, 2, 300])
+def test_duplicates_are_those_that_equal_an_earlier_one(number):
+    """Of any parent, or of the same parent; in all leaves."""
+    states = few_states(number)
+    parent = jnp.arange(number, dtype=jnp.int32) // 10
+    for of in (None, parent):
+        found = js.successors.duplicates(states, of)
+        assert found.dtype == jnp.bool_ and found.shape == (number,)
+        np.testing.assert_array_equal(found, by_comparing(states, of))
+
+
+@pytest.mark.parametrize("leaf", Several._fields)
+def test_one_leaf_makes_the_difference(leaf):
+    """Two states that differ in the last number of one leaf are no duplicates."""
+    same = jax.tree.map(lambda x: jnp.stack([x[0], x[0]]), few_states(1))
+    assert js.successors.duplicates(same).tolist() == [False, True]
+    old = getattr(same, leaf)
+    last = (1, *(size - 1 for size in old.shape[1:]))
+    other = ~old[last] if old.dtype == jnp.bool_ else old[last] + 1
+    changed = same._replace(**{leaf: old.at[last].set(other)})
+    assert js.successors.duplicates(changed).tolist() == [False, False]

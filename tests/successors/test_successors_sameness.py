@@ -1,0 +1,128 @@
+"""The engine makes what the slow reference makes, state by state, however it is run."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from successors import comparing
+from successors import heuristics as parts
+
+import jaxopt_search as js
+
+IMPLEMENTATIONS = ["xla", "native", "interpret"]
+SEED = 2_718_281
+
+
+class Case(NamedTuple):
+    """What `generate` is given."""
+
+    heuristics: tuple
+    problem: Any
+    states: Any
+    active: Any = None
+    num_successors: int = 1
+    order: str = "fixed"
+
+
+def random_table(rng, n, most, **options):
+    """Returns a table of weights of all sizes, with 0 among them, and counts beyond both ends."""
+    weights = rng.integers(0, 2**32, (n, most)) >> rng.integers(0, 33, (n, most))
+    weights[rng.random((n, most)) < 0.3] = 0
+    weights[0] = 2**32 - 1
+    counts = rng.integers(-1, most + 3, n)
+    counts[0] = most
+    return parts.table(weights, counts, **options)
+
+
+def tables(rng, sizes, **options):
+    """Returns one table per type of `sizes`, pairs of variables and possibilities."""
+    starts = np.cumsum([0, *(n for n, _ in sizes)]).tolist()
+    return tuple(
+        random_table(rng, n, most, number=t, offset=starts[t], **options)
+        for t, (n, most) in enumerate(sizes)
+    ), starts[-1]
+
+
+def some_active(rng, heuristics, number):
+    """Returns random sets, with bits beyond the variables, one full and one empty among them."""
+    found = []
+    for heuristic in heuristics:
+        words = -(-heuristic.num_variables // 32)
+        sets = rng.integers(0, 2**32, (number, words), dtype=np.uint32)
+        sets[:2] = [[2**32 - 1] * words, [0] * words]
+        found.append(jnp.asarray(sets))
+    return tuple(found)
+
+
+@functools.cache
+def case(name):
+    rng = np.random.default_rng(len(name))
+    match name:
+        case "edges":
+            heuristics, total = tables(rng, [(3, 1), (3, 256), (3, 1000)])
+            return Case(heuristics, parts.COUPLED, parts.states(4, total), None, 2)
+        case "many variables":
+            heuristics, total = tables(rng, [(33, 2), (70, 33)])
+            active = some_active(rng, heuristics, 4)
+            return Case(heuristics, parts.COUPLED, parts.states(4, total), active, 1, "random")
+        case "independent":
+            heuristics, total = tables(rng, [(40, 32), (4, 257)], independent=True)
+            active = some_active(rng, heuristics, 3)
+            return Case(heuristics, parts.COUPLED, parts.states(3, total), active, 2, "random")
+        case "all different":
+            weights = rng.integers(0, 3, (36, 31))
+            heuristic = parts.all_different(weights, rng.integers(2, 33, 36))
+            return Case((heuristic,), (), parts.states(4, 36, 31), None, 2, "random")
+        case "aggregates":
+            ratings = rng.normal(size=(6, 4100)).astype(np.float32)
+            ratings[rng.random(ratings.shape) < 0.2] = np.nan
+            ratings[1] = np.nan
+            heuristic = parts.mapped(ratings, [4100, 300, 0, 17, 257, 299])
+            return Case((heuristic,), (), parts.states(2, 6), None, 2)
+        case "manhattan":
+            points, goals = rng.integers(0, 50, (2, 3, 4)), rng.integers(0, 50, (2, 4))
+            walkers = parts.Walkers(*(jnp.asarray(p, jnp.int32) for p in points))
+            problem = parts.Points(*(jnp.asarray(goal, jnp.int32) for goal in goals))
+            return Case((parts.Manhattan(4, 7),), problem, walkers, None, 2)
+    raise KeyError(name)
+
+
+NAMES = ["edges", "many variables", "independent", "all different", "aggregates", "manhattan"]
+
+
+@functools.cache
+def expected(name, seed=SEED, order=None):
+    given = case(name)
+    given = given if order is None else given._replace(order=order)
+    return comparing.expected(seed, *given)
+
+
+def check(name, order=None, seed=SEED, **options):
+    given = case(name)
+    order = given.order if order is None else order
+    found = js.successors.generate(
+        seed,
+        given.heuristics,
+        given.problem,
+        given.states,
+        active=given.active,
+        num_successors=given.num_successors,
+        order=order,
+        **options,
+    )
+    comparing.assert_equal(found, expected(name, seed, order), given.states)
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_engine_is_the_reference(name, implementation):
+    """States, parents and sets of assigned variables are equal, whatever runs the heuristic.
+
+    So they are with ratings that are stored and with such that are computed again: one of the two
+    for each case, in turn.
+    """
+    number = NAMES.index(name) + IMPLEMENTATIONS.index(implementation)
+    check(name, implementation=implementation, ratings=("stored", "recomputed")[number % 2])
