@@ -1,6 +1,8 @@
 """The engine makes what the slow reference makes, state by state, however it is run."""
 
+import dataclasses
 import functools
+import re
 from typing import Any, NamedTuple
 
 import jax
@@ -11,6 +13,9 @@ from successors import comparing
 from successors import heuristics as parts
 
 import jaxopt_search as js
+from jaxopt_search import random
+from jaxopt_search.kernels import portability
+from jaxopt_search.successors import running
 
 IMPLEMENTATIONS = ["xla", "native", "interpret"]
 SEED = 2_718_281
@@ -75,7 +80,7 @@ def case(name):
         case "all different":
             weights = rng.integers(0, 3, (36, 31))
             heuristic = parts.all_different(weights, rng.integers(2, 33, 36))
-            return Case((heuristic,), (), parts.states(4, 36, 31), None, 2, "random")
+            return Case((heuristic,), (), parts.states(3, 36, 31), None, 2, "random")
         case "aggregates":
             ratings = rng.normal(size=(6, 4100)).astype(np.float32)
             ratings[rng.random(ratings.shape) < 0.2] = np.nan
@@ -94,26 +99,26 @@ NAMES = ["edges", "many variables", "independent", "all different", "aggregates"
 
 
 @functools.cache
-def expected(name, seed=SEED, order=None):
-    given = case(name)
-    given = given if order is None else given._replace(order=order)
-    return comparing.expected(seed, *given)
+def expected(name):
+    return comparing.expected(SEED, *case(name))
 
 
-def check(name, order=None, seed=SEED, **options):
-    given = case(name)
-    order = given.order if order is None else order
-    found = js.successors.generate(
+def generate(given, seed=SEED, **options):
+    return js.successors.generate(
         seed,
         given.heuristics,
         given.problem,
         given.states,
         active=given.active,
         num_successors=given.num_successors,
-        order=order,
+        order=given.order,
         **options,
     )
-    comparing.assert_equal(found, expected(name, seed, order), given.states)
+
+
+def check(name, **options):
+    given = case(name)
+    comparing.assert_equal(generate(given, **options), expected(name), given.states)
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
@@ -126,3 +131,67 @@ def test_the_engine_is_the_reference(name, implementation):
     """
     number = NAMES.index(name) + IMPLEMENTATIONS.index(implementation)
     check(name, implementation=implementation, ratings=("stored", "recomputed")[number % 2])
+
+
+@pytest.mark.parametrize("number", [2, pytest.param(4, marks=pytest.mark.devices(4))])
+@pytest.mark.devices(2)
+def test_devices_change_nothing(number):
+    """Three states on two devices and on four, that is, with some that have nothing to do."""
+    check("all different", devices=number)
+
+
+def test_settings_of_jax_change_nothing():
+    """64-bit types, strict promotion and a check for NaN, with floats and with integers."""
+    with (
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("strict"),
+        jax.debug_nans(True),
+    ):
+        check("aggregates", implementation="xla")
+        check("independent", implementation="native")
+
+
+def test_other_data_of_the_same_shapes_is_not_compiled_again(caplog):
+    """Nor is another key; and the results are those of the data that was given."""
+    given = case("all different")
+    generate(given, implementation="native")
+    (heuristic,) = given.heuristics
+    other = dataclasses.replace(heuristic, weights=jnp.flip(heuristic.weights, 0))
+    given = given._replace(
+        heuristics=(other,), states=given.states._replace(trace=given.states.trace + 1)
+    )
+    with jax.log_compiles():
+        found = generate(given, seed=5, implementation="native")
+    assert not [record for record in caplog.records if "ompiling" in record.getMessage()]
+    comparing.assert_equal(found, comparing.expected(5, *given), given.states)
+
+
+def test_donated_states_are_gone():
+    """With one successor each they are overwritten; without being donated they stay."""
+    given = case("manhattan")._replace(num_successors=1)
+    wanted = comparing.expected(SEED, *given)
+    comparing.assert_equal(generate(given), wanted, given.states)
+    states = jax.tree.map(jnp.copy, given.states)
+    comparing.assert_equal(generate(given._replace(states=states), donate=True), wanted, states)
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(states))
+    assert not any(leaf.is_deleted() for leaf in jax.tree.leaves(given.states))
+
+
+@pytest.mark.parametrize(
+    ("name", "ratings"),
+    [("aggregates", "stored"), ("many variables", "recomputed"), ("independent", "stored")],
+)
+def test_it_lowers_for_cuda(name, ratings):
+    """As one kernel per type, or two for an independent one."""
+    given = case(name)
+    setup = running.Setup(given.num_successors, given.order, ratings, "triton")
+
+    def run(types, problem, states, active):
+        shared = types, problem, random.as_key(0)
+        return running.run(setup, shared, running.Input(states, active, None))
+
+    text = portability.lower_for_cuda(
+        run, given.heuristics, given.problem, given.states, given.active
+    )
+    wanted = sum(1 + getattr(one, "independent", False) for one in given.heuristics)
+    assert len(re.findall(r"custom_call @\S*triton", text)) >= wanted
