@@ -63,3 +63,30 @@ def test_one_leaf_makes_the_difference(leaf):
     other = ~old[last] if old.dtype == jnp.bool_ else old[last] + 1
     changed = same._replace(**{leaf: old.at[last].set(other)})
     assert js.successors.duplicates(changed).tolist() == [False, False]
+
+
+def test_distinct_keeps_the_first_of_each_state():
+    """With its parent and its set of assigned variables; successors of other states stay."""
+    states = few_states(60)
+    parent = jnp.arange(60, dtype=jnp.int32) // 15
+    sets = jnp.arange(60, dtype=jnp.uint32)[:, None]
+    found = js.successors.distinct(js.successors.Successors(states, parent, (sets,)))
+    keep = ~by_comparing(states, parent)
+    assert 4 < keep.sum() < 60
+    for leaf, old in zip(jax.tree.leaves(found), [*states, parent, sets], strict=True):
+        np.testing.assert_array_equal(leaf, np.asarray(old)[keep])
+
+
+def test_floats_are_compared_by_their_bits():
+    """A NaN equals itself, and 0 is not -0."""
+    states = jnp.asarray([np.nan, 0.0, -0.0, np.nan, -0.0], jnp.float32)
+    assert js.successors.duplicates(states).tolist() == [False, False, False, True, True]
+
+
+def test_wide_and_narrow_types_are_compared_whole():
+    """Numbers of 64 bits that differ in their upper half, and of 8 bits."""
+    with jax.enable_x64(True):
+        wide = jnp.asarray([1, 1 + 2**40, 1, 1 + 2**40], jnp.int64)
+        assert js.successors.duplicates(wide).tolist() == [False, False, True, True]
+    narrow = jnp.asarray([-1, 127, -1], jnp.int8)
+    assert js.successors.duplicates(narrow).tolist() == [False, False, True]
