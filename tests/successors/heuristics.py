@@ -192,7 +192,7 @@ def table(weights, counts=None, **options):
 @_register
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AllDifferent(_Noting):
-    """Variables that must differ; `weights` and `counts` as in `Table`, which may be 0 to forbid."""
+    """Variables that must differ; `weights` and `counts` as in `Table`."""
 
     weights: Any
     counts: Any

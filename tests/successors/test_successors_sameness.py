@@ -17,8 +17,14 @@ from jaxopt_search import random
 from jaxopt_search.kernels import portability
 from jaxopt_search.successors import running
 
-IMPLEMENTATIONS = ["xla", "native", "interpret"]
+KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
+IMPLEMENTATIONS = ["xla", KERNEL] if KERNEL == "triton" else ["xla", "native", KERNEL]
 SEED = 2_718_281
+SIZES = {
+    "sizes for xla": (1, 31, 1000),
+    "sizes for native": (2, 31, 256),
+    "sizes for a kernel": (1, 2, 256),
+}
 
 
 class Case(NamedTuple):
@@ -66,21 +72,21 @@ def some_active(rng, heuristics, number):
 def case(name):
     rng = np.random.default_rng(len(name))
     match name:
-        case "edges":
-            heuristics, total = tables(rng, [(3, 1), (3, 256), (3, 1000)])
+        case "sizes for xla" | "sizes for native" | "sizes for a kernel":
+            heuristics, total = tables(rng, [(3, most) for most in SIZES[name]])
             return Case(heuristics, parts.COUPLED, parts.states(4, total), None, 2)
         case "many variables":
-            heuristics, total = tables(rng, [(33, 2), (70, 33)])
+            heuristics, total = tables(rng, [(70, 32)])
             active = some_active(rng, heuristics, 4)
             return Case(heuristics, parts.COUPLED, parts.states(4, total), active, 1, "random")
         case "independent":
-            heuristics, total = tables(rng, [(40, 32), (4, 257)], independent=True)
+            heuristics, total = tables(rng, [(40, 257)], independent=True)
             active = some_active(rng, heuristics, 3)
             return Case(heuristics, parts.COUPLED, parts.states(3, total), active, 2, "random")
         case "all different":
-            weights = rng.integers(0, 3, (36, 31))
-            heuristic = parts.all_different(weights, rng.integers(2, 33, 36))
-            return Case((heuristic,), (), parts.states(3, 36, 31), None, 2, "random")
+            weights = rng.integers(0, 3, (36, 33))
+            heuristic = parts.all_different(weights, rng.integers(2, 36, 36))
+            return Case((heuristic,), (), parts.states(3, 36, 33), None, 2, "random")
         case "aggregates":
             ratings = rng.normal(size=(6, 4100)).astype(np.float32)
             ratings[rng.random(ratings.shape) < 0.2] = np.nan
@@ -95,7 +101,7 @@ def case(name):
     raise KeyError(name)
 
 
-NAMES = ["edges", "many variables", "independent", "all different", "aggregates", "manhattan"]
+NAMES = ["sizes", "many variables", "independent", "aggregates"]
 
 
 @functools.cache
@@ -130,38 +136,40 @@ def test_the_engine_is_the_reference(name, implementation):
     for each case, in turn.
     """
     number = NAMES.index(name) + IMPLEMENTATIONS.index(implementation)
+    if name == "sizes":
+        name = f"sizes for {implementation if implementation in ('xla', 'native') else 'a kernel'}"
     check(name, implementation=implementation, ratings=("stored", "recomputed")[number % 2])
 
 
-@pytest.mark.parametrize("number", [2, pytest.param(4, marks=pytest.mark.devices(4))])
-@pytest.mark.devices(2)
-def test_devices_change_nothing(number):
+@pytest.mark.parametrize(
+    ("devices", "implementation"),
+    [
+        pytest.param(2, "xla", marks=pytest.mark.devices(2)),
+        pytest.param(4, KERNEL, marks=pytest.mark.devices(4)),
+    ],
+)
+def test_devices_change_nothing(devices, implementation):
     """Three states on two devices and on four, that is, with some that have nothing to do."""
-    check("all different", devices=number)
+    check("all different", devices=devices, implementation=implementation)
 
 
 def test_settings_of_jax_change_nothing():
-    """64-bit types, strict promotion and a check for NaN, with floats and with integers."""
-    with (
-        jax.enable_x64(True),
-        jax.numpy_dtype_promotion("strict"),
-        jax.debug_nans(True),
-    ):
-        check("aggregates", implementation="xla")
-        check("independent", implementation="native")
+    """64-bit types, strict promotion and a check for NaN."""
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.debug_nans(True):
+        check("aggregates")
 
 
 def test_other_data_of_the_same_shapes_is_not_compiled_again(caplog):
     """Nor is another key; and the results are those of the data that was given."""
     given = case("all different")
-    generate(given, implementation="native")
+    generate(given)
     (heuristic,) = given.heuristics
     other = dataclasses.replace(heuristic, weights=jnp.flip(heuristic.weights, 0))
     given = given._replace(
         heuristics=(other,), states=given.states._replace(trace=given.states.trace + 1)
     )
     with jax.log_compiles():
-        found = generate(given, seed=5, implementation="native")
+        found = generate(given, seed=5)
     assert not [record for record in caplog.records if "ompiling" in record.getMessage()]
     comparing.assert_equal(found, comparing.expected(5, *given), given.states)
 
@@ -179,7 +187,7 @@ def test_donated_states_are_gone():
 
 @pytest.mark.parametrize(
     ("name", "ratings"),
-    [("aggregates", "stored"), ("many variables", "recomputed"), ("independent", "stored")],
+    [("aggregates", "stored"), ("independent", "recomputed")],
 )
 def test_it_lowers_for_cuda(name, ratings):
     """As one kernel per type, or two for an independent one."""
