@@ -79,7 +79,11 @@ FAULTS = {
         {"weight": lambda self, p, rating, a: rating > 1},
         "Faulty.weight returns bool[4], expected int32 or uint32",
     ),
-    "shape of a weight": ({"weight": returning(1)}, "Faulty.weight returns shape ()"),
+    "shape of a weight": (
+        {"weight": lambda self, p, rating, a: rating[0]},
+        "Faulty.weight returns shape () for 4 possibilities, expected (4,)",
+    ),
+    "a number as weight": ({"weight": returning(1)}, "Faulty.weight returns a int, expected an"),
     "no state": ({"assign": returning(None)}, "Faulty.assign returns another pytree"),
     "dtype of a state": (
         {"assign": lambda self, p, state, *args: state.astype(jnp.float32)},
@@ -101,7 +105,19 @@ FAULTS = {
     },
     "several counts": (
         {"num_possibilities": lambda self, p, state, variable: state},
-        "Faulty.num_possibilities returns shape (3,), expected ()",
+        "Faulty.num_possibilities returns int32[3], expected int32[]",
+    ),
+    "part of a possibility": (
+        {"num_possibilities": lambda self, p, state, variable: jnp.float32(2.5)},
+        "Faulty.num_possibilities returns float32[], expected int32[]",
+    ),
+    "a number for a function": (
+        {"num_possibilities": 3},
+        "Faulty.num_possibilities is no function; see max_possibilities",
+    ),
+    "aggregates without a tuple": (
+        {"aggregates": Aggregate(jnp.maximum, np.int32(0))},
+        "Faulty.aggregates is a Aggregate, expected a tuple",
     ),
     "neutral element of another dtype": (
         {"aggregates": (Aggregate(jnp.maximum, np.float32(0)),)},
@@ -136,6 +152,8 @@ def test_wrong_shapes_and_dtypes_are_refused(fault, monkeypatch):
         ({"max_possibilities": 4.0}, "max_possibilities is 4.0"),
         ({"num_variables": 0}, "num_variables is 0, expected an integer from 1"),
         ({"num_variables": None}, "num_variables is None"),
+        ({"max_weight": 0}, "max_weight is 0, expected an integer from 1 to 4294967295"),
+        ({"max_weight": 2**32}, "max_weight is 4294967296"),
     ],
     ids=str,
 )
@@ -200,12 +218,14 @@ class Tabled:
       counts: [num_variables] int32.
       sight: [] int32, times what the first variable has is added to the weights of the others.
       leak: [] int32, added to the state by `assign` where it must not write.
+      hook_leak: [] int32, likewise by `before_variable`.
     """
 
     ratings: Any
     counts: Any
     sight: Any
     leak: Any
+    hook_leak: Any
     max_weight: int = dataclasses.field(default=1000, metadata={"static": True})
     num_variables, max_possibilities, is_portable, independent = NUM_VARIABLES, MOST, True, True
 
@@ -217,6 +237,10 @@ class Tabled:
 
     def weight(self, problem, rating, aggregates):
         return rating.astype(jnp.int32)
+
+    def before_variable(self, problem, state, variable, where):
+        first = load(state, jnp.int32(0))
+        return store(state, jnp.int32(0), first + self.hook_leak, ~where)
 
     def assign(self, problem, state, variable, possibility, where):
         state = store(state, jnp.int32(0), load(state, jnp.int32(0)) + self.leak, ~where)
@@ -233,11 +257,13 @@ class Seeing(Tabled):
 
 
 jax.tree_util.register_dataclass(
-    Seeing, data_fields=("ratings", "counts", "sight", "leak"), meta_fields=("max_weight",)
+    Seeing,
+    data_fields=("ratings", "counts", "sight", "leak", "hook_leak"),
+    meta_fields=("max_weight",),
 )
 
 
-def tabled(changes=(), counts=None, sight=0, leak=0):
+def tabled(changes=(), counts=None, sight=0, leak=0, hook_leak=0):
     """Returns a sound heuristic but for some ratings, triples (variable, possibility, rating)."""
     ratings = np.ones((NUM_VARIABLES, MOST), np.float32)
     for variable, possibility, rating in changes:
@@ -247,6 +273,7 @@ def tabled(changes=(), counts=None, sight=0, leak=0):
         counts=jnp.asarray([MOST] * NUM_VARIABLES if counts is None else counts, jnp.int32),
         sight=jnp.int32(sight),
         leak=jnp.int32(leak),
+        hook_leak=jnp.int32(hook_leak),
     )
 
 
@@ -279,6 +306,10 @@ MISTAKES = {
     "a write where it must not": (
         {"leak": 1},
         "Seeing.assign returns another state where `where` is False",
+    ),
+    "a hook that writes where it must not": (
+        {"hook_leak": 1},
+        "Seeing.before_variable returns another state where `where` is False, for variable 0 in",
     ),
 }
 

@@ -75,12 +75,22 @@ def test_stored_ratings_are_the_papers_entry_per_possibility():
 
 def test_the_setting_follows_the_estimate(monkeypatch):
     """Ratings are stored if they take little of what is free, and recomputed if not."""
-    states = jax.tree.map(lambda leaf: leaf[0], parts.states(1, NUM_VARIABLES))
-    job = memory_use.Job((aggregating(),), (), states, NUM_STATES, NUM_SUCCESSORS, "xla")
-    chosen = []
-    for free in (2**40, 2**24):
-        monkeypatch.setattr(memory_use.capacity, "free_bytes", lambda device, free=free: free)
-        chosen.append(memory_use.choose("auto", job, jax.devices()[:1]))
-    assert chosen == ["stored", "recomputed"]
+    heuristic, states, run_with = aggregating(), parts.states(NUM_STATES, NUM_VARIABLES), []
+    monkeypatch.setattr(generation, "_keeping", lambda setup, *rest: run_with.append(setup))
+
+    def generate(ratings, free):
+        monkeypatch.setattr(memory_use.capacity, "free_bytes", lambda device: free)
+        js.successors.generate(0, heuristic, (), states, ratings=ratings, implementation="xla")
+
+    stored, recomputed = (
+        js.successors.memory_estimate(heuristic, (), states, ratings=ratings)
+        for ratings in ("stored", "recomputed")
+    )
+    generate("auto", 100 * stored)
+    generate("auto", stored - 1)
+    generate("recomputed", recomputed)
+    assert [setup.ratings for setup in run_with] == ["stored", "recomputed", "recomputed"]
     with pytest.raises(MemoryError, match="or ratings='recomputed'"):
-        memory_use.choose("stored", job, jax.devices()[:1])
+        generate("stored", stored - 1)
+    with pytest.raises(MemoryError, match="use fewer states or successors$"):
+        generate("auto", recomputed - 1)

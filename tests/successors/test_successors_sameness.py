@@ -153,6 +153,18 @@ def test_devices_change_nothing(devices, implementation):
     check("all different", devices=devices, implementation=implementation)
 
 
+@pytest.mark.devices(2)
+def test_it_runs_on_the_device_that_was_asked_for():
+    """A single one, whichever the states are on; without one, on that of the states."""
+    given, second = case("all different"), jax.devices()[1]
+    there = generate(given, devices=second)
+    comparing.assert_equal(there, expected("all different"), given.states)
+    moved = given._replace(states=jax.device_put(given.states, second))
+    for found in (there, generate(moved), generate(given, devices=[second])):
+        assert all(leaf.devices() == {second} for leaf in jax.tree.leaves(found))
+    assert generate(moved, devices=1).parent.devices() == {jax.devices()[0]}
+
+
 def test_settings_of_jax_change_nothing():
     """64-bit types, strict promotion and a check for NaN."""
     with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.debug_nans(True):
