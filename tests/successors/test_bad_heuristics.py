@@ -236,7 +236,7 @@ class Tabled:
         return load(self.ratings, (variable, possibility))
 
     def weight(self, problem, rating, aggregates):
-        return rating.astype(jnp.int32)
+        return jnp.where(rating != rating, jnp.int32(1000), rating.astype(jnp.int32))
 
     def before_variable(self, problem, state, variable, where):
         first = load(state, jnp.int32(0))
@@ -358,7 +358,7 @@ def test_all_weights_zero_and_no_possibilities():
 
 def test_no_active_variable():
     """The state stays as it is, but for hooks around a state; bits beyond the last do nothing."""
-    values, assigned = drawn(tabled(), active=jnp.uint32([2**32 - 8]))
+    values, assigned = drawn(with_fault(), active=jnp.uint32([2**32 - 8]))
     assert (values == -1).all() and not assigned.any()
 
 
