@@ -28,6 +28,7 @@ import jaxopt_search as js
 from experiments import common, compiled_coloring, flag_types, timed_runs
 from experiments.timed_runs import CORE, OURS, Job
 from jaxopt_search.datasets import GraphInstance, mycielski_graph, queen_graph, random_graph
+from jaxopt_search.types import Search
 
 TENURE = (5, 14)
 NEVER = 2**30
@@ -55,7 +56,7 @@ def _cases() -> dict[str, Case]:
 CASES = _cases()
 
 
-def search() -> js.Search:
+def search() -> Search:
     """Returns the tabu search of all runs."""
     guided = js.Guided(js.successors.ConflictsOnly())
     return js.tabu_search(guided, tenure=TENURE, aspiration_age=NEVER)
@@ -169,9 +170,9 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
                 way,
                 str(searches),
                 f"{len(group) - len(left)}/{len(group)}",
-                _middle(times),
-                _shown(max(times)),
-                _middle(steps),
+                _shown(statistics.median(times), ".3g"),
+                _shown(max(times), ".3g"),
+                _shown(statistics.median(steps), ".0f"),
                 f"{1e6 * step:.3g}",
                 ",".join(map(str, sorted(left))) or "-",
             ]
@@ -192,12 +193,8 @@ def _steps(record: dict[str, Any]) -> float:
     return _ENDLESS if record["conflicts"] else record["first_step"]
 
 
-def _middle(values: list[float]) -> str:
-    return _shown(statistics.median(values))
-
-
-def _shown(value: float) -> str:
-    return "-" if value == _ENDLESS else f"{value:.3g}"
+def _shown(value: float, how: str) -> str:
+    return "-" if value == _ENDLESS else format(value, how)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -31,6 +31,7 @@ from experiments import common, compiled_coloring, compiled_maxcut, flag_types, 
 from experiments.paper_bls import BEST
 from experiments.timed_runs import CORE, OURS, Job
 from jaxopt_search.datasets import GraphInstance, random_graph, toroidal_grid
+from jaxopt_search.types import Search
 
 NEVER = 2**30
 """Steps, as an age at which a move is preferred."""
@@ -58,7 +59,7 @@ def tenure(n: int) -> tuple[int, int]:
     return n // 30, n // 15
 
 
-def search(n: int) -> js.Search:
+def search(n: int) -> Search:
     """Returns the tabu search of all runs on graphs of n vertices."""
     return js.tabu_search(js.Assign(), tenure=tenure(n), aspiration_age=NEVER)
 
