@@ -17,7 +17,7 @@ says. Each run ends with a cut as heavy as the best that breakout local search h
 and Hao, 2013), or after `--seconds`.
 
 `--ways numba` is the one-flip tabu search on one core of `compiled_maxcut`, one search for the same
-time, with the tenure that served it best.
+time, with the tenures of breakout local search, which served it best.
 """
 
 import argparse
