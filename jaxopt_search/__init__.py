@@ -21,20 +21,24 @@ from jaxopt_search.evaluation import attacking_pairs
 from jaxopt_search.exchange import broadcast_best, recombine, resample, ring, shuffle
 from jaxopt_search.loop import RunState, advance, init, run
 from jaxopt_search.neighborhoods import (
+    Assign,
     DeltaSwap,
     FullEvaluation,
     QueenSwap,
     Relocate,
     Swap,
     SwapTable,
+    SwapValues,
     TwoOpt,
     two_opt,
 )
 from jaxopt_search.problems import (
     QAP,
     TSP,
+    GraphColoring,
     NQueens,
     curve_tours,
+    graph_coloring,
     greedy_placement,
     hoffman,
     nqueens,
@@ -66,9 +70,11 @@ from jaxopt_search.types import Result, StackedResult, Status, null_delta
 __all__ = [
     "QAP",
     "TSP",
+    "Assign",
     "DeltaSwap",
     "FullEvaluation",
     "Genetic",
+    "GraphColoring",
     "HillClimbing",
     "InstanceFormatError",
     "MinConflicts",
@@ -86,6 +92,7 @@ __all__ = [
     "Steer",
     "Swap",
     "SwapTable",
+    "SwapValues",
     "TabuSearch",
     "TwoOpt",
     "UnsupportedInstance",
@@ -101,6 +108,7 @@ __all__ = [
     "first_hit",
     "genetic",
     "geometric",
+    "graph_coloring",
     "greedy_placement",
     "hill_climbing",
     "hoffman",

@@ -62,6 +62,11 @@ def is_in_kernel() -> bool:
     return _place.get() in ("interpreter", "gpu")
 
 
+def is_native() -> bool:
+    """Returns whether a search runs by itself on a CPU, compiled as one function."""
+    return _place.get() == "native"
+
+
 def each_lane(fn: Callable[..., Any], *arguments: Any) -> Any:
     """Returns `fn(*arguments)`, whose leaves are [M], or of one lane after the other."""
     if takes_turns():

@@ -100,17 +100,18 @@ def update_row(row: jax.Array, columns: int, body: Body, tables: Any, where: jax
     )
 
 
-def first(shape: Shape, keys_of: Body, tables: Any) -> First:
+def first(shape: Shape, keys_of: Body, tables: Any, prepare: Prepare = _NOTHING) -> First:
     """Returns the entry with the lowest keys, compared one after the other; the first of equals.
 
     Args:
       shape: of the tables.
       keys_of: returns the keys of entries.
       tables: a tuple of buffers.
+      prepare: gives what `keys_of` finds prepared.
     """
     if not _at_once():
-        return _in_blocks(0, shape, None, keys_of, (), tables, jnp.bool_(True), _NOTHING)[1]
-    place = _everywhere(shape, _NOTHING)
+        return _in_blocks(0, shape, None, keys_of, (), tables, jnp.bool_(True), prepare)[1]
+    place = _everywhere(shape, prepare)
     keys = tuple(jnp.broadcast_to(key, shape) for key in keys_of(place, tables))
     return _first_of(First(keys, place.row * shape[1] + place.column), _nowhere(shape))
 

@@ -1,6 +1,7 @@
 """Problems: data, cost, random solutions, checks on the way in."""
 
 from jaxopt_search.problems.curves import curve_tours
+from jaxopt_search.problems.finite import GraphColoring, graph_coloring, random_vector
 from jaxopt_search.problems.nqueens import NQueens, greedy_placement, hoffman, nqueens
 from jaxopt_search.problems.qap import QAP
 from jaxopt_search.problems.qap_input import qap, qap_from_instance
@@ -10,13 +11,16 @@ from jaxopt_search.problems.tsp_input import tsp, tsp_from_coords, tsp_from_inst
 __all__ = [
     "QAP",
     "TSP",
+    "GraphColoring",
     "NQueens",
     "curve_tours",
+    "graph_coloring",
     "greedy_placement",
     "hoffman",
     "nqueens",
     "qap",
     "qap_from_instance",
+    "random_vector",
     "tsp",
     "tsp_from_coords",
     "tsp_from_instance",
