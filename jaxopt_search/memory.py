@@ -280,6 +280,7 @@ def each_index(
 
     return fori_loop(lax.div(num + (tile - 1), jnp.int32(tile)), in_tile, tree)
 
+
 def _split(tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     """Returns the leaves of `tree` that are no refs, and what puts others in their place."""
     leaves, structure = jax.tree.flatten(tree)

@@ -15,11 +15,11 @@ from jax import lax
 from jax.core import Tracer
 
 from jaxopt_search import random
+from jaxopt_search.problems.finite import vector
 
 PERMUTATION = "permutation"
-VECTOR = "vector"
+VECTOR = vector.SPACE
 _NUM_STARTS = 16
-_HOOKS = ("tally", "assign_delta", "swap_values_delta", "assigned")
 _NAMES = {PERMUTATION: "permutations", VECTOR: "vectors"}
 _EXPECTED = {
     PERMUTATION: "permutations of 0 to n - 1, [n] int32,",
@@ -67,7 +67,7 @@ def check(problem: Any, *parts: Any) -> None:
 def has_domains(problem: Any) -> bool:
     """Returns whether a problem is on vectors: it says so, or says nothing and has domain sizes."""
     space = getattr(problem, "space", None)
-    return space == VECTOR or space is None and hasattr(problem, "domain_sizes")
+    return space == VECTOR or (space is None and hasattr(problem, "domain_sizes"))
 
 
 def _with_moves(parts: tuple[Any, ...]) -> list[tuple[Any, bool]]:
@@ -87,7 +87,7 @@ def _no_permutation(problem: Any) -> str:
     n, found = _length(problem)
     if found or _is_traced(problem):
         return found
-    return _look(problem, kind, lambda starts: (np.sort(starts, axis=1) != np.arange(n)))
+    return _look(problem, kind, lambda starts: np.sort(starts, axis=1) != np.arange(n))
 
 
 def _check_vectors(problem: Any) -> None:
@@ -96,10 +96,7 @@ def _check_vectors(problem: Any) -> None:
     for one in ("domain_sizes", "max_domain"):
         if not hasattr(problem, one):
             raise TypeError(f"{name} without {one}, see types.VectorProblem")
-    hooks = [hook for hook in _HOOKS if hasattr(problem, hook)]
-    if hooks and len(hooks) < len(_HOOKS):
-        lacking = next(hook for hook in _HOOKS if hook not in hooks)
-        raise TypeError(f"{name} with {hooks[0]} but no {lacking}, expected all hooks or none")
+    vector.has_hooks(problem)
     sizes, most = problem.domain_sizes, problem.max_domain
     if not isinstance(most, int) or isinstance(most, bool):
         raise TypeError(f"{name} whose max_domain is {most!r}, expected a static integer")

@@ -124,7 +124,7 @@ class Sparse:
             return load(self.neighbors, jnp.minimum(at, last))
 
         for _ in range(self.max_degree.bit_length()):
-            middle = (low + high) // 2
+            middle = (low + high) >> 1
             is_before = (low < high) & (neighbor(middle) < second)
             low, high = jnp.where(is_before, middle + 1, low), jnp.where(is_before, high, middle)
         value = load(self.values, jnp.minimum(low, last))

@@ -59,7 +59,7 @@ class QUBO:
     n: int
     host: Host = dataclasses.field(repr=False)
 
-    space = "vector"
+    space = vector.SPACE
     max_domain = 2
 
     def init(self, key: jax.Array) -> jax.Array:
@@ -116,7 +116,7 @@ class QUBO:
         value: jax.Array,
         where: jax.Array,
     ) -> Fields:
-        """Returns the fields after a variable got a value, if `where` holds; O(degree), portable."""
+        """Returns the fields after an assignment, if `where` holds; O(degree), portable."""
         step = _step(load(solution, variable), value, self.couplings.dtype)
         return Fields(self.couplings.add_row(tally.fields, variable, step, where))
 

@@ -79,9 +79,7 @@ def qubo(
     """
     check_option("dtype", dtype, (None, "int32", "float32"))
     check_best_known(best_known)
-    given = _given(
-        (matrix, entries, num_variables), ("matrix", "entries", "num_variables"), dtype
-    )
+    given = _given((matrix, entries, num_variables), ("matrix", "entries", "num_variables"), dtype)
     return _build(_terms(given), given.unit, "matrix", dtype, best_known, storage)
 
 
@@ -404,7 +402,7 @@ def _float_unit(terms: _Terms) -> float:
     """Returns the power of two in which terms are counted: 1 where float32 holds their sums."""
     sizes = np.abs(np.concatenate([terms.linear, terms.values]))
     largest, total = sizes.max().item(), sizes.sum().item()
-    if not largest or largest >= _FLOAT32.tiny / _FLOAT32.eps and total <= _FLOAT32.max / 8:
+    if not largest or (largest >= _FLOAT32.tiny / _FLOAT32.eps and total <= _FLOAT32.max / 8):
         return 1
     return power_of_two(largest)
 
