@@ -10,10 +10,11 @@ and G500 are random graphs of 250 and 500 vertices with half of all edges, to be
 49 colors; each seed has a graph of its own.
 
 All run with one setting. A move gives a vertex in conflict another color, `ConflictsOnly` of
-`js.successors` as the neighborhood `js.Guided`; tabu search makes the best that is not forbidden.
-A color that a vertex lost is forbidden for 5 to 14 steps; none is preferred because it has not
-been tried for long. How many searches run side by side follows from the size of the table of
-moves alone (`timed_runs.num_searches`). Each run ends with a proper coloring or after `--seconds`.
+`js.successors` as the neighborhood `js.Guided`; tabu search makes the best that is not forbidden,
+of equals a random one. A color that a vertex lost is forbidden for 5 to 14 steps; none is preferred
+because it has not been tried for long. How many searches run side by side follows from the size of
+the table of moves alone (`timed_runs.num_searches`). Each run ends with a proper coloring or after
+`--seconds`.
 
 `--ways numba` is TabuCol on one core (`compiled_coloring`), one search for the same time.
 """
@@ -59,7 +60,7 @@ CASES = _cases()
 def search() -> Search:
     """Returns the tabu search of all runs."""
     guided = js.Guided(js.successors.ConflictsOnly())
-    return js.tabu_search(guided, tenure=TENURE, aspiration_age=NEVER)
+    return js.tabu_search(guided, tenure=TENURE, aspiration_age=NEVER, ties="random")
 
 
 def color(

@@ -12,9 +12,9 @@ G13 grids on a torus with such weights, and G43 a random graph of 1000 vertices 
 edges.
 
 All run with one setting: `js.tabu_search(js.Assign())`, in which a vertex that changed sides is
-forbidden to for n / 30 to n / 15 steps, as many searches side by side as `timed_runs.num_searches`
-says. Each run ends with a cut as heavy as the best that breakout local search has found (Benlic
-and Hao, 2013), or after `--seconds`.
+forbidden to for n / 30 to n / 15 steps and of equal moves a random one is made, as many searches
+side by side as `timed_runs.num_searches` says. Each run ends with a cut as heavy as the best that
+breakout local search has found (Benlic and Hao, 2013), or after `--seconds`.
 
 `--ways numba` is the one-flip tabu search on one core of `compiled_maxcut`, one search for the same
 time, with the tenures of breakout local search, which served it best.
@@ -61,7 +61,7 @@ def tenure(n: int) -> tuple[int, int]:
 
 def search(n: int) -> Search:
     """Returns the tabu search of all runs on graphs of n vertices."""
-    return js.tabu_search(js.Assign(), tenure=tenure(n), aspiration_age=NEVER)
+    return js.tabu_search(js.Assign(), tenure=tenure(n), aspiration_age=NEVER, ties="random")
 
 
 def cut(

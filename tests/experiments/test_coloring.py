@@ -171,7 +171,7 @@ def test_the_search_is_that_of_the_document():
     found = coloring.search()
     assert isinstance(found.neighborhood, js.Guided)
     assert found.neighborhood.heuristic == js.successors.ConflictsOnly()
-    assert (found.tenure, found.aspiration_age) == ((5, 14), 2**30)
+    assert (found.tenure, found.aspiration_age, found.ties) == ((5, 14), 2**30, "random")
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_small_runs_of_both_ways(tmp_path, in_python, capsys):
 def test_the_search_is_that_of_the_document():
     found = maxcut.search(800)
     assert isinstance(found.neighborhood, js.Assign)
-    assert (found.tenure, found.aspiration_age) == ((26, 53), 2**30)
+    assert (found.tenure, found.aspiration_age, found.ties) == ((26, 53), 2**30, "random")
 
 
 def test_a_core_ends_when_its_time_is_over(monkeypatch):
