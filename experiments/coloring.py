@@ -11,7 +11,7 @@ and G500 are random graphs of 250 and 500 vertices with half of all edges, to be
 
 All run with one setting. A move gives a vertex in conflict another color, `ConflictsOnly` of
 `js.successors` as the neighborhood `js.Guided`; tabu search makes the best that is not forbidden,
-of equals a random one. A color that a vertex lost is forbidden for 5 to 14 steps; none is preferred
+of equals a random one. A color that a vertex lost is forbidden for n / 40 to n / 40 + 10 steps; none is preferred
 because it has not been tried for long. How many searches run side by side follows from the size of
 the table of moves alone (`timed_runs.num_searches`). Each run ends with a proper coloring or after
 `--seconds`.
@@ -31,7 +31,6 @@ from experiments.timed_runs import CORE, OURS, Job
 from jaxopt_search.datasets import GraphInstance, mycielski_graph, queen_graph, random_graph
 from jaxopt_search.types import Search
 
-TENURE = (5, 14)
 NEVER = 2**30
 """Steps, as an age at which a move is preferred."""
 
@@ -57,10 +56,15 @@ def _cases() -> dict[str, Case]:
 CASES = _cases()
 
 
-def search() -> Search:
-    """Returns the tabu search of all runs."""
+def tenure(n: int) -> tuple[int, int]:
+    """Returns the least and the most steps for which a vertex of n is forbidden a lost color."""
+    return n // 40, n // 40 + 10
+
+
+def search(n: int) -> Search:
+    """Returns the tabu search of all runs on graphs of n vertices."""
     guided = js.Guided(js.successors.ConflictsOnly())
-    return js.tabu_search(guided, tenure=TENURE, aspiration_age=NEVER, ties="random")
+    return js.tabu_search(guided, tenure=tenure(n), aspiration_age=NEVER, ties="random")
 
 
 def color(
@@ -80,7 +84,9 @@ def _ours(
     graph: GraphInstance, num_colors: int, seed: int, seconds: float, searches: int, devices: Any
 ) -> tuple[Any, dict[str, Any]]:
     problem = js.graph_coloring(graph.edges, num_colors, num_vertices=graph.n)
-    result, fields = timed_runs.ours(problem, search(), seed, searches, seconds, 0, devices=devices)
+    result, fields = timed_runs.ours(
+        problem, search(graph.n), seed, searches, seconds, 0, devices=devices
+    )
     return result.x, fields
 
 

@@ -79,7 +79,7 @@ class TabuSearch(TableSearch):
         delta = hood.delta(problem, representation, move)
         undone = hood.undone(problem, representation, move)
         first, second, *order = stream.words(jnp.uint32(0), self.draws[1])
-        for entry, word in zip(undone, (first, second), strict=True):
+        for entry, word in zip(undone, (first, second), strict=False):
             until = state.now + self._tenure_of(problem, word)
             state = state._replace(until=store(state.until, entry, until, is_move))
         memory.barrier()

@@ -60,7 +60,7 @@ class _Shift(NamedTuple):
 @functools.partial(
     jax.tree_util.register_dataclass,
     data_fields=("costs", "loads", "capacities", "fixed_penalty", "penalty", "domain_sizes"),
-    meta_fields=("num_jobs", "num_agents", "host"),
+    meta_fields=("n", "num_agents", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class GeneralizedAssignment:
@@ -77,7 +77,7 @@ class GeneralizedAssignment:
       fixed_penalty: [] int32 or float32, so much that all feasible solutions cost less than others.
       penalty: [] likewise, more than another agent for one job may save.
       domain_sizes: [n] int32, m for each job.
-      num_jobs: n.
+      n: the number of jobs.
       num_agents: m.
       host: the instance as it was given.
     """
@@ -88,7 +88,7 @@ class GeneralizedAssignment:
     fixed_penalty: jax.Array = dataclasses.field(repr=False)
     penalty: jax.Array = dataclasses.field(repr=False)
     domain_sizes: jax.Array = dataclasses.field(repr=False)
-    num_jobs: int
+    n: int
     num_agents: int
     host: Host = dataclasses.field(repr=False)
 
@@ -114,7 +114,7 @@ class GeneralizedAssignment:
 
     def cost(self, solution: jax.Array) -> jax.Array:
         """Returns the costs of all jobs and the penalty for overload, [] int32 or float32; O(n)."""
-        job = jnp.arange(self.num_jobs, dtype=jnp.int32)
+        job = jnp.arange(self.n, dtype=jnp.int32)
         costs = floats.total(load(self.costs, (job, solution)))
         return costs + self._penalty(self.tally(solution).overload)
 
@@ -338,7 +338,7 @@ def _build(
         fixed_penalty=jnp.asarray(fixed, dtype),
         penalty=jnp.asarray(penalty, dtype),
         domain_sizes=vector.uniform_domains(n, m),
-        num_jobs=n,
+        n=n,
         num_agents=m,
         host=host,
     )

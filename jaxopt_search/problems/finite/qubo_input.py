@@ -33,7 +33,8 @@ from jaxopt_search.problems.matrix_input import (
 
 Storage: TypeAlias = Literal["auto", "dense", "sparse"]
 
-_FLOAT32, _FLOAT64 = np.finfo(np.float32), np.finfo(np.float64)
+_FLOAT32 = np.finfo(np.float32)
+_LEAST, _MOST = float(_FLOAT32.tiny / _FLOAT32.eps), float(_FLOAT32.max) / 8
 _MAX_BYTES = 2**30
 _SPARSE_BELOW = 1 / 8  # of all pairs: then lists of neighbors are shorter to go through
 _SAFE = 2**59  # sums up to this, a few times over, are int64
@@ -234,7 +235,7 @@ def _summable(values: np.ndarray, name: str, dtype: Any) -> tuple[np.ndarray, in
         if largest // unit * values.size < _SAFE:
             return values // unit, unit
         raise _beyond_int32(name, f"holds {largest}")
-    most = float(_FLOAT64.max) / (8 * max(values.size, 1))
+    most = float(np.finfo(np.float64).max) / (8 * max(values.size, 1))
     if largest > most:
         raise ValueError(
             f"{name} reaches {largest:.6g}, expected up to {most:.6g} for float64 sums; multiply by"
@@ -402,7 +403,7 @@ def _float_unit(terms: _Terms) -> float:
     """Returns the power of two in which terms are counted: 1 where float32 holds their sums."""
     sizes = np.abs(np.concatenate([terms.linear, terms.values]))
     largest, total = sizes.max().item(), sizes.sum().item()
-    if not largest or (largest >= _FLOAT32.tiny / _FLOAT32.eps and total <= _FLOAT32.max / 8):
+    if not largest or (largest >= _LEAST and total <= _MOST):
         return 1
     return power_of_two(largest)
 
