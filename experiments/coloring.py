@@ -11,10 +11,10 @@ and G500 are random graphs of 250 and 500 vertices with half of all edges, to be
 
 All run with one setting. A move gives a vertex in conflict another color, `ConflictsOnly` of
 `js.successors` as the neighborhood `js.Guided`; tabu search makes the best that is not forbidden,
-of equals a random one. A color that a vertex lost is forbidden for n / 40 to n / 40 + 10 steps; none
-is preferred because it has not been tried for long. How many searches run side by side follows from
-the size of the table of moves alone (`timed_runs.num_searches`). Each run ends with a proper
-coloring or after `--seconds`.
+of equals a random one. A color that a vertex lost is forbidden for n / 40 to n / 40 + 10 steps; no
+color is preferred because it has not been tried for long. How many searches run side by side
+follows from the size of the table of moves alone (`timed_runs.num_searches`). Each run ends with a
+proper coloring or after `--seconds`.
 
 `--ways numba` is TabuCol on one core (`compiled_coloring`), one search for the same time.
 """

@@ -13,7 +13,8 @@ edges.
 
 All run with one setting: `js.tabu_search(js.Assign())`, in which a vertex that changed sides is
 forbidden to for n / 30 to n / 15 steps and of equal moves a random one is made, as many searches
-side by side as `timed_runs.num_searches` says. Each run ends with a cut as heavy as the best that
+side by side as `timed_runs.num_searches` says. They stand in a ring: every 5000 steps each
+continues from the best of the one before where that is better than its own. Each run ends with a cut as heavy as the best that
 breakout local search has found (Benlic and Hao, 2013), or after `--seconds`.
 
 `--ways numba` is the one-flip tabu search on one core of `compiled_maxcut`, one search for the same
@@ -35,6 +36,9 @@ from jaxopt_search.types import Search
 
 NEVER = 2**30
 """Steps, as an age at which a move is preferred."""
+
+EXCHANGE_EVERY = 5000
+"""Steps, after which searches look at the best of the one before them in a ring."""
 
 _NEAR = 0.001  # of the published best
 
@@ -80,7 +84,14 @@ def _ours(
 ) -> tuple[Any, dict[str, Any]]:
     problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
     result, fields = timed_runs.ours(
-        problem, search(graph.n), seed, searches, seconds, -best, devices=devices
+        problem,
+        search(graph.n),
+        seed,
+        searches,
+        seconds,
+        -best,
+        exchange=js.ring(every=EXCHANGE_EVERY),
+        devices=devices,
     )
     return result.x, fields
 
