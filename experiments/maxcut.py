@@ -14,8 +14,9 @@ edges.
 All run with one setting: `js.tabu_search(js.Assign())`, in which a vertex that changed sides is
 forbidden to for n / 30 to n / 15 steps and of equal moves a random one is made, as many searches
 side by side as `timed_runs.num_searches` says. They stand in a ring: every 5000 steps each
-continues from the best of the one before where that is better than its own. Each run ends with a cut as heavy as the best that
-breakout local search has found (Benlic and Hao, 2013), or after `--seconds`.
+continues from the best of the one before where that is better than its own. Each run ends with a
+cut as heavy as the best that breakout local search has found (Benlic and Hao, 2013), or after
+`--seconds`.
 
 `--ways numba` is the one-flip tabu search on one core of `compiled_maxcut`, one search for the same
 time, with the tenures of breakout local search, which served it best.
