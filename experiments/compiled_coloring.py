@@ -7,6 +7,7 @@ are counted; a step looks at the vertices in conflict only, and updates the coun
 neighbors. It needs numba, from the extra `peers`.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -83,6 +84,7 @@ def start(graph: GraphInstance, num_colors: int, seed: int) -> Search:
     return Search(colors, colors.copy(), counts, until, bad, place, numbers)
 
 
+@functools.cache
 def compiled() -> Any:
     """Returns `advance(first, vertex, search, num_steps, target, tenure)`.
 

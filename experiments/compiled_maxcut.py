@@ -8,6 +8,7 @@ best than n / 100 and up to 10, the former paper's. Gains are kept, and a flip u
 vertex's neighbors. It needs numba, from the extra `peers`.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -64,6 +65,7 @@ def start(graph: GraphInstance, seed: int) -> Search:
     return Search(sides, sides.copy(), gains, np.full(graph.n, -1, np.int32), numbers)
 
 
+@functools.cache
 def compiled() -> Any:
     """Returns `advance(first, vertex, weight, search, num_steps, target, low, high)`.
 
