@@ -71,11 +71,13 @@ def has_domains(problem: Any) -> bool:
 
 
 def _with_moves(parts: tuple[Any, ...]) -> list[tuple[Any, bool]]:
-    """Returns the parts, and the neighborhoods of those that have one, with whether it is one."""
+    """Returns parts, and those that they have in turn, with whether each is a neighborhood."""
     found = []
     for part in parts:
         neighborhood = getattr(part, "neighborhood", None)
         found += [(part, False), (neighborhood, True), (getattr(neighborhood, "moves", None), True)]
+        if (local_search := getattr(part, "local_search", None)) is not None:
+            found += _with_moves((local_search,))
     return found
 
 
