@@ -13,6 +13,7 @@ from jaxopt_search import (
     run_times,
     schedules,
     searches,
+    successors,
 )
 from jaxopt_search.driver import Snapshot, Steer, solve
 from jaxopt_search.eax import edge_assembly
@@ -147,6 +148,7 @@ __all__ = [
     "solve_nqueens",
     "solve_qap",
     "solve_tsp",
+    "successors",
     "tabu_search",
     "tsp",
     "tsp_from_coords",

@@ -67,6 +67,11 @@ def is_native() -> bool:
     return _place.get() == "native"
 
 
+def is_alone() -> bool:
+    """Returns whether portable code that is traced handles one search, or one state, by itself."""
+    return _place.get() is not None
+
+
 def each_lane(fn: Callable[..., Any], *arguments: Any) -> Any:
     """Returns `fn(*arguments)`, whose leaves are [M], or of one lane after the other."""
     if takes_turns():
@@ -112,6 +117,30 @@ def _pick_value(values: jax.Array, lane: jax.Array) -> jax.Array:
     least = jnp.iinfo(values.dtype).min if is_integer else -jnp.inf
     numbers = lax.iota(jnp.int32, values.shape[0])
     return jnp.max(jnp.where(numbers == lane, values, jnp.asarray(least, values.dtype)))
+
+
+def row(tree: Any, number: int) -> Any:
+    """Returns one row of values, [M] each.
+
+    Args:
+      tree: leaves [rows, M].
+    """
+    return jax.tree.map(lambda values: _row_of(values, number), tree)
+
+
+def _row_of(values: jax.Array, number: int) -> jax.Array:
+    if not is_in_kernel():
+        return values[number]
+    # A sum with zeros, of integers, which keep the bits of floats.
+    is_there = lax.broadcasted_iota(jnp.int32, values.shape, 0) == number
+    kind = values.dtype
+    if kind.itemsize < 4:
+        wider = jnp.float32 if jnp.issubdtype(kind, jnp.floating) else jnp.int32
+        return _row_of(values.astype(wider), number).astype(kind)
+    word = jnp.int32 if kind.itemsize == 4 else jnp.int64
+    bits = lax.bitcast_convert_type(values, word)
+    bits = jnp.sum(jnp.where(is_there, bits, jnp.zeros((), word)), axis=0, dtype=word)
+    return lax.bitcast_convert_type(bits, kind)
 
 
 def barrier() -> None:

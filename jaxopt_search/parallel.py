@@ -186,3 +186,35 @@ def _pmapped(
 def _pmapped_look(devices: tuple[jax.Device, ...]) -> Callable[..., Any]:
     in_axes = (None, None, AXES)
     return jax.pmap(readout.packed, axis_name=_AXIS, in_axes=in_axes, devices=devices)
+
+
+def split_up(
+    devices: tuple[jax.Device, ...], fn: Callable[[Any, Tree], Any], shared: Any, tree: Tree
+) -> Any:
+    """Returns `fn(shared, tree)` of leaves [N, ...], of which each device handles some.
+
+    Args:
+      fn: gives leaves [N * k, ...] for N entries, each of which depends on its own entry only.
+      shared: a pytree that every device gets whole.
+      tree: a pytree, leaves [N, ...].
+    """
+    number = jax.tree.leaves(tree)[0].shape[0]
+    padding = -number % len(devices)
+
+    def split_leaf(leaf: Any) -> np.ndarray:
+        leaf = np.asarray(leaf)
+        filled = np.concatenate([leaf, np.repeat(leaf[-1:], padding, axis=0)])
+        return filled.reshape(len(devices), -1, *leaf.shape[1:])
+
+    made = _pmapped_fn(devices, fn)(shared, jax.tree.map(split_leaf, tree))
+
+    def join_leaf(leaf: jax.Array) -> jax.Array:
+        leaf = jax.device_put(leaf, devices[0]).reshape(-1, *leaf.shape[2:])
+        return leaf[: leaf.shape[0] * number // (number + padding)]
+
+    return jax.tree.map(join_leaf, made)
+
+
+@functools.cache
+def _pmapped_fn(devices: tuple[jax.Device, ...], fn: Callable[..., Any]) -> Callable[..., Any]:
+    return jax.pmap(fn, axis_name=_AXIS, in_axes=(None, 0), devices=devices)

@@ -32,6 +32,7 @@ _PARITY = 0x1BD11BDA  # Skein's key-schedule constant
 
 # What a key is derived for; the second counter word keeps the families apart.
 _FOR_STEPS, _FOR_EPOCH, _FOR_START, _FOR_EXCHANGE, _FOR_FOLD, _FOR_INSTANCE = range(6)
+_FOR_STATE, _FOR_SUCCESSOR = 6, 7
 
 
 def threefry2x32(
@@ -219,6 +220,17 @@ def exchange_key(key: Key, epoch: jax.Array) -> Key:
 def start_key(key: Key, index: jax.Array) -> jax.Array:
     """Returns the typed key from which a search draws its first solution."""
     return typed_key(threefry2x32(key, (index, jnp.uint32(_FOR_START))))
+
+
+def successor_key(key: Key, state: jax.Array, successor: jax.Array) -> Key:
+    """Returns the key of one of the successors of a state.
+
+    Args:
+      key: the user's key.
+      state, successor: uint32 numbers, any shape.
+    """
+    own = Key(*threefry2x32(key, (state, jnp.uint32(_FOR_STATE))))
+    return Key(*threefry2x32(own, (successor, jnp.uint32(_FOR_SUCCESSOR))))
 
 
 def typed_key(words: tuple[jax.Array, jax.Array]) -> jax.Array:

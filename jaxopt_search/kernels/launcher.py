@@ -18,6 +18,7 @@ def launch(
     shared: Any,
     carry: Any,
     *,
+    between: Any = (),
     num_warps: int = 1,
     interpret: bool = False,
 ) -> Any:
@@ -28,27 +29,30 @@ def launch(
 
     Args:
       body: maps (i, shared, carry) of one search to its carry after step i; the same refs must
-        come back.
+        come back. With `between`, its `shared` is a pair of both.
       num_steps: [] int32.
       shared: a pytree of arrays that all searches read.
       carry: a pytree of arrays [S, ...].
+      between: a pytree of arrays [S / k, ...], each read by k searches next to one another.
       num_warps: warps per program.
       interpret: whether to run on any device, slowly, for tests.
     """
     from jax.experimental import pallas as pl
 
-    read_only, carried = (num_steps, shared), jax.tree.leaves(carry)
-    read_leaves, read_structure = jax.tree.flatten(read_only)
-    read_leaves = [jnp.asarray(leaf) for leaf in read_leaves]
-    is_scalar = [leaf.ndim == 0 for leaf in read_leaves]
+    carried, (groups, group_structure) = jax.tree.leaves(carry), jax.tree.flatten(between)
+    wholes, whole_structure = jax.tree.flatten((num_steps, shared))
+    wholes = [jnp.asarray(leaf) for leaf in wholes]
+    read_leaves = [leaf.reshape(leaf.shape or (1,)) for leaf in wholes] + groups
+    is_scalar = [leaf.ndim == 0 for leaf in wholes] + [leaf.ndim == 1 for leaf in groups]
     is_carried_scalar = [leaf.ndim == 1 for leaf in carried]
     num_inputs = len(read_leaves) + len(carried)
 
     def kernel(*refs: Any) -> None:
         inputs, state = refs[: len(read_leaves)], refs[num_inputs:]
-        num, data = read_structure.unflatten(
-            ref[0] if scalar else ref for ref, scalar in zip(inputs, is_scalar, strict=True)
-        )
+        read = [ref[0] if scalar else ref for ref, scalar in zip(inputs, is_scalar, strict=True)]
+        num, data = whole_structure.unflatten(read[: len(wholes)])
+        if groups:
+            data = data, group_structure.unflatten(read[len(wholes) :])
         start = jax.tree.structure(carry).unflatten(
             ref[0] if scalar else ref for ref, scalar in zip(state, is_carried_scalar, strict=True)
         )
@@ -62,17 +66,18 @@ def launch(
             if not isinstance(value, jax.Ref):
                 ref[0] = value
 
-    whole = [_whole(pl, leaf.reshape(leaf.shape or (1,))) for leaf in read_leaves]
-    own = [_own(pl, leaf) for leaf in carried]
+    (num_searches, *_), own = carried[0].shape, [_own(pl, leaf, 1) for leaf in carried]
+    whole = [_whole(pl, leaf) for leaf in read_leaves[: len(wholes)]]
+    whole += [_own(pl, leaf, num_searches // leaf.shape[0]) for leaf in groups]
     results = pl.pallas_call(
         kernel,
-        grid=(carried[0].shape[0],),
+        grid=(num_searches,),
         in_specs=[*whole, *own],
         out_specs=own,
         out_shape=[jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in carried],
         input_output_aliases={len(read_leaves) + k: k for k in range(len(carried))},
         **options(num_warps, interpret),
-    )(*(leaf.reshape(leaf.shape or (1,)) for leaf in read_leaves), *carried)
+    )(*read_leaves, *carried)
     return jax.tree.structure(carry).unflatten(results)
 
 
@@ -80,11 +85,12 @@ def _whole(pl: Any, array: jax.Array) -> Any:
     return pl.BlockSpec(array.shape, lambda search: (0,) * array.ndim)
 
 
-def _own(pl: Any, array: jax.Array) -> Any:
+def _own(pl: Any, array: jax.Array, times: int) -> Any:
+    """Returns the block of a program's own; `times` programs next to one another have the same."""
     if array.ndim == 1:
-        return pl.BlockSpec((1,), lambda search: (search,))
+        return pl.BlockSpec((1,), lambda search: (search // times,))
     return pl.BlockSpec(
-        (None, *array.shape[1:]), lambda search: (search,) + (0,) * (array.ndim - 1)
+        (None, *array.shape[1:]), lambda search: (search // times,) + (0,) * (array.ndim - 1)
     )
 
 

@@ -39,7 +39,7 @@ def add(number: Wide, word: jax.Array) -> Wide:
 def subtract(number: Wide, other: Wide) -> Wide:
     """Returns the difference, which must not be negative."""
     low = number.low - other.low
-    if number.high is None:
+    if number.high is None or other.high is None:
         return Wide(None, low)
     return Wide(number.high - other.high - (number.low < other.low).astype(jnp.uint32), low)
 
@@ -71,7 +71,7 @@ def prefix_sums(numbers: Wide) -> Wide:
 def is_at_most(numbers: Wide, bound: Wide) -> jax.Array:
     """Returns whether numbers are at most `bound`."""
     is_low = numbers.low <= bound.low
-    if numbers.high is None:
+    if numbers.high is None or bound.high is None:
         return is_low
     return (numbers.high < bound.high) | ((numbers.high == bound.high) & is_low)
 

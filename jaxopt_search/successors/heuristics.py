@@ -1,0 +1,356 @@
+"""What a local heuristic is: the part of a successor function that a user writes."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search import memory
+from jaxopt_search.successors import bit_sets
+
+Rating: TypeAlias = Any
+"""A pytree of arrays, of whatever a possibility is rated by."""
+
+MAX_POSSIBILITIES = 2**24
+_MAX_WORD = 2**32 - 1
+_LANES = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Aggregate:
+    """What is to be known of the ratings of all possibilities of a variable: a commutative monoid.
+
+    Attributes:
+      combine: maps two values to one, elementwise; it is associative and commutative. Where it is
+        only nearly so, as sums of floats are, values are combined in one order on all devices.
+      neutral: a scalar of NumPy's, or a pytree of them, of the dtypes of the values, which changes
+        no value that it is combined with.
+      of: maps a rating to a value; None for the rating itself.
+
+    Example:
+      >>> highest = Aggregate(jnp.maximum, np.int32(0))
+    """
+
+    combine: Callable[[Any, Any], Any]
+    neutral: Any
+    of: Callable[[Rating], Any] | None = None
+
+
+class LocalHeuristic(Protocol):
+    """Rates what a variable may be assigned, one possibility on its own, and assigns it.
+
+    Koester, Gross, Krueger, "FANG: Fast and Efficient Successor-State Generation for Heuristic
+    Optimization on GPUs", section 3. A heuristic is a pytree, as a neighborhood is, and serves the
+    variables of one type. All of its functions are portable: they read buffers of `problem` and
+    `state` by `memory.load`, write those of `state` by `memory.store`, and compute elementwise. A
+    leaf of a state that has one number per state is a scalar, all others are buffers.
+
+    It may also have the following:
+
+    - `aggregates`: a tuple of `Aggregate`s, () if it has none.
+    - `num_possibilities(problem, state, variable)`, [] int32: how many possibilities there are now,
+      those from 0 on; `max_possibilities` if it has none. Taken to be within 0 and that.
+    - `could_not_assign(problem, state, variable, where)`: the state after a variable for which all
+      weights are 0.
+    - `before_state(problem, state, where)` and `after_state`, `before_variable(problem, state,
+      variable, where)` and `after_variable`: the state before and after the variables of this type,
+      and before and after one of them.
+    - `max_weight`: no weight is above it. If the sum of all weights then stays below 2**32, it is
+      kept in one word, which is faster and changes nothing else.
+    - `independent`: True if no assignment of a variable of this type changes the weights of another
+      one, and their order does not matter. They are then rated all at once. `check` looks whether
+      it is so.
+    - `is_portable = True`, which says that all of its functions are; needed for the compiled loops
+      of a CPU. For a GPU's kernel it is found out.
+    """
+
+    @property
+    def num_variables(self) -> int:
+        """The number of variables of this type; static."""
+        ...
+
+    @property
+    def max_possibilities(self) -> int:
+        """The most possibilities that a variable of this type has, up to 2**24; static."""
+        ...
+
+    def rate(
+        self, problem: Any, state: Any, variable: jax.Array, possibility: jax.Array, /
+    ) -> Rating:
+        """Returns the ratings of possibilities.
+
+        A possibility whose rating has a NaN is forbidden, and no aggregate counts it.
+
+        Args:
+          variable: [] int32.
+          possibility: [M] int32, from 0 to the number of possibilities - 1.
+
+        Returns:
+          A pytree of arrays [M], integers, floats or bools.
+        """
+        ...
+
+    def weight(self, problem: Any, rating: Rating, aggregates: tuple[Any, ...], /) -> jax.Array:
+        """Returns the weights of possibilities, which are drawn with chances weight / sum.
+
+        Args:
+          rating: of [M] possibilities.
+          aggregates: scalars, or pytrees of them, one for each of `aggregates`.
+
+        Returns:
+          [M] int32 or uint32; what is not above 0 is forbidden.
+        """
+        ...
+
+    def assign(
+        self,
+        problem: Any,
+        state: Any,
+        variable: jax.Array,
+        possibility: jax.Array,
+        where: jax.Array,
+        /,
+    ) -> Any:
+        """Returns the state in which a variable has what a possibility stands for.
+
+        Args:
+          variable, possibility: [] int32.
+          where: [] bool; if it does not hold, the state must stay as it is.
+        """
+        ...
+
+
+def aggregates_of(heuristic: Any) -> tuple[Aggregate, ...]:
+    """Returns its aggregates."""
+    return tuple(getattr(heuristic, "aggregates", ()))
+
+
+def is_independent(heuristic: Any) -> bool:
+    """Returns whether its variables are said not to interfere."""
+    return bool(getattr(heuristic, "independent", False))
+
+
+def is_portable(heuristic: Any) -> bool:
+    """Returns whether it says that its functions are portable."""
+    return bool(getattr(heuristic, "is_portable", False))
+
+
+def is_wide(heuristic: Any) -> bool:
+    """Returns whether a sum of weights may take more than 32 bits."""
+    most = min(getattr(heuristic, "max_weight", _MAX_WORD), _MAX_WORD)
+    return most * heuristic.max_possibilities > _MAX_WORD
+
+
+def num_possibilities(
+    heuristic: Any, problem: Any, state: Any, variable: jax.Array
+) -> int | jax.Array:
+    """Returns how many possibilities a variable has: a Python integer where that never changes."""
+    most = heuristic.max_possibilities
+    if not hasattr(heuristic, "num_possibilities"):
+        return most
+    number = jnp.asarray(heuristic.num_possibilities(problem, state, variable))
+    return jnp.clip(number.astype(jnp.int32), jnp.int32(0), jnp.int32(most))
+
+
+def hook(heuristic: Any, name: str, problem: Any, state: Any, *arguments: Any) -> Any:
+    """Returns the state after one of the optional hooks."""
+    if not hasattr(heuristic, name):
+        return state
+    return getattr(heuristic, name)(problem, state, *arguments)
+
+
+def num_lanes(heuristic: Any) -> int:
+    """Returns how many possibilities are handled at once: a power of two.
+
+    Part of the definition of what is drawn; the same for all implementations.
+    """
+    return min(memory.power_of_two(heuristic.max_possibilities), _LANES)
+
+
+def num_blocks(heuristic: Any) -> int:
+    """Returns by how many blocks of lanes all possibilities are handled."""
+    return -(-heuristic.max_possibilities // num_lanes(heuristic))
+
+
+def only_rated(rating: Rating, where: jax.Array | None) -> jax.Array | None:
+    """Returns `where` without the ratings that have a NaN; None for all of them."""
+    for leaf in jax.tree.leaves(rating):
+        if jnp.issubdtype(leaf.dtype, jnp.floating):
+            is_number = leaf == leaf
+            where = is_number if where is None else where & is_number
+    return where
+
+
+def weights(
+    heuristic: Any,
+    problem: Any,
+    aggregates: tuple[Any, ...],
+    rating: Rating,
+    where: jax.Array | None,
+) -> jax.Array:
+    """Returns weights as uint32, 0 for what is forbidden and where `where` does not hold."""
+    found = heuristic.weight(problem, rating, aggregates)
+    if found.dtype == jnp.int32:
+        found = jnp.maximum(found, jnp.int32(0)).astype(jnp.uint32)
+    where = only_rated(rating, where)
+    return found if where is None else jnp.where(where, found, jnp.uint32(0))
+
+
+def as_types(heuristic: Any) -> tuple[Any, ...]:
+    """Returns the heuristics of all types of variables."""
+    types = tuple(heuristic) if type(heuristic) in (tuple, list) else (heuristic,)
+    if not types:
+        raise ValueError("heuristic is empty, expected a LocalHeuristic or several")
+    return types
+
+
+def one_state(states: Any) -> tuple[Any, int]:
+    """Returns the shapes of one state, and how many there are."""
+    leaves = jax.tree.leaves(states)
+    lengths = {jnp.shape(leaf)[:1] for leaf in leaves}
+    if len(lengths) != 1 or lengths in ({()}, {(0,)}):
+        raise ValueError(
+            f"states has leaves of shapes {[jnp.shape(leaf) for leaf in leaves]}, expected"
+            " [X, ...] each, with X at least 1"
+        )
+    shapes = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf)[1:], jnp.result_type(leaf)), states
+    )
+    return shapes, lengths.pop()[0]
+
+
+def as_active(active: Any, types: tuple[Any, ...], num_states: int) -> tuple[jax.Array, ...] | None:
+    """Returns the sets of active variables of all types, or None."""
+    if active is None:
+        return None
+    active = tuple(active) if type(active) in (tuple, list) else (active,)
+    if len(active) != len(types):
+        raise ValueError(f"active has {len(active)} sets, expected one for each of {len(types)}")
+    for own, one in zip(active, types, strict=True):
+        shape = num_states, bit_sets.num_words(one.num_variables)
+        kind, found = jnp.result_type(own), jnp.shape(own)
+        if kind != jnp.uint32 or found not in (shape, shape[1:]):
+            raise ValueError(
+                f"active is {kind}{list(found)} for {one.num_variables} variables, expected"
+                f" uint32{list(shape)}; see bit_sets.pack"
+            )
+    return active
+
+
+_NEEDED = ("num_variables", "max_possibilities", "rate", "weight", "assign")
+_HOOKS = ("could_not_assign", "before_variable", "after_variable", "before_state", "after_state")
+
+
+def check_all(types: tuple[Any, ...], problem: Any, state: Any) -> None:
+    """Refuses what is no `LocalHeuristic` for a state; on the host, nothing is compiled.
+
+    Args:
+      types: the heuristics.
+      state: one state, or its shapes.
+
+    Raises:
+      TypeError: naming the function and what it returns.
+      ValueError: for a number of variables or possibilities that is out of range.
+    """
+    for heuristic in types:
+        _check_kind(heuristic)
+    leaves, structure = jax.tree.flatten((types, problem, state))
+    _check_once(structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
+
+
+@functools.lru_cache(maxsize=256)
+def _check_once(structure: Any, leaves: tuple[Any, ...]) -> None:
+    shapes = (jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
+    types, problem, state = structure.unflatten(shapes)
+    for heuristic in types:
+        _check(heuristic, problem, state)
+
+
+def _check_kind(heuristic: Any) -> None:
+    kind = type(heuristic).__name__
+    for needed in _NEEDED:
+        if not hasattr(heuristic, needed):
+            raise TypeError(f"heuristic is a {kind} without {needed}, expected a LocalHeuristic")
+    if jax.tree_util.all_leaves([heuristic]):
+        raise TypeError(
+            f"heuristic is a {kind}, expected a pytree; decorate the class with"
+            " jax.tree_util.register_static or register_dataclass"
+        )
+
+
+def _check(heuristic: Any, problem: Any, state: Any) -> None:
+    kind = type(heuristic).__name__
+    for count, most in (("num_variables", 2**31 - 1), ("max_possibilities", MAX_POSSIBILITIES)):
+        number = getattr(heuristic, count)
+        if not isinstance(number, int | np.integer) or not 1 <= number <= most:
+            raise ValueError(f"{kind}.{count} is {number!r}, expected an integer from 1 to {most}")
+    for aggregate in aggregates_of(heuristic):
+        if not isinstance(aggregate, Aggregate):
+            raise TypeError(f"{kind}.aggregates holds a {type(aggregate).__name__}, no Aggregate")
+    jax.eval_shape(_try, heuristic, problem, state)
+
+
+def _try(heuristic: Any, problem: Any, state: Any) -> None:
+    """Calls each function of a heuristic once, for the dtypes and shapes that it returns."""
+    kind, variable, where = type(heuristic).__name__, jnp.int32(0), jnp.bool_(True)
+    number = jnp.asarray(num_possibilities(heuristic, problem, state, variable))
+    if number.shape:
+        raise TypeError(f"{kind}.num_possibilities returns shape {number.shape}, expected ()")
+    possibility = lax.iota(jnp.int32, num_lanes(heuristic))
+    rating = heuristic.rate(problem, state, variable, possibility)
+    _check_lanes(f"{kind}.rate", rating, possibility.shape)
+    folded = []
+    for place, aggregate in enumerate(aggregates_of(heuristic)):
+        value = rating if aggregate.of is None else aggregate.of(rating)
+        _check_lanes(f"{kind}.aggregates[{place}].of", value, possibility.shape)
+        neutral = jax.tree.map(jnp.asarray, aggregate.neutral)
+        wanted = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((), leaf.dtype), value)
+        _check_alike(f"{kind}.aggregates[{place}].neutral", neutral, wanted)
+        combined = aggregate.combine(value, value)
+        _check_alike(f"{kind}.aggregates[{place}].combine", combined, value)
+        folded.append(neutral)
+    weight = heuristic.weight(problem, rating, tuple(folded))
+    _check_lanes(f"{kind}.weight", weight, possibility.shape)
+    if not isinstance(weight, jax.Array) or weight.dtype not in (jnp.int32, jnp.uint32):
+        raise TypeError(f"{kind}.weight returns {_kind(weight)}, expected int32 or uint32")
+    after = heuristic.assign(problem, state, variable, jnp.int32(0), where)
+    _check_alike(f"{kind}.assign", after, state)
+    for name in _HOOKS:
+        arguments = (variable, where) if not name.endswith("state") else (where,)
+        _check_alike(f"{kind}.{name}", hook(heuristic, name, problem, state, *arguments), state)
+
+
+def _check_lanes(name: str, tree: Any, shape: tuple[int, ...]) -> None:
+    leaves = jax.tree.leaves(tree)
+    if not leaves:
+        raise TypeError(f"{name} returns no array, expected one number for each possibility")
+    for leaf in leaves:
+        if jnp.shape(leaf) != shape:
+            raise TypeError(
+                f"{name} returns shape {jnp.shape(leaf)} for {shape[0]} possibilities, expected"
+                f" {shape}"
+            )
+        if not isinstance(leaf, jax.Array) or jnp.issubdtype(leaf.dtype, jnp.complexfloating):
+            raise TypeError(f"{name} returns {_kind(leaf)}, expected integers, floats or bools")
+
+
+def _check_alike(name: str, tree: Any, like: Any) -> None:
+    if jax.tree.structure(tree) != jax.tree.structure(like):
+        raise TypeError(f"{name} returns another pytree than it was given")
+    for (path, new), old in zip(
+        jax.tree_util.tree_leaves_with_path(tree), jax.tree.leaves(like), strict=True
+    ):
+        if jnp.shape(new) != jnp.shape(old) or jnp.result_type(new) != jnp.result_type(old):
+            raise TypeError(
+                f"{name} returns {_kind(new)} at state{jax.tree_util.keystr(path)}, expected"
+                f" {_kind(old)}"
+            )
+
+
+def _kind(leaf: Any) -> str:
+    return f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}"
