@@ -88,6 +88,17 @@ def update(
     return tuple(jnp.where(where, *pair) for pair in zip(new, tables, strict=True))
 
 
+def in_rows(buffer: Any, row: jax.Array) -> jax.Array:
+    """Returns the entries [row] of a buffer [rows], for `Prepare.of_row`.
+
+    As `load`; but where all rows are handled at once they are not looked up, which is slow on a
+    CPU.
+    """
+    if _at_once() and row.shape == (buffer.shape[0], 1):
+        return buffer[:, None]
+    return load(buffer, row)
+
+
 def update_row(row: jax.Array, columns: int, body: Body, tables: Any, where: jax.Array) -> Any:
     """Returns what `update` does, but for the entries of one row only."""
     if not _at_once():

@@ -106,8 +106,8 @@ class Scan(NamedTuple):
     Attributes:
       tables: buffers [n, max_domain], of the tally or of the problem, of which `delta` gets the
         entries; none if `()`.
-      of_variable: maps variables, int32 of any shape, to what is needed of them: a pytree of arrays
-        of that shape.
+      of_variable: maps the rows of a pass, int32 variables of any shape, to what is needed of them:
+        a pytree of arrays of that shape. `tables.in_rows(buffer, variable)` reads a buffer [n].
       of_value: likewise of values, below `max_domain`.
       delta: maps a `tables.Place` and the tables' entries there, a tuple, to deltas. `place.row`
         and `place.column` are the variables and the values, `place.here` and `place.there` what
@@ -223,7 +223,7 @@ class Enumerable(Neighborhood, Protocol):
     def undone(
         self, problem: Any, representation: Representation, move: Move, /
     ) -> tuple[tuple[jax.Array, jax.Array], ...]:
-        """Returns two entries, [] int32 row and column each, for what `move` undoes."""
+        """Returns one entry or two, [] int32 row and column each, for what `move` undoes."""
         ...
 
 

@@ -3,6 +3,7 @@
 from jaxopt_search.neighborhoods.assign import Assign
 from jaxopt_search.neighborhoods.delta_swap import DeltaSwap
 from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
+from jaxopt_search.neighborhoods.guided import Guided
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.neighborhoods.relocate import Relocate
 from jaxopt_search.neighborhoods.swap import Swap
@@ -14,6 +15,7 @@ __all__ = [
     "Assign",
     "DeltaSwap",
     "FullEvaluation",
+    "Guided",
     "QueenSwap",
     "Relocate",
     "Swap",

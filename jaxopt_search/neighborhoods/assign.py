@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import memory, tables
-from jaxopt_search.memory import load, store
+from jaxopt_search import tables
+from jaxopt_search.memory import load
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.random import below
@@ -30,6 +30,7 @@ class VectorNeighborhood:
     `_in_full`, its moves priced in full.
     """
 
+    space = vector.SPACE
     _in_full: FullEvaluation
 
     def is_portable(self, problem: Any) -> bool:
@@ -41,7 +42,6 @@ class VectorNeighborhood:
         return f"{type(problem).__name__} has no assign_delta, so that moves are priced in full"
 
     def init(self, problem: Any, solution: jax.Array) -> Any:
-        vector.check_is_on_vectors(type(self).__name__, problem)
         if not vector.has_hooks(problem):
             return self._in_full.init(problem, solution)
         return Tallied(solution, problem.tally(solution))
@@ -120,7 +120,7 @@ class Assign(VectorNeighborhood):
     def commit(self, problem: Any, representation: Any, move: Assignment, accept: jax.Array) -> Any:
         if isinstance(representation, Evaluated):
             return self._in_full.commit(problem, representation, move, accept)
-        return assigned(problem, representation, move, accept)
+        return vector.assigned(problem, representation, *move, accept)
 
     def num_moves(self, problem: Any) -> int:
         return int(np.sum(np.asarray(problem.domain_sizes, np.int64) - 1))
@@ -141,54 +141,59 @@ class Assign(VectorNeighborhood):
         return _undone(representation.solution, move)
 
 
-def assigned(problem: Any, tallied: Tallied, move: Assignment, where: jax.Array) -> Tallied:
-    """Returns a vector after an assignment, if the scalar `where` holds; portable."""
-    solution, tally = tallied
-    tally = problem.assigned(solution, tally, move.variable, move.value, where)
-    memory.barrier()
-    return Tallied(store(solution, move.variable, move.value, where), tally)
-
-
 def is_null(problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
     """Returns whether assignments change nothing or are none; portable."""
     is_outside = move.value >= load(problem.domain_sizes, move.variable)
     return is_outside | (move.value == load(solution, move.variable))
 
 
+class Allowed(NamedTuple):
+    """Which assignments of another value are moves.
+
+    Attributes:
+      of_variable: maps variables, of any shape, to what is needed of them: a pytree.
+      is_allowed: maps variables, values, which broadcast, and what is needed of the variables to
+        truth values.
+    """
+
+    of_variable: Callable[[jax.Array], Any]
+    is_allowed: Callable[[jax.Array, jax.Array, Any], jax.Array]
+
+
 class _Row(NamedTuple):
-    """What is needed of variables: their values, their domain sizes, and what `Scan` says."""
+    """What is needed of variables: values, domain sizes, and what `Scan` and `Allowed` say."""
 
     own: jax.Array
     size: jax.Array
-    needed: Any
+    to_price: Any
+    to_allow: Any
 
 
 def first(
-    problem: Any,
-    tallied: Tallied,
-    rank: Any,
-    others: Any,
-    is_allowed: Callable[[jax.Array, jax.Array], jax.Array] | None = None,
+    problem: Any, tallied: Tallied, rank: Any, others: Any, allowed: Allowed | None = None
 ) -> tuple[tables.First, Assignment]:
     """Returns the first entry of the table of assignments, as `types.Enumerable.first`; portable.
 
     Args:
-      is_allowed: maps variables and values, which broadcast, to which assignments are moves, beside
-        those to other values; None for all.
+      allowed: which are moves; None for all.
     """
     scan = _scan_of(problem, tallied)
     shape = problem.domain_sizes.shape[0], problem.max_domain
 
     def of_row(variable: jax.Array) -> _Row:
-        size = load(problem.domain_sizes, variable)
-        return _Row(load(tallied.solution, variable), size, scan.of_variable(variable))
+        return _Row(
+            tables.in_rows(tallied.solution, variable),
+            tables.in_rows(problem.domain_sizes, variable),
+            scan.of_variable(variable),
+            None if allowed is None else allowed.of_variable(variable),
+        )
 
     def keys_of(place: tables.Place, entries: tables.Values) -> Any:
         row, number = place.here, len(scan.tables)
-        change = scan.delta(place._replace(here=row.needed), entries[:number])
+        change = scan.delta(place._replace(here=row.to_price), entries[:number])
         is_none = (place.column == row.own) | (place.column >= row.size)
-        if is_allowed is not None:
-            is_none = is_none | ~is_allowed(place.row, place.column)
+        if allowed is not None:
+            is_none = is_none | ~allowed.is_allowed(place.row, place.column, row.to_allow)
         delta = jnp.where(is_none, null_delta(change.dtype), change)
         return rank(place.row * shape[1] + place.column, delta, *entries[number:])
 
@@ -216,8 +221,5 @@ def _propose(problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) ->
     return Assignment(variable, jnp.minimum(value, size - 1))
 
 
-def _undone(
-    solution: jax.Array, move: Assignment
-) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
-    entry = move.variable, load(solution, move.variable)
-    return entry, entry
+def _undone(solution: jax.Array, move: Assignment) -> tuple[tuple[jax.Array, jax.Array]]:
+    return ((move.variable, load(solution, move.variable)),)

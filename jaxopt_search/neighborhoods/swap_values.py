@@ -8,9 +8,10 @@ import jax.numpy as jnp
 
 from jaxopt_search import memory, tables
 from jaxopt_search.memory import load
-from jaxopt_search.neighborhoods.assign import Assignment, VectorNeighborhood, assigned
+from jaxopt_search.neighborhoods.assign import VectorNeighborhood
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
 from jaxopt_search.neighborhoods.swap import Positions, Swap
+from jaxopt_search.problems.finite import vector
 from jaxopt_search.types import Cost, null_delta
 
 
@@ -77,7 +78,7 @@ class SwapValues(VectorNeighborhood):
             return self._in_full.commit(problem, representation, move, accept)
         values = tuple(load(representation.solution, variable) for variable in move)
         for variable, value in zip(move, reversed(values), strict=True):
-            representation = assigned(problem, representation, Assignment(variable, value), accept)
+            representation = vector.assigned(problem, representation, variable, value, accept)
             memory.barrier()
         return representation
 

@@ -72,7 +72,7 @@ class TabuSearch(TableSearch):
         is_move = state.found.key != _NULL
         delta = hood.delta(problem, representation, move)
         undone = hood.undone(problem, representation, move)
-        for entry, word in zip(undone, stream.words(jnp.uint32(0), 2), strict=True):
+        for entry, word in zip(undone, stream.words(jnp.uint32(0), 2), strict=False):
             until = state.now + self._tenure_of(problem, word)
             state = state._replace(until=store(state.until, entry, until, is_move))
         memory.barrier()

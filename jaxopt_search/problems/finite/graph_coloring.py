@@ -15,14 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import memory
+from jaxopt_search import memory, tables
 from jaxopt_search.checks import MAX_INT32, check_count, plain_array
 from jaxopt_search.memory import load, store
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Host
 from jaxopt_search.types import Scan
 
-_MAX_LANES = 128
+_TILE = 128  # neighbors that a kernel handles at once
 
 
 class Graph(NamedTuple):
@@ -58,19 +58,6 @@ class ColorCounts(NamedTuple):
 
     neighbors: jax.Array
     conflicts: jax.Array
-
-
-class _Recolored(NamedTuple):
-    """A vertex gets a new color, if `where` holds."""
-
-    vertex: jax.Array
-    old: jax.Array
-    new: jax.Array
-    where: jax.Array
-
-    def gain(self, own: jax.Array) -> jax.Array:
-        """Returns how many conflicts more a neighbor of color `own` has."""
-        return (own == self.new).astype(jnp.int32) - (own == self.old).astype(jnp.int32)
 
 
 @functools.partial(
@@ -159,10 +146,36 @@ class GraphColoring:
         where: jax.Array,
     ) -> ColorCounts:
         """Returns the tally after `vertex` got `color`, if `where` holds; portable, O(degree)."""
-        recolored = _Recolored(vertex, load(coloring, vertex), color, where)
+        old, neighbors = load(coloring, vertex), self.graph.neighbors
         start, end = (load(self.graph.start, one) for one in (vertex, vertex + 1))
-        change = self._changed_one_by_one if memory.is_native() else self._changed_in_lanes
-        counts, conflicts = change(coloring, tally, recolored, start, end)
+        step = (old != color).astype(jnp.int32)
+
+        def changes(neighbor: jax.Array) -> tuple[Any, ...]:
+            """Returns what changes about neighbors: which field, where in it, and by how much."""
+            own = load(coloring, neighbor)
+            gain = (own == color).astype(jnp.int32) - (own == old).astype(jnp.int32)
+            there, here = (jnp.broadcast_to(one, neighbor.shape) for one in (old, color))
+            return (0, (neighbor, there), -step), (0, (neighbor, here), step), (1, neighbor, gain)
+
+        def change(which: tuple[int, ...], tally: tuple[Any, ...]) -> tuple[Any, ...]:
+            def body(i: jax.Array, is_real: jax.Array, tally: tuple[Any, ...]) -> tuple[Any, ...]:
+                found = changes(load(neighbors, start + i, is_real))
+                after = [
+                    (field, place, load(tally[field], place) + amount)
+                    for field, place, amount in (found[k] for k in which)
+                ]
+                fields = list(tally)
+                for field, place, value in after:
+                    fields[field] = store(fields[field], place, value, where & is_real)
+                return tuple(fields)
+
+            return memory.each_index(end - start, self.max_degree, body, tally, _TILE)
+
+        # XLA copies a buffer to which a loop for a CPU has two stores.
+        passes = ((0,), (1,), (2,)) if memory.is_native() else ((0, 1, 2),)
+        for which in passes:
+            tally = change(which, tuple(tally))
+        counts, conflicts = tally
         # No vertex is its own neighbor, so these counts of it stay.
         own = load(counts, (vertex, color))
         return ColorCounts(counts, store(conflicts, vertex, own, where))
@@ -171,72 +184,10 @@ class GraphColoring:
         """Returns how all assignments are priced in one pass."""
         return Scan(
             tables=(tally.neighbors,),
-            of_variable=lambda vertex: load(tally.conflicts, vertex),
+            of_variable=lambda vertex: tables.in_rows(tally.conflicts, vertex),
             of_value=lambda color: None,
             delta=lambda place, entries: entries[0] - place.here,
         )
-
-    def _changed_one_by_one(
-        self,
-        coloring: jax.Array,
-        tally: ColorCounts,
-        recolored: _Recolored,
-        start: jax.Array,
-        end: jax.Array,
-    ) -> ColorCounts:
-        """Returns the tally with the counts of the neighbors in a list changed, one by one."""
-        neighbors, where = self.graph.neighbors, recolored.where
-        counts, conflicts = tally
-
-        # One store for each loop: XLA copies a buffer that is read between two stores.
-        for color, sign in ((recolored.old, -1), (recolored.new, 1)):
-
-            def change(
-                i: jax.Array, counts: Any, color: jax.Array = color, sign: int = sign
-            ) -> Any:
-                place = load(neighbors, start + i), color
-                return store(counts, place, load(counts, place) + jnp.int32(sign), where)
-
-            counts = memory.fori_loop(end - start, change, counts)
-
-        def change_own(i: jax.Array, conflicts: Any) -> Any:
-            neighbor = load(neighbors, start + i)
-            conflict = load(conflicts, neighbor) + recolored.gain(load(coloring, neighbor))
-            return store(conflicts, neighbor, conflict, where)
-
-        return ColorCounts(counts, memory.fori_loop(end - start, change_own, conflicts))
-
-    def _changed_in_lanes(
-        self,
-        coloring: jax.Array,
-        tally: ColorCounts,
-        recolored: _Recolored,
-        start: jax.Array,
-        end: jax.Array,
-    ) -> ColorCounts:
-        """Returns that, with a lane for each neighbor; in a kernel some at a time."""
-        in_kernel = memory.is_in_kernel()
-        lane = memory.lanes(min(self.max_degree, _MAX_LANES) if in_kernel else self.max_degree)
-        width, changes = lane.shape[0], recolored.old != recolored.new
-
-        def change(number: jax.Array, tally: ColorCounts) -> ColorCounts:
-            place = start + number * width + lane
-            is_real = place < end
-            neighbor = load(self.graph.neighbors, jnp.where(is_real, place, jnp.zeros_like(place)))
-            counts, conflicts = tally
-            colors = (recolored.old, recolored.new)
-            places = [(neighbor, jnp.broadcast_to(color, lane.shape)) for color in colors]
-            step = changes.astype(jnp.int32)
-            after = [load(counts, place) for place in places]
-            conflict = load(conflicts, neighbor) + recolored.gain(load(coloring, neighbor))
-            is_written = is_real & recolored.where
-            counts = store(counts, places[0], after[0] - step, is_written)
-            counts = store(counts, places[1], after[1] + step, is_written)
-            return ColorCounts(counts, store(conflicts, neighbor, conflict, is_written))
-
-        if not in_kernel:
-            return change(jnp.int32(0), tally)
-        return memory.fori_loop((end - start + (width - 1)) // width, change, tally)
 
     def _is_edge(self) -> jax.Array:
         return lax.iota(jnp.int32, self.graph.first.shape[0]) < self.graph.num_edges

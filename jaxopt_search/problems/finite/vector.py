@@ -10,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import random
-from jaxopt_search.checks import check_suits, plain_array
+from jaxopt_search import memory, random
+from jaxopt_search.checks import plain_array
+from jaxopt_search.memory import store
 from jaxopt_search.problems import permutation
+from jaxopt_search.types import Tallied
 
 SPACE = "vector"
 HOOKS = ("tally", "assign_delta", "swap_values_delta", "assigned")
@@ -83,17 +85,19 @@ def has_hooks(problem: Any) -> bool:
     return not lacks
 
 
-def check_is_on_vectors(part: str, problem: Any) -> None:
-    """Refuses a problem whose solutions are no vectors.
+def assigned(problem: Any, tallied: Tallied, variable: Any, value: Any, where: Any) -> Tallied:
+    """Returns a vector after an assignment, if the scalar `where` holds; portable.
 
-    Raises:
-      TypeError: naming the part of a search that is made for vectors.
+    Args:
+      problem: one with hooks.
+      tallied: the vector and its tally.
+      variable, value: [] int32.
+      where: [] bool.
     """
-    suits = getattr(problem, "space", None) == SPACE
-    check_suits(part, 'a problem on vectors (space = "vector")', problem, suits)
-    for name in ("domain_sizes", "max_domain"):
-        if not hasattr(problem, name):
-            raise TypeError(f"problem is a {type(problem).__name__} on vectors without {name}")
+    solution, tally = tallied
+    tally = problem.assigned(solution, tally, variable, value, where)
+    memory.barrier()
+    return Tallied(store(solution, variable, value, where), tally)
 
 
 def uniform_domains(n: int, size: int) -> jax.Array:
