@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search import random
+from jaxopt_search import contracts, random
 from jaxopt_search.problems.finite import vector
 
 PERMUTATION = "permutation"
@@ -136,7 +136,7 @@ def _is_traced(problem: Any) -> bool:
 
 def _length(problem: Any) -> tuple[int, str]:
     """Returns n where solutions are [n] int32; else what they are."""
-    shape = jax.eval_shape(problem.init, _key(jnp.uint32(0)))
+    shape = contracts.solution_shape(problem)
     if not isinstance(shape, jax.ShapeDtypeStruct):
         return 0, "are not one array"
     if shape.ndim != 1 or shape.dtype != jnp.int32:

@@ -144,14 +144,14 @@ def agents_and_jobs(agents, n, seed=0):
 
 
 def _finite(name, problem, neighborhood):
-    kind = "assign" if isinstance(neighborhood, js.Assign) else "swap_values"
-    return Case(f"{kind}-{name}-{problem.n}", problem, neighborhood)
+    return Case(f"{type(neighborhood).__name__}-{name}-{problem.n}", problem, neighborhood)
 
 
 NEIGHBORHOOD_CASES += [
     *(_finite("qubo", dense_qubo(n), js.Assign()) for n in (1, 6)),
     _finite("max_cut", sparse_cut(40), js.Assign()),
     _finite("assignment", agents_and_jobs(3, 7), js.Assign()),
+    _finite("max_cut", sparse_cut(9), js.Flip()),
     _finite("max_cut", sparse_cut(7), js.SwapValues()),
     _finite("assignment", agents_and_jobs(3, 5), js.SwapValues()),
 ]
