@@ -130,7 +130,7 @@ def start_solutions(
     return initial
 
 
-def _check_of(problem: Problem, host: Host | None) -> Callable[[Any, str], np.ndarray] | None:
+def _check_of(problem: Any, host: Host | None) -> Callable[[Any, str], np.ndarray] | None:
     """Returns what checks one start solution, if there is such a thing."""
     if host is not None:
         return host.check
