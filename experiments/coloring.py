@@ -11,10 +11,10 @@ and G500 are random graphs of 250 and 500 vertices with half of all edges, to be
 
 All run with one setting. A move gives a vertex in conflict another color, `ConflictsOnly` of
 `js.successors` as the neighborhood `js.Guided`; tabu search makes the best that is not forbidden,
-of equals a random one. A color that a vertex lost is forbidden for n / 40 to n / 40 + 10 steps; no
-color is preferred because it has not been tried for long. How many searches run side by side
-follows from the size of the table of moves alone (`timed_runs.num_searches`). Each run ends with a
-proper coloring or after `--seconds`.
+of equals a random one. A color that a vertex lost is forbidden for 0 to 9 steps and one more for
+each edge in conflict; no color is preferred because it has not been tried for long. How many
+searches run side by side follows from the size of the table of moves alone
+(`timed_runs.num_searches`). Each run ends with a proper coloring or after `--seconds`.
 
 `--ways numba` is TabuCol on one core (`compiled_coloring`), one search for the same time.
 """
@@ -56,15 +56,12 @@ def _cases() -> dict[str, Case]:
 CASES = _cases()
 
 
-def tenure(n: int) -> tuple[int, int]:
-    """Returns the least and the most steps for which a vertex of n is forbidden a lost color."""
-    return n // 40, n // 40 + 10
-
-
-def search(n: int) -> Search:
-    """Returns the tabu search of all runs on graphs of n vertices."""
+def search() -> Search:
+    """Returns the tabu search of all runs."""
     guided = js.Guided(js.successors.ConflictsOnly())
-    return js.tabu_search(guided, tenure=tenure(n), aspiration_age=NEVER, ties="random")
+    return js.tabu_search(
+        guided, tenure=(0, 9), tenure_per_cost=1.0, aspiration_age=NEVER, ties="random"
+    )
 
 
 def color(
@@ -84,9 +81,7 @@ def _ours(
     graph: GraphInstance, num_colors: int, seed: int, seconds: float, searches: int, devices: Any
 ) -> tuple[Any, dict[str, Any]]:
     problem = js.graph_coloring(graph.edges, num_colors, num_vertices=graph.n)
-    result, fields = timed_runs.ours(
-        problem, search(graph.n), seed, searches, seconds, 0, devices=devices
-    )
+    result, fields = timed_runs.ours(problem, search(), seed, searches, seconds, 0, devices=devices)
     return result.x, fields
 
 

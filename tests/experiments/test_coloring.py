@@ -168,10 +168,11 @@ def test_small_runs_of_both_ways(tmp_path, in_python, capsys):
 
 def test_the_search_is_that_of_the_document():
     """Vertices in conflict only, one range of tenures, and no move preferred for its age."""
-    found = coloring.search(250)
+    found = coloring.search()
     assert isinstance(found.neighborhood, js.Guided)
     assert found.neighborhood.heuristic == js.successors.ConflictsOnly()
-    assert (found.tenure, found.aspiration_age, found.ties) == ((6, 16), 2**30, "random")
+    assert (found.tenure, found.aspiration_age, found.ties) == ((0, 9), 2**30, "random")
+    assert float(found.tenure_per_cost) == 1
 
 
 @pytest.mark.parametrize(
