@@ -162,7 +162,6 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
         times = [_time(record) for record in group]
         steps = [_steps(record) for record in group]
         left = [record["conflicts"] for record in group if record["conflicts"]]
-        step = sum(r["seconds"] for r in group) / sum(r["steps"] for r in group)
         rows.append(
             [
                 name,
@@ -175,7 +174,7 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
                 _shown(statistics.median(times), ".3g"),
                 _shown(max(times), ".3g"),
                 _shown(statistics.median(steps), ".0f"),
-                f"{1e6 * step:.3g}",
+                timed_runs.microseconds_per_step(group),
                 ",".join(map(str, sorted(left))) or "-",
             ]
         )

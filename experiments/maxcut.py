@@ -164,7 +164,6 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
             [_endless(timed_runs.seconds_to(record, -least)) for record in group]
             for least in (best * (1 - _NEAR), best)
         )
-        step = sum(r["seconds"] for r in group) / sum(r["steps"] for r in group)
         rows.append(
             [
                 name,
@@ -178,7 +177,7 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
                 f"{1 - statistics.mean(cuts) / best:.3%}",
                 *_reached(near),
                 *_reached(there),
-                f"{1e6 * step:.3g}",
+                timed_runs.microseconds_per_step(group),
             ]
         )
     machines = {r["settings"]["way"]: timed_runs.machine(r) for r in records}

@@ -147,6 +147,12 @@ def by_group(records: Sequence[dict[str, Any]], *names: str) -> dict[tuple, list
     return dict(groups.values())
 
 
+def microseconds_per_step(records: Sequence[dict[str, Any]]) -> str:
+    """Returns how long a step took, or a dash where a random start was all that it took."""
+    seconds, steps = (sum(record[name] for record in records) for name in ("seconds", "steps"))
+    return f"{1e6 * seconds / steps:.3g}" if steps else "-"
+
+
 def machine(record: dict[str, Any]) -> str:
     """Returns on what a run was made."""
     env = record["env"]

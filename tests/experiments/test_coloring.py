@@ -135,6 +135,12 @@ def test_table_by_hand():
     assert core == ["G250", "250", "7", "28", "numba", "4", "0/2", "-", "-", "-", "2e+03", "2,3"]
 
 
+def test_a_start_that_is_a_coloring_needs_no_step():
+    """Of so many random starts, one may be proper."""
+    row = coloring.table([record(0, steps=0, seconds=0.01, first_step=0)]).splitlines()[-1].split()
+    assert row[6:] == ["1/1", "0.01", "0.01", "0", "-", "-"]
+
+
 @pytest.fixture
 def in_python(monkeypatch):
     """Lets a core run what numba would compile, whether it is installed or not."""
