@@ -465,7 +465,7 @@ def assert_even(counts, axis=-1):
     """Checks that all counts along an axis are of events of the same probability."""
     counts = np.asarray(counts, float)
     number, share = counts.sum(axis=axis, keepdims=True), 1 / counts.shape[axis]
-    assert (np.abs(counts - number * share) < 5 * (number * share * (1 - share)) ** 0.5).all()
+    assert (np.abs(counts - number * share) <= 5 * (number * share * (1 - share)) ** 0.5).all()
 
 
 def slow_vector_generation(problem, search, state, stream):
@@ -592,7 +592,7 @@ def test_a_kernel_breeds_the_same_vectors(crossover, keep_best):
     state = found.searches
     np.testing.assert_array_equal(state.costs, jax.vmap(jax.vmap(problem.cost))(state.population))
     assert (np.asarray(state.population) >= 0).all()
-    assert (state.population < problem.domain_sizes).all()
+    assert (np.asarray(state.population) < np.asarray(problem.domain_sizes)).all()
     vectors = itertools.product(*map(range, np.asarray(problem.domain_sizes).tolist()))
     costs = jax.jit(jax.vmap(problem.cost))(jnp.array(list(vectors), jnp.int32))
     assert int(state.best_cost.min()) == int(costs.min())
@@ -666,7 +666,7 @@ def test_a_crossover_refuses_solutions_of_another_space():
         (jnp.ones(3, jnp.int32), "int32[3]"),
         (jnp.ones((2, 1), jnp.int32), "int32[2, 1]"),
         (jnp.ones(2), "float32[2]"),
-        (2, "a int"),
+        (2, "of type int"),
     ],
     ids=["none", "length", "rank", "dtype", "number"],
 )
@@ -682,5 +682,5 @@ def test_a_problem_of_vectors_has_domain_sizes(sizes, text):
             return vector[0]
 
     message = f"problem is a Pair whose solutions are int32[2] and whose domain_sizes are {text},"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)} expected int32.n. for both$"):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)} expected int32.n. for both"):
         js.init(0, Pair(), js.genetic(crossover="uniform"), num_searches=2)

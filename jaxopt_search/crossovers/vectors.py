@@ -110,4 +110,4 @@ class VectorOperators:
 def _kind(part: Any) -> str:
     if hasattr(part, "dtype"):
         return f"{part.dtype}{list(part.shape)}"
-    return "missing" if part is None else f"a {type(part).__name__}"
+    return "missing" if part is None else f"of type {type(part).__name__}"
