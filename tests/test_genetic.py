@@ -6,7 +6,6 @@ import functools
 import itertools
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
@@ -16,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import coords_tsp, linear_ordering, small_qap
-from probes import clashes, refuses
+from probes import Clashes, clashes, refuses
 from test_crossover import slow_ox, slow_pmx
 
 import jaxopt_search as js
@@ -598,6 +597,7 @@ def test_a_kernel_breeds_the_same_vectors(crossover, keep_best):
     assert int(state.best_cost.min()) == int(costs.min())
 
 
+@jax.tree_util.register_static
 class Reassign:
     """Gives a random variable a random value."""
 
@@ -611,21 +611,44 @@ class Reassign:
         return vector.at[move[0]].set(move[1])
 
 
+class PricedInFull(Clashes):
+    """Clashes without costs of rows."""
+
+    @property
+    def row_costs(self):
+        raise AttributeError
+
+
+jax.tree_util.register_dataclass(PricedInFull, ["domain_sizes", "price", "weight"], ["max_domain"])
+ANNEALING = js.simulated_annealing(js.FullEvaluation(Reassign()), 0.0)
+
+
 @pytest.mark.devices(4)
 @pytest.mark.slow
-@pytest.mark.parametrize("exchange", [js.ring(every=5), js.shuffle(every=5)], ids=["ring", "mix"])
-def test_islands_of_vectors_learn_from_one_another(exchange):
-    """With a local search, on one device and several; and without one, priced by `cost` alone."""
+@pytest.mark.parametrize(
+    ("exchange", "local_search"),
+    [(js.ring(every=5), ANNEALING), (js.shuffle(every=5), None)],
+    ids=["ring", "shuffle"],
+)
+def test_islands_of_vectors_learn_from_one_another(exchange, local_search):
+    """On one device and several, with costs of rows and without, to the optimum."""
     problem = clashes([3, 1, 4, 2, 5, 3, 2])
-    move = js.FullEvaluation(jax.tree_util.register_static(Reassign)())
+    in_full = PricedInFull(**vars(problem))
     search = js.genetic(
         population_size=10,
         crossover="uniform",
-        local_search=js.simulated_annealing(move, 0.0),
+        alike=0.3,
+        restart_every=4,
+        local_search=local_search,
         local_steps=6,
     )
-    options = {"num_searches": 4, "max_steps": 20, "exchange": exchange}
-    alone, spread = (js.solve(problem, search, 0, devices=k, **options) for k in (1, 4))
+    reason = "local search" if local_search else "PricedInFull has no row_costs"
+    assert reason in js.why_not_portable(in_full, search)
+    options = {"num_searches": 4, "max_steps": 30, "exchange": exchange}
+    alone, spread = (
+        js.solve(one, search, 0, devices=number, **options)
+        for one, number in [(problem, 1), (in_full, 4)]
+    )
     chex.assert_trees_all_equal(alone.state._replace(info=None), spread.state._replace(info=None))
     vectors = itertools.product(*map(range, np.asarray(problem.domain_sizes).tolist()))
     best = jax.vmap(problem.cost)(jnp.array(list(vectors), jnp.int32)).min()
@@ -648,39 +671,12 @@ def test_a_crossover_refuses_solutions_of_another_space():
     run = functools.partial(js.solve, key=0, num_searches=2, max_steps=5)
     for crossover in ("pmx", "ox"):
         search = js.genetic(crossover=crossover)
-        for problem, found in [(clashes([2, 2]), "are 'vector'"), (Sides(), "may be [")]:
-            kind = f"problem is a {type(problem).__name__} whose solutions {found}"
-            with refuses(ValueError, kind, "expected permutations of 0 to n - 1", "for Genetic"):
+        for problem, found in [(clashes([2, 2]), "vector"), (Sides(), "may be [")]:
+            texts = f"problem is a {type(problem).__name__} whose solutions ", found, "for Genetic"
+            with refuses(ValueError, "expected permutations of 0 to n - 1", *texts):
                 run(problem, search)
     for crossover in ("uniform", "one_point"):
         search = js.genetic(crossover=crossover)
         for problem in (small_qap(5), linear_ordering(5), Sides()):
             with refuses(ValueError, f"problem is a {type(problem).__name__} ", "for Genetic"):
                 run(problem, search)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "text"),
-    [
-        (None, "missing"),
-        (jnp.ones(3, jnp.int32), "int32[3]"),
-        (jnp.ones((2, 1), jnp.int32), "int32[2, 1]"),
-        (jnp.ones(2), "float32[2]"),
-        (2, "of type int"),
-    ],
-    ids=["none", "length", "rank", "dtype", "number"],
-)
-def test_a_problem_of_vectors_has_domain_sizes(sizes, text):
-    @jax.tree_util.register_static
-    class Pair:
-        space, domain_sizes = "vector", sizes
-
-        def init(self, key):
-            return jnp.zeros(2, jnp.int32)
-
-        def cost(self, vector):
-            return vector[0]
-
-    message = f"problem is a Pair whose solutions are int32[2] and whose domain_sizes are {text},"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)} expected int32.n. for both"):
-        js.init(0, Pair(), js.genetic(crossover="uniform"), num_searches=2)

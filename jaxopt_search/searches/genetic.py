@@ -339,9 +339,9 @@ def genetic(
       another random value of its domain, and changes nothing if it has only one.
 
     A problem of another space is refused before anything is compiled. One that does not say what
-    its solutions are is taken for one of permutations if its random starts are; where it is traced,
-    if their shape and dtype are right. A problem of vectors has `space = "vector"` and
-    `domain_sizes`, [n] int32.
+    its solutions are is taken for one of permutations if its random starts are, or, where it is
+    traced, if their shape and dtype are right. What a problem on vectors has is said in
+    `types.VectorProblem`.
 
     Args:
       population_size: P, individuals per island.
@@ -358,9 +358,8 @@ def genetic(
       local_steps: steps of the local search.
 
     Raises:
-      ValueError: if a number is out of range, `crossover` is none of these, it is `"ox"` and the
-        problem has facilities that are fixed, or it is for vectors and the problem's solutions and
-        `domain_sizes` are not [n] int32 both.
+      ValueError: if a number is out of range, `crossover` is none of these, or it is `"ox"` and
+        the problem has facilities that are fixed.
       TypeError: if `local_search` is no search.
 
     Example:
