@@ -24,6 +24,7 @@ from jaxopt_search.loop import RunState, advance, init, run
 from jaxopt_search.neighborhoods import (
     Assign,
     DeltaSwap,
+    Flip,
     FullEvaluation,
     Guided,
     QueenSwap,
@@ -80,6 +81,7 @@ __all__ = [
     "TSP",
     "Assign",
     "DeltaSwap",
+    "Flip",
     "FullEvaluation",
     "GeneralizedAssignment",
     "Genetic",

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search import random
+from jaxopt_search import contracts, random
 from jaxopt_search.problems.finite import vector
 
 PERMUTATION = "permutation"
@@ -71,11 +71,13 @@ def has_domains(problem: Any) -> bool:
 
 
 def _with_moves(parts: tuple[Any, ...]) -> list[tuple[Any, bool]]:
-    """Returns the parts, and the neighborhoods of those that have one, with whether it is one."""
+    """Returns parts, and those that they have in turn, with whether each is a neighborhood."""
     found = []
     for part in parts:
         neighborhood = getattr(part, "neighborhood", None)
         found += [(part, False), (neighborhood, True), (getattr(neighborhood, "moves", None), True)]
+        if (local_search := getattr(part, "local_search", None)) is not None:
+            found += _with_moves((local_search,))
     return found
 
 
@@ -134,7 +136,7 @@ def _is_traced(problem: Any) -> bool:
 
 def _length(problem: Any) -> tuple[int, str]:
     """Returns n where solutions are [n] int32; else what they are."""
-    shape = jax.eval_shape(problem.init, _key(jnp.uint32(0)))
+    shape = contracts.solution_shape(problem)
     if not isinstance(shape, jax.ShapeDtypeStruct):
         return 0, "are not one array"
     if shape.ndim != 1 or shape.dtype != jnp.int32:

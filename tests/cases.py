@@ -126,6 +126,37 @@ NEIGHBORHOOD_CASES = [
 ]
 
 
+def sparse_cut(n, seed=0):
+    """A maximum cut with weights of both signs, by lists of neighbors."""
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.integers(-9, 10, (n, n)) * (rng.random((n, n)) < 0.5), 1)
+    return js.max_cut(upper + upper.T, storage="sparse")
+
+
+def dense_qubo(n, seed=0):
+    return js.qubo(np.random.default_rng(seed).integers(-50, 51, (n, n)), storage="dense")
+
+
+def agents_and_jobs(agents, n, seed=0):
+    rng = np.random.default_rng(seed)
+    costs, loads = rng.integers(0, 50, (agents, n)), rng.integers(1, 10, (agents, n))
+    return js.generalized_assignment(costs, loads, loads.sum(axis=1) // agents)
+
+
+def _finite(name, problem, neighborhood):
+    return Case(f"{type(neighborhood).__name__}-{name}-{problem.n}", problem, neighborhood)
+
+
+NEIGHBORHOOD_CASES += [
+    *(_finite("qubo", dense_qubo(n), js.Assign()) for n in (1, 6)),
+    _finite("max_cut", sparse_cut(40), js.Assign()),
+    _finite("assignment", agents_and_jobs(3, 7), js.Assign()),
+    _finite("max_cut", sparse_cut(9), js.Flip()),
+    _finite("max_cut", sparse_cut(7), js.SwapValues()),
+    _finite("assignment", agents_and_jobs(3, 5), js.SwapValues()),
+]
+
+
 def ends(cases):
     """Returns each kind of case at its smallest and at its largest; the others take a minute."""
     kinds = collections.defaultdict(list)

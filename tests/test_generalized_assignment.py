@@ -13,6 +13,7 @@ import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
 
 AGENTS, JOBS = 3, 4
+ONES = np.ones((2, 3), int)
 
 
 def instance(kind="integer", seed=0, agents=AGENTS, jobs=JOBS):
@@ -110,9 +111,9 @@ def test_costs_and_moves_are_those_of_the_definition(kind):
 
 
 def test_a_move_that_reduces_the_overload_pays():
-    """Even if the job costs the most there and the least here."""
-    problem = js.generalized_assignment([[0, 0], [1000, 0]], [[1, 1], [1, 1]], [1, 1])
-    at = costs_of(problem, jnp.int32([[0, 0], [1, 0]]))
+    """Even if some is left, and the job costs the most there and the least here."""
+    problem = js.generalized_assignment([[0, 0, 0], [1000, 0, 0]], ONES, [1, 1])
+    at = costs_of(problem, jnp.int32([[0, 0, 0], [1, 0, 0]]))
     assert at[1] < at[0]
 
 
@@ -132,9 +133,6 @@ def test_bounds_are_proven():
     zeros = js.generalized_assignment(np.zeros((2, 2)), loads, capacities, dtype="float32")
     found = np.asarray(costs_of(zeros, x)) <= zeros.host.max_feasible
     np.testing.assert_array_equal(found, [zeros.host.is_feasible(one) for one in x])
-
-
-ONES = np.ones((2, 3), int)
 
 
 @pytest.mark.parametrize(

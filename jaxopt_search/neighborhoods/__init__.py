@@ -2,6 +2,7 @@
 
 from jaxopt_search.neighborhoods.assign import Assign
 from jaxopt_search.neighborhoods.delta_swap import DeltaSwap
+from jaxopt_search.neighborhoods.flip import Flip
 from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
 from jaxopt_search.neighborhoods.guided import Guided
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
@@ -14,6 +15,7 @@ from jaxopt_search.neighborhoods.two_opt import TwoOpt, two_opt
 __all__ = [
     "Assign",
     "DeltaSwap",
+    "Flip",
     "FullEvaluation",
     "Guided",
     "QueenSwap",

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import memory
-from jaxopt_search.checks import check_count, check_option
+from jaxopt_search.checks import check_count, check_number, check_option, float32
 from jaxopt_search.memory import store
 from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
 from jaxopt_search.random import below
@@ -58,6 +58,7 @@ class TabuSearch(TableSearch):
     tenure: tuple[int, int] | None = dataclasses.field(metadata={"static": True})
     aspiration_age: int | None = dataclasses.field(metadata={"static": True})
     ties: str = dataclasses.field(metadata={"static": True})
+    tenure_per_cost: Any = None
 
     @property
     def draws(self) -> tuple[int, int]:
@@ -80,7 +81,7 @@ class TabuSearch(TableSearch):
         undone = hood.undone(problem, representation, move)
         first, second, *order = stream.words(jnp.uint32(0), self.draws[1])
         for entry, word in zip(undone, (first, second), strict=False):
-            until = state.now + self._tenure_of(problem, word)
+            until = state.now + self._tenure_of(problem, word, state.cost)
             state = state._replace(until=store(state.until, entry, until, is_move))
         memory.barrier()
         state = state._replace(now=state.now + 1, order=order[0] if order else None)
@@ -113,11 +114,17 @@ class TabuSearch(TableSearch):
 
         return rank
 
-    def _tenure_of(self, problem: Any, word: jax.Array) -> jax.Array:
-        """Returns a random tenure, [] int32."""
+    def _tenure_of(self, problem: Any, word: jax.Array, cost: Cost) -> jax.Array:
+        """Returns a random tenure, [] int32, after a move from a solution of a cost."""
         rows, _ = self.neighborhood.shape(problem)
         low, high = self.tenure or (math.floor(0.9 * rows), math.ceil(1.1 * rows))
-        return low + below(word, high - low + 1)
+        tenure = low + below(word, high - low + 1)
+        if self.tenure_per_cost is None:
+            return tenure
+        # One product, which is rounded alike everywhere, and a conversion that rounds down.
+        more = jnp.maximum(cost.astype(jnp.float32), jnp.float32(0)) * self.tenure_per_cost
+        more = jnp.minimum(more, jnp.float32(_MAX_STEPS)).astype(jnp.int32)
+        return jnp.minimum(tenure + more, _MAX_STEPS)
 
 
 def _shuffled(entry: jax.Array, order: jax.Array) -> jax.Array:
@@ -134,6 +141,7 @@ def tabu_search(
     neighborhood: Any,
     *,
     tenure: int | tuple[int, int] | None = None,
+    tenure_per_cost: float | None = None,
     aspiration_age: int | None = None,
     ties: Literal["first", "random"] = "first",
 ) -> TabuSearch:
@@ -151,6 +159,10 @@ def tabu_search(
       tenure: for how many steps, a number, or the least and the most, which are drawn with equal
         chances; None for 0.9 to 1.1 times the rows of the table, for the QAP the facilities, as
         Taillard recommends. 0 forbids nothing.
+      tenure_per_cost: how many steps more for each unit of the cost, where it is above 0, of the
+        solution that a move leaves; rounded down. None for none. Where the lowest cost is 0, as in
+        graph coloring, the tenure thus falls on the way there (Galinier, Hao, "Hybrid evolutionary
+        algorithms for graph coloring", 1999, who count vertices in conflict instead of edges).
       aspiration_age: in steps; None for 5 times the entries of the table. Entries never undone
         count as undone one after the other before the start.
       ties: which of equally good moves is made: the one that stands first in the table, or a random
@@ -176,6 +188,11 @@ def tabu_search(
         low, high = bounds
         low = check_count("tenure", low, 0, _MAX_STEPS)
         tenure = low, check_count("tenure", high, low, _MAX_STEPS)
+    if tenure_per_cost is not None:
+        tenure_per_cost = check_number("tenure_per_cost", tenure_per_cost, 0)
+        if tenure_per_cost > _MAX_STEPS:
+            raise ValueError(f"tenure_per_cost is {tenure_per_cost}, expected at most {_MAX_STEPS}")
+        tenure_per_cost = float32(tenure_per_cost)
     if aspiration_age is not None:
         aspiration_age = check_count("aspiration_age", aspiration_age, 0, _MAX_STEPS)
     check_option("ties", ties, ("first", "random"))
@@ -184,4 +201,5 @@ def tabu_search(
         tenure=tenure,
         aspiration_age=aspiration_age,
         ties=ties,
+        tenure_per_cost=tenure_per_cost,
     )

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import floats
+from jaxopt_search import floats, tables
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array
 from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.memory import load, store
@@ -129,7 +129,7 @@ class GeneralizedAssignment:
         self, solution: Any, tally: Slacks, variable: jax.Array, value: jax.Array
     ) -> jax.Array:
         """Returns the change in cost if a job comes to an agent, O(1); portable, elementwise."""
-        here = self._of_job(solution, tally, variable)
+        here = self._of_job(tally, variable, load(solution, variable))
         there = load(tally.slack, value)
         entries = load(self.costs, (variable, value)), load(self.loads, (variable, value))
         change = self._delta(tally, _moved(here, there, *entries))
@@ -178,14 +178,13 @@ class GeneralizedAssignment:
 
         return Scan(
             tables=(self.costs, self.loads),
-            of_variable=lambda job: self._of_job(solution, tally, job),
+            of_variable=lambda job: self._of_job(tally, job, tables.in_rows(solution, job)),
             of_value=lambda agent: load(tally.slack, agent),
             delta=delta,
         )
 
-    def _of_job(self, solution: Any, tally: Slacks, job: jax.Array) -> _Shift:
+    def _of_job(self, tally: Slacks, job: jax.Array, own: jax.Array) -> _Shift:
         """Returns what changes if a job leaves its agent."""
-        own = load(solution, job)
         slack = load(tally.slack, own)
         overload = _over(slack + load(self.loads, (job, own))) - _over(slack)
         return _Shift(-load(self.costs, (job, own)), overload)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import floats
+from jaxopt_search import floats, tables
 from jaxopt_search.memory import load
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.couplings import Couplings
@@ -124,7 +124,8 @@ class QUBO:
         """Returns what prices all flips in one pass."""
 
         def of_variable(variable: jax.Array) -> tuple[jax.Array, jax.Array]:
-            return load(solution, variable), load(tally.fields, variable)
+            fields = tables.in_rows(tally.fields, variable)
+            return tables.in_rows(solution, variable), fields
 
         def delta(place: Any, entries: tuple[jax.Array, ...]) -> jax.Array:
             own, field = place.here

@@ -326,20 +326,20 @@ def _build(
             f" {size / 2**30:.1f} GiB on each device, and 1 GiB is the limit"
         )
     if terms.linear.dtype.kind == "i":
-        terms, unit = _fitting(terms, unit, name)
-        cost, note = functools.partial(_exact_cost, terms, unit), ""
-        on_device, device_dtype = terms, jnp.int32
+        on_device, counted_in = _fitting(terms, unit, name)
+        cost, note = functools.partial(_exact_cost, on_device, counted_in), ""
+        device_dtype = jnp.int32
     else:
-        unit = _float_unit(terms)
-        cost, note = functools.partial(_float_cost, terms), unit_note(unit)
-        on_device, device_dtype = terms.over(unit), jnp.float32
+        counted_in = _float_unit(terms)
+        cost, note = functools.partial(_float_cost, terms), unit_note(counted_in)
+        on_device, device_dtype = terms.over(counted_in), jnp.float32
     refuse_orphans()
     linear, first, second, values = on_device
     sizes = np.full(n, 2, np.int32)
     host = Host(
         cost=cost,
         check=functools.partial(vector.check_vector, sizes),
-        unit=unit,
+        unit=counted_in,
         best_known=best_known,
         note=note,
     )
@@ -408,7 +408,7 @@ def _float_unit(terms: _Terms) -> float:
     return power_of_two(largest)
 
 
-def _parts(terms: _Terms, solution: np.ndarray) -> tuple[int | float, int | float]:
+def _parts(terms: _Terms, solution: np.ndarray) -> tuple[Any, Any]:
     ones = np.asarray(solution) == 1
     pairs = terms.values[ones[terms.first] & ones[terms.second]]
     return terms.linear[ones].sum().item(), pairs.sum().item()
