@@ -110,16 +110,16 @@ def build(compile_fn: Callable[[Any], Any], side: int, load: int) -> Any:
                         totals[lane] += int32(most + 1 - ratings[start + lane])
                 total = 0
                 for lane in range(size):
-                    total += totals[lane]
+                    total += int(totals[lane])
                 high, low = threefry(own_0, own_1, v, 0, 13)
                 rest = (high * total + ((low * total) >> 32)) >> 32
                 lane = 0
                 while rest >= totals[lane]:
-                    rest -= totals[lane]
+                    rest -= int(totals[lane])
                     lane += 1
                 p = lane
                 while rest >= most + 1 - ratings[p]:
-                    rest -= most + 1 - ratings[p]
+                    rest -= int(most + 1 - ratings[p])
                     p += size
                 cell = p + (p >= center)
                 row = cell // side

@@ -111,10 +111,10 @@ def chi_square_of(counts: np.ndarray, weights: np.ndarray) -> tuple[float, int]:
 
 
 def chance_above(chi_square: float, degrees: int) -> float:
-    """Returns the chance of more than this chi-square, right to 0.01.
+    """Returns the chance of more than this chi-square.
 
     By its cube root, which is nearly normal (Wilson, Hilferty, "The distribution of chi-square",
-    1931).
+    1931): right to 0.01 from three degrees of freedom on, and for fewer where it is below a half.
     """
     if degrees == 0:
         return 1.0

@@ -45,7 +45,7 @@ def _table(records: Records, paper: dict[Row, dict[str, Time]], markdown: bool) 
                     *_ours(own[row]),
                     *([_times_as_load_1(row, own)] if has_loads else []),
                     *(_plus_minus(time.median, time.deviation) for time in times.values()),
-                    *([f"{times['1080 Ti'].median / _of_load_1(row, paper):.2f}"] * has_loads),
+                    *([_paper_as_load_1(row, paper)] if has_loads else []),
                     *map(_short, ratios[-1]),
                 ]
             )
@@ -99,8 +99,9 @@ def _times_as_load_1(row: Row, own: dict[Row, dict[str, Any]]) -> str:
     return f"{median(own[row]['seconds']) / median(base['seconds']):.2f}" if base else "-"
 
 
-def _of_load_1(row: Row, paper: dict[Row, dict[str, Time]]) -> float:
-    return paper[row._replace(load=1)]["1080 Ti"].median
+def _paper_as_load_1(row: Row, paper: dict[Row, dict[str, Time]]) -> str:
+    medians = (paper[r]["1080 Ti"].median for r in (row, row._replace(load=1)))
+    return f"{next(medians) / next(medians):.2f}"
 
 
 def _ratios(record: dict[str, Any], paper: dict[str, Time]) -> tuple[float | None, ...]:
