@@ -72,9 +72,7 @@ def choose(ratings: Storage, job: Job, devices: Sequence[jax.Device]) -> Ratings
     free = capacity.free_bytes(devices[0]) * (1 if is_shared else len(devices))
     chosen = ratings
     if chosen == "auto":
-        aggregated = any(map(heuristics.aggregates_of, job.types))
-        fits = _bytes(job, "stored") <= _SHARE * free
-        chosen = "stored" if fits and (aggregated or job.implementation == "xla") else "recomputed"
+        chosen = "stored" if _bytes(job, "stored") <= _SHARE * free else "recomputed"
     if (needed := _bytes(job, chosen)) > free:
         advice = "fewer states or successors"
         if chosen == "stored":

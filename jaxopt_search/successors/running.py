@@ -14,6 +14,9 @@ from jaxopt_search.random import Key, successor_key
 from jaxopt_search.successors import bit_sets, heuristics, one_state
 from jaxopt_search.successors.one_state import Course, Order, Type
 
+_MAX_WARPS = 8
+_WARPS_AT_ONCE = 2112  # four for each scheduler of an H200
+
 Ratings: TypeAlias = Literal["stored", "recomputed"]
 
 
@@ -175,7 +178,9 @@ def _in_kernels(
     keep, is_independent = setup.ratings == "stored", heuristics.is_independent(kind.heuristic)
     shared, n = (kind.heuristic, problem), kind.heuristic.num_variables
     launch = functools.partial(
-        kernels.launch, num_warps=4, interpret=setup.implementation == "interpret"
+        kernels.launch,
+        num_warps=_num_warps(kind.heuristic, active.shape[0]),
+        interpret=setup.implementation == "interpret",
     )
 
     def open_one(i: jax.Array, shared: Any, state: Any) -> Any:
@@ -209,3 +214,10 @@ def _in_kernels(
     own = keys, drawn, states, active, jnp.zeros_like(active)
     _, _, states, _, assigned = launch(assign, jnp.int32(1), shared, own)
     return states, assigned
+
+
+def _num_warps(heuristic: Any, num_programs: int) -> int:
+    """Returns the warps of a program, a power of two: one where programs are many."""
+    most = heuristics.num_lanes(heuristic) // memory.LANES
+    most = max(1, min(most, _WARPS_AT_ONCE // num_programs, _MAX_WARPS))
+    return 1 << most.bit_length() - 1
