@@ -1,15 +1,21 @@
 """FANG: generic successor states, steered by local heuristics."""
 
 from jaxopt_search.successors import bit_sets
-from jaxopt_search.successors.generation import Successors, generate
+from jaxopt_search.successors.checking import check
+from jaxopt_search.successors.generation import generate
 from jaxopt_search.successors.heuristics import Aggregate, LocalHeuristic
 from jaxopt_search.successors.memory_use import memory_estimate
+from jaxopt_search.successors.repeats import distinct, duplicates
+from jaxopt_search.successors.running import Successors
 
 __all__ = [
     "Aggregate",
     "LocalHeuristic",
     "Successors",
     "bit_sets",
+    "check",
+    "distinct",
+    "duplicates",
     "generate",
     "memory_estimate",
 ]

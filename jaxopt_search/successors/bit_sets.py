@@ -92,9 +92,13 @@ def write(buffer: jax.Array, bits: jax.Array) -> jax.Array:
 
 
 def count(bits: jax.Array) -> jax.Array:
-    """Returns how many members a set has, [] int32."""
+    """Returns how many members sets have, [...] int32.
+
+    Args:
+      bits: [..., words] uint32, or [] for one word.
+    """
     counts = lax.population_count(bits).astype(jnp.int32)
-    return jnp.sum(counts, dtype=jnp.int32) if counts.ndim else counts
+    return jnp.sum(counts, axis=-1, dtype=jnp.int32) if counts.ndim else counts
 
 
 def first(bits: jax.Array) -> jax.Array:

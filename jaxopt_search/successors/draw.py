@@ -52,12 +52,7 @@ def draw(
       keeps_ratings: whether ratings are kept from when they are aggregated to when they are mapped
         to weights, or else computed again.
     """
-    possibilities = _Possibilities(
-        num_lanes=heuristics.num_lanes(heuristic),
-        num_blocks=heuristics.num_blocks(heuristic),
-        number=heuristics.num_possibilities(heuristic, problem, state, variable),
-        rate=functools.partial(heuristic.rate, problem, state, variable),
-    )
+    possibilities = _possibilities(heuristic, problem, state, variable)
     ratings = _kept(possibilities) if keeps_ratings else possibilities
     aggregates = tuple(_aggregated(one, ratings) for one in heuristics.aggregates_of(heuristic))
     weigh = functools.partial(heuristics.weights, heuristic, problem, aggregates)
@@ -68,6 +63,30 @@ def draw(
     lane = jnp.minimum(lane, possibilities.num_lanes - 1)  # where all weights are 0
     block = _find_block(weigh, possibilities, lane, rest)
     return Drawn(block * possibilities.num_lanes + lane, ~wide.is_zero(total))
+
+
+def rate_all(
+    heuristic: Any, problem: Any, state: Any, variable: jax.Array
+) -> tuple[Rating, tuple[Any, ...]]:
+    """Returns the ratings of all possibilities that a variable may have, and their aggregates.
+
+    Not portable. Ratings are [R]; those beyond the number of possibilities mean nothing.
+    """
+    possibilities = _possibilities(heuristic, problem, state, variable)
+    rating, _ = possibilities.at(lax.iota(jnp.int32, heuristic.max_possibilities))
+    of_all = _AtOnce(possibilities)
+    return rating, tuple(_aggregated(one, of_all) for one in heuristics.aggregates_of(heuristic))
+
+
+def _possibilities(
+    heuristic: Any, problem: Any, state: Any, variable: jax.Array
+) -> "_Possibilities":
+    return _Possibilities(
+        num_lanes=heuristics.num_lanes(heuristic),
+        num_blocks=heuristics.num_blocks(heuristic),
+        number=heuristics.num_possibilities(heuristic, problem, state, variable),
+        rate=functools.partial(heuristic.rate, problem, state, variable),
+    )
 
 
 def _aggregated(aggregate: Aggregate, ratings: Any) -> Any:
@@ -138,11 +157,14 @@ class _Possibilities:
 
     def block(self, number: int | jax.Array) -> tuple[Rating, jax.Array | None]:
         """Returns the ratings in a block, and which of them are real; None for all."""
-        possibility = number * self.num_lanes + lax.iota(jnp.int32, self.num_lanes)
-        if isinstance(self.number, int) and isinstance(number, int):
-            is_whole = (number + 1) * self.num_lanes <= self.number
-            return (self.rate(possibility), None) if is_whole else self.at(possibility)
-        return self.at(possibility)
+        is_known = isinstance(self.number, int) and isinstance(number, int)
+        if is_known and (number + 1) * self.num_lanes <= self.number:
+            return self.whole_block(number), None
+        return self.at(self._places(number))
+
+    def whole_block(self, number: int | jax.Array) -> Rating:
+        """Returns the ratings in a block that is full."""
+        return self.rate(self._places(number))
 
     def fold(self, of: Any, combine: Any, start: Any, reduce: Any) -> Any:
         """Returns `start` combined with the values of all ratings, by lanes, [W].
@@ -152,13 +174,18 @@ class _Possibilities:
           combine: maps two values to one.
           reduce: combines [B, W] values over an axis; None if only `combine` may.
         """
+        return self.fold_blocks(self.whole_block, self.block, of, combine, start)
+
+    def fold_blocks(
+        self, whole_block: Any, some_block: Any, of: Any, combine: Any, start: Any
+    ) -> Any:
+        """Returns what `fold` does with ratings that two functions give."""
 
         def whole(number: jax.Array, carry: Any) -> Any:
-            possibility = number * self.num_lanes + lax.iota(jnp.int32, self.num_lanes)
-            return combine(carry, of(self.rate(possibility), None))
+            return combine(carry, of(whole_block(number), None))
 
         def partial(number: jax.Array | int, carry: Any) -> Any:
-            return combine(carry, of(*self.block(number)))
+            return combine(carry, of(*some_block(number)))
 
         if not isinstance(self.number, int) and not memory.is_alone():
             return lax.fori_loop(0, self.num_blocks, partial, start)
@@ -168,11 +195,16 @@ class _Possibilities:
             return carry
         return partial(num_whole, carry)
 
+    def _places(self, number: int | jax.Array) -> jax.Array:
+        return number * self.num_lanes + lax.iota(jnp.int32, self.num_lanes)
+
 
 def _kept(possibilities: _Possibilities) -> Any:
     """Returns what gives the same values with ratings that are computed once."""
-    if not memory.is_in_kernel():
+    if not memory.is_alone():
         return _AtOnce(possibilities)
+    if not memory.is_in_kernel():
+        return _InRows(possibilities)
     return _Unrolled(possibilities) if possibilities.num_blocks <= _MOST_UNROLLED else possibilities
 
 
@@ -189,13 +221,11 @@ class _Unrolled:
 
 
 class _AtOnce:
-    """The ratings of all possibilities, [B, W]."""
+    """The ratings of all possibilities, [B, W], handled all together."""
 
     def __init__(self, possibilities: _Possibilities) -> None:
         self.num_lanes = possibilities.num_lanes
-        shape = possibilities.num_blocks, possibilities.num_lanes
-        everything = possibilities.at(lax.iota(jnp.int32, shape[0] * shape[1]))
-        self._ratings, self._is_real = jax.tree.map(lambda leaf: leaf.reshape(shape), everything)
+        self._ratings, self._is_real = _table(possibilities)
 
     def fold(self, of: Any, combine: Any, start: Any, reduce: Any) -> Any:
         values = of(self._ratings, self._is_real)
@@ -203,6 +233,31 @@ class _AtOnce:
             return jax.tree.map(lambda leaf: reduce(leaf, axis=0), values)
 
         def go_on(number: jax.Array, carry: Any) -> Any:
-            return combine(carry, jax.tree.map(lambda leaf: leaf[number], values))
+            return combine(carry, _row(values, number))
 
         return lax.fori_loop(0, self._is_real.shape[0], go_on, start)
+
+
+class _InRows:
+    """The same, handled row by row: XLA for CPUs makes one loop of vectors of that."""
+
+    def __init__(self, possibilities: _Possibilities) -> None:
+        self.num_lanes = possibilities.num_lanes
+        self._possibilities = possibilities
+        self._ratings, self._is_real = _table(possibilities)
+
+    def fold(self, of: Any, combine: Any, start: Any, reduce: Any) -> Any:
+        whole = functools.partial(_row, self._ratings)
+        some = functools.partial(_row, (self._ratings, self._is_real))
+        return self._possibilities.fold_blocks(whole, some, of, combine, start)
+
+
+def _table(possibilities: _Possibilities) -> tuple[Rating, jax.Array]:
+    """Returns all ratings, and which of them are real, [B, W]."""
+    shape = possibilities.num_blocks, possibilities.num_lanes
+    everything = possibilities.at(lax.iota(jnp.int32, shape[0] * shape[1]))
+    return jax.tree.map(lambda leaf: leaf.reshape(shape), everything)
+
+
+def _row(tree: Any, number: jax.Array | int) -> Any:
+    return jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, number, keepdims=False), tree)

@@ -1,11 +1,11 @@
 """FANG's N(x): successors of states, from a user's call to the arrays that are returned."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
+import numpy as np
 from jax.core import Tracer
 
 from jaxopt_search import forks, kernels, loop, parallel, random
@@ -15,24 +15,9 @@ from jaxopt_search.parallel import Devices
 from jaxopt_search.successors import bit_sets, heuristics, memory_use, running
 from jaxopt_search.successors.memory_use import Job, Storage
 from jaxopt_search.successors.one_state import Order
-from jaxopt_search.successors.running import Input, Output, Setup
+from jaxopt_search.successors.running import Input, Setup, Successors
 
 _WAYS = ("auto", "xla", "native", "triton", "interpret")
-
-
-class Successors(NamedTuple):
-    """What `generate` returns, for X states with k successors each.
-
-    Attributes:
-      states: a pytree, leaves [X * k, ...]; those of state i begin at i * k.
-      parent: [X * k] int32, the state of which each is a successor.
-      assigned: for each type of variables, [X * k, words] uint32, the set of those that were given
-        a value; see `bit_sets`.
-    """
-
-    states: Any
-    parent: jax.Array
-    assigned: tuple[jax.Array, ...]
 
 
 def generate(
@@ -107,31 +92,30 @@ def generate(
     check_option("implementation", implementation, _WAYS)
     shapes, num_states = heuristics.one_state(states)
     heuristics.check_all(types, problem, shapes)
-    active = _as_active(active, types, num_states)
+    active = heuristics.as_active(active, types, num_states)
     found = _devices_of(devices, states)
     is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((problem, states, active)))
     chosen = choose(implementation, found[0], types, problem, shapes, is_traced)
     job = Job(types, problem, shapes, num_states, num_successors, chosen.implementation)
     ratings = memory_use.choose(ratings, job, found)
     setup = Setup(num_successors, order, ratings, chosen.implementation)
-    given = Input(states, active, lax.iota(jnp.uint32, num_states))
     shared = types, problem, random.as_key(key)
     if len(found) > 1:
-        made = parallel.split_up(found, _on_each(setup), shared, given)
-    elif donate and num_successors == 1:
-        made = _donating(setup, shared, states, (given.active, given.index))
-    else:
-        made = _keeping(setup, shared, given)
-    parent = jnp.repeat(lax.iota(jnp.int32, num_states), num_successors)
-    return Successors(made.states, parent, made.assigned)
+        index = np.arange(num_states, dtype=np.uint32)
+        if active is not None:
+            active = tuple(np.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
+        return parallel.split_up(found, _on_each(setup), shared, Input(states, active, index))
+    if donate and num_successors == 1:
+        return _donating(setup, shared, states, active)
+    return _keeping(setup, shared, Input(states, active, None))
 
 
 _keeping = jax.jit(running.run, static_argnums=0)
 
 
 @functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
-def _donating(setup: Setup, shared: Any, states: Any, rest: Any) -> Output:
-    return running.run(setup, shared, Input(states, *rest))
+def _donating(setup: Setup, shared: Any, states: Any, active: Any) -> Successors:
+    return running.run(setup, shared, Input(states, active, None))
 
 
 @functools.cache
@@ -173,35 +157,11 @@ def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     sets = (jnp.zeros((1, bit_sets.num_words(one.num_variables)), jnp.uint32) for one in types)
     given = Input(states, tuple(sets), jnp.zeros(1, jnp.uint32))
 
-    def launch(types: Any, problem: Any, given: Input) -> Output:
+    def launch(types: Any, problem: Any, given: Input) -> Successors:
         setup = Setup(1, "fixed", "recomputed", "triton")
         return running.run(setup, (types, problem, random.as_key(0)), given)
 
     return portability.obstacle(launch, types, problem, given)
-
-
-def _as_active(active: Any, types: tuple[Any, ...], num_states: int) -> tuple[jax.Array, ...]:
-    """Returns the sets of active variables, [X, words] for each type."""
-    if active is None:
-        active = tuple(bit_sets.full(one.num_variables) for one in types)
-    elif type(active) not in (tuple, list):
-        active = (active,)
-    if len(active) != len(types):
-        raise ValueError(
-            f"active has {len(active)} sets, expected one for each of {len(types)} types"
-        )
-    return tuple(map(functools.partial(_as_set, num_states), active, types))
-
-
-def _as_set(num_states: int, active: Any, heuristic: Any) -> jax.Array:
-    shape = num_states, bit_sets.num_words(heuristic.num_variables)
-    kind, found = jnp.result_type(active), jnp.shape(active)
-    if kind != jnp.uint32 or found not in (shape, shape[1:]):
-        raise ValueError(
-            f"active is {kind}{list(found)} for {heuristic.num_variables} variables, expected"
-            f" uint32{list(shape)}; see bit_sets.pack"
-        )
-    return jnp.broadcast_to(jnp.asarray(active), shape)
 
 
 def _devices_of(devices: Devices, states: Any) -> tuple[jax.Device, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import memory
+from jaxopt_search.successors import bit_sets
 
 Rating: TypeAlias = Any
 """A pytree of arrays, of whatever a possibility is rated by."""
@@ -221,6 +222,24 @@ def one_state(states: Any) -> tuple[Any, int]:
         lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf)[1:], jnp.result_type(leaf)), states
     )
     return shapes, lengths.pop()[0]
+
+
+def as_active(active: Any, types: tuple[Any, ...], num_states: int) -> tuple[jax.Array, ...] | None:
+    """Returns the sets of active variables of all types, or None."""
+    if active is None:
+        return None
+    active = tuple(active) if type(active) in (tuple, list) else (active,)
+    if len(active) != len(types):
+        raise ValueError(f"active has {len(active)} sets, expected one for each of {len(types)}")
+    for own, one in zip(active, types, strict=True):
+        shape = num_states, bit_sets.num_words(one.num_variables)
+        kind, found = jnp.result_type(own), jnp.shape(own)
+        if kind != jnp.uint32 or found not in (shape, shape[1:]):
+            raise ValueError(
+                f"active is {kind}{list(found)} for {one.num_variables} variables, expected"
+                f" uint32{list(shape)}; see bit_sets.pack"
+            )
+    return active
 
 
 _NEEDED = ("num_variables", "max_possibilities", "rate", "weight", "assign")

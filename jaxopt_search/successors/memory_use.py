@@ -1,5 +1,6 @@
 """What generating successors takes of a device's memory, known before any of it is allocated."""
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -89,6 +90,7 @@ def _bytes(job: Job, ratings: Ratings) -> int:
     successors = job.num_states * job.num_successors
     sets = sum(4 * bit_sets.num_words(one.num_variables) for one in job.types)
     own = sum(map(_size, jax.tree.leaves(job.state))) + sets
+    own *= 1 if job.num_successors == 1 else 2  # copies of the states, and what becomes of them
     parent, key = 4, 8
     aside = max(_aside(job, one, ratings) for one in job.types)
     if job.implementation == "native":
@@ -103,23 +105,27 @@ def _aside(job: Job, heuristic: Any, ratings: Ratings) -> int:
     if job.implementation not in ("xla", "native"):
         return drawn
     lanes = heuristics.num_lanes(heuristic)
-    entry = sum(map(_size, jax.tree.leaves(_rating(job, heuristic))))
+    leaves, structure = jax.tree.flatten((heuristic, job.problem, job.state))
+    shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
+    entry = _entry_bytes(structure, shapes)
     neutral = [jax.tree.leaves(one.neutral) for one in heuristics.aggregates_of(heuristic)]
-    per_lane = sum(leaf.dtype.itemsize for leaves in neutral for leaf in map(jnp.asarray, leaves))
-    per_lane += 12 if heuristics.is_wide(heuristic) else 8
+    values = sum(jnp.result_type(leaf).itemsize for leaves in neutral for leaf in leaves)
+    # Sums in parts of 16 bits, up to and including each lane, and those before it.
+    per_lane = values + (32 if heuristics.is_wide(heuristic) else 8)
     if ratings == "stored":
         per_lane += entry * heuristics.num_blocks(heuristic)
     return drawn + lanes * per_lane * (num_draws if job.implementation == "xla" else 1)
 
 
-def _rating(job: Job, heuristic: Any) -> Any:
-    """Returns the shapes of one possibility's rating."""
+@functools.lru_cache(maxsize=256)
+def _entry_bytes(structure: Any, leaves: tuple[Any, ...]) -> int:
+    """Returns the bytes of one possibility's rating; arguments as in `jax.tree.unflatten`."""
+    shapes = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
 
     def rate(heuristic: Any, problem: Any, state: Any) -> Any:
-        rated = heuristic.rate(problem, state, jnp.int32(0), lax.iota(jnp.int32, 1))
-        return jax.tree.map(lambda leaf: leaf[0], rated)
+        return heuristic.rate(problem, state, jnp.int32(0), lax.iota(jnp.int32, 1))
 
-    return jax.eval_shape(rate, heuristic, job.problem, job.state)
+    return sum(map(_size, jax.tree.leaves(jax.eval_shape(rate, *shapes))))
 
 
 def _size(leaf: Any) -> int:

@@ -41,50 +41,55 @@ class Input(NamedTuple):
 
     Attributes:
       states: the user's, leaves [X, ...].
-      active: for each type of variables, [X, words] uint32.
-      index: [X] uint32, which states these are.
+      active: for each type of variables, [X, words] uint32, or [words] for all states; None for all
+        variables.
+      index: [X] uint32, which states these are; None for all from 0 on.
     """
 
     states: Any
-    active: tuple[jax.Array, ...]
-    index: jax.Array
+    active: tuple[jax.Array, ...] | None
+    index: Any
 
 
-class Output(NamedTuple):
-    """Their successors, those of a state one after the other.
+class Successors(NamedTuple):
+    """What `generate` returns, for X states with k successors each.
 
     Attributes:
-      states: the user's, leaves [X * k, ...].
-      assigned: for each type of variables, [X * k, words] uint32.
+      states: a pytree, leaves [X * k, ...]; those of state i begin at i * k.
+      parent: [X * k] int32, the state of which each is a successor.
+      assigned: for each type of variables, [X * k, words] uint32, the set of those that were given
+        a value; see `bit_sets`.
     """
 
     states: Any
+    parent: jax.Array
     assigned: tuple[jax.Array, ...]
 
 
-def run(setup: Setup, shared: tuple[tuple[Any, ...], Any, Key], given: Input) -> Output:
+def run(setup: Setup, shared: tuple[tuple[Any, ...], Any, Key], given: Input) -> Successors:
     """Returns the successors of states.
 
     Args:
       shared: the heuristics of the types of variables, the problem, and the user's key.
     """
-    (types, problem, key), number = shared, setup.num_successors
-    states, active, index = jax.tree.map(lambda leaf: jnp.repeat(leaf, number, axis=0), given)
-    successor = lax.iota(jnp.uint32, index.shape[0]) % jnp.uint32(number)
-    keys = successor_key(key, index, successor)
-    match setup.implementation:
-        case "xla":
-            run = _abreast
-        case "native":
-            run = _natively
-        case _:
-            run = _in_kernels
+    (types, problem, key), (states, active, index) = shared, given
+    (num_states, *_), times = jax.tree.leaves(states)[0].shape, setup.num_successors
+    if index is None:
+        index = lax.iota(jnp.uint32, num_states)
+    if active is None:
+        active = tuple(jnp.asarray(bit_sets.full(one.num_variables)) for one in types)
+    active = tuple(jnp.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
+    states, active, index = jax.tree.map(
+        lambda leaf: jnp.repeat(leaf, times, axis=0), (states, active, index)
+    )
+    keys = successor_key(key, index, lax.iota(jnp.uint32, num_states * times) % jnp.uint32(times))
     assigned = []
     for number, heuristic in enumerate(types):
         kind = Type(number, heuristic, setup.order)
-        states, done = run(setup, kind, problem, keys, states, active[number])
+        assign = _WAYS[setup.implementation]
+        states, done = assign(setup, kind, problem, keys, states, active[number])
         assigned.append(done)
-    return Output(states, tuple(assigned))
+    return Successors(states, index.astype(jnp.int32), tuple(assigned))
 
 
 def _abreast(
@@ -221,3 +226,11 @@ def _num_warps(heuristic: Any, num_programs: int) -> int:
     most = heuristics.num_lanes(heuristic) // memory.LANES
     most = max(1, min(most, _WARPS_AT_ONCE // num_programs, _MAX_WARPS))
     return 1 << most.bit_length() - 1
+
+
+_WAYS = {
+    "xla": _abreast,
+    "native": _natively,
+    "triton": _in_kernels,
+    "interpret": _in_kernels,
+}

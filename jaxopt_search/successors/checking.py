@@ -1,0 +1,166 @@
+"""A debug mode that looks for what a heuristic must not do, and says where it does it."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search.successors import bit_sets, heuristics
+from jaxopt_search.successors.draw import rate_all
+
+
+class _Seen(NamedTuple):
+    """What a heuristic says of each variable in a state.
+
+    Attributes:
+      number: [n] of possibilities, as it says.
+      weights: [n, R] as it says.
+      is_rated: [n, R] whether the rating has no NaN.
+      changes: [n, R] whether `assign` changes the state where it must not.
+    """
+
+    number: jax.Array
+    weights: jax.Array
+    is_rated: jax.Array
+    changes: jax.Array
+
+
+def check(heuristic: Any, problem: Any, states: Any, active: Any = None) -> None:
+    """Looks for mistakes of heuristics in some states; slow, for small examples.
+
+    All active variables are rated in the states as they are. Of an independent type, each active
+    variable is given its first and its last value that is not forbidden, after which all others
+    must have the weights that they had, and must be assigned to the same effect as before it.
+
+    Args:
+      heuristic, problem, states, active: as in `generate`.
+
+    Raises:
+      ValueError: for a negative weight, one above `max_weight`, a NaN in a rating, a number of
+        possibilities out of range, an `assign` that writes where it must not, or variables that
+        are declared independent and are not: with the state, the variable and the possibility.
+        Else as `generate`.
+      TypeError: as `generate`.
+    """
+    types = heuristics.as_types(heuristic)
+    shapes, num_states = heuristics.one_state(states)
+    heuristics.check_all(types, problem, shapes)
+    sets = heuristics.as_active(active, types, num_states)
+    for number, one in enumerate(types):
+        own = bit_sets.full(one.num_variables) if sets is None else sets[number]
+        own = jnp.broadcast_to(own, (num_states, np.shape(own)[-1]))
+        is_active = np.asarray(bit_sets.unpack(own, one.num_variables))
+        for place in range(num_states):
+            state = jax.tree.map(lambda leaf, place=place: jnp.asarray(leaf)[place], states)
+            state = heuristics.hook(one, "before_state", problem, state, jnp.bool_(True))
+            where = f"state {place}"
+            weights = _check_state(one, problem, state, is_active[place], where)
+            if heuristics.is_independent(one):
+                _check_independence(one, problem, state, is_active[place], weights, where)
+
+
+def _check_state(
+    heuristic: Any, problem: Any, state: Any, is_active: np.ndarray, where: str
+) -> np.ndarray:
+    """Returns the weights of all possibilities, [n, R], 0 for what is forbidden."""
+    kind, most = type(heuristic).__name__, heuristic.max_possibilities
+    seen = jax.device_get(_look(heuristic, problem, state))
+    for variable in np.flatnonzero(is_active & ((seen.number < 0) | (seen.number > most))):
+        raise ValueError(
+            f"{kind}.num_possibilities returns {seen.number[variable]} for variable {variable} in"
+            f" {where}, expected 0 to max_possibilities, {most}"
+        )
+    is_there = is_active[:, None] & (np.arange(most) < seen.number[:, None])
+    weights = seen.weights.astype(np.int64)
+    found = (
+        (~seen.is_rated, "rate", lambda at: "a NaN, which forbids it"),
+        (weights < 0, "weight", lambda at: f"{weights[at]}, expected 0 or more"),
+        (
+            weights > getattr(heuristic, "max_weight", 2**32 - 1),
+            "weight",
+            lambda at: f"{weights[at]}, above its max_weight",
+        ),
+        (seen.changes, "assign", lambda at: "another state where `where` is False"),
+    )
+    for is_wrong, name, what in found:
+        for variable, possibility in np.argwhere(is_wrong & is_there):
+            raise ValueError(
+                f"{kind}.{name} returns {what((variable, possibility))}, for possibility"
+                f" {possibility} of variable {variable} in {where}"
+            )
+    return np.where(is_there, weights, 0)
+
+
+@jax.jit
+def _look(heuristic: Any, problem: Any, state: Any) -> _Seen:
+    possibilities = lax.iota(jnp.int32, heuristic.max_possibilities)
+
+    def look_at(variable: jax.Array) -> _Seen:
+        number = jnp.int32(heuristic.max_possibilities)
+        if hasattr(heuristic, "num_possibilities"):
+            number = heuristic.num_possibilities(problem, state, variable)
+        rating, aggregates = rate_all(heuristic, problem, state, variable)
+        weights = heuristic.weight(problem, rating, aggregates)
+        rated = heuristics.only_rated(rating, None)
+        if rated is None:
+            rated = jnp.ones_like(possibilities, bool)
+        assign = functools.partial(heuristic.assign, problem, state, variable)
+        after = jax.vmap(lambda possibility: assign(possibility, jnp.bool_(False)))(possibilities)
+        return _Seen(jnp.asarray(number), weights, rated, _differs(after, state, True))
+
+    return jax.vmap(look_at)(lax.iota(jnp.int32, heuristic.num_variables))
+
+
+def _check_independence(
+    heuristic: Any,
+    problem: Any,
+    state: Any,
+    is_active: np.ndarray,
+    weights: np.ndarray,
+    where: str,
+) -> None:
+    kind, is_possible = type(heuristic).__name__, weights > 0
+    variables = np.flatnonzero(is_active & is_possible.any(axis=1))
+    last = is_possible.shape[1] - 1 - is_possible[:, ::-1].argmax(axis=1)
+    for values in (is_possible.argmax(axis=1).astype(np.int32), last.astype(np.int32)):
+        for variable in variables:
+            others = np.flatnonzero(is_active & (np.arange(is_active.size) != variable))
+            after, differs = _assigned(heuristic, problem, state, np.int32(variable), values)
+            new = _check_state(heuristic, problem, after, is_active, where)
+            is_wrong = (new != weights).any(axis=1) | np.asarray(differs)
+            for other in others[is_wrong[others]]:
+                raise ValueError(
+                    f"{kind} is declared independent, but possibility {values[variable]} of"
+                    f" variable {variable} makes a difference to variable {other} in {where}"
+                )
+
+
+@jax.jit
+def _assigned(
+    heuristic: Any, problem: Any, state: Any, variable: jax.Array, values: jax.Array
+) -> tuple[Any, jax.Array]:
+    """Returns the state after a variable, and whether the order with each other one matters."""
+
+    def assign(state: Any, variable: jax.Array) -> Any:
+        return heuristic.assign(problem, state, variable, values[variable], jnp.bool_(True))
+
+    def both_ways(other: jax.Array) -> jax.Array:
+        first = assign(assign(state, variable), other)
+        return _differs(first, assign(assign(state, other), variable), False)
+
+    variables = lax.iota(jnp.int32, heuristic.num_variables)
+    return assign(state, variable), jax.vmap(both_ways)(variables)
+
+
+def _differs(tree: Any, other: Any, has_axis: bool) -> jax.Array:
+    """Returns whether pytrees differ; of each entry, if the first one has an axis more."""
+    found = []
+    for leaf, like in zip(jax.tree.leaves(tree), jax.tree.leaves(other), strict=True):
+        like = jnp.broadcast_to(like, leaf.shape) if not has_axis else like[None]
+        is_same = jnp.broadcast_to(like, leaf.shape) == leaf
+        axes = tuple(range(int(has_axis), leaf.ndim))
+        found.append(~is_same.all(axis=axes))
+    return functools.reduce(jnp.logical_or, found)
