@@ -33,6 +33,7 @@ class Setting(NamedTuple):
         `compiled.py` on one core.
       devices: how many.
       ratings: as in `js.successors.generate`.
+      in_floats: as in `Nearer`.
     """
 
     load: int
@@ -42,6 +43,7 @@ class Setting(NamedTuple):
     way: str
     devices: int = 1
     ratings: str = "auto"
+    in_floats: bool = False
 
     @property
     def row(self) -> Row:
@@ -54,7 +56,9 @@ class Setting(NamedTuple):
     @property
     def heuristic(self) -> Nearer:
         side = round((self.possibilities + 1) ** 0.5)
-        return Nearer(num_variables=self.variables, side=side, load=self.load)
+        return Nearer(
+            num_variables=self.variables, side=side, load=self.load, in_floats=self.in_floats
+        )
 
 
 class Limits(NamedTuple):

@@ -34,10 +34,12 @@ def plan_of_runs(args: argparse.Namespace) -> list[Setting]:
         raise ValueError(f"rows has {wrong[0]}, expected numbers up to {len(rows)}")
     plan = []
     for way in _ways(args):
+        if way == "compiled" and (args.floats or args.ratings != "auto"):
+            raise ValueError("ways has 'compiled', for which ratings and floats are no choice")
         for number in args.devices if way != "compiled" else [1]:
             runs.devices_of(way, number)
             plan += [
-                Setting(*rows[place - 1], way, number, args.ratings)
+                Setting(*rows[place - 1], way, number, args.ratings, args.floats)
                 for place in args.rows or range(1, len(rows) + 1)
             ]
     return plan
@@ -76,6 +78,9 @@ def parser() -> argparse.ArgumentParser:
         "--devices", type=flag_types.integers, default=[1], help="how many; of a CPU, cores"
     )
     flags.add_argument("--ratings", choices=("auto", "stored", "recomputed"), default="auto")
+    flags.add_argument(
+        "--floats", action="store_true", help="add distances up as float32, with the same results"
+    )
     flags.add_argument(
         "--executions", type=flag_types.positive, default=100, help="of a row, at most"
     )

@@ -59,7 +59,7 @@ def _table(records: Records, paper: dict[Row, dict[str, Time]], markdown: bool) 
         *("runs as", "n", "first call s", "ms", "in a program", "ns/possibility", *loads),
         *(f"paper: {name}" if name == machines[0] else name for name in machines),
         *loads,
-        *("x 1080 Ti", "x i9 7940X", "x its core"),
+        *("x 1080 Ti", "x i9 7940X", "x i9 per core"),
     )
     return common.table(header, rows, markdown=markdown)
 
@@ -79,6 +79,7 @@ def _ours(record: dict[str, Any]) -> list[str]:
     in_a_program = [1e3 * seconds for seconds in record["seconds_in_a_program"]]
     number = setting.states * setting.variables * setting.possibilities
     parts = [setting.way, "" if setting.ratings == "auto" else setting.ratings]
+    parts.append("floats" if setting.in_floats else "")
     parts.append(f"x {setting.devices}" if setting.devices > 1 else "")
     return [
         " ".join(part for part in parts if part),

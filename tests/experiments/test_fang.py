@@ -1,5 +1,7 @@
 """FANG's tables: the heuristic of the paper, the compiled core beside it, and what is recorded."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -39,6 +41,16 @@ def test_the_compiled_core_makes_the_same_successors(how, moved):
     np.testing.assert_array_equal(y, expected.y)
 
 
+def test_sums_of_floats_move_points_alike(moved):
+    """The heuristic is written otherwise and weighs alike, so nothing changes."""
+    goals, points, expected = moved
+    nearer = Nearer(num_variables=2, side=17, load=16, in_floats=True)
+    given = jax.tree.map(jnp.asarray, (goals, points))
+    found = js.successors.generate(5, nearer, *given, implementation="xla")
+    np.testing.assert_array_equal(found.states.x, expected.x)
+    np.testing.assert_array_equal(found.states.y, expected.y)
+
+
 @pytest.mark.parametrize(("side", "load"), [(3, 1), (5, 3)])
 def test_possibilities_are_the_cells_around_a_point(side, load):
     """Each once but for its own; rated by sums of distances; assigned where it is said."""
@@ -59,11 +71,14 @@ def test_possibilities_are_the_cells_around_a_point(side, load):
     assert set(cells) == window - {(x, y)} and len(set(cells)) == number
 
     own = range(load, 2 * load)  # goals of variable 1
+    as_floats = dataclasses.replace(nearer, in_floats=True)
     distances = [
         sum(abs(a - int(goals.x[k])) + abs(b - int(goals.y[k])) for k in own) for a, b in cells
     ]
     rating = nearer.rate(problem, state, variable, jnp.arange(number, dtype=jnp.int32))
     np.testing.assert_array_equal(rating, distances)
+    in_bits = as_floats.rate(problem, state, variable, jnp.arange(number, dtype=jnp.int32))
+    np.testing.assert_array_equal(in_bits - rating, np.float32(2**23).view(np.int32))
     weight = np.asarray(nearer.weight(problem, rating, (jnp.max(rating),)))
     np.testing.assert_array_equal(weight, max(distances) + 1 - np.array(distances))
     assert weight.min() == 1
@@ -213,6 +228,7 @@ def test_executions_in_one_program_are_timed():
     [
         (["--rows", "2"], "rows has 2, expected numbers up to 1"),
         (["--ways", "cuda"], "'cuda' is none of triton, xla, native, compiled"),
+        (["--ways", "compiled", "--floats"], "floats are no choice"),
         (["--ways", "native", "--devices", "99"], "devices is 99, expected at most"),
         (["--draws", "--weights", "odd"], "weights has 'odd', expected some of"),
     ],
