@@ -140,6 +140,7 @@ class Nearer:
 _division_by = functools.cache(division_by)
 
 _2_23 = np.float32(2**23)
+_BITS = int(_2_23.view(np.int32))
 
 
 def _above_2_23(number: jax.Array) -> jax.Array:
@@ -147,8 +148,7 @@ def _above_2_23(number: jax.Array) -> jax.Array:
 
     A GPU takes several times longer for a conversion.
     """
-    bits = number | lax.bitcast_convert_type(_2_23, jnp.int32)
-    return lax.bitcast_convert_type(bits, jnp.float32)
+    return lax.bitcast_convert_type(number | _BITS, jnp.float32)
 
 
 def start(states: int, heuristic: Nearer, seed: int = 0) -> tuple[Goals, Points]:
