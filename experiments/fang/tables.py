@@ -44,7 +44,7 @@ def _table(records: Records, paper: dict[Row, dict[str, Time]], markdown: bool) 
                     *map(str, row[not has_loads :]),
                     *_ours(own[row]),
                     *([_times_as_load_1(row, own)] if has_loads else []),
-                    *(_plus_minus(time.median, time.deviation) for time in times.values()),
+                    *(f"{time.median:.2f} ± {time.deviation:.2f}" for time in times.values()),
                     *([_paper_as_load_1(row, paper)] if has_loads else []),
                     *map(_short, ratios[-1]),
                 ]
