@@ -12,8 +12,9 @@ from experiments import common, fang
 from experiments.fang import compiled, draws, heuristic, paper, runs, script, tables
 from experiments.fang.heuristic import Goals, Nearer, Points
 from experiments.fang.paper import Row, Time
-from jaxopt_search import kernels
-from jaxopt_search.successors import generation
+from jaxopt_search import random
+from jaxopt_search.kernels import portability
+from jaxopt_search.successors import running
 
 TINY = Row(16, 3, 2, 288)  # 17 x 17 cells: two blocks, the second not full; goals in two parts
 
@@ -57,9 +58,14 @@ def test_sums_of_floats_move_points_alike(moved):
 def test_the_heuristic_becomes_a_kernel(in_floats):
     """On a machine without a GPU, too, it can be lowered to one."""
     nearer = Nearer(num_variables=8, side=35, in_floats=in_floats)
-    goals, points = jax.tree.map(jnp.asarray, heuristic.start(2, nearer))
-    chosen = generation.choose("auto", "gpu", (nearer,), goals, Points(points.x[0], points.y[0]))
-    assert chosen == kernels.Choice("triton")
+    given = jax.tree.map(jnp.asarray, heuristic.start(2, nearer))
+
+    def launch(problem, states):
+        setup = running.Setup(1, "fixed", "stored", "triton")
+        shared = (nearer,), problem, random.as_key(0)
+        return running.run(setup, shared, running.Input(states, None, None))
+
+    assert portability.obstacle(launch, *given) == ""
 
 
 @pytest.mark.parametrize(("side", "load"), [(3, 1), (5, 3)])
