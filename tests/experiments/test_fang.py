@@ -57,7 +57,7 @@ def test_sums_of_floats_move_points_alike(moved):
 @pytest.mark.parametrize("in_floats", [False, True])
 def test_the_heuristic_becomes_a_kernel(in_floats):
     """On a machine without a GPU, too, it can be lowered to one."""
-    nearer = Nearer(num_variables=8, side=35, in_floats=in_floats)
+    nearer = Nearer(num_variables=2, side=17, in_floats=in_floats)
     given = jax.tree.map(jnp.asarray, heuristic.start(2, nearer))
 
     def launch(problem, states):
