@@ -99,7 +99,7 @@ def generate(
     chosen = _choose(implementation, found[0], kind, is_traced).implementation
     ratings = memory_use.choose(ratings, Job(kind, num_successors, chosen), found)
     setup = Setup(num_successors, order, ratings, chosen)
-    shared = types, problem, random.as_key(key)
+    shared = types, problem, random.as_argument(key)
     if not is_traced:
         shared, states, active = _brought(found[0], (shared, states, active))
     if len(found) > 1:
@@ -160,7 +160,8 @@ def _devices_of(devices: Devices, states: Any) -> tuple[jax.Device, ...]:
 
 def _brought(device: jax.Device, tree: Any) -> Any:
     """Returns a pytree with all of its leaves on a device."""
-    leaves = jax.tree.leaves(tree)
-    if all(isinstance(leaf, jax.Array) and leaf.devices() == {device} for leaf in leaves):
-        return tree
-    return jax.device_put(tree, device)
+    for leaf in jax.tree.leaves(tree):
+        is_array = isinstance(leaf, jax.Array)
+        if not isinstance(leaf, np.generic) and not (is_array and leaf.devices() == {device}):
+            return jax.device_put(tree, device)
+    return tree
