@@ -1,5 +1,6 @@
 """The settings of JAX for every test and doctest; they must be there before JAX is imported."""
 
+import gc
 import os
 from importlib import metadata
 
@@ -15,6 +16,9 @@ if _is_fast and metadata.version("jaxlib").startswith("0.10."):  # later ones re
 os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *_FLAGS])
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 os.environ["JAX_DEBUG_KEY_REUSE"] = "1"
+
+# Tracing makes many objects that live on; looking for garbage among them took a tenth of the time.
+gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="module", autouse=True)

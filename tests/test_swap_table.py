@@ -1,6 +1,7 @@
 """Tables of swap deltas stay exact; facilities that are fixed stay where they are."""
 
 import itertools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +19,8 @@ FIXED = [[2, 5], [0, 1], [6, 6]]
 
 
 @jax.jit
-def walk(problem: QAP, key):
-    """Returns the representation after 10,000 random swaps, and the one made anew."""
+def walk(problem: QAP, key, num_swaps):
+    """Returns the representation after so many random swaps, made anew, and its deltas in O(n)."""
     table = js.SwapTable()
 
     def swap(i, representation):
@@ -28,17 +29,19 @@ def walk(problem: QAP, key):
         return table.commit(problem, representation, move, jnp.bool_(True))
 
     start = table.init(problem, problem.init(key))
-    end = jax.lax.fori_loop(0, 10_000, swap, start)
-    return end, table.init(problem, end.location)
+    end = jax.lax.fori_loop(0, num_swaps, swap, start)
+
+    def deltas(u):
+        return problem.swap_delta(end.location, u, end.facility)
+
+    return end, table.init(problem, end.location), jax.vmap(deltas)(jnp.arange(problem.n))
 
 
-def check_tables(problem):
-    """Checks the tables after 10,000 swaps, and all deltas in O(n) each."""
+def check_tables(problem, num_swaps=10_000):
+    """Checks the tables after so many swaps, and all deltas in O(n) each."""
     key = jax.random.key(np.random.default_rng().integers(2**31))
-    end, fresh = walk(problem, key)
+    end, fresh, deltas = walk(problem, key, num_swaps)
     jax.tree.map(np.testing.assert_array_equal, end, fresh)
-    facility = jnp.arange(problem.n)
-    deltas = jax.vmap(lambda u: problem.swap_delta(end.location, u, end.facility))(facility)
     is_null = np.asarray(end.location)[:, None] == np.arange(problem.n)
     expected = np.where(is_null, null_delta(deltas.dtype), deltas)
     np.testing.assert_array_equal(end.deltas, expected)
@@ -51,10 +54,17 @@ def test_tables_of_some_qaplib_files(data_dir, name):
 
 
 @pytest.mark.slow
-def test_tables_of_every_qaplib_file(data_dir):
-    """After 10,000 swaps each."""
-    for path in sorted((data_dir / "qaplib").glob("*.dat")):
-        check_tables(js.qap_from_instance(js.datasets.load_qaplib(path)))
+def test_tables_of_every_kind_of_qaplib_file(data_dir):
+    """The smallest and the largest of each, after 1,000 swaps; "a" to "c" are kinds in two sets."""
+    kinds = {}
+    for path in (data_dir / "qaplib").glob("*.dat"):
+        name, size, letter = re.fullmatch(r"([a-z]+)(\d+)([a-z]?)", path.stem).groups()
+        kind = name + letter if name in ("lipa", "tai") else name
+        kinds.setdefault(kind, []).append((int(size), path))
+    assert len(kinds) > 15
+    for paths in kinds.values():
+        for _, path in {min(paths), max(paths)}:
+            check_tables(js.qap_from_instance(js.datasets.load_qaplib(path)), num_swaps=1000)
 
 
 @pytest.mark.parametrize(("n", "symmetric"), [(2, True), (3, False), (11, True), (12, False)])

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.successors import bit_sets, heuristics
+from jaxopt_search.successors import arguments, bit_sets, heuristics
 from jaxopt_search.successors.draw import rate_all
 
 
@@ -20,12 +20,14 @@ class _Seen(NamedTuple):
       weights: [n, R] as it says.
       is_rated: [n, R] whether the rating has no NaN.
       changes: [n, R] whether `assign` changes the state where it must not.
+      hooks_change: [n] for each hook, whether it does.
     """
 
     number: jax.Array
     weights: jax.Array
     is_rated: jax.Array
     changes: jax.Array
+    hooks_change: dict[str, jax.Array]
 
 
 def check(heuristic: Any, problem: Any, states: Any, active: Any = None) -> None:
@@ -40,15 +42,14 @@ def check(heuristic: Any, problem: Any, states: Any, active: Any = None) -> None
 
     Raises:
       ValueError: for a negative weight, one above `max_weight`, a NaN in a rating, a number of
-        possibilities out of range, an `assign` that writes where it must not, or variables that
-        are declared independent and are not: with the state, the variable and the possibility.
-        Else as `generate`.
+        possibilities out of range, an `assign` or a hook that writes where it must not, or
+        variables that are declared independent and are not: with the state, the variable and the
+        possibility. Else as `generate`.
       TypeError: as `generate`.
     """
-    types = heuristics.as_types(heuristic)
-    shapes, num_states = heuristics.one_state(states)
-    heuristics.check_all(types, problem, shapes)
-    sets = heuristics.as_active(active, types, num_states)
+    types = arguments.as_types(heuristic)
+    num_states = arguments.look_at(arguments.kind_of(types, problem, states)).num_states
+    sets = arguments.as_active(active, types, num_states)
     for number, one in enumerate(types):
         own = bit_sets.full(one.num_variables) if sets is None else sets[number]
         own = jnp.broadcast_to(own, (num_states, np.shape(own)[-1]))
@@ -73,6 +74,12 @@ def _check_state(
             f"{kind}.num_possibilities returns {seen.number[variable]} for variable {variable} in"
             f" {where}, expected 0 to max_possibilities, {most}"
         )
+    for name, is_wrong in seen.hooks_change.items():
+        for variable in np.flatnonzero(is_active & is_wrong):
+            raise ValueError(
+                f"{kind}.{name} returns another state where `where` is False, for variable"
+                f" {variable} in {where}"
+            )
     is_there = is_active[:, None] & (np.arange(most) < seen.number[:, None])
     weights = seen.weights.astype(np.int64)
     found = (
@@ -107,9 +114,15 @@ def _look(heuristic: Any, problem: Any, state: Any) -> _Seen:
         rated = heuristics.only_rated(rating, None)
         if rated is None:
             rated = jnp.ones_like(possibilities, bool)
+        never = jnp.bool_(False)
         assign = functools.partial(heuristic.assign, problem, state, variable)
-        after = jax.vmap(lambda possibility: assign(possibility, jnp.bool_(False)))(possibilities)
-        return _Seen(jnp.asarray(number), weights, rated, _differs(after, state, True))
+        after = jax.vmap(lambda possibility: assign(possibility, never))(possibilities)
+        hooks_change = {}
+        for name, further in arguments.hooks(variable, never):
+            after_hook = heuristics.hook(heuristic, name, problem, state, *further)
+            hooks_change[name] = _differs(after_hook, state, False)
+        changes = _differs(after, state, True)
+        return _Seen(jnp.asarray(number), weights, rated, changes, hooks_change)
 
     return jax.vmap(look_at)(lax.iota(jnp.int32, heuristic.num_variables))
 
@@ -160,7 +173,8 @@ def _differs(tree: Any, other: Any, has_axis: bool) -> jax.Array:
     found = []
     for leaf, like in zip(jax.tree.leaves(tree), jax.tree.leaves(other), strict=True):
         like = jnp.broadcast_to(like, leaf.shape) if not has_axis else like[None]
-        is_same = jnp.broadcast_to(like, leaf.shape) == leaf
+        like = jnp.broadcast_to(like, leaf.shape)
+        is_same = (like == leaf) | ((like != like) & (leaf != leaf))
         axes = tuple(range(int(has_axis), leaf.ndim))
         found.append(~is_same.all(axis=axes))
     return functools.reduce(jnp.logical_or, found)

@@ -101,7 +101,7 @@ def _aggregated(aggregate: Aggregate, ratings: Any) -> Any:
         return jax.tree.map(lambda own, none: jnp.where(where, own, none), own, neutral)
 
     start = jax.tree.map(lambda leaf: jnp.full(ratings.num_lanes, leaf), neutral)
-    reduce = _REDUCTIONS.get(aggregate.combine)
+    reduce = reduction(aggregate)
     values = ratings.fold(value, aggregate.combine, start, reduce)
     if reduce is not None:
         return jax.tree.map(reduce, values)
@@ -109,6 +109,11 @@ def _aggregated(aggregate: Aggregate, ratings: Any) -> Any:
         pairs = jax.tree.map(lambda leaf: leaf.reshape(2, size // 2), values)
         values = aggregate.combine(*(memory.row(pairs, number) for number in (0, 1)))
     return jax.tree.map(lambda leaf: leaf.reshape(()), values)
+
+
+def reduction(aggregate: Aggregate) -> Any:
+    """Returns what combines values over an axis in any order; None if the order may matter."""
+    return _REDUCTIONS.get(aggregate.combine)
 
 
 def _lane_totals(weigh: Callable[..., jax.Array], ratings: Any, is_wide: bool) -> Wide:

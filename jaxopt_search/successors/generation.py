@@ -4,7 +4,6 @@ import functools
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -12,7 +11,8 @@ from jaxopt_search import forks, kernels, loop, parallel, random
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.kernels import Choice, Implementation, portability
 from jaxopt_search.parallel import Devices
-from jaxopt_search.successors import bit_sets, heuristics, memory_use, running
+from jaxopt_search.successors import arguments, heuristics, memory_use, running
+from jaxopt_search.successors.arguments import Kind
 from jaxopt_search.successors.memory_use import Job, Storage
 from jaxopt_search.successors.one_state import Order
 from jaxopt_search.successors.running import Input, Setup, Successors
@@ -59,7 +59,8 @@ def generate(
         `"recomputed"`, which takes less memory; `"auto"` by what is faster and fits.
       implementation: how to run, as in `solve`.
       devices: over which the states are split, as in `solve`; None for the one they are on.
-      donate: whether `states` may be overwritten; those arrays are deleted then.
+      donate: whether `states` may be overwritten: of one successor each, on one device, the arrays
+        are deleted then.
 
     Raises:
       TypeError: if a heuristic, or what one of its functions returns, is not as it should be.
@@ -85,21 +86,22 @@ def generate(
       True
     """
     forks.refuse_orphans()
-    types = heuristics.as_types(heuristic)
+    types = arguments.as_types(heuristic)
     num_successors = check_count("num_successors", num_successors)
     check_option("order", order, ("fixed", "random"))
     check_option("ratings", ratings, ("auto", "stored", "recomputed"))
     check_option("implementation", implementation, _WAYS)
-    shapes, num_states = heuristics.one_state(states)
-    heuristics.check_all(types, problem, shapes)
-    active = heuristics.as_active(active, types, num_states)
+    kind = arguments.kind_of(types, problem, states)
+    num_states = arguments.look_at(kind).num_states
+    active = arguments.as_active(active, types, num_states)
     found = _devices_of(devices, states)
     is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((problem, states, active)))
-    chosen = choose(implementation, found[0], types, problem, shapes, is_traced)
-    job = Job(types, problem, shapes, num_states, num_successors, chosen.implementation)
-    ratings = memory_use.choose(ratings, job, found)
-    setup = Setup(num_successors, order, ratings, chosen.implementation)
-    shared = types, problem, random.as_key(key)
+    chosen = _choose(implementation, found[0], kind, is_traced).implementation
+    ratings = memory_use.choose(ratings, Job(kind, num_successors, chosen), found)
+    setup = Setup(num_successors, order, ratings, chosen)
+    shared = types, problem, random.as_argument(key)
+    if not is_traced:
+        shared, states, active = _brought(found[0], (shared, states, active))
     if len(found) > 1:
         index = np.arange(num_states, dtype=np.uint32)
         if active is not None:
@@ -124,51 +126,42 @@ def _on_each(setup: Setup) -> Any:
     return functools.partial(running.run, setup)
 
 
-def choose(
-    implementation: Implementation,
-    device: jax.Device | str,
-    types: tuple[Any, ...],
-    problem: Any,
-    state: Any,
-    is_traced: bool = False,
+def _choose(
+    implementation: Implementation, device: jax.Device, kind: Kind, is_traced: bool
 ) -> Choice:
-    """Returns which implementation runs, and why; arguments as in `kernels.choose`.
-
-    Args:
-      types: the heuristics.
-      state: the shapes of one state.
-    """
-    find_obstacle = functools.partial(_why_not_portable, types, problem, state)
-    portable = all(map(heuristics.is_portable, types))
+    """Returns which implementation runs, and why; arguments as in `kernels.choose`."""
+    portable = all(map(heuristics.is_portable, arguments.look_at(kind).types))
+    find_obstacle = functools.partial(_why_not_portable, kind)
     return kernels.choose(implementation, device, portable, is_traced, find_obstacle)
 
 
-def _why_not_portable(types: tuple[Any, ...], problem: Any, state: Any) -> str:
-    leaves, structure = jax.tree.flatten((types, problem, state))
-    return _obstacle(structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
-
-
 @functools.lru_cache(maxsize=256)
-def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
+def _why_not_portable(kind: Kind) -> str:
     """Returns what keeps heuristics out of a kernel, found by lowering one of a single state."""
-    shapes = (jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
-    types, problem, state = structure.unflatten(shapes)
+    types, problem, state, _ = arguments.look_at(kind)
     states = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype), state)
-    sets = (jnp.zeros((1, bit_sets.num_words(one.num_variables)), jnp.uint32) for one in types)
-    given = Input(states, tuple(sets), jnp.zeros(1, jnp.uint32))
 
-    def launch(types: Any, problem: Any, given: Input) -> Successors:
+    def launch(types: Any, problem: Any, states: Any) -> Successors:
         setup = Setup(1, "fixed", "recomputed", "triton")
-        return running.run(setup, (types, problem, random.as_key(0)), given)
+        return running.run(setup, (types, problem, random.as_key(0)), Input(states, None, None))
 
-    return portability.obstacle(launch, types, problem, given)
+    return portability.obstacle(launch, types, problem, states)
 
 
 def _devices_of(devices: Devices, states: Any) -> tuple[jax.Device, ...]:
-    """Returns the devices that are to run it: of None, those of the states."""
+    """Returns the devices that are to run it: of None, the first one of the states."""
     if devices is not None:
         return parallel.find_devices(devices)
     for leaf in jax.tree.leaves(states):
         if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer):
-            return (next(iter(leaf.devices())),)
+            return (min(leaf.devices(), key=lambda device: device.id),)
     return (loop.default_device(),)
+
+
+def _brought(device: jax.Device, tree: Any) -> Any:
+    """Returns a pytree with all of its leaves on a device."""
+    for leaf in jax.tree.leaves(tree):
+        is_array = isinstance(leaf, jax.Array)
+        if not isinstance(leaf, np.generic) and not (is_array and leaf.devices() == {device}):
+            return jax.device_put(tree, device)
+    return tree

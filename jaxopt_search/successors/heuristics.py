@@ -1,17 +1,13 @@
 """What a local heuristic is: the part of a successor function that a user writes."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
 
 from jaxopt_search import memory
-from jaxopt_search.successors import bit_sets
 
 Rating: TypeAlias = Any
 """A pytree of arrays, of whatever a possibility is rated by."""
@@ -199,158 +195,3 @@ def weights(
         found = jnp.maximum(found, jnp.int32(0)).astype(jnp.uint32)
     where = only_rated(rating, where)
     return found if where is None else jnp.where(where, found, jnp.uint32(0))
-
-
-def as_types(heuristic: Any) -> tuple[Any, ...]:
-    """Returns the heuristics of all types of variables."""
-    types = tuple(heuristic) if type(heuristic) in (tuple, list) else (heuristic,)
-    if not types:
-        raise ValueError("heuristic is empty, expected a LocalHeuristic or several")
-    return types
-
-
-def one_state(states: Any) -> tuple[Any, int]:
-    """Returns the shapes of one state, and how many there are."""
-    leaves = jax.tree.leaves(states)
-    lengths = {jnp.shape(leaf)[:1] for leaf in leaves}
-    if len(lengths) != 1 or lengths in ({()}, {(0,)}):
-        raise ValueError(
-            f"states has leaves of shapes {[jnp.shape(leaf) for leaf in leaves]}, expected"
-            " [X, ...] each, with X at least 1"
-        )
-    shapes = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf)[1:], jnp.result_type(leaf)), states
-    )
-    return shapes, lengths.pop()[0]
-
-
-def as_active(active: Any, types: tuple[Any, ...], num_states: int) -> tuple[jax.Array, ...] | None:
-    """Returns the sets of active variables of all types, or None."""
-    if active is None:
-        return None
-    active = tuple(active) if type(active) in (tuple, list) else (active,)
-    if len(active) != len(types):
-        raise ValueError(f"active has {len(active)} sets, expected one for each of {len(types)}")
-    for own, one in zip(active, types, strict=True):
-        shape = num_states, bit_sets.num_words(one.num_variables)
-        kind, found = jnp.result_type(own), jnp.shape(own)
-        if kind != jnp.uint32 or found not in (shape, shape[1:]):
-            raise ValueError(
-                f"active is {kind}{list(found)} for {one.num_variables} variables, expected"
-                f" uint32{list(shape)}; see bit_sets.pack"
-            )
-    return active
-
-
-_NEEDED = ("num_variables", "max_possibilities", "rate", "weight", "assign")
-_HOOKS = ("could_not_assign", "before_variable", "after_variable", "before_state", "after_state")
-
-
-def check_all(types: tuple[Any, ...], problem: Any, state: Any) -> None:
-    """Refuses what is no `LocalHeuristic` for a state; on the host, nothing is compiled.
-
-    Args:
-      types: the heuristics.
-      state: one state, or its shapes.
-
-    Raises:
-      TypeError: naming the function and what it returns.
-      ValueError: for a number of variables or possibilities that is out of range.
-    """
-    for heuristic in types:
-        _check_kind(heuristic)
-    leaves, structure = jax.tree.flatten((types, problem, state))
-    _check_once(structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
-
-
-@functools.lru_cache(maxsize=256)
-def _check_once(structure: Any, leaves: tuple[Any, ...]) -> None:
-    shapes = (jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
-    types, problem, state = structure.unflatten(shapes)
-    for heuristic in types:
-        _check(heuristic, problem, state)
-
-
-def _check_kind(heuristic: Any) -> None:
-    kind = type(heuristic).__name__
-    for needed in _NEEDED:
-        if not hasattr(heuristic, needed):
-            raise TypeError(f"heuristic is a {kind} without {needed}, expected a LocalHeuristic")
-    if jax.tree_util.all_leaves([heuristic]):
-        raise TypeError(
-            f"heuristic is a {kind}, expected a pytree; decorate the class with"
-            " jax.tree_util.register_static or register_dataclass"
-        )
-
-
-def _check(heuristic: Any, problem: Any, state: Any) -> None:
-    kind = type(heuristic).__name__
-    for count, most in (("num_variables", 2**31 - 1), ("max_possibilities", MAX_POSSIBILITIES)):
-        number = getattr(heuristic, count)
-        if not isinstance(number, int | np.integer) or not 1 <= number <= most:
-            raise ValueError(f"{kind}.{count} is {number!r}, expected an integer from 1 to {most}")
-    for aggregate in aggregates_of(heuristic):
-        if not isinstance(aggregate, Aggregate):
-            raise TypeError(f"{kind}.aggregates holds a {type(aggregate).__name__}, no Aggregate")
-    jax.eval_shape(_try, heuristic, problem, state)
-
-
-def _try(heuristic: Any, problem: Any, state: Any) -> None:
-    """Calls each function of a heuristic once, for the dtypes and shapes that it returns."""
-    kind, variable, where = type(heuristic).__name__, jnp.int32(0), jnp.bool_(True)
-    number = jnp.asarray(num_possibilities(heuristic, problem, state, variable))
-    if number.shape:
-        raise TypeError(f"{kind}.num_possibilities returns shape {number.shape}, expected ()")
-    possibility = lax.iota(jnp.int32, num_lanes(heuristic))
-    rating = heuristic.rate(problem, state, variable, possibility)
-    _check_lanes(f"{kind}.rate", rating, possibility.shape)
-    folded = []
-    for place, aggregate in enumerate(aggregates_of(heuristic)):
-        value = rating if aggregate.of is None else aggregate.of(rating)
-        _check_lanes(f"{kind}.aggregates[{place}].of", value, possibility.shape)
-        neutral = jax.tree.map(jnp.asarray, aggregate.neutral)
-        wanted = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((), leaf.dtype), value)
-        _check_alike(f"{kind}.aggregates[{place}].neutral", neutral, wanted)
-        combined = aggregate.combine(value, value)
-        _check_alike(f"{kind}.aggregates[{place}].combine", combined, value)
-        folded.append(neutral)
-    weight = heuristic.weight(problem, rating, tuple(folded))
-    _check_lanes(f"{kind}.weight", weight, possibility.shape)
-    if not isinstance(weight, jax.Array) or weight.dtype not in (jnp.int32, jnp.uint32):
-        raise TypeError(f"{kind}.weight returns {_kind(weight)}, expected int32 or uint32")
-    after = heuristic.assign(problem, state, variable, jnp.int32(0), where)
-    _check_alike(f"{kind}.assign", after, state)
-    for name in _HOOKS:
-        arguments = (variable, where) if not name.endswith("state") else (where,)
-        _check_alike(f"{kind}.{name}", hook(heuristic, name, problem, state, *arguments), state)
-
-
-def _check_lanes(name: str, tree: Any, shape: tuple[int, ...]) -> None:
-    leaves = jax.tree.leaves(tree)
-    if not leaves:
-        raise TypeError(f"{name} returns no array, expected one number for each possibility")
-    for leaf in leaves:
-        if jnp.shape(leaf) != shape:
-            raise TypeError(
-                f"{name} returns shape {jnp.shape(leaf)} for {shape[0]} possibilities, expected"
-                f" {shape}"
-            )
-        if not isinstance(leaf, jax.Array) or jnp.issubdtype(leaf.dtype, jnp.complexfloating):
-            raise TypeError(f"{name} returns {_kind(leaf)}, expected integers, floats or bools")
-
-
-def _check_alike(name: str, tree: Any, like: Any) -> None:
-    if jax.tree.structure(tree) != jax.tree.structure(like):
-        raise TypeError(f"{name} returns another pytree than it was given")
-    for (path, new), old in zip(
-        jax.tree_util.tree_leaves_with_path(tree), jax.tree.leaves(like), strict=True
-    ):
-        if jnp.shape(new) != jnp.shape(old) or jnp.result_type(new) != jnp.result_type(old):
-            raise TypeError(
-                f"{name} returns {_kind(new)} at state{jax.tree_util.keystr(path)}, expected"
-                f" {_kind(old)}"
-            )
-
-
-def _kind(leaf: Any) -> str:
-    return f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}"

@@ -11,30 +11,29 @@ from jax import lax
 
 from jaxopt_search import capacity
 from jaxopt_search.kernels import Implementation
-from jaxopt_search.successors import bit_sets, heuristics
+from jaxopt_search.successors import arguments, bit_sets, heuristics
+from jaxopt_search.successors.arguments import Kind, Shapes
+from jaxopt_search.successors.draw import reduction
+from jaxopt_search.successors.heuristics import Aggregate
 from jaxopt_search.successors.running import Ratings
 
 Storage: TypeAlias = Literal["auto", "stored", "recomputed"]
 
 _GIB = 2**30
+_SMALL = 2**24  # bytes for which the free memory is not looked up
 _SHARE = 0.25  # of the free memory that stored ratings may take unless they are asked for
 
 
 class Job(NamedTuple):
-    """What is to be done.
+    """What is to be done; hashable.
 
     Attributes:
-      types: a heuristic for each type of variables.
-      problem: what they read.
-      state: the shapes of one state.
-      num_states, num_successors: how many, and of each.
+      kind: of heuristics, problem and states.
+      num_successors: of each state.
       implementation: that is to run.
     """
 
-    types: tuple[Any, ...]
-    problem: Any
-    state: Any
-    num_states: int
+    kind: Kind
     num_successors: int
     implementation: Implementation
 
@@ -59,8 +58,8 @@ def memory_estimate(
       num_successors: of each state.
       ratings, implementation: what is to run.
     """
-    types, (state, num_states) = heuristics.as_types(heuristic), heuristics.one_state(states)
-    return _bytes(Job(types, problem, state, num_states, num_successors, implementation), ratings)
+    kind = arguments.kind_of(arguments.as_types(heuristic), problem, states)
+    return _bytes(Job(kind, num_successors, implementation), ratings)
 
 
 def choose(ratings: Storage, job: Job, devices: Sequence[jax.Device]) -> Ratings:
@@ -69,6 +68,8 @@ def choose(ratings: Storage, job: Job, devices: Sequence[jax.Device]) -> Ratings
     Raises:
       MemoryError: if it does not fit, with the sizes.
     """
+    if _bytes(job, "stored") < _SMALL:
+        return "stored" if ratings == "auto" else ratings
     is_shared = devices[0].platform == "cpu"
     free = capacity.free_bytes(devices[0]) * (1 if is_shared else len(devices))
     chosen = ratings
@@ -79,53 +80,58 @@ def choose(ratings: Storage, job: Job, devices: Sequence[jax.Device]) -> Ratings
         if chosen == "stored":
             advice += ", or ratings='recomputed'"
         raise MemoryError(
-            f"{job.num_states} states with {job.num_successors} successors each take"
-            f" {needed / _GIB:.1f} GiB, and {free / _GIB:.1f} GiB are free on {devices[0]}; use"
-            f" {advice}"
+            f"{arguments.look_at(job.kind).num_states} states with {job.num_successors} successors"
+            f" each take {needed / _GIB:.1f} GiB, and {free / _GIB:.1f} GiB are free on"
+            f" {devices[0]}; use {advice}"
         )
     return chosen
 
 
+@functools.lru_cache(maxsize=256)
 def _bytes(job: Job, ratings: Ratings) -> int:
-    successors = job.num_states * job.num_successors
-    sets = sum(4 * bit_sets.num_words(one.num_variables) for one in job.types)
-    own = sum(map(_size, jax.tree.leaves(job.state))) + sets
+    shapes = arguments.look_at(job.kind)
+    successors = shapes.num_states * job.num_successors
+    sets = sum(4 * bit_sets.num_words(one.num_variables) for one in shapes.types)
+    own = sum(map(_size, jax.tree.leaves(shapes.state))) + sets
     own *= 1 if job.num_successors == 1 else 2  # copies of the states, and what becomes of them
     parent, key = 4, 8
-    aside = max(_aside(job, one, ratings) for one in job.types)
+    aside = max(_aside(job, shapes, one, ratings) for one in shapes.types)
     if job.implementation == "native":
         return successors * (own + parent + key) + aside
     return successors * (own + parent + key + aside)
 
 
-def _aside(job: Job, heuristic: Any, ratings: Ratings) -> int:
+def _aside(job: Job, shapes: Shapes, heuristic: Any, ratings: Ratings) -> int:
     """Returns the bytes that the variables of a type take in each state."""
     num_draws = heuristic.num_variables if heuristics.is_independent(heuristic) else 1
     drawn = 4 * num_draws if num_draws > 1 else 0
     if job.implementation not in ("xla", "native"):
         return drawn
-    lanes = heuristics.num_lanes(heuristic)
-    leaves, structure = jax.tree.flatten((heuristic, job.problem, job.state))
-    shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
-    entry = _entry_bytes(structure, shapes)
-    neutral = [jax.tree.leaves(one.neutral) for one in heuristics.aggregates_of(heuristic)]
-    values = sum(jnp.result_type(leaf).itemsize for leaves in neutral for leaf in leaves)
+    aggregates = heuristics.aggregates_of(heuristic)
     # Sums in parts of 16 bits, up to and including each lane, and those before it.
-    per_lane = values + (32 if heuristics.is_wide(heuristic) else 8)
+    per_lane = sum(map(_value_bytes, aggregates)) + (32 if heuristics.is_wide(heuristic) else 8)
     if ratings == "stored":
-        per_lane += entry * heuristics.num_blocks(heuristic)
-    return drawn + lanes * per_lane * (num_draws if job.implementation == "xla" else 1)
+        # XLA reduces some values while it computes them, and keeps the others.
+        kept = sum(_value_bytes(one) for one in aggregates if reduction(one) is None)
+        if job.implementation == "native":
+            kept = 0
+        per_lane += heuristics.num_blocks(heuristic) * (_rating_bytes(shapes, heuristic) + kept)
+    draws_at_once = num_draws if job.implementation == "xla" else 1
+    return drawn + heuristics.num_lanes(heuristic) * per_lane * draws_at_once
 
 
-@functools.lru_cache(maxsize=256)
-def _entry_bytes(structure: Any, leaves: tuple[Any, ...]) -> int:
-    """Returns the bytes of one possibility's rating; arguments as in `jax.tree.unflatten`."""
-    shapes = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
+def _value_bytes(aggregate: Aggregate) -> int:
+    return sum(jnp.result_type(leaf).itemsize for leaf in jax.tree.leaves(aggregate.neutral))
+
+
+def _rating_bytes(shapes: Shapes, heuristic: Any) -> int:
+    """Returns the bytes of one possibility's rating."""
 
     def rate(heuristic: Any, problem: Any, state: Any) -> Any:
         return heuristic.rate(problem, state, jnp.int32(0), lax.iota(jnp.int32, 1))
 
-    return sum(map(_size, jax.tree.leaves(jax.eval_shape(rate, *shapes))))
+    rating = jax.eval_shape(rate, heuristic, shapes.problem, shapes.state)
+    return sum(map(_size, jax.tree.leaves(rating)))
 
 
 def _size(leaf: Any) -> int:

@@ -3,10 +3,14 @@
 There are no 64-bit integers without JAX's x64 mode.
 """
 
+import functools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+
+from jaxopt_search import memory
+from jaxopt_search.memory import load
 
 _HALF = 0xFFFF
 
@@ -26,6 +30,14 @@ class Wide(NamedTuple):
 def of_words(words: jax.Array, is_wide: bool) -> Wide:
     """Returns words as such numbers."""
     return Wide(jnp.zeros_like(words) if is_wide else None, words)
+
+
+def _sum(number: Wide, other: Wide) -> Wide:
+    """Returns the sum of numbers."""
+    low = number.low + other.low
+    if number.high is None or other.high is None:
+        return Wide(None, low)
+    return Wide(number.high + other.high + (low < other.low).astype(jnp.uint32), low)
 
 
 def add(number: Wide, word: jax.Array) -> Wide:
@@ -130,7 +142,29 @@ def find(numbers: Wide, value: Wide) -> tuple[jax.Array, Wide]:
     Returns:
       [] int32, and what is left of the value.
     """
+    if memory.is_alone() and not memory.is_in_kernel():
+        return _find_by_halves(numbers, value)
     is_before = is_at_most(prefix_sums(numbers), value)
     before = jax.tree.map(lambda words: jnp.where(is_before, words, jnp.uint32(0)), numbers)
     place = jnp.sum(is_before.astype(jnp.int32), dtype=jnp.int32)
     return place, subtract(value, total(before))
+
+
+def _find_by_halves(numbers: Wide, value: Wide) -> tuple[jax.Array, Wide]:
+    """Returns the same, short of a value that is not below the total: M is a power of two.
+
+    A tree of sums; on a CPU prefix sums take 35 times as long.
+    """
+    levels = [numbers]
+    while (size := levels[-1].low.shape[0]) > 1:
+        pairs = jax.tree.map(lambda words, half=size // 2: words.reshape(half, 2), levels[-1])
+        left = jax.tree.map(lambda words: words[:, 0], pairs)
+        levels.append(_sum(left, jax.tree.map(lambda words: words[:, 1], pairs)))
+    place = jnp.int32(0)
+    for level in reversed(levels[:-1]):
+        place = place * 2
+        left = jax.tree.map(functools.partial(load, index=place), level)
+        is_right = is_at_most(left, value)
+        value = jax.tree.map(functools.partial(jnp.where, is_right), subtract(value, left), value)
+        place = place + is_right.astype(jnp.int32)
+    return place, value

@@ -1,0 +1,252 @@
+"""What is drawn follows the weights, and the random order is a uniform permutation.
+
+Every bound holds for nearly any seed, so seeds are drawn; and each test is shown to have power: it
+rejects draws that are wrong in a way in which an engine could be.
+"""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+from scipy import stats
+from successors import heuristics as parts
+from successors import reference
+
+import jaxopt_search as js
+
+HIGHLY_UNLIKELY = 1e-9  # p-value below which a statistical test fails: no seed is needed
+MOST = 300  # more than one block of lanes
+NUM_STATES, NUM_SUCCESSORS, NUM_SEEDS = 600, 4, 2
+NUM_DRAWS = NUM_STATES * NUM_SUCCESSORS * NUM_SEEDS
+_RANDOM = np.random.default_rng(5)
+
+
+def row(*weights):
+    return np.pad(np.asarray(weights, np.int64), (0, MOST - len(weights)))
+
+
+SHAPES = {
+    "few": row(1, 1, 1, 1, 1),
+    "equal": np.ones(MOST, np.int64),
+    "rising": np.arange(MOST) + 1,
+    "one heavy": np.where(np.arange(MOST) == 299, 1000, 1),
+    "sparse": (_RANDOM.random(MOST) < 0.1) * _RANDOM.integers(1, 9, MOST),
+    "sum above 2**32": 2**32 - 1 - (np.arange(MOST) % 3) * 2**30,
+    "all sizes": 2 ** (np.arange(MOST) % 32),
+    "sum below 2**32": row(2**30, 0, 2**30, 2**30),
+    "one": row(0, 0, 7),
+}
+
+
+def p_value(draws, weights):
+    """Returns that of Pearson's test; possibilities expected less than 10 times count together.
+
+    It is 0 if one that is forbidden was drawn.
+    """
+    counts = np.bincount(draws, minlength=MOST)
+    if counts[weights == 0].any() or len(counts) > MOST:
+        return 0.0
+    counts, weights = counts[weights > 0], weights[weights > 0] / weights.sum()
+    wanted = weights * len(draws)
+    is_often = wanted >= 10
+    rest = [int((~is_often).any())]
+    found = np.concatenate([counts[is_often], np.repeat(counts[~is_often].sum(), rest)])
+    wanted = np.concatenate([wanted[is_often], np.repeat(wanted[~is_often].sum(), rest)])
+    if len(found) == 1:
+        return 1.0
+    return stats.chisquare(found, wanted * found.sum() / wanted.sum()).pvalue
+
+
+def fresh_seeds(number):
+    return np.random.default_rng().integers(2**32, size=number).tolist()
+
+
+def engine_draws():
+    """Returns what the engine drew, [seeds, states, successors, shapes], and the seeds."""
+    heuristic = parts.table(np.stack(list(SHAPES.values())))
+    states = parts.states(NUM_STATES, len(SHAPES))
+    seeds = fresh_seeds(NUM_SEEDS)
+    draws = [
+        js.successors.generate(
+            seed, heuristic, parts.ALONE, states, num_successors=NUM_SUCCESSORS
+        ).states.values
+        for seed in seeds
+    ]
+    shape = NUM_SEEDS, NUM_STATES, NUM_SUCCESSORS, len(SHAPES)
+    return np.stack(draws).reshape(shape), seeds
+
+
+def neighbors(draws, axis):
+    """Returns the p-value of: draws next to each other along an axis are independent."""
+    halves = np.moveaxis(draws % 5, axis, 0)
+    halves = halves[: len(halves) // 2 * 2]
+    table = np.zeros((5, 5), np.int64)
+    np.add.at(table, (halves[::2].ravel(), halves[1::2].ravel()), 1)
+    return stats.chi2_contingency(table).pvalue
+
+
+AXES = {"key": 0, "state": 1, "successor": 2, "variable": 3}
+
+
+def test_draws_follow_the_weights_and_are_independent():
+    """Chi-square over states, successors and keys; what weighs 0 is never drawn.
+
+    Neighbors along each axis of the stream have nothing to do with each other; copies of one draw
+    in five would be found.
+    """
+    draws, seeds = engine_draws()
+    for k, (shape, weights) in enumerate(SHAPES.items()):
+        assert p_value(draws[..., k].ravel(), weights) > HIGHLY_UNLIKELY, (shape, seeds)
+    alike = draws[..., :2]  # modulo 5, draws of these two are uniform
+    for axis, number in AXES.items():
+        assert neighbors(alike, number) > HIGHLY_UNLIKELY, (axis, seeds)
+        copied = np.where(_RANDOM.random(alike.shape) < 0.2, np.roll(alike, 1, number), alike)
+        assert neighbors(copied, number) < HIGHLY_UNLIKELY, (axis, "the test has no power")
+
+
+def by_prefix_sums(weights, words, total=None, weighing=lambda w: w, first=0):
+    """Returns what the words draw in lane order, and with arguments what a faulty engine would."""
+    lanes = reference.num_lanes(MOST)
+    in_lanes = np.arange(MOST)
+    in_lanes = in_lanes[np.lexsort((in_lanes // lanes, in_lanes % lanes))]
+    sums = np.cumsum(weighing(weights)[in_lanes])
+    total = int(sums[-1]) if total is None else total(int(sums[-1]))
+    values = np.asarray([(word * total >> 64) + first for word in words])
+    places = np.searchsorted(sums, values, side="right")
+    return in_lanes[np.minimum(places, MOST - 1)]
+
+
+FAULTS = {
+    "the sum wraps": {"total": lambda total: total % 2**32},
+    "the sum saturates": {"total": lambda total: min(total, 2**32 - 1)},
+    "weights are signed": {"weighing": lambda w: np.where(w < 2**31, w, 0)},
+    "weights are floats of 8 bits": {"weighing": lambda w: np.asarray(w, np.float16).astype(int)},
+    "from 1 to the sum": {"first": 1},
+    "only one block": {"weighing": lambda w: np.where(np.arange(MOST) < 256, w, 0)},
+    "the last is out of reach": {"total": lambda total: max(total - 1, 1)},
+}
+
+
+def worst(**fault):
+    """Returns the lowest p-value over all shapes of weights."""
+    words = _RANDOM.integers(0, 2**64, NUM_DRAWS, dtype=np.uint64).tolist()
+    with np.errstate(over="ignore", invalid="ignore"):
+        return min(
+            p_value(by_prefix_sums(weights, words, **fault), weights) for weights in SHAPES.values()
+        )
+
+
+def test_the_test_of_weights_has_power():
+    """It takes right draws for right, and finds each of these faults."""
+    assert worst() > HIGHLY_UNLIKELY
+    for name, fault in FAULTS.items():
+        assert worst(**fault) < HIGHLY_UNLIKELY, name
+
+
+ACTIVE = (3, 31, 32, 70)
+NUM_ORDERS = 24 * 400
+
+
+def order_p_value(orders):
+    """Returns that of: the [N, 4] positions are uniform over all permutations."""
+    numbers = {order: k for k, order in enumerate(itertools.permutations(range(4)))}
+    found = [numbers[tuple(order)] for order in orders.tolist()]
+    return stats.chisquare(np.bincount(found, minlength=24)).pvalue
+
+
+def test_a_random_order_is_a_uniform_permutation():
+    """Of four active variables in three words, over states and successors."""
+    number = NUM_ORDERS // NUM_SUCCESSORS
+    states = parts.states(number, 71)._replace(last=jnp.zeros(number, jnp.int32))
+    active = np.zeros((number, 71), bool)
+    active[:, ACTIVE] = True
+    (seed,) = fresh_seeds(1)
+    found = js.successors.generate(
+        seed,
+        parts.Positions(71),
+        (),
+        states,
+        active=js.successors.bit_sets.pack(active),
+        num_successors=NUM_SUCCESSORS,
+        order="random",
+    )
+    orders = np.asarray(found.states.values)[:, ACTIVE]
+    assert order_p_value(orders) > HIGHLY_UNLIKELY, seed
+
+
+def gap_order(words):
+    """Returns positions if the next active variable from a random one on comes next."""
+    rest, positions = list(range(4)), [0] * 4
+    for position, word in enumerate(words):
+        start = word * 71 >> 32
+        chosen = next((v for v in rest if ACTIVE[v] >= start), rest[0])
+        rest.remove(chosen)
+        positions[chosen] = position
+    return positions
+
+
+def modulo_order(words):
+    """Returns positions if variables are sorted by a few bits, equal ones in ascending order."""
+    order = sorted(range(4), key=lambda v: words[v] % 16)
+    return [order.index(v) for v in range(4)]
+
+
+def true_order(words):
+    """Returns positions as the reference has them."""
+    rest, positions = list(range(4)), [0] * 4
+    for position, word in enumerate(words):
+        positions[rest.pop(word * len(rest) >> 32)] = position
+    return positions
+
+
+def test_the_test_of_orders_has_power():
+    """It takes a uniform permutation for one, and finds two that are nearly so."""
+    words = _RANDOM.integers(0, 2**32, (NUM_ORDERS, 4)).tolist()
+    assert order_p_value(np.asarray([true_order(w) for w in words])) > HIGHLY_UNLIKELY
+    for fault in (gap_order, modulo_order):
+        assert order_p_value(np.asarray([fault(w) for w in words])) < HIGHLY_UNLIKELY, fault
+
+
+def test_variables_that_must_differ_do():
+    """And one is left without a value only if all it might have are taken.
+
+    Then the two variables of section 3.5, which may only have the same value: in a random order
+    either one is assigned as often, in fixed order always the first.
+    """
+    number = 1000
+    rng = np.random.default_rng(0)
+    weights, pair = rng.integers(0, 2, (6, 6)), np.zeros((6, 6), np.int64)
+    pair[:2, 0] = 1
+    states = parts.states(number, 6, 6)
+    all_of_them, two = (js.successors.bit_sets.pack(np.arange(6) < n) for n in (6, 2))
+
+    def made(weights, active, order):
+        heuristic = parts.all_different(weights)
+        (seed,) = fresh_seeds(1)
+        found = js.successors.generate(seed, heuristic, (), states, active=active, order=order)
+        return np.asarray(found.states.values), np.asarray(found.assigned[0])[:, 0], seed
+
+    num_without = 0
+    found, _, seed = made(weights, all_of_them, "random")
+    for values in found.tolist():
+        taken = [value for value in values if value >= 0]
+        assert len(set(taken)) == len(taken), seed
+        for variable, value in enumerate(values):
+            assert value != parts.UNTOUCHED
+            if value == parts.WITHOUT_VALUE:
+                num_without += 1
+                assert set(np.flatnonzero(weights[variable])) <= set(taken), seed
+            else:
+                assert weights[variable, value]
+    assert num_without > 0, seed
+
+    for order in ("fixed", "random"):
+        values, assigned, seed = made(pair, two, order)
+        is_first = values[:, 0] == 0
+        wanted = np.where(np.stack([is_first, ~is_first], 1), 0, parts.WITHOUT_VALUE)
+        np.testing.assert_array_equal(values[:, :2], wanted)
+        np.testing.assert_array_equal(assigned, np.where(is_first, 1, 2))
+        assert (values[:, 2:] == parts.UNTOUCHED).all()
+        share = stats.binomtest(int(is_first.sum()), number).pvalue
+        assert is_first.all() if order == "fixed" else share > HIGHLY_UNLIKELY, seed
+    assert stats.binomtest(600, number).pvalue < HIGHLY_UNLIKELY  # 60 to 40 is found

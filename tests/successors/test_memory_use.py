@@ -1,0 +1,96 @@
+"""Memory: what is estimated is what the compiler says that it takes."""
+
+import jax
+import numpy as np
+import pytest
+from successors import heuristics as parts
+
+import jaxopt_search as js
+from jaxopt_search import random
+from jaxopt_search.successors import generation, memory_use, running
+
+NUM_STATES, NUM_SUCCESSORS, NUM_VARIABLES, MOST = 256, 2, 2, 4000
+
+
+def plain(**options):
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 2**32, (NUM_VARIABLES, MOST))
+    return parts.table(weights, **options)
+
+
+def aggregating():
+    ratings = np.random.default_rng(0).normal(size=(NUM_VARIABLES, MOST))
+    return parts.mapped(ratings, [MOST] * NUM_VARIABLES)
+
+
+CASES = {
+    "recomputed": (plain, parts.ALONE, "xla", "recomputed"),
+    "aggregates": (aggregating, (), "xla", "stored"),
+    "one after the other": (plain, parts.ALONE, "native", "stored"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_estimate_is_what_it_takes(name):
+    """Results and what is needed beside them, to within a factor of 1.5."""
+    make, problem, implementation, ratings = CASES[name]
+    if implementation == "native" and jax.default_backend() != "cpu":
+        pytest.skip("only a CPU handles one state after the other")
+    heuristic, states = make(), parts.states(NUM_STATES, NUM_VARIABLES)
+    estimate = js.successors.memory_estimate(
+        heuristic,
+        problem,
+        states,
+        num_successors=NUM_SUCCESSORS,
+        ratings=ratings,
+        implementation=implementation,
+    )
+    setup = running.Setup(NUM_SUCCESSORS, "fixed", ratings, implementation)
+    shared = (heuristic,), problem, random.as_key(0)
+    given = running.Input(states, None, None)
+    used = generation._keeping.lower(setup, shared, given).compile().memory_analysis()
+    assert 1 / 1.5 < estimate / (used.output_size_in_bytes + used.temp_size_in_bytes) < 1.5
+
+
+def test_stored_ratings_are_the_papers_entry_per_possibility():
+    """Section 3.7: what they add grows with states, successors and possibilities, by the rating."""
+    states = parts.states(NUM_STATES, NUM_VARIABLES)
+
+    def added(heuristic, problem, number=1):
+        stored, recomputed = (
+            js.successors.memory_estimate(
+                heuristic, problem, states, num_successors=number, ratings=ratings
+            )
+            for ratings in ("stored", "recomputed")
+        )
+        return stored - recomputed
+
+    entries = NUM_STATES * 4096
+    assert added(plain(), parts.ALONE) == 4 * entries
+    assert added(plain(rating="pair"), parts.ALONE) == 8 * entries
+    assert added(plain(), parts.ALONE, 3) == 3 * 4 * entries
+    assert added(plain(independent=True), parts.ALONE) == NUM_VARIABLES * 4 * entries
+    assert added(aggregating(), ()) >= 8 * entries
+
+
+def test_the_setting_follows_the_estimate(monkeypatch):
+    """Ratings are stored if they take little of what is free, and recomputed if not."""
+    heuristic, states, run_with = aggregating(), parts.states(NUM_STATES, NUM_VARIABLES), []
+    monkeypatch.setattr(generation, "_keeping", lambda setup, *rest: run_with.append(setup))
+
+    def generate(ratings, free):
+        monkeypatch.setattr(memory_use.capacity, "free_bytes", lambda device: free)
+        js.successors.generate(0, heuristic, (), states, ratings=ratings, implementation="xla")
+
+    stored, recomputed = (
+        js.successors.memory_estimate(heuristic, (), states, ratings=ratings)
+        for ratings in ("stored", "recomputed")
+    )
+    generate("auto", 100 * stored)
+    generate("auto", stored - 1)
+    generate("recomputed", recomputed)
+    assert [setup.ratings for setup in run_with] == ["stored", "recomputed", "recomputed"]
+    with pytest.raises(MemoryError, match="or ratings='recomputed'"):
+        generate("stored", stored - 1)
+    with pytest.raises(MemoryError, match="use fewer states or successors$"):
+        generate("auto", recomputed - 1)

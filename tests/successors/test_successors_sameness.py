@@ -1,0 +1,217 @@
+"""The engine makes what the slow reference makes, state by state, however it is run."""
+
+import dataclasses
+import functools
+import re
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from successors import comparing
+from successors import heuristics as parts
+
+import jaxopt_search as js
+from jaxopt_search import random
+from jaxopt_search.kernels import portability
+from jaxopt_search.successors import running
+
+KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
+IMPLEMENTATIONS = ["xla", KERNEL] if KERNEL == "triton" else ["xla", "native", KERNEL]
+SEED = 2_718_281
+SIZES = {
+    "sizes for xla": (1, 31, 1000),
+    "sizes for native": (2, 31, 256),
+    "sizes for a kernel": (1, 2, 256),
+}
+
+
+class Case(NamedTuple):
+    """What `generate` is given."""
+
+    heuristics: tuple
+    problem: Any
+    states: Any
+    active: Any = None
+    num_successors: int = 1
+    order: str = "fixed"
+
+
+def random_table(rng, n, most, **options):
+    """Returns a table of weights of all sizes, with 0 among them, and counts beyond both ends."""
+    weights = rng.integers(0, 2**32, (n, most)) >> rng.integers(0, 33, (n, most))
+    weights[rng.random((n, most)) < 0.3] = 0
+    weights[0] = 2**32 - 1
+    counts = rng.integers(-1, most + 3, n)
+    counts[0] = most
+    return parts.table(weights, counts, **options)
+
+
+def tables(rng, sizes, **options):
+    """Returns one table per type of `sizes`, pairs of variables and possibilities."""
+    starts = np.cumsum([0, *(n for n, _ in sizes)]).tolist()
+    return tuple(
+        random_table(rng, n, most, number=t, offset=starts[t], **options)
+        for t, (n, most) in enumerate(sizes)
+    ), starts[-1]
+
+
+def some_active(rng, heuristics, number):
+    """Returns random sets, with bits beyond the variables, one full and one empty among them."""
+    found = []
+    for heuristic in heuristics:
+        words = -(-heuristic.num_variables // 32)
+        sets = rng.integers(0, 2**32, (number, words), dtype=np.uint32)
+        sets[:2] = [[2**32 - 1] * words, [0] * words]
+        found.append(jnp.asarray(sets))
+    return tuple(found)
+
+
+@functools.cache
+def case(name):
+    rng = np.random.default_rng(len(name))
+    match name:
+        case "sizes for xla" | "sizes for native" | "sizes for a kernel":
+            heuristics, total = tables(rng, [(3, most) for most in SIZES[name]])
+            return Case(heuristics, parts.COUPLED, parts.states(4, total), None, 2)
+        case "many variables":
+            heuristics, total = tables(rng, [(70, 32)])
+            active = some_active(rng, heuristics, 4)
+            return Case(heuristics, parts.COUPLED, parts.states(4, total), active, 1, "random")
+        case "independent":
+            heuristics, total = tables(rng, [(40, 257)], independent=True)
+            active = some_active(rng, heuristics, 3)
+            return Case(heuristics, parts.COUPLED, parts.states(3, total), active, 2, "random")
+        case "all different":
+            weights = rng.integers(0, 3, (36, 33))
+            heuristic = parts.all_different(weights, rng.integers(2, 36, 36))
+            return Case((heuristic,), (), parts.states(3, 36, 33), None, 2, "random")
+        case "aggregates":
+            ratings = rng.normal(size=(6, 4100)).astype(np.float32)
+            ratings[rng.random(ratings.shape) < 0.2] = np.nan
+            ratings[1] = np.nan
+            heuristic = parts.mapped(ratings, [4100, 300, 0, 17, 257, 299])
+            return Case((heuristic,), (), parts.states(2, 6), None, 2)
+        case "manhattan":
+            points, goals = rng.integers(0, 50, (2, 3, 4)), rng.integers(0, 50, (2, 4))
+            walkers = parts.Walkers(*(jnp.asarray(p, jnp.int32) for p in points))
+            problem = parts.Points(*(jnp.asarray(goal, jnp.int32) for goal in goals))
+            return Case((parts.Manhattan(4, 7),), problem, walkers, None, 2)
+    raise KeyError(name)
+
+
+NAMES = ["sizes", "many variables", "independent", "aggregates"]
+
+
+@functools.cache
+def expected(name):
+    return comparing.expected(SEED, *case(name))
+
+
+def generate(given, seed=SEED, **options):
+    return js.successors.generate(
+        seed,
+        given.heuristics,
+        given.problem,
+        given.states,
+        active=given.active,
+        num_successors=given.num_successors,
+        order=given.order,
+        **options,
+    )
+
+
+def check(name, **options):
+    given = case(name)
+    comparing.assert_equal(generate(given, **options), expected(name), given.states)
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_engine_is_the_reference(name, implementation):
+    """States, parents and sets of assigned variables are equal, whatever runs the heuristic.
+
+    So they are with ratings that are stored and with such that are computed again: one of the two
+    for each case, in turn.
+    """
+    number = NAMES.index(name) + IMPLEMENTATIONS.index(implementation)
+    if name == "sizes":
+        name = f"sizes for {implementation if implementation in ('xla', 'native') else 'a kernel'}"
+    check(name, implementation=implementation, ratings=("stored", "recomputed")[number % 2])
+
+
+@pytest.mark.parametrize(
+    ("devices", "implementation"),
+    [
+        pytest.param(2, "xla", marks=pytest.mark.devices(2)),
+        pytest.param(4, KERNEL, marks=pytest.mark.devices(4)),
+    ],
+)
+def test_devices_change_nothing(devices, implementation):
+    """Three states on two devices and on four, that is, with some that have nothing to do."""
+    check("all different", devices=devices, implementation=implementation)
+
+
+@pytest.mark.devices(2)
+def test_it_runs_on_the_device_that_was_asked_for():
+    """A single one, whichever the states are on; without one, on that of the states."""
+    given, second = case("all different"), jax.devices()[1]
+    there = generate(given, devices=second)
+    comparing.assert_equal(there, expected("all different"), given.states)
+    moved = given._replace(states=jax.device_put(given.states, second))
+    for found in (there, generate(moved), generate(given, devices=[second])):
+        assert all(leaf.devices() == {second} for leaf in jax.tree.leaves(found))
+    assert generate(moved, devices=1).parent.devices() == {jax.devices()[0]}
+
+
+def test_settings_of_jax_change_nothing():
+    """64-bit types, strict promotion and a check for NaN."""
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.debug_nans(True):
+        check("aggregates")
+
+
+def test_other_data_of_the_same_shapes_is_not_compiled_again(caplog):
+    """Nor is another key; and the results are those of the data that was given."""
+    given = case("all different")
+    generate(given)
+    (heuristic,) = given.heuristics
+    other = dataclasses.replace(heuristic, weights=jnp.flip(heuristic.weights, 0))
+    given = given._replace(
+        heuristics=(other,), states=given.states._replace(trace=given.states.trace + 1)
+    )
+    with jax.log_compiles():
+        found = generate(given, seed=5)
+    assert not [record for record in caplog.records if "ompiling" in record.getMessage()]
+    comparing.assert_equal(found, comparing.expected(5, *given), given.states)
+
+
+def test_donated_states_are_gone():
+    """With one successor each they are overwritten; without being donated they stay."""
+    given = case("manhattan")._replace(num_successors=1)
+    wanted = comparing.expected(SEED, *given)
+    comparing.assert_equal(generate(given), wanted, given.states)
+    states = jax.tree.map(jnp.copy, given.states)
+    comparing.assert_equal(generate(given._replace(states=states), donate=True), wanted, states)
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(states))
+    assert not any(leaf.is_deleted() for leaf in jax.tree.leaves(given.states))
+
+
+@pytest.mark.parametrize(
+    ("name", "ratings"),
+    [("aggregates", "stored"), ("independent", "recomputed")],
+)
+def test_it_lowers_for_cuda(name, ratings):
+    """As one kernel per type, or two for an independent one."""
+    given = case(name)
+    setup = running.Setup(given.num_successors, given.order, ratings, "triton")
+
+    def run(types, problem, states, active):
+        shared = types, problem, random.as_key(0)
+        return running.run(setup, shared, running.Input(states, active, None))
+
+    text = portability.lower_for_cuda(
+        run, given.heuristics, given.problem, given.states, given.active
+    )
+    wanted = sum(1 + getattr(one, "independent", False) for one in given.heuristics)
+    assert len(re.findall(r"custom_call @\S*triton", text)) >= wanted
