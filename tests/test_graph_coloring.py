@@ -283,15 +283,16 @@ def test_the_draw_is_that_of_integers_without_bounds():
     """Value by value as the law says, with Python integers; sums pass 32 bits."""
     problem = js.graph_coloring(random_graph(4, 0.9, 2), 5)
     solution = jnp.asarray([2, 0, 0, 1], jnp.int32)
-    edge = np.array([0, 2**32 - 1, 2**31, 1], np.uint32)
-    grid = np.stack(np.meshgrid(edge, edge), axis=-1).reshape(-1, 2)
+    weights = [0 if p == 2 else 2**31 + 2**28 * p for p in range(5)]
+    sums = list(itertools.accumulate(weights))
+    # The first 64 bits that lead past each sum, and the last that do not.
+    edges = [-(-(total << 64) // sums[-1]) - back for total in sums[:-1] for back in (0, 1)]
+    edges = [divmod(bits, 2**32) for bits in (0, 2**64 - 1, *edges)]
     words = np.random.default_rng(1).integers(0, 2**32, (200, 2), np.uint32)
-    words = np.concatenate([grid, words])
+    words = np.concatenate([np.array(edges, np.uint32), words])
     first = jnp.zeros(len(words), jnp.uint32)
     pair = tuple(jnp.asarray(column) for column in words.T)
     move = proposals(js.Guided(Weighted()), problem, solution, (first, *pair))
-    weights = [0 if p == 2 else 2**31 + 2**28 * p for p in range(5)]
-    sums = list(itertools.accumulate(weights))
     for (high, low), value in zip(words.tolist(), np.asarray(move.value).tolist(), strict=True):
         point = (high * 2**32 + low) * sums[-1] >> 64
         assert value == sum(total <= point for total in sums)

@@ -43,11 +43,11 @@ class TrajectorySearch:
     neighborhood: Any
 
     def is_portable(self, problem: Any) -> bool:
-        found = getattr(self.neighborhood, "is_portable", False)
+        found: Any = getattr(self.neighborhood, "is_portable", False)
         return found(problem) if callable(found) else found
 
     def obstacle(self, problem: Any) -> str:
-        found = getattr(self.neighborhood, "obstacle", "")
+        found: Any = getattr(self.neighborhood, "obstacle", "")
         return found(problem) if callable(found) else found
 
     def best_cost(self, state: Any) -> Cost:

@@ -173,9 +173,10 @@ class GraphColoring:
 
         # XLA copies a buffer to which a loop for a CPU has two stores.
         passes = ((0,), (1,), (2,)) if memory.is_native() else ((0, 1, 2),)
+        fields: tuple[Any, ...] = tuple(tally)
         for which in passes:
-            tally = change(which, tuple(tally))
-        counts, conflicts = tally
+            fields = change(which, fields)
+        counts, conflicts = fields
         # No vertex is its own neighbor, so these counts of it stay.
         own = load(counts, (vertex, color))
         return ColorCounts(counts, store(conflicts, vertex, own, where))
@@ -336,9 +337,9 @@ def _edges_of_matrix(matrix: np.ndarray, num_vertices: int | None) -> tuple[np.n
 
 
 def _edges_of_pairs(pairs: np.ndarray, num_vertices: int | None) -> tuple[np.ndarray, int]:
-    if num_vertices is None and not len(pairs):
-        raise ValueError("graph has no edges, expected num_vertices beside it")
     if not len(pairs):
+        if num_vertices is None:
+            raise ValueError("graph has no edges, expected num_vertices beside it")
         return pairs, num_vertices
     highest = int(pairs.max())
     n = highest + 1 if num_vertices is None else num_vertices
