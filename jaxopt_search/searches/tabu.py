@@ -189,10 +189,10 @@ def tabu_search(
         low = check_count("tenure", low, 0, _MAX_STEPS)
         tenure = low, check_count("tenure", high, low, _MAX_STEPS)
     if tenure_per_cost is not None:
-        tenure_per_cost = check_number("tenure_per_cost", tenure_per_cost, 0)
-        if tenure_per_cost > _MAX_STEPS:
-            raise ValueError(f"tenure_per_cost is {tenure_per_cost}, expected at most {_MAX_STEPS}")
-        tenure_per_cost = float32(tenure_per_cost)
+        share = check_number("tenure_per_cost", tenure_per_cost, 0)
+        if share > _MAX_STEPS:
+            raise ValueError(f"tenure_per_cost is {share}, expected at most {_MAX_STEPS}")
+        tenure_per_cost = float32(share)
     if aspiration_age is not None:
         aspiration_age = check_count("aspiration_age", aspiration_age, 0, _MAX_STEPS)
     check_option("ties", ties, ("first", "random"))

@@ -43,12 +43,10 @@ class TrajectorySearch:
     neighborhood: Any
 
     def is_portable(self, problem: Any) -> bool:
-        found = getattr(self.neighborhood, "is_portable", False)
-        return found(problem) if callable(found) else found
+        return _of(problem, getattr(self.neighborhood, "is_portable", False))
 
     def obstacle(self, problem: Any) -> str:
-        found = getattr(self.neighborhood, "obstacle", "")
-        return found(problem) if callable(found) else found
+        return _of(problem, getattr(self.neighborhood, "obstacle", ""))
 
     def best_cost(self, state: Any) -> Cost:
         # Unlike `minimum`, this takes no NaN for the lowest, which an own delta may bring about.
@@ -191,6 +189,11 @@ class TableSearch(TrajectorySearch):
         memory.barrier()
         found = Found(move, first.number, first.keys[0])
         return state._replace(representation=representation, found=found)
+
+
+def _of(problem: Any, value: Any) -> Any:
+    """Returns a value, or what a function gives for the problem."""
+    return value(problem) if callable(value) else value
 
 
 def num_warps(moves_per_search: int, num_searches: int) -> int:

@@ -77,7 +77,7 @@ class GraphColoring:
       graph: the graph.
       n: the number of vertices.
       max_domain: k.
-      max_degree: no vertex has more neighbors.
+      max_degree: no vertex has more neighbors; a power of two.
       host: the instance as it was given.
     """
 
@@ -173,9 +173,10 @@ class GraphColoring:
 
         # XLA copies a buffer to which a loop for a CPU has two stores.
         passes = ((0,), (1,), (2,)) if memory.is_native() else ((0, 1, 2),)
+        fields: tuple[Any, ...] = tuple(tally)
         for which in passes:
-            tally = change(which, tuple(tally))
-        counts, conflicts = tally
+            fields = change(which, fields)
+        counts, conflicts = fields
         # No vertex is its own neighbor, so these counts of it stay.
         own = load(counts, (vertex, color))
         return ColorCounts(counts, store(conflicts, vertex, own, where))
@@ -267,7 +268,7 @@ def graph_coloring(
         graph=on_device,
         n=n,
         max_domain=num_colors,
-        max_degree=_with_room(int(degrees.max())),
+        max_degree=memory.power_of_two(max(int(degrees.max()), 1)),
         host=host,
     )
 
@@ -336,9 +337,9 @@ def _edges_of_matrix(matrix: np.ndarray, num_vertices: int | None) -> tuple[np.n
 
 
 def _edges_of_pairs(pairs: np.ndarray, num_vertices: int | None) -> tuple[np.ndarray, int]:
-    if num_vertices is None and not len(pairs):
-        raise ValueError("graph has no edges, expected num_vertices beside it")
     if not len(pairs):
+        if num_vertices is None:
+            raise ValueError("graph has no edges, expected num_vertices beside it")
         return pairs, num_vertices
     highest = int(pairs.max())
     n = highest + 1 if num_vertices is None else num_vertices
