@@ -77,7 +77,7 @@ class GraphColoring:
       graph: the graph.
       n: the number of vertices.
       max_domain: k.
-      max_degree: no vertex has more neighbors.
+      max_degree: no vertex has more neighbors; a power of two.
       host: the instance as it was given.
     """
 
@@ -267,7 +267,7 @@ def graph_coloring(
         graph=on_device,
         n=n,
         max_domain=num_colors,
-        max_degree=_with_room(int(degrees.max())),
+        max_degree=memory.power_of_two(max(int(degrees.max()), 1)),
         host=host,
     )
 
