@@ -38,8 +38,10 @@ def test_tabu_search_is_that_by_assignments(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("implementation", ["interpret", "xla", "algorithmic"])
+@pytest.mark.parametrize(
+    ("name", "implementation"),
+    [("max_cut", "interpret"), ("two agents", "interpret"), ("max_cut", "xla")],
+)
 def test_every_implementation_finds_the_same_flips(name, implementation):
     expected = tabu(PROBLEMS[name], js.Flip(), "native", 30)
     found = tabu(PROBLEMS[name], js.Flip(), implementation, 30)
