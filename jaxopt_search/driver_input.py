@@ -1,6 +1,8 @@
 """What `solve` checks and prepares on the host before anything is compiled."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -8,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import contracts, exchange, loop, random, readout, steps
+from jaxopt_search import contracts, exchange, loop, random, readout, spaces, steps
 from jaxopt_search.checks import (
     MAX_STEPS,
     check_count,
@@ -19,6 +21,7 @@ from jaxopt_search.checks import (
 from jaxopt_search.costs import cost_change, cost_of
 from jaxopt_search.forks import refuse_orphans
 from jaxopt_search.loop import RunState
+from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Host
 from jaxopt_search.types import Problem, Result, Search, Solution, Status
 
@@ -101,12 +104,12 @@ def start_solutions(
     """
     if initial is None:
         return None
-    if host is not None:
+    if (check := _check_of(problem, host)) is not None:
         initial = plain_array(initial, "initial")
         is_one = initial.ndim <= 1
         rows = [initial] if is_one else list(initial)
         names = ["initial"] if is_one else [f"initial[{i}]" for i in range(len(rows))]
-        starts = [host.check(row, name) for row, name in zip(rows, names, strict=True)]
+        starts = [check(row, name) for row, name in zip(rows, names, strict=True)]
         initial = starts[0] if is_one else np.array(starts)
     else:
         if jax.tree_util.all_leaves([shape]):
@@ -125,6 +128,15 @@ def start_solutions(
     if (found := len(jax.tree.leaves(initial)[0])) != num_searches:
         raise ValueError(f"initial holds {found} solutions, expected {num_searches}")
     return initial
+
+
+def _check_of(problem: Any, host: Host | None) -> Callable[[Any, str], np.ndarray] | None:
+    """Returns what checks one start solution, if there is such a thing."""
+    if host is not None:
+        return host.check
+    if spaces.has_domains(problem):
+        return functools.partial(vector.check_vector, np.asarray(problem.domain_sizes))
+    return None
 
 
 def _checked_leaf(leaf: Any, lead: tuple[int, ...], one: jax.ShapeDtypeStruct) -> np.ndarray:

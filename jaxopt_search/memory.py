@@ -62,6 +62,11 @@ def is_in_kernel() -> bool:
     return _place.get() in ("interpreter", "gpu")
 
 
+def is_native() -> bool:
+    """Returns whether a search runs by itself on a CPU, compiled as one function."""
+    return _place.get() == "native"
+
+
 def is_alone() -> bool:
     """Returns whether portable code that is traced handles one search, or one state, by itself."""
     return _place.get() is not None
@@ -266,6 +271,43 @@ def fori_loop(num: jax.Array, body: Callable[[jax.Array, Any], Any], tree: Any) 
         return _values_of(body(i, merge(old)), like=tree)
 
     return merge(lax.fori_loop(0, num, step, values))
+
+
+def each_index(
+    num: jax.Array,
+    max_num: int,
+    body: Callable[[jax.Array, jax.Array, Any], Any],
+    tree: Any,
+    tile: int = LANES,
+) -> Any:
+    """Returns `tree` after `body(index, where, tree)` for indices 0 to `num` - 1; portable.
+
+    As many at a time as suits the place: all of them where searches run abreast, one after the
+    other in a search by itself on a CPU, and a tile at a time in a kernel. The result may not
+    depend on that: what `body` writes for an index it reads for no other.
+
+    Args:
+      num: [] int32.
+      max_num: static, no lower.
+      body: gets indices, [] or [M] int32, and where they are below `num`, bool of that shape; it
+        returns `tree` with its buffers written there and nowhere else.
+      tree: as in `fori_loop`.
+      tile: indices that a kernel handles at once, a power of two.
+    """
+    place = _place.get()
+    if place is None:
+        lane = lax.iota(jnp.int32, max_num)
+        return body(lane, lane < num, tree)
+    if place == "native":
+        return fori_loop(num, lambda i, tree: body(i, jnp.bool_(True), tree), tree)
+    tile = min(tile, power_of_two(max_num))
+    lane = lax.iota(jnp.int32, tile)
+
+    def in_tile(number: jax.Array, tree: Any) -> Any:
+        index = number * tile + lane
+        return body(index, index < num, tree)
+
+    return fori_loop(lax.div(num + (tile - 1), jnp.int32(tile)), in_tile, tree)
 
 
 def _split(tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:

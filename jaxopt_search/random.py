@@ -146,6 +146,24 @@ def as_key(key: Any) -> Key:
     return _from_seed(seed)
 
 
+def as_argument(key: Any) -> Any:
+    """Returns what a compiled function may be handed that calls `as_key`: nothing is computed.
+
+    Args:
+      key: as in `as_key`.
+
+    Raises:
+      TypeError, ValueError: as `as_key`.
+    """
+    if type(key) is int and 0 <= key < 2**32:
+        words: Any = np.uint32(0), np.uint32(key)
+        return Key(*words)
+    if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        is_one_of_ours = not key.ndim and "threefry" in str(jax.random.key_impl(key))
+        return key if is_one_of_ours else as_key(key)
+    return as_key(key)
+
+
 def _from_typed_key(key: jax.Array) -> Key:
     if key.ndim:
         raise ValueError(f"key has shape {key.shape}, expected one key, not a batch")

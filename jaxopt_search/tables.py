@@ -88,6 +88,17 @@ def update(
     return tuple(jnp.where(where, *pair) for pair in zip(new, tables, strict=True))
 
 
+def in_rows(buffer: Any, row: jax.Array) -> jax.Array:
+    """Returns the entries [row] of a buffer [rows], for `Prepare.of_row`.
+
+    As `load`; but where all rows are handled at once they are not looked up, which is slow on a
+    CPU.
+    """
+    if _at_once() and row.shape == (buffer.shape[0], 1):
+        return buffer[:, None]
+    return load(buffer, row)
+
+
 def update_row(row: jax.Array, columns: int, body: Body, tables: Any, where: jax.Array) -> Any:
     """Returns what `update` does, but for the entries of one row only."""
     if not _at_once():
@@ -100,17 +111,18 @@ def update_row(row: jax.Array, columns: int, body: Body, tables: Any, where: jax
     )
 
 
-def first(shape: Shape, keys_of: Body, tables: Any) -> First:
+def first(shape: Shape, keys_of: Body, tables: Any, prepare: Prepare = _NOTHING) -> First:
     """Returns the entry with the lowest keys, compared one after the other; the first of equals.
 
     Args:
       shape: of the tables.
       keys_of: returns the keys of entries.
       tables: a tuple of buffers.
+      prepare: gives what `keys_of` finds prepared.
     """
     if not _at_once():
-        return _in_blocks(0, shape, None, keys_of, (), tables, jnp.bool_(True), _NOTHING)[1]
-    place = _everywhere(shape, _NOTHING)
+        return _in_blocks(0, shape, None, keys_of, (), tables, jnp.bool_(True), prepare)[1]
+    place = _everywhere(shape, prepare)
     keys = tuple(jnp.broadcast_to(key, shape) for key in keys_of(place, tables))
     return _first_of(First(keys, place.row * shape[1] + place.column), _nowhere(shape))
 

@@ -34,7 +34,8 @@ class Problem(Protocol):
     """What is minimized: a pytree whose data are leaves and whose sizes are static.
 
     A problem may have `space = "permutation"`, which says that its solutions are permutations of 0
-    to n - 1, [n] int32. Of one that says nothing, random starts are looked at where it matters.
+    to n - 1, [n] int32; or `space = "vector"`, and then be a `VectorProblem`. Of one that says
+    nothing, random starts are looked at where it matters.
 
     A problem on permutations may also have `row_costs(block, table)`, portable: the costs, [R], of
     those in the rows of a `rows.Block` of a table [P, n] of permutations. With it, `genetic` runs
@@ -53,12 +54,93 @@ class Problem(Protocol):
         ...
 
 
+class VectorProblem(Problem, Protocol):
+    """A problem whose solutions are vectors: each variable has one of finitely many values.
+
+    A solution is [n] int32 with `0 <= solution[i] < domain_sizes[i]`. `init` and `cost` are all
+    that `Assign`, `SwapValues` and `genetic` need; every move is priced by a full evaluation then.
+
+    With the four methods below it has *hooks*: moves are priced from a *tally*, a pytree (a
+    `NamedTuple` of arrays of up to two axes) of whatever makes that cheap, such as the neighbors
+    of each vertex by color, and searches run in kernels. It has all four or none:
+
+    - `tally(solution)`: the tally of a solution. Under XLA only; O(size of the problem).
+    - `assign_delta(solution, tally, variable, value)`: the change in cost if `variable` gets
+      `value`, 0 if that is the value it has. Portable and elementwise over int32 arrays of one
+      shape, or scalars, all in range: `value` below `max_domain`, but where it is not below the
+      variable's own domain size, anything may be returned.
+    - `swap_values_delta(solution, tally, first, second)`: the change in cost if two variables
+      exchange their values. Portable and elementwise. Where `first` equals `second`, or a value
+      lies outside the other's domain, anything may be returned.
+    - `assigned(solution, tally, variable, value, where)`: the tally after `variable` got `value`.
+      Portable: scalars, lanes within, and O(degree) stores that write only where the scalar `where`
+      holds. `solution` is the one before and is not written; the caller stores the value, behind
+      a `memory.barrier`. Where a lane reads what another lane writes, a barrier of its own stands
+      between. If `value` is the one that the variable has, the tally stays as it is.
+
+    Integer costs and deltas are int32 and exact, others float32. No array of a problem or of a
+    tally may be empty: kernels and compiled CPU functions take none.
+
+    Besides the hooks it may have `scan(solution, tally)`, portable, a `Scan`: what makes one pass
+    over the deltas of all assignments, as tabu search and hill climbing make, faster than as many
+    calls of `assign_delta`. It must come to the same numbers.
+    """
+
+    @property
+    def domain_sizes(self) -> jax.Array:
+        """[n] int32, how many values each variable has, at least 1; a leaf."""
+        ...
+
+    @property
+    def max_domain(self) -> int:
+        """The largest of them, static."""
+        ...
+
+
+class Scan(NamedTuple):
+    """How all assignments are priced in one pass over a table [n, max_domain].
+
+    What belongs to a variable or to a value alone is loaded once for its whole row or column, and
+    the entries of tables come in blocks, as in `tables.first`.
+
+    Attributes:
+      tables: buffers [n, max_domain], of the tally or of the problem, of which `delta` gets the
+        entries; none if `()`.
+      of_variable: maps the rows of a pass, int32 variables of any shape, to what is needed of them:
+        a pytree of arrays of that shape. `tables.in_rows(buffer, variable)` reads a buffer [n].
+      of_value: likewise of values, below `max_domain`.
+      delta: maps a `tables.Place` and the tables' entries there, a tuple, to deltas. `place.row`
+        and `place.column` are the variables and the values, `place.here` and `place.there` what
+        `of_variable` and `of_value` gave; their shapes broadcast, such as [R, 1] and [1, C]. As
+        `assign_delta`, but where a variable has the value already anything may be returned, too.
+    """
+
+    tables: tuple[Any, ...]
+    of_variable: Callable[[jax.Array], Any]
+    of_value: Callable[[jax.Array], Any]
+    delta: Callable[[Any, tuple[jax.Array, ...]], Cost]
+
+
+class Tallied(NamedTuple):
+    """A vector and what makes its moves cheap; in a snapshot the tally is None.
+
+    Attributes:
+      solution: [n] int32.
+      tally: what `VectorProblem.tally` returns of it.
+    """
+
+    solution: jax.Array
+    tally: Any
+
+
 class Neighborhood(Protocol):
     """Small changes of a solution, with the rules to price and to make them.
 
-    It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are;
-    `num_warps(problem)`, those of a program in a kernel that serve to make a move; and
-    `known_cost(representation)`, where that is at hand: it takes the place of a sum of deltas.
+    It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are, or
+    `is_portable(problem)`, likewise `obstacle`, where it depends on the problem; `num_warps(
+    problem)`, those of a program in a kernel that serve to make a move; and
+    `known_cost(representation)`, where that is at hand: it takes the place of a sum of deltas. It
+    is None where it is not.
     """
 
     @property
@@ -141,7 +223,7 @@ class Enumerable(Neighborhood, Protocol):
     def undone(
         self, problem: Any, representation: Representation, move: Move, /
     ) -> tuple[tuple[jax.Array, jax.Array], ...]:
-        """Returns two entries, [] int32 row and column each, for what `move` undoes."""
+        """Returns one entry or two, [] int32 row and column each, for what `move` undoes."""
         ...
 
 

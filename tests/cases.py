@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from jaxopt_search import random
+from jaxopt_search import memory, random
+from jaxopt_search.problems import random_vector
 
 
 @jax.tree_util.register_dataclass
@@ -123,6 +124,122 @@ NEIGHBORHOOD_CASES = [
     *(_queen_swap(n) for n in (2, 9)),
     *(_swap("tsp", matrix_tsp(n)) for n in (2, 6)),
     *(_swap("ordering", linear_ordering(n)) for n in (2, 5)),
+]
+
+
+def sparse_cut(n, seed=0):
+    """A maximum cut with weights of both signs, by lists of neighbors."""
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.integers(-9, 10, (n, n)) * (rng.random((n, n)) < 0.5), 1)
+    return js.max_cut(upper + upper.T, storage="sparse")
+
+
+def dense_qubo(n, seed=0):
+    return js.qubo(np.random.default_rng(seed).integers(-50, 51, (n, n)), storage="dense")
+
+
+def agents_and_jobs(agents, n, seed=0):
+    rng = np.random.default_rng(seed)
+    costs, loads = rng.integers(0, 50, (agents, n)), rng.integers(1, 10, (agents, n))
+    return js.generalized_assignment(costs, loads, loads.sum(axis=1) // agents)
+
+
+def _finite(name, problem, neighborhood):
+    return Case(f"{type(neighborhood).__name__}-{name}-{problem.n}", problem, neighborhood)
+
+
+NEIGHBORHOOD_CASES += [
+    _finite("qubo", dense_qubo(6), js.Assign()),
+    _finite("max_cut", sparse_cut(40), js.Assign()),
+    _finite("assignment", agents_and_jobs(3, 7), js.Assign()),
+    _finite("max_cut", sparse_cut(7), js.SwapValues()),
+]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Labeling:
+    """A problem of a user's own on vectors, without prices: labels that cost, and must not agree.
+
+    Variables differ in how many labels they have, one has a single one.
+    """
+
+    unary: jax.Array
+    weight: jax.Array
+    domain_sizes: jax.Array
+    n: int = dataclasses.field(metadata={"static": True})
+    max_domain: int = dataclasses.field(metadata={"static": True})
+
+    space = "vector"
+
+    def init(self, key):
+        return random_vector(key, self.domain_sizes)
+
+    def cost(self, solution):
+        alike = solution[:, None] == solution[None]
+        own = self.unary[jnp.arange(self.n), solution]
+        return jnp.sum(jnp.where(jnp.triu(alike, 1), self.weight, 0)) + jnp.sum(own)
+
+
+class PricedLabeling(Labeling):
+    """The same with prices in O(n) from the vector alone; it has no `scan`."""
+
+    def tally(self, solution):
+        return ()
+
+    def assign_delta(self, solution, tally, variable, value):
+        own, load = memory.load(solution, variable), memory.load
+        start = load(self.unary, (variable, value)) - load(self.unary, (variable, own))
+
+        def add(j, total):
+            there, weight = (
+                load(solution, j),
+                load(self.weight, (variable, jnp.full_like(value, j))),
+            )
+            change = (value == there).astype(jnp.int32) - (own == there).astype(jnp.int32)
+            return total + jnp.where(variable == j, 0, weight * change)
+
+        return jax.lax.fori_loop(0, self.n, add, start)
+
+    def swap_values_delta(self, solution, tally, first, second):
+        a, b = memory.load(solution, first), memory.load(solution, second)
+        change = self.assign_delta(solution, tally, first, b)
+        change = change + self.assign_delta(solution, tally, second, a)
+        return change - 2 * memory.load(self.weight, (first, second))
+
+    def assigned(self, solution, tally, variable, value, where):
+        return tally
+
+
+jax.tree_util.register_dataclass(PricedLabeling)
+
+
+def labeling(sizes, kind=Labeling, seed=0):
+    rng, n, most = np.random.default_rng(seed), len(sizes), max(sizes)
+    weight = rng.integers(-9, 10, (n, n))
+    parts = rng.integers(0, 20, (n, most)), np.triu(weight, 1) + np.triu(weight, 1).T, sizes
+    return kind(*(jnp.asarray(part, jnp.int32) for part in parts), n, most)
+
+
+def random_graph(n, share, seed=0):
+    """Returns an adjacency matrix, [n, n] bool."""
+    upper = np.triu(np.random.default_rng(seed).random((n, n)) < share, 1)
+    return upper | upper.T
+
+
+def _coloring(n, share, k, neighborhood):
+    return _finite(f"coloring{k}", js.graph_coloring(random_graph(n, share), k), neighborhood)
+
+
+NEIGHBORHOOD_CASES += [
+    _coloring(2, 1.0, 2, js.Assign()),
+    _coloring(9, 0.6, 3, js.Assign()),
+    _coloring(9, 0.6, 3, js.SwapValues()),
+    _coloring(30, 0.4, 5, js.Guided(js.successors.ConflictsOnly())),
+    _finite("labeling", labeling([3, 1, 2, 5]), js.Assign()),
+    _finite("labeling", labeling([3, 4, 2, 5], PricedLabeling), js.Guided(js.successors.ByDelta())),
+    _finite("labeling", labeling([3, 1, 2, 3], PricedLabeling), js.SwapValues()),
+    _finite("labeling", labeling([3, 2, 3]), js.SwapValues()),
 ]
 
 

@@ -25,6 +25,12 @@ TAKERS = {
         lambda data: js.qap(MATRIX, MATRIX, partial_match=data),
         np.eye(2, dtype=int),
     ),
+    "matrix of qubo": (js.qubo, MATRIX),
+    "entries of qubo": (lambda data: js.qubo([1.0] * 4, entries=data), np.arange(8).reshape(4, 2)),
+    "weights of max_cut": (js.max_cut, MATRIX + MATRIX.T),
+    "costs": (lambda data: js.generalized_assignment(data, MATRIX, [9] * 4), MATRIX),
+    "loads": (lambda data: js.generalized_assignment(MATRIX, data, [9] * 4), MATRIX),
+    "capacities": (lambda data: js.generalized_assignment(MATRIX, MATRIX, data), np.arange(4)),
     "initial": (
         lambda data: js.solve(small_tsp(4), annealing(), 0, max_steps=1, initial=data),
         np.arange(4),

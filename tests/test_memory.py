@@ -126,3 +126,33 @@ def test_what_is_the_same_for_all_searches_is_branched_on():
     np.testing.assert_array_equal(several(jnp.bool_(True), values), values + 1)
     np.testing.assert_array_equal(several(jnp.bool_(False), values), values)
     assert "cond" in str(jax.make_jaxpr(several)(jnp.bool_(True), values))
+
+
+@pytest.mark.parametrize("number", [0, 5, 64, 70])
+def test_each_index_is_handled_once_wherever(number):
+    """All at a time, one after the other, or a tile at a time: the same, and nothing beyond."""
+    source = jnp.arange(1, 81, dtype=jnp.int32)
+
+    def add(source, sums, number):
+        def body(index, where, sums):
+            place = 79 - index  # of which a tile in excess is out of range
+            more = memory.load(sums, place, where) + memory.load(source, index, where)
+            return memory.store(sums, place, more, where)
+
+        return memory.each_index(number, 70, body, sums)
+
+    def in_kernel(source_ref, number_ref, out_ref):
+        memory.copy(out_ref, source_ref, number_ref[0] >= 0)
+        memory.barrier()
+        assert add(source_ref, out_ref, number_ref[0]) is out_ref
+
+    expected = np.arange(1, 81)
+    expected[80 - number :] += np.arange(1, number + 1)[::-1]
+    numbers = jnp.full(1, number, jnp.int32)
+    with memory.one_search("native"):
+        natively = jax.jit(add)(source, source, numbers[0])
+    np.testing.assert_array_equal(natively, expected)
+    out_shape = jax.ShapeDtypeStruct((80,), jnp.int32)
+    abreast = functools.partial(kernels.check_in_kernel, in_kernel, out_shape)
+    abreast(lambda source, number: add(source, source, number[0]), source, numbers)
+    np.testing.assert_array_equal(add(source, source, numbers[0]), expected)

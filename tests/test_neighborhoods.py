@@ -64,8 +64,8 @@ def test_delta_is_the_change_in_full_cost(case, keys, words):
 
 @pytest.mark.slow
 @per_draw
-def test_solutions_stay_permutations_and_change(case, keys, words):
-    """A committed move gives another permutation; a rejected one changes nothing at all."""
+def test_solutions_stay_solutions_and_change(case, keys, words):
+    """A committed move gives another solution; a rejected one changes nothing at all."""
     problem, hood = case.problem, case.neighborhood
 
     def check(key, words):
@@ -79,13 +79,21 @@ def test_solutions_stay_permutations_and_change(case, keys, words):
 
     before, rejected, after, is_real = jax.jit(jax.vmap(check))(keys, words)
     chex.assert_trees_all_equal(before, rejected)
-    expected = np.broadcast_to(np.arange(problem.n), after.shape)
-    np.testing.assert_array_equal(np.sort(after, axis=1), expected)
+    assert_are_solutions(problem, np.asarray(after))
     start = jax.vmap(lambda snapshot: hood.solution(problem, snapshot))(before)
     meaning = edges if isinstance(hood, js.TwoOpt) else np.asarray
     changed = (meaning(after) != meaning(start)).any(axis=-1)
     np.testing.assert_array_equal(changed, is_real)
     assert np.asarray(is_real).any()
+
+
+def assert_are_solutions(problem, solutions):
+    """Checks that all are permutations, or vectors within the domains."""
+    if getattr(problem, "space", None) == "vector":
+        assert ((solutions >= 0) & (solutions < np.asarray(problem.domain_sizes))).all()
+    else:
+        expected = np.broadcast_to(np.arange(problem.n), solutions.shape)
+        np.testing.assert_array_equal(np.sort(solutions, axis=1), expected)
 
 
 def edges(tours):

@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import linear_ordering, matrix_tsp, small_qap
+from probes import refuses
 
 import jaxopt_search as js
+from jaxopt_search.problems import random_vector
 
 
 @jax.tree_util.register_dataclass
@@ -131,3 +133,146 @@ def test_what_a_problem_declares_counts():
 
     with pytest.raises(ValueError, match="problem is a Words whose solutions are 'words'"):
         js.run(0, Words(), GENETIC, num_searches=2, max_steps=5)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Paint:
+    """A user's own problem on vectors: each element at its own value, of up to four."""
+
+    domain_sizes: jax.Array
+    wanted: jax.Array
+
+    space = "vector"
+    max_domain = 4
+
+    def init(self, key):
+        return random_vector(key, self.domain_sizes)
+
+    def cost(self, solution):
+        return jnp.sum(jnp.abs(solution - self.wanted), dtype=jnp.int32)
+
+
+class Silent(Paint):
+    """The same, but it does not say what its solutions are."""
+
+    space = None
+
+
+class Beyond(Paint):
+    """Starts are outside the domains."""
+
+    def init(self, key):
+        return super().init(key) + 1
+
+
+class Half(Paint):
+    """Some hooks, but not all."""
+
+    def tally(self, solution):
+        return ()
+
+
+class Wide(Paint):
+    max_domain = jnp.int32(4)
+
+
+class Floats(Paint):
+    def init(self, key):
+        return super().init(key).astype(jnp.float32)
+
+
+class Short(Paint):
+    """Solutions are shorter than the domain sizes."""
+
+    def init(self, key):
+        return super().init(key)[:4]
+
+    def cost(self, solution):
+        return solution[0]
+
+
+class Bare(Paint):
+    """Says that it is on vectors, and no more."""
+
+    def __getattribute__(self, name):
+        if name == "max_domain":
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+
+for one in (Silent, Beyond, Half, Wide, Floats, Short, Bare):
+    jax.tree_util.register_dataclass(one, ["domain_sizes", "wanted"], [])
+
+SIZES, WANTED = jnp.int32([2, 4, 3, 4, 1]), jnp.int32([1, 3, 0, 2, 0])
+ASSIGN = js.simulated_annealing(js.Assign(), 0.5)
+VECTORS = js.max_cut(1, edges=[[0, 1], [1, 2]])
+
+
+@pytest.mark.parametrize("kind", [Paint, Silent])
+def test_a_problem_of_a_users_own_on_vectors_needs_domains_only(kind):
+    """Whether it says what it is or not; a start of the user's own is checked, too."""
+    options = {"num_searches": 2, "max_steps": 200}
+    result = js.solve(kind(SIZES, WANTED), ASSIGN, 0, **options)
+    assert (result.fun, result.x.tolist()) == (0, WANTED.tolist())
+    for initial, text in (([0, 0, 3, 0, 0], "initial[2] is 3, expected 0 to 2"), ([0], "shape")):
+        with refuses(ValueError, text):
+            js.solve(kind(SIZES, WANTED), ASSIGN, 0, initial=initial, **options)
+
+
+@pytest.mark.parametrize(
+    ("problem", "error", "text"),
+    [
+        (Bare(SIZES, WANTED), TypeError, "a Bare on vectors without max_domain"),
+        (Half(SIZES, WANTED), TypeError, "a Half with tally but no assign_delta"),
+        (Wide(SIZES, WANTED), TypeError, "whose max_domain is Array(4, dtype=int32)"),
+        (Floats(SIZES, WANTED), TypeError, "whose solutions are float32[5], expected [n] int32"),
+        (Short(SIZES, WANTED), TypeError, "whose domain_sizes are int32[5], expected int32[4]"),
+        (Paint(SIZES.astype(jnp.int16), WANTED), TypeError, "domain_sizes are int16[5]"),
+        (Paint(SIZES.at[1].set(5), WANTED), ValueError, "a domain of size 5, expected 1 to 4"),
+        (Paint(SIZES.at[1].set(0), WANTED), ValueError, "a domain of size 0, expected 1 to 4"),
+        (Beyond(SIZES, WANTED), ValueError, "a Beyond on vectors whose starts may be ["),
+    ],
+)
+def test_problems_on_vectors_that_are_none_are_refused(problem, error, text):
+    """In one line, before anything is compiled."""
+    with refuses(error, text):
+        js.solve(problem, ASSIGN, 0, num_searches=2, max_steps=5)
+
+
+PERMUTED = {
+    "Swap": lambda: js.simulated_annealing(js.Swap(), 1.0),
+    "DeltaSwap": lambda: js.simulated_annealing(js.DeltaSwap(), 1.0),
+    "Genetic": lambda: GENETIC,
+    "SwapTable": lambda: js.tabu_search(js.SwapTable()),
+    "Relocate": lambda: js.simulated_annealing(js.Relocate(), 1.0),
+    "QueenSwap": lambda: js.min_conflicts(js.QueenSwap()),
+    "TwoOpt": lambda: js.simulated_annealing(js.two_opt(matrix_tsp(5)), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", PERMUTED)
+def test_what_is_for_permutations_refuses_vectors(name):
+    """Each part of the library, in one line that names it."""
+    with refuses(
+        ValueError,
+        "problem is a QUBO whose solutions are vectors, expected permutations of 0 to n - 1",
+        f"for {name}",
+    ):
+        js.solve(VECTORS, PERMUTED[name](), 0, num_searches=2, max_steps=5)
+
+
+def test_exchanges_for_permutations_refuse_vectors():
+    """Recombination by PMX and by edge assembly; others serve vectors, too."""
+    for exchange, name in (
+        (EXCHANGE, "permutations .* for Recombine$"),
+        (js.recombine(every=2, crossover=js.edge_assembly(matrix_tsp(5))), "a TSP for EdgeAss"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=f"a QUBO.*, expected {name}"):
+            js.solve(VECTORS, ASSIGN, 0, num_searches=4, max_steps=5, exchange=exchange)
+
+
+@pytest.mark.parametrize("problem", [small_qap(5), matrix_tsp(5)], ids=["QAP", "TSP"])
+def test_assignments_refuse_permutations(problem):
+    with pytest.raises((ValueError, TypeError), match="expected .*vectors.* for Assign|expected a"):
+        js.solve(problem, ASSIGN, 0, num_searches=2, max_steps=5)

@@ -1,5 +1,6 @@
 """Tabu search: its course by a slow reference, what it forbids, and edges of its settings."""
 
+import collections
 import functools
 import itertools
 
@@ -147,6 +148,34 @@ def test_steps_may_count_beyond_all_bounds():
         )
 
 
+def test_of_equals_each_is_as_likely():
+    """All 15 swaps of six facilities cost nothing: each is made as often, none again and again."""
+    zero = np.zeros((6, 6), int)
+    search = js.tabu_search(js.SwapTable(), tenure=0, aspiration_age=2**30, ties="random")
+    locations, _, _ = course(js.qap(zero, zero), search, 3000)
+    pairs = [tuple(np.nonzero(a != b)[0].tolist()) for a, b in itertools.pairwise(locations)]
+    made = collections.Counter(pairs)
+    repeats = sum(one == other for one, other in itertools.pairwise(pairs))
+    # Six standard deviations of a binomial number of 3000 with a chance of 1 in 15.
+    assert len(made) == 15
+    assert all(abs(number - 200) < 82 for number in [*made.values(), repeats])
+
+
+def test_random_ties_are_the_same_everywhere():
+    """Many swaps of zeros and ones are equal: XLA, compiled for a CPU and in a kernel."""
+    rng = np.random.default_rng(0)
+    flow, distance = (np.triu(rng.integers(0, 2, (6, 6)), 1) for _ in range(2))
+    problem = js.qap(flow + flow.T, distance + distance.T)
+    search = js.tabu_search(js.SwapTable(), ties="random")
+    expected, *others = (
+        js.run(5, problem, search, num_searches=3, max_steps=60, implementation=implementation)
+        for implementation in ("xla", "auto", "interpret")
+    )
+    for found in others:
+        chex.assert_trees_all_equal(expected, found)
+    assert len(np.unique(np.asarray(expected.searches.order))) == 3  # drawn by each for itself
+
+
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_small_instances(n):
     """Where there is no move or one, and the optimum otherwise."""
@@ -269,5 +298,7 @@ def test_what_it_refuses():
         js.tabu_search(table, tenure=(5, 3))
     with refuses(ValueError, "aspiration_age is 'never'"):
         js.tabu_search(table, aspiration_age="never")
+    with refuses(ValueError, "ties is 'last', expected one of first, random"):
+        js.tabu_search(table, ties="last")
     with refuses(TypeError, "neighborhood is a DeltaSwap without num_moves"):
         js.tabu_search(js.DeltaSwap())

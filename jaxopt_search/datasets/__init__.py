@@ -12,13 +12,20 @@ from jaxopt_search.datasets.generators import (
     uniform_qap,
     uniform_tsp,
 )
-from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
+from jaxopt_search.datasets.graphs import (
+    mycielski_graph,
+    queen_graph,
+    random_graph,
+    toroidal_grid,
+)
+from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import load
 from jaxopt_search.datasets.qaplib import load_qaplib, load_qaplib_solution, orient
 from jaxopt_search.datasets.registry import names
 from jaxopt_search.datasets.tsplib import load_tour, load_tsplib
 
 __all__ = [
+    "GraphInstance",
     "QAPInstance",
     "TSPInstance",
     "clustered_tsp",
@@ -28,10 +35,14 @@ __all__ = [
     "load_qaplib_solution",
     "load_tour",
     "load_tsplib",
+    "mycielski_graph",
     "names",
     "orient",
     "planted_qap",
     "planted_tsp",
+    "queen_graph",
+    "random_graph",
+    "toroidal_grid",
     "uniform_qap",
     "uniform_tsp",
 ]

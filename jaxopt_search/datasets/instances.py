@@ -138,13 +138,56 @@ class QAPInstance:
         return int((flow * placed).sum())
 
 
-def digest(instance: TSPInstance | QAPInstance) -> str:
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class GraphInstance:
+    """An undirected graph without loops, with integer weights on its edges.
+
+    Attributes:
+      name: name of the instance.
+      n: number of vertices, which are 0 to n - 1.
+      edges: [m, 2] int64, each edge once, its smaller vertex first.
+      weights: [m] int64, those of the edges; ones where a graph has no weights.
+      comment: free text.
+    """
+
+    name: str
+    n: int
+    edges: np.ndarray
+    weights: np.ndarray
+    comment: str = ""
+
+    def __post_init__(self):
+        for what, array, shape in (
+            ("edges", self.edges, (len(self.edges), 2)),
+            ("weights", self.weights, (len(self.edges),)),
+        ):
+            if array.dtype != np.int64 or array.shape != shape:
+                raise ValueError(
+                    f"{what} is {array.dtype} of shape {array.shape}, expected int64 of {shape}"
+                )
+        low, high = self.edges.T
+        if ((low < 0) | (low >= high) | (high >= self.n)).any():
+            raise ValueError(f"edges has a pair (i, j) without 0 <= i < j < n, where n is {self.n}")
+        if len(np.unique(low * self.n + high)) < len(low):
+            raise ValueError("edges has a pair twice, expected each edge once")
+
+    def matrix(self) -> np.ndarray:
+        """Returns the [n, n] int64 weights, symmetric, 0 where there is no edge."""
+        weights = np.zeros((self.n, self.n), np.int64)
+        low, high = self.edges.T
+        weights[low, high] = weights[high, low] = self.weights
+        return weights
+
+
+def digest(instance: TSPInstance | QAPInstance | GraphInstance) -> str:
     """Returns 32 hexadecimal digits of SHA-256 over the numbers of an instance.
 
     Neither the layout of its file nor its name nor a best known cost changes them.
     """
     if isinstance(instance, QAPInstance):
         kind, arrays = "QAP", (instance.flow, instance.distance)
+    elif isinstance(instance, GraphInstance):
+        kind, arrays = f"graph {instance.n}", (instance.edges, instance.weights)
     else:
         data = instance.matrix if instance.coordinates is None else instance.coordinates
         assert data is not None  # checked on construction

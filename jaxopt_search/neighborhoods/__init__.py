@@ -1,20 +1,28 @@
 """Neighborhoods: small changes of a solution, how to price them and how to make them."""
 
+from jaxopt_search.neighborhoods.assign import Assign
 from jaxopt_search.neighborhoods.delta_swap import DeltaSwap
+from jaxopt_search.neighborhoods.flip import Flip
 from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
+from jaxopt_search.neighborhoods.guided import Guided
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.neighborhoods.relocate import Relocate
 from jaxopt_search.neighborhoods.swap import Swap
 from jaxopt_search.neighborhoods.swap_table import SwapTable
+from jaxopt_search.neighborhoods.swap_values import SwapValues
 from jaxopt_search.neighborhoods.two_opt import TwoOpt, two_opt
 
 __all__ = [
+    "Assign",
     "DeltaSwap",
+    "Flip",
     "FullEvaluation",
+    "Guided",
     "QueenSwap",
     "Relocate",
     "Swap",
     "SwapTable",
+    "SwapValues",
     "TwoOpt",
     "two_opt",
 ]

@@ -24,6 +24,7 @@ class DeltaSwap:
 
     num_words = 2
     is_portable = True
+    space = "permutation"
 
     def init(self, problem: Any, solution: jax.Array) -> jax.Array:
         check_suits("DeltaSwap", "one with swap_delta", problem, hasattr(problem, "swap_delta"))

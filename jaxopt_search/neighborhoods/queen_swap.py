@@ -49,6 +49,7 @@ class QueenSwap:
     num_partners: int = 4
     num_words = 2
     is_portable = True
+    space = "permutation"
 
     def __post_init__(self) -> None:
         check_count("num_partners", self.num_partners, 1, 64)

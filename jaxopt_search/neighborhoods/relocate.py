@@ -52,6 +52,7 @@ class Relocate:
 
     num_words = 2
     is_portable = True
+    space = "permutation"
 
     def init(self, problem: TSP, solution: jax.Array) -> LinkedTour:
         check_suits("Relocate", "a TSP", problem, callable(getattr(problem, "distance", None)))

@@ -25,6 +25,7 @@ class Swap:
     """
 
     num_words = 2
+    space = "permutation"
 
     def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
         free = getattr(problem, "free", None)

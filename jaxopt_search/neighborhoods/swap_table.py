@@ -76,6 +76,7 @@ class SwapTable:
 
     num_words = 2
     is_portable = True
+    space = "permutation"
 
     def init(self, problem: QAP, solution: jax.Array) -> SwapDeltas:
         check_suits("SwapTable", "a QAP", problem, isinstance(problem, QAP))

@@ -60,6 +60,7 @@ class TwoOpt:
 
     num_words = 2
     is_portable = True
+    space = "permutation"
 
     def init(self, problem: TSP, solution: jax.Array) -> ArrayTour:
         check_suits("TwoOpt", "a TSP", problem, callable(getattr(problem, "distance", None)))

@@ -1,4 +1,4 @@
-"""A genetic algorithm on permutations; each search is an island.
+"""A genetic algorithm on permutations or vectors; each search is an island.
 
 Tsutsui, Fujimoto, "An analytical study of GPU computation for solving QAPs by parallel evolutionary
 computation with independent run", 2010: Figure 3 and the restart of section III.
@@ -11,18 +11,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import crossover, memory, random, rows
+from jaxopt_search import memory, random, rows
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
 from jaxopt_search.contracts import check_search
 from jaxopt_search.costs import cost_of
-from jaxopt_search.crossover import Parents, Room
+from jaxopt_search.crossovers import OPERATORS, Draws, Island, Operators
+from jaxopt_search.crossovers.operators import another
 from jaxopt_search.memory import load, store
-from jaxopt_search.neighborhoods.swap import Swap
-from jaxopt_search.problems.permutation import inverse
-from jaxopt_search.rows import Block, Tile
+from jaxopt_search.rows import Block
 from jaxopt_search.types import Cost, Info, Stream, null_delta
 
-Crossover: TypeAlias = Literal["pmx", "ox"]
+Crossover: TypeAlias = Literal["pmx", "ox", "uniform", "one_point"]
 
 _WORDS = 6  # for one child
 
@@ -31,21 +30,20 @@ class GeneticState(NamedTuple):
     """The state of one island.
 
     Attributes:
-      population: [P, n] int32, a permutation each.
-      positions: [P, n] int32, those of all values.
+      population: [P, n] int32, a solution each.
+      tables: what the operators need besides: `Operators.tables`.
       costs: [P] of the population.
-      best: [n] int32, the best permutation of all since the start.
+      best: [n] int32, the best solution of all since the start.
       best_cost: [] its cost.
-      children, links, child_costs: [P, n] int32 twice and [P], working space.
+      children, child_costs: [P, n] int32 and [P], working space.
     """
 
     population: jax.Array
-    positions: jax.Array
+    tables: Any
     costs: jax.Array
     best: jax.Array
     best_cost: Cost
     children: jax.Array
-    links: jax.Array
     child_costs: jax.Array
 
 
@@ -63,7 +61,15 @@ class Genetic:
     keep_best: bool = dataclasses.field(metadata={"static": True})
     local_steps: int = dataclasses.field(metadata={"static": True})
 
-    space = "permutation"
+    @property
+    def operators(self) -> Operators:
+        """What depends on the space of solutions."""
+        return OPERATORS[self.crossover]
+
+    @property
+    def space(self) -> str:
+        """What the crossover is for."""
+        return self.operators.space
 
     @property
     def check_every(self) -> int | None:
@@ -90,8 +96,7 @@ class Genetic:
         return self.init_with(random.typed_key(random.as_key(0)), problem, solution)
 
     def init_with(self, key: jax.Array, problem: Any, solution: jax.Array) -> GeneticState:
-        if self.crossover == "ox" and getattr(problem, "free", None) is not None:
-            raise ValueError("crossover is 'ox', expected 'pmx', which leaves what is fixed")
+        self.operators.check(problem, solution)
         (n,) = solution.shape
         most = random.MAX_SLOTS // (n + 1)
         if self.population_size > most:
@@ -106,11 +111,9 @@ class Genetic:
         self, problem: Any, population: jax.Array, best: jax.Array, best_cost: Cost
     ) -> GeneticState:
         costs = jax.vmap(cost_of, (None, 0))(problem, population)
-        positions = jax.vmap(inverse)(population)
+        tables = self.operators.tables(population)
         return self._remember(
-            GeneticState(
-                population, positions, costs, best, best_cost, population, population, costs
-            )
+            GeneticState(population, tables, costs, best, best_cost, population, costs)
         )
 
     def control(self, step: jax.Array) -> None:
@@ -148,10 +151,8 @@ class Genetic:
         self, state: GeneticState, individuals: tuple[jax.Array, jax.Array]
     ) -> GeneticState:
         population, costs = individuals
-        positions = jax.vmap(inverse)(population)
-        return self._remember(
-            state._replace(population=population, positions=positions, costs=costs)
-        )
+        tables = self.operators.tables(population)
+        return self._remember(state._replace(population=population, tables=tables, costs=costs))
 
     def refresh(self, problem: Any, state: GeneticState) -> GeneticState:
         return state
@@ -161,33 +162,25 @@ class Genetic:
 
     def _bred(self, stream: Stream, problem: Any, state: GeneticState) -> GeneticState:
         """Returns the state with a child of each individual."""
-        cross = crossover.pmx_rows if self.crossover == "pmx" else crossover.ox_rows
 
         def breed(block: Block, state: GeneticState) -> GeneticState:
-            room = Room(state.children, state.links)
-            room = cross(block, self._parents(stream, problem, state, block), room)
-            state = state._replace(children=room.children, links=room.links)
+            draws = self._draws(stream, block)
+            island = self.operators.breed(stream, problem, _island(state), block, draws)
+            state = state._replace(tables=island.tables, children=island.children)
             if self.local_search is not None:
                 return self._improved(stream, problem, state)
             return self._priced(problem, state, block)
 
         return rows.by_rows(self._shape(state), breed, state)
 
-    def _parents(self, stream: Stream, problem: Any, state: GeneticState, block: Block) -> Parents:
+    def _draws(self, stream: Stream, block: Block) -> Draws:
         row = block.rows[:, None]
-        words = stream.words(row.astype(jnp.uint32), _WORDS)
-        size, n = self._shape(state)
-        cut = random.below(words[1], n)
-        cuts = cut, _another(words[2], cut, n)
-        swap = Swap().propose(problem, state.best, words[4:])
-        is_mutant = random.uniform(words[3]) < self.mutation_rate
-        return Parents(
-            state.population,
-            state.positions,
-            second=_another(words[0], row, size),
-            start=jnp.minimum(*cuts),
-            end=jnp.maximum(*cuts),
-            swap=(swap.first, jnp.where(is_mutant, swap.second, swap.first)),
+        other, *cuts, chance, variable, value = stream.words(row.astype(jnp.uint32), _WORDS)
+        return Draws(
+            second=another(other, row, self.population_size),
+            cuts=(cuts[0], cuts[1]),
+            is_mutant=random.uniform(chance) < self.mutation_rate,
+            change=(variable, value),
         )
 
     def _improved(self, stream: Stream, problem: Any, state: GeneticState) -> GeneticState:
@@ -224,26 +217,25 @@ class Genetic:
         """
 
         def replace(block: Block, carry: tuple[Any, Any]) -> tuple[Any, Any]:
-            population, positions = carry
+            population, tables = carry
             row = block.rows[:, None]
             where = (load(child_costs, row) < load(state.costs, row)) | all_of_them
             for tile in block.tiles:
                 child = tile.get(state.children)
                 population = tile.put(population, child, where)
-                is_new = tile.only_real(where)
-                positions = store(positions, (tile.row, child), tile.column, is_new)
-            return population, positions
+                tables = self.operators.updated(tables, tile, child, where)
+            return population, tables
 
         child_costs = state.child_costs
-        tree = state.population, state.positions
-        population, positions = rows.by_rows(self._shape(state), replace, tree)
+        tree = state.population, state.tables
+        population, tables = rows.by_rows(self._shape(state), replace, tree)
         memory.barrier()
         lane, column = self._lanes()
         new, old = load(child_costs, column), load(state.costs, column)
         where = ((new < old) | all_of_them) & (lane < self.population_size)
         costs = store(state.costs, column, new, where)
         memory.barrier()
-        state = state._replace(population=population, positions=positions, costs=costs)
+        state = state._replace(population=population, tables=tables, costs=costs)
         return self._remember(state), Info(jnp.sum(where, dtype=jnp.int32))
 
     def _restarted(self, stream: Stream, problem: Any, state: GeneticState) -> GeneticState:
@@ -253,7 +245,12 @@ class Genetic:
 
         def start_anew(state: GeneticState, where: jax.Array) -> GeneticState:
             def make(block: Block, state: GeneticState) -> GeneticState:
-                children = _random(stream, problem, state, block, self.keep_best)
+                new = self.operators.random(stream, problem, _island(state), block)
+                if self.keep_best:
+                    best = [load(state.best, tile.column) for tile in block.tiles]
+                    pairs = zip(block.tiles, best, new, strict=True)
+                    new = [jnp.where(t.row == 0, b, v) for t, b, v in pairs]
+                children = block.put(state.children, new)
                 return self._priced(problem, state._replace(children=children), block)
 
             new = self._replaced(rows.by_rows(self._shape(state), make, state), where)[0]
@@ -299,44 +296,8 @@ class Genetic:
         return state._replace(best=best, population=population, best_cost=best_cost)
 
 
-def _random(
-    stream: Stream, problem: Any, state: GeneticState, block: Block, keep_best: bool
-) -> Any:
-    """Returns children with random permutations in these rows: positions ranked by random words.
-
-    Of a problem with `free`, those positions, and the others as they are in the best so far, which
-    is the first child if it is kept.
-    """
-    (n,), free = state.best.shape, getattr(problem, "free", None)
-    num_free = n if free is None else free.shape[0]
-    words = []
-    for tile in block.tiles:
-        slot = state.costs.shape[0] + tile.row * n + tile.column
-        words += stream.words(slot.astype(jnp.uint32), 1)
-    words = [lax.bitcast_convert_type(word, jnp.int32) for word in words]
-    children = block.put(state.children, words)
-    memory.barrier()
-
-    def values(tile: Tile, word: jax.Array) -> jax.Array:
-        def count(k: jax.Array, rank: jax.Array) -> jax.Array:
-            place = k if free is None else load(free, k)
-            other = tile.get_column(children, place)
-            is_before = (other < word) | ((other == word) & (place < tile.column))
-            return rank + is_before.astype(jnp.int32)
-
-        rank = lax.fori_loop(0, num_free, count, jnp.zeros_like(word))
-        if free is None:
-            return rank
-        new = load(state.best, load(free, jnp.minimum(rank, num_free - 1)))
-        is_free = load(problem.partial.is_free, tile.column) > 0
-        return jnp.where(is_free, new, load(state.best, tile.column))
-
-    new = list(map(values, block.tiles, words))
-    if keep_best:
-        best = [load(state.best, tile.column) for tile in block.tiles]
-        new = [jnp.where(t.row == 0, b, v) for t, b, v in zip(block.tiles, best, new, strict=True)]
-    memory.barrier()  # all words have been read
-    return block.put(children, new)
+def _island(state: GeneticState) -> Island:
+    return Island(state.population, state.tables, state.children, state.best)
 
 
 def _further_keys(key: jax.Array, number: int) -> jax.Array:
@@ -345,14 +306,6 @@ def _further_keys(key: jax.Array, number: int) -> jax.Array:
     counter = lax.iota(jnp.uint32, number) + jnp.uint32(1)
     words = random.threefry2x32((data[0], data[1]), (counter, jnp.ones_like(counter)))
     return random.typed_key(words)
-
-
-def _another(word: jax.Array, number: jax.Array, size: int) -> jax.Array:
-    """Returns a random number below `size` other than `number`, if there is one."""
-    if size < 2:
-        return number
-    other = random.below(word, size - 1)
-    return other + (other >= number).astype(jnp.int32)
 
 
 def genetic(
@@ -366,26 +319,38 @@ def genetic(
     local_search: Any = None,
     local_steps: int = 20,
 ) -> Genetic:
-    """Returns a genetic algorithm on any permutation problem; `num_searches` is that of islands.
+    """Returns a genetic algorithm on permutations or on vectors; each search is an island.
 
-    In a generation, each permutation of an island has a child with another one, drawn at random, of
-    which it gives the part outside of two random cuts, before one of its positions each, so that
-    the last value is always its own; by the chance `mutation_rate`, two values of the child change
-    places. A child takes the place of this parent, if it is better. Islands are
-    independent unless there is an exchange: with `ring`, one that gets the best permutation of
-    another loses its worst; with `shuffle`, all are spread anew.
+    In a generation, each individual of an island has a child with another one, drawn at random. By
+    the chance `mutation_rate` the child is changed in one place. Then it takes the place of its
+    first parent if it is better. Islands are independent unless there is an exchange: with `ring`,
+    an island that gets the best individual of another loses its worst; with `shuffle`, all
+    individuals are spread at random over the islands.
 
-    A problem whose random starts are not permutations of 0 to n - 1, [n] int32, is refused before
-    anything is compiled; one that is traced, only if their shape or dtype is another.
+    The crossover says what the solutions are, and with them how a child is made:
+
+    - `"pmx"` (partially matched) and `"ox"` (ordered), for permutations of 0 to n - 1, [n] int32:
+      the second parent gives the part between two random cuts, each before one of the positions,
+      so the last value always comes from the first parent. Mutation exchanges two values.
+    - `"uniform"` and `"one_point"`, for vectors, [n] int32 with 0 <= x[i] < domain_sizes[i]: each
+      value comes from the one parent or the other at even chances (Syswerda, "Uniform crossover in
+      genetic algorithms", 1989); or the second parent gives all from a random cut on (Holland,
+      "Adaptation in natural and artificial systems", 1975). Mutation gives one random variable
+      another random value of its domain, and changes nothing if it has only one.
+
+    A problem of another space is refused before anything is compiled. One that does not say what
+    its solutions are is taken for one of permutations if its random starts are, or, where it is
+    traced, if their shape and dtype are right. What a problem on vectors has is said in
+    `types.VectorProblem`.
 
     Args:
-      population_size: P, permutations per island.
-      crossover: `"pmx"`, partially matched, or `"ox"`, ordered; see `crossover`.
+      population_size: P, individuals per island.
+      crossover: `"pmx"`, `"ox"`, `"uniform"` or `"one_point"`.
       mutation_rate: 0 to 1. The paper says 0.1; docs/islands.md compares the two.
-      alike: once this share of an island has the lowest cost on it, it starts anew at random; None
-        for never.
+      alike: once this share of an island has the lowest cost on it, the island restarts at random;
+        None for never.
       restart_every: generations between looks at that.
-      keep_best: whether an island that starts anew keeps the best permutation that it has had, in
+      keep_best: whether an island that restarts keeps the best individual that it has had, in
         place of one of the random ones, which the paper found harmful.
       local_search: a search, such as `hill_climbing` or `tabu_search`, that makes the algorithm
         memetic: before children compete, each is replaced by the best that this one finds from it.
@@ -393,8 +358,8 @@ def genetic(
       local_steps: steps of the local search.
 
     Raises:
-      ValueError: if a number is out of range, `crossover` is neither, or it is `"ox"` and the
-        problem has facilities that are fixed.
+      ValueError: if a number is out of range, `crossover` is none of these, or it is `"ox"` and
+        the problem has facilities that are fixed.
       TypeError: if `local_search` is no search.
 
     Example:
@@ -404,7 +369,7 @@ def genetic(
       >>> js.solve(js.qap(flow, distance), search, 0, num_searches=4, max_steps=20).fun
       218
     """
-    check_option("crossover", crossover, ("pmx", "ox"))
+    check_option("crossover", crossover, tuple(OPERATORS))
     if local_search is not None:
         check_search(local_search, "local_search")
     return Genetic(

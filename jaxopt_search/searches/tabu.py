@@ -6,14 +6,14 @@ The idea is Glover's ("Tabu search, part I", 1989).
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import memory
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import check_count, check_number, check_option, float32
 from jaxopt_search.memory import store
 from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
 from jaxopt_search.random import below
@@ -36,6 +36,7 @@ class TabuState(NamedTuple):
       until: [rows, columns] int32, for each entry of the table of moves the last step at which it
         is forbidden, modulo 2**32.
       found: the move of the next step.
+      order: [] uint32, of which of equally good moves comes first; None where the first one does.
     """
 
     representation: Representation
@@ -45,6 +46,7 @@ class TabuState(NamedTuple):
     now: jax.Array
     until: jax.Array
     found: Any
+    order: jax.Array | None
 
 
 @jax.tree_util.register_dataclass
@@ -55,15 +57,20 @@ class TabuSearch(TableSearch):
     neighborhood: Any
     tenure: tuple[int, int] | None = dataclasses.field(metadata={"static": True})
     aspiration_age: int | None = dataclasses.field(metadata={"static": True})
+    ties: str = dataclasses.field(metadata={"static": True})
+    tenure_per_cost: Any = None
 
-    draws = (1, 2)
+    @property
+    def draws(self) -> tuple[int, int]:
+        return 1, 3 if self.ties == "random" else 2
 
     def init(self, problem: Any, solution: Solution) -> TabuState:
         # None is forbidden, and they come of age one after the other.
         shape = self.neighborhood.shape(problem)
         until = -1 - lax.iota(jnp.int32, math.prod(shape)).reshape(shape)
         start = self._start(problem, solution)
-        return self._looked(problem, TabuState(*start, jnp.int32(0), until, None))
+        order = jnp.uint32(0) if self.ties == "random" else None
+        return self._looked(problem, TabuState(*start, jnp.int32(0), until, None, order))
 
     def step(
         self, stream: Stream, control: None, problem: Any, state: TabuState
@@ -72,11 +79,13 @@ class TabuSearch(TableSearch):
         is_move = state.found.key != _NULL
         delta = hood.delta(problem, representation, move)
         undone = hood.undone(problem, representation, move)
-        for entry, word in zip(undone, stream.words(jnp.uint32(0), 2), strict=True):
-            until = state.now + self._tenure_of(problem, word)
+        first, second, *order = stream.words(jnp.uint32(0), self.draws[1])
+        for entry, word in zip(undone, (first, second), strict=False):
+            until = state.now + self._tenure_of(problem, word, state.cost)
             state = state._replace(until=store(state.until, entry, until, is_move))
         memory.barrier()
-        state = self._make_found(problem, state._replace(now=state.now + 1), delta, is_move)
+        state = state._replace(now=state.now + 1, order=order[0] if order else None)
+        state = self._make_found(problem, state, delta, is_move)
         state = self._remember(state, jnp.bool_(True))
         return state, Info(is_move.astype(jnp.int32))
 
@@ -91,29 +100,50 @@ class TabuSearch(TableSearch):
 
         best = self.best_cost(state)
 
-        def rank(entry: jax.Array, delta: Cost, until: jax.Array) -> tuple[jax.Array, Cost]:
+        def rank(entry: jax.Array, delta: Cost, until: jax.Array) -> tuple[jax.Array, ...]:
             left = until - state.now
             is_aspired = (state.cost + delta < best) | (left < -age)
             kind = jnp.where(left < 0, jnp.int32(_ALLOWED), jnp.int32(_FORBIDDEN))
             kind = jnp.where(is_aspired, jnp.int32(_ASPIRED), kind)
             kind = jnp.where(delta == null_delta(delta.dtype), jnp.int32(_NULL), kind)
             # Where all are forbidden, the one with the shortest time to go.
-            return kind, jnp.where(kind == _FORBIDDEN, left.astype(delta.dtype), delta)
+            key = jnp.where(kind == _FORBIDDEN, left.astype(delta.dtype), delta)
+            if state.order is None:
+                return kind, key
+            return kind, key, jnp.broadcast_to(_shuffled(entry, state.order), key.shape)
 
         return rank
 
-    def _tenure_of(self, problem: Any, word: jax.Array) -> jax.Array:
-        """Returns a random tenure, [] int32."""
+    def _tenure_of(self, problem: Any, word: jax.Array, cost: Cost) -> jax.Array:
+        """Returns a random tenure, [] int32, after a move from a solution of a cost."""
         rows, _ = self.neighborhood.shape(problem)
         low, high = self.tenure or (math.floor(0.9 * rows), math.ceil(1.1 * rows))
-        return low + below(word, high - low + 1)
+        tenure = low + below(word, high - low + 1)
+        if self.tenure_per_cost is None:
+            return tenure
+        # One product, which is rounded alike everywhere, and a conversion that rounds down.
+        more = jnp.maximum(cost.astype(jnp.float32), jnp.float32(0)) * self.tenure_per_cost
+        more = jnp.minimum(more, jnp.float32(_MAX_STEPS)).astype(jnp.int32)
+        return jnp.minimum(tenure + more, _MAX_STEPS)
+
+
+def _shuffled(entry: jax.Array, order: jax.Array) -> jax.Array:
+    """Returns int32 from 0 up that stand for the places of entries in a random order; portable.
+
+    It mixes bits in the manner of MurmurHash3 (Appleby, 2011).
+    """
+    mixed = (entry.astype(jnp.uint32) ^ order) * jnp.uint32(0x85EBCA6B)
+    mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(0xC2B2AE35)
+    return ((mixed ^ (mixed >> 16)) >> 1).astype(jnp.int32)
 
 
 def tabu_search(
     neighborhood: Any,
     *,
     tenure: int | tuple[int, int] | None = None,
+    tenure_per_cost: float | None = None,
     aspiration_age: int | None = None,
+    ties: Literal["first", "random"] = "first",
 ) -> TabuSearch:
     """Returns robust tabu search: in each step the best move is made that is not forbidden.
 
@@ -129,11 +159,19 @@ def tabu_search(
       tenure: for how many steps, a number, or the least and the most, which are drawn with equal
         chances; None for 0.9 to 1.1 times the rows of the table, for the QAP the facilities, as
         Taillard recommends. 0 forbids nothing.
+      tenure_per_cost: how many steps more for each unit of the cost, where it is above 0, of the
+        solution that a move leaves; rounded down. None for none. Where the lowest cost is 0, as in
+        graph coloring, the tenure thus falls on the way there (Galinier, Hao, "Hybrid evolutionary
+        algorithms for graph coloring", 1999, who count vertices in conflict instead of edges).
       aspiration_age: in steps; None for 5 times the entries of the table. Entries never undone
         count as undone one after the other before the start.
+      ties: which of equally good moves is made: the one that stands first in the table, or a random
+        one, which costs a little time. Where costs are small integers many moves are equal, as in
+        graph coloring or on graphs with weights of 1: there take `"random"`, since searches that
+        always prefer the first get stuck.
 
     Raises:
-      ValueError: if a number is out of range.
+      ValueError: if a number is out of range, or `ties` is not one of the two.
       TypeError: if the moves of `neighborhood` do not stand in a table.
 
     Example:
@@ -150,8 +188,18 @@ def tabu_search(
         low, high = bounds
         low = check_count("tenure", low, 0, _MAX_STEPS)
         tenure = low, check_count("tenure", high, low, _MAX_STEPS)
+    if tenure_per_cost is not None:
+        share = check_number("tenure_per_cost", tenure_per_cost, 0)
+        if share > _MAX_STEPS:
+            raise ValueError(f"tenure_per_cost is {share}, expected at most {_MAX_STEPS}")
+        tenure_per_cost = float32(share)
     if aspiration_age is not None:
         aspiration_age = check_count("aspiration_age", aspiration_age, 0, _MAX_STEPS)
+    check_option("ties", ties, ("first", "random"))
     return TabuSearch(
-        neighborhood=as_enumerable(neighborhood), tenure=tenure, aspiration_age=aspiration_age
+        neighborhood=as_enumerable(neighborhood),
+        tenure=tenure,
+        aspiration_age=aspiration_age,
+        ties=ties,
+        tenure_per_cost=tenure_per_cost,
     )

@@ -43,10 +43,10 @@ class TrajectorySearch:
     neighborhood: Any
 
     def is_portable(self, problem: Any) -> bool:
-        return getattr(self.neighborhood, "is_portable", False)
+        return _of(problem, getattr(self.neighborhood, "is_portable", False))
 
     def obstacle(self, problem: Any) -> str:
-        return getattr(self.neighborhood, "obstacle", "")
+        return _of(problem, getattr(self.neighborhood, "obstacle", ""))
 
     def best_cost(self, state: Any) -> Cost:
         # Unlike `minimum`, this takes no NaN for the lowest, which an own delta may bring about.
@@ -98,9 +98,9 @@ class TrajectorySearch:
         self, cost: Cost, delta: Cost, where: jax.Array, representation: Representation
     ) -> Cost:
         """Returns the cost after a move, if `where` holds: `representation` is the one then."""
-        if hasattr(self.neighborhood, "known_cost"):
-            return self.neighborhood.known_cost(representation)
-        return cost + jnp.where(where, delta, jnp.zeros_like(delta))
+        known_cost = getattr(self.neighborhood, "known_cost", lambda representation: None)
+        known = known_cost(representation)
+        return cost + jnp.where(where, delta, jnp.zeros_like(delta)) if known is None else known
 
     def _remember(self, state: Any, where: jax.Array) -> Any:
         """Returns the state with the current solution for its best, where it is better."""
@@ -189,6 +189,11 @@ class TableSearch(TrajectorySearch):
         memory.barrier()
         found = Found(move, first.number, first.keys[0])
         return state._replace(representation=representation, found=found)
+
+
+def _of(problem: Any, value: Any) -> Any:
+    """Returns a value, or what a function gives for the problem."""
+    return value(problem) if callable(value) else value
 
 
 def num_warps(moves_per_search: int, num_searches: int) -> int:

@@ -7,9 +7,12 @@ from jaxopt_search.successors.heuristics import Aggregate, LocalHeuristic
 from jaxopt_search.successors.memory_use import memory_estimate
 from jaxopt_search.successors.repeats import distinct, duplicates
 from jaxopt_search.successors.running import Successors
+from jaxopt_search.successors.vectors import ByDelta, ConflictsOnly
 
 __all__ = [
     "Aggregate",
+    "ByDelta",
+    "ConflictsOnly",
     "LocalHeuristic",
     "Successors",
     "bit_sets",

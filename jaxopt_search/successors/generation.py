@@ -59,7 +59,8 @@ def generate(
         `"recomputed"`, which takes less memory; `"auto"` by what is faster and fits.
       implementation: how to run, as in `solve`.
       devices: over which the states are split, as in `solve`; None for the one they are on.
-      donate: whether `states` may be overwritten; those arrays are deleted then.
+      donate: whether `states` may be overwritten: of one successor each, on one device, the arrays
+        are deleted then.
 
     Raises:
       TypeError: if a heuristic, or what one of its functions returns, is not as it should be.
@@ -98,7 +99,9 @@ def generate(
     chosen = _choose(implementation, found[0], kind, is_traced).implementation
     ratings = memory_use.choose(ratings, Job(kind, num_successors, chosen), found)
     setup = Setup(num_successors, order, ratings, chosen)
-    shared = types, problem, random.as_key(key)
+    shared = types, problem, random.as_argument(key)
+    if not is_traced:
+        shared, states, active = _brought(found[0], (shared, states, active))
     if len(found) > 1:
         index = np.arange(num_states, dtype=np.uint32)
         if active is not None:
@@ -146,10 +149,19 @@ def _why_not_portable(kind: Kind) -> str:
 
 
 def _devices_of(devices: Devices, states: Any) -> tuple[jax.Device, ...]:
-    """Returns the devices that are to run it: of None, those of the states."""
+    """Returns the devices that are to run it: of None, the first one of the states."""
     if devices is not None:
         return parallel.find_devices(devices)
     for leaf in jax.tree.leaves(states):
         if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer):
-            return (next(iter(leaf.devices())),)
+            return (min(leaf.devices(), key=lambda device: device.id),)
     return (loop.default_device(),)
+
+
+def _brought(device: jax.Device, tree: Any) -> Any:
+    """Returns a pytree with all of its leaves on a device."""
+    for leaf in jax.tree.leaves(tree):
+        is_array = isinstance(leaf, jax.Array)
+        if not isinstance(leaf, np.generic) and not (is_array and leaf.devices() == {device}):
+            return jax.device_put(tree, device)
+    return tree

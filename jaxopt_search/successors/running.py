@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import kernels, memory, native
+from jaxopt_search import kernels, memory, native, random
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.memory import store
 from jaxopt_search.random import Key, successor_key
@@ -66,13 +66,14 @@ class Successors(NamedTuple):
     assigned: tuple[jax.Array, ...]
 
 
-def run(setup: Setup, shared: tuple[tuple[Any, ...], Any, Key], given: Input) -> Successors:
+def run(setup: Setup, shared: tuple[tuple[Any, ...], Any, Any], given: Input) -> Successors:
     """Returns the successors of states.
 
     Args:
       shared: the heuristics of the types of variables, the problem, and the user's key.
     """
     (types, problem, key), (states, active, index) = shared, given
+    key = random.as_key(key)
     (num_states, *_), times = jax.tree.leaves(states)[0].shape, setup.num_successors
     if index is None:
         index = lax.iota(jnp.uint32, num_states)

@@ -1,0 +1,25 @@
+"""Successor states by local heuristics: Tables 1 and 2 of Köster, Groß and Krüger's FANG, and more.
+
+    python -m experiments.fang --table 1
+    python -m experiments.fang --table 1 --rows 1,12 --ways native,compiled --out fang.jsonl
+    python -m experiments.fang --table 2 --ways triton,xla --out fang.jsonl
+    python -m experiments.fang --draws --seeds 5 --out fang.jsonl
+    python -m experiments.fang --report fang.jsonl --table 2 --ways triton --markdown
+
+Points on a grid are to move towards goals; of each state all points move once, one after the other
+(`heuristic.py`). Seconds are those of a call, whose successors take the place of the states, to
+when they are there. The first call, which compiles, is left out. On a GPU there are also those
+of an execution among many in one program, where no call is in between.
+
+Ways to run are three of the library's, `triton`, `xla` and `native`, and `compiled`: plain loops
+compiled for one core (`compiled.py`). `native` and `compiled` run on a core of the CPU, or with
+`--devices` on as many as there are, also where there is a GPU.
+
+Table 1: by states, variables and possibilities, beside the paper's four machines.
+Table 2: by the load, which is how many distances are computed for each possibility.
+`--draws`: chi-square tests of what is drawn, by weights of several shapes.
+"""
+
+from experiments.fang.script import main
+
+__all__ = ["main"]

@@ -1,0 +1,210 @@
+"""What is run: all variables of all states get a new value, some times over."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+import jaxopt_search as js
+from experiments import common, compiled_qap
+from experiments.common import Progress, Runs
+from experiments.fang import compiled
+from experiments.fang.heuristic import Nearer, start
+from experiments.fang.paper import Row
+from jaxopt_search import parallel, random
+
+WAYS = ("triton", "xla", "native", "compiled")
+_FEWEST = 3
+"""Executions, however long they take."""
+_SECONDS_OF_A_PROGRAM = 0.1
+_PROGRAMS = 5
+
+
+class Setting(NamedTuple):
+    """What is run and how.
+
+    Attributes:
+      load, states, variables, possibilities: as in `paper.Row`.
+      way: `"triton"`, `"xla"` or `"native"`, how the library does it; or `"compiled"`: the loop of
+        `compiled.py` on one core.
+      devices: how many.
+      ratings: as in `js.successors.generate`.
+      in_floats: as in `Nearer`.
+    """
+
+    load: int
+    states: int
+    variables: int
+    possibilities: int
+    way: str
+    devices: int = 1
+    ratings: str = "auto"
+    in_floats: bool = False
+
+    @property
+    def row(self) -> Row:
+        return Row(*self[:4])
+
+    @property
+    def name(self) -> str:
+        return "{1} x {2} x {3}, load {0}".format(*self.row)
+
+    @property
+    def heuristic(self) -> Nearer:
+        side = round((self.possibilities + 1) ** 0.5)
+        return Nearer(
+            num_variables=self.variables, side=side, load=self.load, in_floats=self.in_floats
+        )
+
+
+class Limits(NamedTuple):
+    """How often a setting is executed.
+
+    Attributes:
+      executions: at most.
+      seconds: no further execution begins after so many, but for the first three.
+    """
+
+    executions: int
+    seconds: float
+
+
+def devices_of(way: str, number: int) -> tuple[Any, ...]:
+    """Returns so many devices on which a way runs.
+
+    Raises:
+      ValueError: if there are none of their kind, or too few, or numba is missing for `"compiled"`.
+    """
+    if way == "compiled" and not compiled_qap.has_numba():
+        raise ValueError("ways has 'compiled', which needs numba, from the extra peers")
+    if way in ("native", "compiled"):
+        found = jax.local_devices(backend="cpu")
+    elif way == "triton":
+        found = parallel.find_devices("gpu")
+    else:
+        found = jax.local_devices()
+    most = 1 if way == "compiled" else len(found)
+    if number > most:
+        raise ValueError(f"devices is {number}, expected at most {most} for {way}")
+    return tuple(found[:number])
+
+
+def measure(setting: Setting, limits: Limits) -> dict[str, Any]:
+    """Returns the record of a setting.
+
+    Its `seconds` are those of each execution, as a caller finds them: from the call to when all
+    successors are there, in the memory that the states had. `seconds_in_a_program` are those of an
+    execution among many in one program, where no call is in between; only on one GPU.
+    """
+    devices = devices_of(setting.way, setting.devices)
+    if setting.way == "compiled":
+        compile_seconds, seconds = _time_compiled(setting, limits)
+        in_a_program = []
+    else:
+        compile_seconds, seconds = _time_calls(setting, limits, devices)
+        is_on_gpu = devices[0].platform == "gpu" and len(devices) == 1
+        in_a_program = in_one_program(setting, statistics.median(seconds)) if is_on_gpu else []
+    return {
+        "experiment": "fang",
+        "instance": setting.name,
+        "seed": 0,
+        "settings": setting._asdict(),
+        "seconds": seconds,
+        "seconds_in_a_program": in_a_program,
+        "compile_seconds": compile_seconds,
+        **common.provenance(devices),
+    }
+
+
+def _timed(execute: Callable[[int], Any], limits: Limits) -> tuple[float, list[float]]:
+    """Returns the seconds of the first call, and of those after it."""
+    seconds: list[float] = []
+    began = time.perf_counter()
+    while len(seconds) <= limits.executions:
+        before = time.perf_counter()
+        execute(len(seconds))
+        now = time.perf_counter()
+        seconds.append(now - before)
+        if len(seconds) == 1:
+            began = now
+        if len(seconds) > _FEWEST and now - began > limits.seconds:
+            break
+    first, *others = seconds
+    return first, others
+
+
+def _time_compiled(setting: Setting, limits: Limits) -> tuple[float, list[float]]:
+    heuristic = setting.heuristic
+    goals, points = start(setting.states, heuristic)
+
+    def execute(number: int) -> None:
+        loop = compiled.compiled(heuristic.side, heuristic.load)
+        loop(points.x, points.y, goals.x, goals.y, 0, number)
+
+    return _timed(execute, limits)
+
+
+def _time_calls(
+    setting: Setting, limits: Limits, devices: Sequence[Any]
+) -> tuple[float, list[float]]:
+    heuristic = setting.heuristic
+    goals, points = start(setting.states, heuristic)
+    options = {"ratings": setting.ratings, "implementation": setting.way, "devices": devices}
+    with jax.default_device(devices[0]):
+        goals, states = jax.tree.map(jnp.asarray, (goals, points))
+        keys = [random.as_key(number) for number in range(limits.executions + 1)]
+        jax.block_until_ready((goals, states, keys))
+
+        def execute(number: int) -> None:
+            nonlocal states
+            key = keys[number]
+            found = js.successors.generate(key, heuristic, goals, states, donate=True, **options)
+            states = jax.block_until_ready(found).states
+
+        return _timed(execute, limits)
+
+
+def in_one_program(setting: Setting, seconds: float) -> list[float]:
+    """Returns the seconds of an execution in programs of many, on one device.
+
+    Args:
+      seconds: about how long an execution takes.
+    """
+    heuristic, (device,) = setting.heuristic, devices_of(setting.way, setting.devices)
+    options = {"ratings": setting.ratings, "implementation": setting.way}
+
+    @jax.jit
+    def run(goals: Any, states: Any, number: jax.Array) -> Any:
+        def one(i: jax.Array, states: Any) -> Any:
+            key = random.Key(jnp.uint32(0), i.astype(jnp.uint32))
+            return js.successors.generate(key, heuristic, goals, states, **options).states
+
+        return lax.fori_loop(0, number, one, states)
+
+    number = min(max(int(_SECONDS_OF_A_PROGRAM / seconds), 1), 1000)
+    with jax.default_device(device):
+        given = jax.tree.map(jnp.asarray, start(setting.states, heuristic))
+        jax.block_until_ready(run(*given, jnp.int32(1)))
+        found = []
+        for _ in range(_PROGRAMS):
+            began = time.perf_counter()
+            jax.block_until_ready(run(*given, jnp.int32(number)))
+            found.append((time.perf_counter() - began) / number)
+    return found
+
+
+def execute(plan: Sequence[Setting], limits: Limits, runs: Runs) -> list[dict[str, Any]]:
+    """Makes the runs that are not in the file yet; returns the records of all."""
+    progress, wanted = Progress(len(plan)), []
+    for setting in plan:
+        wanted.append((setting._asdict(), setting.name, 0))
+        if runs.has(*wanted[-1]):
+            progress.skip(1)
+            continue
+        runs.add(measure(setting, limits))
+        progress.step(1, f"{setting.name}, {setting.way}")
+    return runs.those(wanted)

@@ -1,0 +1,147 @@
+"""Tables of what `runs` and `draws` have recorded."""
+
+from collections.abc import Callable, Sequence
+from statistics import median, stdev
+from typing import Any
+
+from experiments import common
+from experiments.fang.draws import chance_above
+from experiments.fang.paper import CORES, TABLE_1, TABLE_2, Row, Time
+from experiments.fang.runs import WAYS, Setting
+
+Records = Sequence[dict[str, Any]]
+Ways = Sequence[str] | None
+"""Of which to show records; None for all."""
+
+_ON_CORES = ("native", "compiled")
+
+
+def table_1(records: Records, *, markdown: bool = False, ways: Ways = None) -> str:
+    """Returns times of the rows of Table 1 beside those of the paper's four machines."""
+    return _table(_of(ways, records), TABLE_1, markdown)
+
+
+def table_2(records: Records, *, markdown: bool = False, ways: Ways = None) -> str:
+    """Returns times of the rows of Table 2, and how many times those with a load of 1."""
+    return _table(_of(ways, records), TABLE_2, markdown)
+
+
+def _table(records: Records, paper: dict[Row, dict[str, Time]], markdown: bool) -> str:
+    by_setting = {Setting(**r["settings"]): r for r in records if r["experiment"] == "fang"}
+    kinds = sorted({setting[4:] for setting in by_setting}, key=_order)
+    machines = list(next(iter(paper.values())))
+    has_loads = len({row.load for row in paper}) > 1
+    rows = []
+    for kind in kinds:
+        own = {s.row: record for s, record in by_setting.items() if s[4:] == kind}
+        ratios = []
+        for row, times in paper.items():
+            if row not in own:
+                continue
+            ratios.append(_ratios(own[row], times))
+            rows.append(
+                [
+                    *map(str, row[not has_loads :]),
+                    *_ours(own[row]),
+                    *([_times_as_load_1(row, own)] if has_loads else []),
+                    *(f"{time.median:.2f} ± {time.deviation:.2f}" for time in times.values()),
+                    *([_paper_as_load_1(row, paper)] if has_loads else []),
+                    *map(_short, ratios[-1]),
+                ]
+            )
+        if len(ratios) > 1:
+            lowest = [_short(min(column, key=_or_infinite)) for column in zip(*ratios, strict=True)]
+            blank = [""] * (len(rows[-1]) - len(lowest) - 1)
+            rows.append(["lowest", *blank, *lowest])
+    loads = ["x load 1"] if has_loads else []
+    header = (
+        *("load", "states", "variables", "possibilities")[not has_loads :],
+        *("runs as", "n", "first call s", "ms", "in a program", "ns/possibility", *loads),
+        *(f"paper: {name}" if name == machines[0] else name for name in machines),
+        *loads,
+        *("x 1080 Ti", "x i9 7940X", "x i9 per core"),
+    )
+    return common.table(header, rows, markdown=markdown)
+
+
+def _of(ways: Ways, records: Records) -> Records:
+    return [record for record in records if ways is None or record["settings"]["way"] in ways]
+
+
+def _order(kind: tuple[Any, ...]) -> tuple[Any, ...]:
+    way, *others = kind
+    return WAYS.index(way), *others
+
+
+def _ours(record: dict[str, Any]) -> list[str]:
+    setting = Setting(**record["settings"])
+    milliseconds = [1e3 * seconds for seconds in record["seconds"]]
+    in_a_program = [1e3 * seconds for seconds in record["seconds_in_a_program"]]
+    number = setting.states * setting.variables * setting.possibilities
+    parts = [setting.way, "" if setting.ratings == "auto" else setting.ratings]
+    parts.append("floats" if setting.in_floats else "")
+    parts.append(f"x {setting.devices}" if setting.devices > 1 else "")
+    return [
+        " ".join(part for part in parts if part),
+        str(len(milliseconds)),
+        f"{record['compile_seconds']:.1f}",
+        _plus_minus(median(milliseconds), stdev(milliseconds) if len(milliseconds) > 1 else None),
+        f"{median(in_a_program):.3g}" if in_a_program else "-",
+        f"{1e6 * median(in_a_program or milliseconds) / number:.3g}",
+    ]
+
+
+def _plus_minus(value: float, deviation: float | None) -> str:
+    return f"{value:.4g}" + ("" if deviation is None else f" ± {deviation:.2g}")
+
+
+def _times_as_load_1(row: Row, own: dict[Row, dict[str, Any]]) -> str:
+    base = own.get(row._replace(load=1))
+    return f"{median(own[row]['seconds']) / median(base['seconds']):.2f}" if base else "-"
+
+
+def _paper_as_load_1(row: Row, paper: dict[Row, dict[str, Time]]) -> str:
+    medians = (paper[r]["1080 Ti"].median for r in (row, row._replace(load=1)))
+    return f"{next(medians) / next(medians):.2f}"
+
+
+def _ratios(record: dict[str, Any], paper: dict[str, Time]) -> tuple[float | None, ...]:
+    """Returns how many times faster than the 1080 Ti, than the i9, and per core than the i9."""
+    setting, ours = Setting(**record["settings"]), 1e3 * median(record["seconds"])
+    whole = paper["i9 7940X"].median / ours
+    per_core = whole * CORES["i9 7940X"] / setting.devices
+    return paper["1080 Ti"].median / ours, whole, per_core if setting.way in _ON_CORES else None
+
+
+def _or_infinite(ratio: float | None) -> float:
+    return float("inf") if ratio is None else ratio
+
+
+def _short(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.3g}"
+
+
+def table_of_draws(records: Records, *, markdown: bool = False, ways: Ways = None) -> str:
+    """Returns how well draws follow weights: sums over seeds, and over all in the last line."""
+    by_kind: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for record in (r for r in _of(ways, records) if r["experiment"] == "fang_draws"):
+        by_kind.setdefault((record["settings"]["way"], record["instance"]), []).append(record)
+    rows = []
+    for (way, name), own in by_kind.items():
+        sizes = str(own[0]["possibilities"]), f"{own[0]['sum']:.3g}", str(own[0]["forbidden"])
+        rows.append([name, way, *sizes, *_sums(own)])
+    everything = [record for own in by_kind.values() for record in own]
+    rows.append(["all", *[""] * 4, *_sums(everything)])
+    header = ("weights", "runs as", "possibilities", "sum", "forbidden", "draws", "of forbidden")
+    columns = (*header, "chi-square", "degrees", "p")
+    return common.table(columns, rows, markdown=markdown)
+
+
+def _sums(records: Records) -> list[str]:
+    names = ("draws", "forbidden_drawn", "chi_square", "degrees")
+    draws, forbidden, chi_square, degrees = (sum(r[name] for r in records) for name in names)
+    p = f"{chance_above(chi_square, degrees):.3f}"
+    return [str(draws), str(forbidden), f"{chi_square:.1f}", str(degrees), p]
+
+
+TABLES: dict[int, Callable[..., str]] = {1: table_1, 2: table_2}

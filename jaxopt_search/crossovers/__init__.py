@@ -1,0 +1,24 @@
+"""The crossovers of `genetic` by name, each with all else that depends on what solutions are."""
+
+from jaxopt_search.crossovers import permutations, vectors
+from jaxopt_search.crossovers.operators import Draws, Island, Operators
+from jaxopt_search.crossovers.permutations import PermutationOperators
+from jaxopt_search.crossovers.vectors import VectorOperators
+
+OPERATORS: dict[str, Operators] = {
+    "pmx": PermutationOperators(permutations.pmx_rows, leaves_fixed=True),
+    "ox": PermutationOperators(permutations.ox_rows, leaves_fixed=False),
+    "uniform": VectorOperators(vectors.uniform),
+    "one_point": VectorOperators(vectors.one_point),
+}
+
+__all__ = [
+    "OPERATORS",
+    "Draws",
+    "Island",
+    "Operators",
+    "PermutationOperators",
+    "VectorOperators",
+    "permutations",
+    "vectors",
+]

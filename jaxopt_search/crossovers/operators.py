@@ -1,0 +1,124 @@
+"""The contract of genetic operators: what `genetic` does that depends on what solutions are.
+
+Letters: `P` individuals of an island, `n` entries of each, `R` rows of a block of them, `C` columns
+of a tile.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search import random
+from jaxopt_search.rows import Block, Tile
+from jaxopt_search.types import Stream
+
+
+class Island(NamedTuple):
+    """The buffers that operators work on.
+
+    Attributes:
+      population: [P, n] int32, an individual in each row.
+      tables: what `Operators.tables` returns of it.
+      children: [P, n] int32.
+      best: [n] int32, the best solution so far.
+    """
+
+    population: Any
+    tables: Any
+    children: Any
+    best: Any
+
+
+class Draws(NamedTuple):
+    """What was drawn for the child in each row of a block, [R, 1] each.
+
+    Attributes:
+      second: int32, the row of its second parent; the first one is in the child's own row.
+      cuts: two uint32 words, for crossover.
+      is_mutant: bool, whether mutation changes the child.
+      change: two uint32 words, for what it changes.
+    """
+
+    second: jax.Array
+    cuts: tuple[jax.Array, jax.Array]
+    is_mutant: jax.Array
+    change: tuple[jax.Array, jax.Array]
+
+
+class Operators(Protocol):
+    """Crossover, mutation and random individuals, for solutions of one space.
+
+    `breed`, `updated` and `random` are portable.
+    """
+
+    @property
+    def space(self) -> str:
+        """The solutions that they are for, such as `"permutation"`."""
+        ...
+
+    def check(self, problem: Any, solution: jax.Array, /) -> None:
+        """Refuses a problem that they do not suit; only shapes, dtypes and static fields count.
+
+        Raises:
+          ValueError: saying why, in one line.
+        """
+        ...
+
+    def tables(self, population: jax.Array, /) -> Any:
+        """Returns a pytree of arrays that operators need besides `population`, [P, n] int32."""
+        ...
+
+    def breed(
+        self, stream: Stream, problem: Any, island: Island, block: Block, draws: Draws, /
+    ) -> Island:
+        """Returns the island with a child in each row of a block, mutation included."""
+        ...
+
+    def updated(self, tables: Any, tile: Tile, individuals: jax.Array, where: jax.Array, /) -> Any:
+        """Returns the tables of a population of which some entries have been replaced.
+
+        Args:
+          individuals: [R, C] int32, what the tile has now.
+          where: [R, 1] bool, the rows that have changed.
+        """
+        ...
+
+    def random(
+        self, stream: Stream, problem: Any, island: Island, block: Block, /
+    ) -> list[jax.Array]:
+        """Returns random individuals in the rows of a block, [R, C] int32 for each tile.
+
+        Of each slot that `entry_words` draws from, they take the first word. The children in these
+        rows are overwritten on the way; all lanes have read them at the end.
+        """
+        ...
+
+
+def entry_words(stream: Stream, tile: Tile, table: Any, num_words: int) -> tuple[jax.Array, ...]:
+    """Returns words for each entry of a table [P, n] here: uint32 [R, C] each; portable.
+
+    They are of the slots from P on; those before are for whole individuals.
+    """
+    num_rows, num_columns = table.shape
+    slot = num_rows + tile.row * num_columns + tile.column
+    return stream.words(slot.astype(jnp.uint32), num_words)
+
+
+def another(word: jax.Array, number: jax.Array, size: int | jax.Array) -> jax.Array:
+    """Returns a random number from 0 to `size` - 1 other than `number`, if there is one; portable.
+
+    Args:
+      word: uint32, any shape.
+      number: int32, of a shape that broadcasts with it.
+      size: at least 1; int32 of such a shape if it is an array.
+    """
+    if isinstance(size, int):
+        return number if size < 2 else _beside(random.below(word, size - 1), number)
+    other = _beside(random.below(word, jnp.maximum(size - 1, 1)), number)
+    return jnp.where(size < 2, number, other)
+
+
+def _beside(other: jax.Array, number: jax.Array) -> jax.Array:
+    """Returns numbers without a gap at `number`, with one there."""
+    return other + (other >= number).astype(jnp.int32)

@@ -1,0 +1,268 @@
+"""Genetic operators for permutations; children are made without a loop over positions.
+
+`pmx` and `ox` make one child; `pmx_rows` and `ox_rows` one for each row of a table, portable.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search import memory, random
+from jaxopt_search.crossovers.operators import Draws, Island, another, entry_words
+from jaxopt_search.memory import load, store
+from jaxopt_search.neighborhoods.swap import Swap
+from jaxopt_search.problems.permutation import inverse
+from jaxopt_search.rows import Block, Tile
+from jaxopt_search.types import Stream
+
+
+def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
+    """Returns the partially matched child of two permutations.
+
+    It has the values of `second` where `is_second` holds. Elsewhere it has that of `first`; where
+    the child has this value already, that of `first` at the place which `second` has it at, and so
+    on. Goldberg, Lingle, "Alleles, loci, and the traveling salesman problem", 1985, for a segment
+    of positions. All chains of values are followed at once, in ceil(log2 n) doublings.
+
+    Args:
+      first, second: [n] int32 permutations of 0 to n - 1.
+      is_second: [n] bool.
+
+    Returns:
+      [n] int32, a permutation.
+
+    Raises:
+      TypeError: if a parent is no [n] int32.
+    """
+    n = _size(first)
+    position = inverse(second)
+    following = jnp.where(is_second[position], first[position], lax.iota(jnp.int32, n))
+    for _ in range((n - 1).bit_length()):
+        following = following[following]
+    return jnp.where(is_second, second, following[first])
+
+
+def ox(first: jax.Array, second: jax.Array, is_second: jax.Array, start: jax.Array) -> jax.Array:
+    """Returns the ordered child of two permutations.
+
+    It has the values of `second` where `is_second` holds. The others fill the rest from `start` on,
+    around the end, in the order in which `first` has them from there on. Davis, "Applying adaptive
+    algorithms to epistatic domains", 1985, for a segment of positions and the position behind it.
+
+    Args:
+      first, second: [n] int32 permutations of 0 to n - 1.
+      is_second: [n] bool.
+      start: [] int32, 0 to n - 1.
+
+    Returns:
+      [n] int32, a permutation.
+
+    Raises:
+      TypeError: if a parent is no [n] int32.
+    """
+    n = _size(first)
+    around = (start + lax.iota(jnp.int32, n)) % n
+    values, is_taken = first[around], is_second[inverse(second)]
+    # Each value that is left, and each place, has a number among those.
+    is_left, is_free = ~is_taken[values], ~is_second[around]
+    number = jnp.where(is_left, jnp.cumsum(is_left) - 1, n)
+    left = jnp.zeros_like(first).at[number].set(values, mode="drop")
+    filled = jnp.where(is_free, left[jnp.cumsum(is_free) - 1], second[around])
+    return jnp.zeros_like(first).at[around].set(filled)
+
+
+class Parents(NamedTuple):
+    """Tables of permutations, and which of them have a child in each row of a block.
+
+    Attributes:
+      permutations: [P, n] int32 buffer.
+      positions: [P, n] int32 buffer, those of all values.
+      second: [R, 1] int32, a row; the first parent is that of the child's row.
+      start, end: [R, 1] int32; the child has the values of the second parent from position `start`
+        to `end` - 1.
+      swap: two [R, 1] int32 positions, the values of which change places in the child at last.
+    """
+
+    permutations: Any
+    positions: Any
+    second: jax.Array
+    start: jax.Array
+    end: jax.Array
+    swap: tuple[jax.Array, jax.Array]
+
+    def is_second(self, position: jax.Array) -> jax.Array:
+        """Returns whether the child is like the second parent at positions."""
+        return (position >= self.start) & (position < self.end)
+
+    def swapped(self, position: jax.Array) -> jax.Array:
+        """Returns where the value at positions comes from, or goes."""
+        first, second = self.swap
+        moved = jnp.where(position == second, first, position)
+        return jnp.where(position == first, second, moved)
+
+
+class Room(NamedTuple):
+    """Where children are made.
+
+    Attributes:
+      children: [P, n] int32 buffer.
+      links: likewise, working space.
+    """
+
+    children: Any
+    links: Any
+
+
+def pmx_rows(block: Block, parents: Parents, room: Room) -> Room:
+    """Returns the room with a child in each row of a block: that of `pmx`, but for the swap."""
+    n, (children, links) = parents.permutations.shape[1], room
+    following = []
+    for tile in block.tiles:
+        place = load(parents.positions, (parents.second, tile.column))
+        value = load(parents.permutations, (tile.row, place))
+        following.append(jnp.where(parents.is_second(place), value, tile.column))
+    for _ in range((n - 1).bit_length()):
+        links = block.put(links, following)
+        memory.barrier()
+        pairs = zip(block.tiles, following, strict=True)
+        following = [load(links, (tile.row, value)) for tile, value in pairs]
+        memory.barrier()
+    links = block.put(links, following)
+    memory.barrier()
+    child = []
+    for tile in block.tiles:
+        source = parents.swapped(tile.column)
+        own = load(links, (tile.row, load(parents.permutations, (tile.row, source))))
+        others = load(parents.permutations, (parents.second, source))
+        child.append(jnp.where(parents.is_second(source), others, own))
+    return Room(block.put(children, child), links)
+
+
+def ox_rows(block: Block, parents: Parents, room: Room) -> Room:
+    """Returns the room with a child in each row of a block: that of `ox`, but for the swap.
+
+    What is missing goes behind the segment.
+    """
+    tile, n = block.whole, parents.permutations.shape[1]
+
+    def around(number: jax.Array) -> jax.Array:
+        place = parents.end + number
+        return jnp.where(place >= n, place - n, place)
+
+    value = load(parents.permutations, (tile.row, around(tile.column)))
+    is_left = ~parents.is_second(load(parents.positions, (parents.second, value)))
+    is_left = tile.only_real(is_left)
+    number = jnp.cumsum(is_left.astype(jnp.int32), axis=1) - 1
+    place = parents.swapped(around(jnp.maximum(number, 0)))
+    children = store(room.children, (tile.row, place), value, is_left)
+    others = load(parents.permutations, (parents.second, tile.column))
+    is_others = tile.only_real(parents.is_second(tile.column))
+    place = parents.swapped(tile.column)
+    return Room(store(children, (tile.row, place), others, is_others), room.links)
+
+
+class PermutationTables(NamedTuple):
+    """What operators need besides a table of permutations.
+
+    Attributes:
+      positions: [P, n] int32, those of all values.
+      links: [P, n] int32, working space.
+    """
+
+    positions: Any
+    links: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class PermutationOperators:
+    """A crossover of permutations with two random cuts; mutation exchanges two random values.
+
+    The second parent gives the part between the cuts, which are two of 0 to n - 1; so the last
+    value is always one of the first parent. Random individuals are uniform.
+
+    Attributes:
+      cross: makes children, `pmx_rows` or `ox_rows`.
+      leaves_fixed: whether children keep what their parents have in common at a position.
+    """
+
+    cross: Callable[[Block, Parents, Room], Room]
+    leaves_fixed: bool
+
+    space = "permutation"
+
+    def check(self, problem: Any, solution: jax.Array) -> None:
+        if not self.leaves_fixed and getattr(problem, "free", None) is not None:
+            raise ValueError("crossover is 'ox', expected 'pmx', which leaves what is fixed")
+
+    def tables(self, population: jax.Array) -> PermutationTables:
+        return PermutationTables(jax.vmap(inverse)(population), population)
+
+    def breed(
+        self, stream: Stream, problem: Any, island: Island, block: Block, draws: Draws
+    ) -> Island:
+        population, (positions, links), children, best = island
+        n = population.shape[1]
+        cut = random.below(draws.cuts[0], n)
+        cuts = cut, another(draws.cuts[1], cut, n)
+        swap = Swap().propose(problem, best, draws.change)
+        parents = Parents(
+            population,
+            positions,
+            second=draws.second,
+            start=jnp.minimum(*cuts),
+            end=jnp.maximum(*cuts),
+            swap=(swap.first, jnp.where(draws.is_mutant, swap.second, swap.first)),
+        )
+        room = self.cross(block, parents, Room(children, links))
+        tables = PermutationTables(positions, room.links)
+        return island._replace(tables=tables, children=room.children)
+
+    def updated(
+        self, tables: PermutationTables, tile: Tile, individuals: jax.Array, where: jax.Array
+    ) -> PermutationTables:
+        is_new = tile.only_real(where)
+        positions = store(tables.positions, (tile.row, individuals), tile.column, is_new)
+        return tables._replace(positions=positions)
+
+    def random(self, stream: Stream, problem: Any, island: Island, block: Block) -> list[jax.Array]:
+        """Returns permutations whose positions are ranked by random words.
+
+        Of a problem with `free`, those positions, and the others as they are in the best so far.
+        """
+        n, free = island.population.shape[1], getattr(problem, "free", None)
+        num_free = n if free is None else free.shape[0]
+        words = []
+        for tile in block.tiles:
+            words += entry_words(stream, tile, island.population, 1)
+        words = [lax.bitcast_convert_type(word, jnp.int32) for word in words]
+        children = block.put(island.children, words)
+        memory.barrier()
+
+        def values(tile: Tile, word: jax.Array) -> jax.Array:
+            def count(k: jax.Array, rank: jax.Array) -> jax.Array:
+                place = k if free is None else load(free, k)
+                other = tile.get_column(children, place)
+                is_before = (other < word) | ((other == word) & (place < tile.column))
+                return rank + is_before.astype(jnp.int32)
+
+            rank = lax.fori_loop(0, num_free, count, jnp.zeros_like(word))
+            if free is None:
+                return rank
+            new = load(island.best, load(free, jnp.minimum(rank, num_free - 1)))
+            is_free = load(problem.partial.is_free, tile.column) > 0
+            return jnp.where(is_free, new, load(island.best, tile.column))
+
+        new = list(map(values, block.tiles, words))
+        memory.barrier()  # all words have been read
+        return new
+
+
+def _size(parent: jax.Array) -> int:
+    if jnp.ndim(parent) != 1 or jnp.result_type(parent) != jnp.int32:
+        kind = f"{jnp.result_type(parent)}{list(jnp.shape(parent))}"
+        raise TypeError(f"a parent is {kind}, expected a permutation, int32[n]")
+    return jnp.shape(parent)[0]

@@ -1,0 +1,99 @@
+"""Genetic operators for vectors whose entries have finite domains.
+
+A solution is [n] int32 with 0 <= x[i] < `problem.domain_sizes[i]`.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search import random
+from jaxopt_search.crossovers.operators import Draws, Island, another, entry_words
+from jaxopt_search.memory import load
+from jaxopt_search.rows import Block, Tile
+from jaxopt_search.types import Stream
+
+Choice: TypeAlias = Callable[[Stream, Tile, Any, Draws], jax.Array]
+"""Says where children take the values of their second parents; see `uniform`."""
+
+
+def uniform(stream: Stream, tile: Tile, population: Any, draws: Draws) -> jax.Array:
+    """Returns where children take the values of their second parents: anywhere, by even chances.
+
+    Each entry by itself. Syswerda, "Uniform crossover in genetic algorithms", 1989. Portable.
+
+    Args:
+      stream: of each entry's slot, the second word is taken (`operators.entry_words`).
+      tile: of the table of children.
+      population: [P, n] int32 buffer.
+      draws: for these rows.
+
+    Returns:
+      [R, C] bool.
+    """
+    _, word = entry_words(stream, tile, population, 2)
+    return word >> jnp.uint32(31) == jnp.uint32(1)
+
+
+def one_point(stream: Stream, tile: Tile, population: Any, draws: Draws) -> jax.Array:
+    """Returns where children take the values of their second parents: from a random cut on.
+
+    The cut is uniform in 1 to n - 1, so both parents give something if n > 1. Holland, "Adaptation
+    in natural and artificial systems", 1975. Portable; arguments and result as in `uniform`.
+    """
+    n = population.shape[1]
+    return tile.column >= 1 + random.below(draws.cuts[0], max(n - 1, 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorOperators:
+    """A crossover of vectors; mutation gives one random variable another random value.
+
+    The variable is uniform among all, and the value among the others of its domain; a variable
+    with only one value keeps it. Random individuals are uniform.
+
+    Attributes:
+      choice: where children take the values of their second parents, `uniform` or `one_point`.
+    """
+
+    choice: Choice
+
+    space = "vector"
+
+    def check(self, problem: Any, solution: jax.Array) -> None:
+        """Refuses nothing: `spaces.check` has looked at the domains."""
+
+    def tables(self, population: jax.Array) -> tuple[()]:
+        return ()
+
+    def breed(
+        self, stream: Stream, problem: Any, island: Island, block: Block, draws: Draws
+    ) -> Island:
+        population, n = island.population, island.population.shape[1]
+        variable = random.below(draws.change[0], n)
+
+        def values(tile: Tile) -> jax.Array:
+            others = load(population, (draws.second, tile.column))
+            is_others = self.choice(stream, tile, population, draws)
+            child = jnp.where(is_others, others, tile.get(population))
+            sizes = load(problem.domain_sizes, tile.column)
+            is_changed = draws.is_mutant & (tile.column == variable)
+            return jnp.where(is_changed, another(draws.change[1], child, sizes), child)
+
+        children = block.put(island.children, [values(tile) for tile in block.tiles])
+        return island._replace(children=children)
+
+    def updated(
+        self, tables: tuple[()], tile: Tile, individuals: jax.Array, where: jax.Array
+    ) -> tuple[()]:
+        return tables
+
+    def random(self, stream: Stream, problem: Any, island: Island, block: Block) -> list[jax.Array]:
+        def values(tile: Tile) -> jax.Array:
+            (word,) = entry_words(stream, tile, island.population, 1)
+            return random.below(word, load(problem.domain_sizes, tile.column))
+
+        return [values(tile) for tile in block.tiles]

@@ -1,0 +1,225 @@
+"""One variable gets another value: moves for any problem on vectors."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search import tables
+from jaxopt_search.memory import load
+from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.problems.finite import vector
+from jaxopt_search.random import below
+from jaxopt_search.types import Cost, Scan, Tallied, null_delta
+
+
+class Assignment(NamedTuple):
+    """A variable and the value that it gets, int32."""
+
+    variable: jax.Array
+    value: jax.Array
+
+
+class VectorNeighborhood:
+    """What neighborhoods of vectors share: moves are priced by the problem's hooks or in full.
+
+    Representations are `types.Tallied`, or of problems without hooks `Evaluated`. A subclass has
+    `_in_full`, its moves priced in full.
+    """
+
+    space = vector.SPACE
+    _in_full: FullEvaluation
+
+    def is_portable(self, problem: Any) -> bool:
+        return vector.has_hooks(problem)
+
+    def obstacle(self, problem: Any) -> str:
+        if vector.has_hooks(problem):
+            return ""
+        return f"{type(problem).__name__} has no assign_delta, so that moves are priced in full"
+
+    def init(self, problem: Any, solution: jax.Array) -> Any:
+        if not vector.has_hooks(problem):
+            return self._in_full.init(problem, solution)
+        return Tallied(solution, problem.tally(solution))
+
+    def solution(self, problem: Any, snapshot: Any) -> jax.Array:
+        return snapshot.solution
+
+    def snapshot(self, representation: Any) -> Any:
+        if isinstance(representation, Evaluated):
+            return self._in_full.snapshot(representation)
+        return representation._replace(tally=None)
+
+    def known_cost(self, representation: Any) -> Cost | None:
+        return representation.cost if isinstance(representation, Evaluated) else None
+
+
+class _Assignments:
+    """Assignments for `FullEvaluation`."""
+
+    num_words = 2
+
+    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Any:
+        return _propose(problem, solution, words)
+
+    def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
+        return solution.at[move.variable].set(move.value)
+
+    def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
+        return solution.shape[0], problem.max_domain
+
+    def move_at(
+        self, problem: Any, solution: jax.Array, row: jax.Array, column: jax.Array
+    ) -> tuple[Assignment, jax.Array]:
+        move = Assignment(row, column)
+        return move, ~is_null(problem, solution, move)
+
+    def undone(self, problem: Any, solution: jax.Array, move: Assignment) -> Any:
+        return _undone(solution, move)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Assign(VectorNeighborhood):
+    """All assignments of another value to a variable; on binary vectors, all flips.
+
+    A proposal draws a variable and then one of its other values, each with the same chance; a
+    variable of one value gives a null move. In tables, rows are variables and columns are values; a
+    move undoes the assignment of the value that the variable had.
+
+    Of problems with hooks (`types.VectorProblem`) a move is priced by `assign_delta`, others are
+    evaluated in full. A pass over all moves is as fast as the problem's `scan` makes it.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> triangle = js.graph_coloring([[0, 1], [1, 2], [2, 0]], 3)
+      >>> js.solve(triangle, js.hill_climbing(js.Assign()), 0, num_searches=4).fun
+      0
+    """
+
+    num_words = 2
+    _in_full = FullEvaluation(_Assignments())
+
+    def propose(
+        self, problem: Any, representation: Any, words: tuple[jax.Array, ...]
+    ) -> Assignment:
+        return _propose(problem, representation.solution, words)
+
+    def delta(self, problem: Any, representation: Any, move: Assignment) -> Cost:
+        if isinstance(representation, Evaluated):
+            change = self._in_full.delta(problem, representation, move)
+        else:
+            change = problem.assign_delta(*representation, move.variable, move.value)
+        is_none = is_null(problem, representation.solution, move)
+        return jnp.where(is_none, null_delta(change.dtype), change)
+
+    def commit(self, problem: Any, representation: Any, move: Assignment, accept: jax.Array) -> Any:
+        if isinstance(representation, Evaluated):
+            return self._in_full.commit(problem, representation, move, accept)
+        return vector.assigned(problem, representation, *move, accept)
+
+    def num_moves(self, problem: Any) -> int:
+        return int(np.sum(np.asarray(problem.domain_sizes, np.int64) - 1))
+
+    def shape(self, problem: Any) -> tuple[int, int]:
+        return problem.domain_sizes.shape[0], problem.max_domain
+
+    def first(
+        self, problem: Any, representation: Any, rank: Any, others: Any
+    ) -> tuple[tables.First, Assignment]:
+        if isinstance(representation, Evaluated):
+            return self._in_full.first(problem, representation, rank, others)
+        return first(problem, representation, rank, others)
+
+    def undone(
+        self, problem: Any, representation: Any, move: Assignment
+    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+        return _undone(representation.solution, move)
+
+
+def is_null(problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
+    """Returns whether assignments change nothing or are none; portable."""
+    is_outside = move.value >= load(problem.domain_sizes, move.variable)
+    return is_outside | (move.value == load(solution, move.variable))
+
+
+class Allowed(NamedTuple):
+    """Which assignments of another value are moves.
+
+    Attributes:
+      of_variable: maps variables, of any shape, to what is needed of them: a pytree.
+      is_allowed: maps variables, values, which broadcast, and what is needed of the variables to
+        truth values.
+    """
+
+    of_variable: Callable[[jax.Array], Any]
+    is_allowed: Callable[[jax.Array, jax.Array, Any], jax.Array]
+
+
+class _Row(NamedTuple):
+    """What is needed of variables: values, domain sizes, and what `Scan` and `Allowed` say."""
+
+    own: jax.Array
+    size: jax.Array
+    to_price: Any
+    to_allow: Any
+
+
+def first(
+    problem: Any, tallied: Tallied, rank: Any, others: Any, allowed: Allowed | None = None
+) -> tuple[tables.First, Assignment]:
+    """Returns the first entry of the table of assignments, as `types.Enumerable.first`; portable.
+
+    Args:
+      allowed: which are moves; None for all.
+    """
+    scan = _scan_of(problem, tallied)
+    shape = problem.domain_sizes.shape[0], problem.max_domain
+
+    def of_row(variable: jax.Array) -> _Row:
+        return _Row(
+            tables.in_rows(tallied.solution, variable),
+            tables.in_rows(problem.domain_sizes, variable),
+            scan.of_variable(variable),
+            None if allowed is None else allowed.of_variable(variable),
+        )
+
+    def keys_of(place: tables.Place, entries: tables.Values) -> Any:
+        row, number = place.here, len(scan.tables)
+        change = scan.delta(place._replace(here=row.to_price), entries[:number])
+        is_none = (place.column == row.own) | (place.column >= row.size)
+        if allowed is not None:
+            is_none = is_none | ~allowed.is_allowed(place.row, place.column, row.to_allow)
+        delta = jnp.where(is_none, null_delta(change.dtype), change)
+        return rank(place.row * shape[1] + place.column, delta, *entries[number:])
+
+    prepare = tables.Prepare(of_row, scan.of_value)
+    found = tables.first(shape, keys_of, (*scan.tables, *others), prepare)
+    return found, Assignment(found.number // shape[1], found.number % shape[1])
+
+
+def _scan_of(problem: Any, tallied: Tallied) -> Scan:
+    if hasattr(problem, "scan"):
+        return problem.scan(*tallied)
+
+    def delta(place: tables.Place, entries: tables.Values) -> Cost:
+        variable, value = jnp.broadcast_arrays(place.row, place.column)
+        return problem.assign_delta(*tallied, variable, value)
+
+    return Scan((), lambda variable: None, lambda value: None, delta)
+
+
+def _propose(problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Assignment:
+    variable = below(words[0], solution.shape[0])
+    size, own = load(problem.domain_sizes, variable), load(solution, variable)
+    value = below(words[1], jnp.maximum(size - 1, 1))
+    value = value + (value >= own).astype(jnp.int32)
+    return Assignment(variable, jnp.minimum(value, size - 1))
+
+
+def _undone(solution: jax.Array, move: Assignment) -> tuple[tuple[jax.Array, jax.Array]]:
+    return ((move.variable, load(solution, move.variable)),)

@@ -1,0 +1,195 @@
+"""A local heuristic as a neighborhood: it says which assignments are moves, and how likely.
+
+Koester, Gross, Krueger, "FANG: Fast and Efficient Successor-State Generation for Heuristic
+Optimization on GPUs": the successor function of one variable at a time.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search import memory, tables
+from jaxopt_search.memory import load
+from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
+from jaxopt_search.problems.finite import vector
+from jaxopt_search.random import below
+from jaxopt_search.successors import heuristics, wide
+from jaxopt_search.types import Cost, Tallied
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Guided:
+    """The assignments that a local heuristic allows, for a problem on vectors with hooks.
+
+    A proposal draws a variable, each with the same chance, and one of its values with the chance
+    weight / sum of the weights; a variable without a positive weight gives a null move. In the
+    table of moves, as that of `Assign`, entries of weight 0 are no moves, so that tabu search and
+    hill climbing choose among those that the heuristic allows. Prices are those of `Assign`.
+
+    The heuristic is a `successors.LocalHeuristic` whose states are `types.Tallied` and whose
+    possibilities are values. Beyond that, `rate` and `num_possibilities` are elementwise in the
+    variable, too: here each lane may have a variable of its own.
+    It may have `allows(problem, state, variable, possibility)`, elementwise, shapes broadcast:
+    whether the weight is above 0, for values other than the variable's own. With it, a pass over
+    the table takes no weights.
+
+    Aggregates are folded value by value, from 0 on, and so are sums of weights, in 64 bits.
+
+    Attributes:
+      heuristic: what guides.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.graph_coloring([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]], 3)
+      >>> search = js.hill_climbing(Guided(js.successors.ConflictsOnly()))
+      >>> js.solve(problem, search, 0, num_searches=8).fun
+      0
+    """
+
+    heuristic: Any
+
+    num_words = 3
+    space = vector.SPACE
+
+    def is_portable(self, problem: Any) -> bool:
+        return heuristics.is_portable(self.heuristic)
+
+    def init(self, problem: Any, solution: jax.Array) -> Tallied:
+        if not vector.has_hooks(problem):
+            raise TypeError(
+                f"problem is a {type(problem).__name__} without assign_delta, expected one with"
+                " hooks (types.VectorProblem) for Guided"
+            )
+        return Tallied(solution, problem.tally(solution))
+
+    def solution(self, problem: Any, snapshot: Tallied) -> jax.Array:
+        return snapshot.solution
+
+    def snapshot(self, representation: Tallied) -> Tallied:
+        return representation._replace(tally=None)
+
+    def propose(
+        self, problem: Any, representation: Tallied, words: tuple[jax.Array, ...]
+    ) -> Assignment:
+        variable = below(words[0], representation.solution.shape[0])
+        number = self._number(problem, representation, variable)
+        aggregates = self._aggregates(problem, representation, variable, number)
+        zero = jnp.zeros_like(words[0])
+
+        def weight(value: jax.Array) -> jax.Array:
+            value = jnp.broadcast_to(value, variable.shape)
+            return self._weight(problem, representation, variable, value, number, aggregates)
+
+        def add(value: jax.Array, total: wide.Wide) -> wide.Wide:
+            return wide.add(total, weight(value))
+
+        def count(
+            value: jax.Array, sums: tuple[wide.Wide, jax.Array]
+        ) -> tuple[wide.Wide, jax.Array]:
+            before, passed = sums
+            total = wide.add(before, weight(value))
+            return total, passed + wide.is_at_most(total, point).astype(jnp.int32)
+
+        values, none = jnp.int32(problem.max_domain), wide.Wide(zero, zero)
+        total = memory.fori_loop(values, add, none)
+        point = wide.scaled(total, (words[1], words[2]))
+        _, passed = memory.fori_loop(values, count, (none, jnp.zeros_like(variable)))
+        own = load(representation.solution, variable)
+        return Assignment(variable, jnp.where(wide.is_zero(total), own, passed))
+
+    def delta(self, problem: Any, representation: Tallied, move: Assignment) -> Cost:
+        return Assign().delta(problem, representation, move)
+
+    def commit(
+        self, problem: Any, representation: Tallied, move: Assignment, accept: jax.Array
+    ) -> Tallied:
+        return Assign().commit(problem, representation, move, accept)
+
+    def num_moves(self, problem: Any) -> int:
+        return Assign().num_moves(problem)
+
+    def shape(self, problem: Any) -> tuple[int, int]:
+        return Assign().shape(problem)
+
+    def first(
+        self, problem: Any, representation: Tallied, rank: Any, others: Any
+    ) -> tuple[tables.First, Assignment]:
+        return first(problem, representation, rank, others, self._allowed(problem, representation))
+
+    def undone(self, problem: Any, representation: Tallied, move: Assignment) -> Any:
+        return Assign().undone(problem, representation, move)
+
+    def _allowed(self, problem: Any, state: Tallied) -> Allowed:
+        if hasattr(self.heuristic, "allows"):
+
+            def allows(variable: jax.Array, value: jax.Array, needed: None) -> jax.Array:
+                return self.heuristic.allows(problem, state, variable, value)
+
+            return Allowed(lambda variable: None, allows)
+
+        def of_variable(variable: jax.Array) -> Any:
+            number = self._number(problem, state, variable)
+            return number, self._aggregates(problem, state, variable, number)
+
+        def is_allowed(variable: jax.Array, value: jax.Array, needed: Any) -> jax.Array:
+            shape = jnp.broadcast_shapes(variable.shape, value.shape)
+            variable, value, needed = jax.tree.map(
+                lambda leaf: jnp.broadcast_to(leaf, shape), (variable, value, needed)
+            )
+            return self._weight(problem, state, variable, value, *needed) > 0
+
+        return Allowed(of_variable, is_allowed)
+
+    def _number(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
+        """Returns how many possibilities variables have."""
+        size = load(problem.domain_sizes, variable)
+        if not hasattr(self.heuristic, "num_possibilities"):
+            return size
+        number = self.heuristic.num_possibilities(problem, state, variable)
+        return jnp.minimum(jnp.maximum(number, jnp.int32(0)), size)
+
+    def _aggregates(
+        self, problem: Any, state: Tallied, variable: jax.Array, number: jax.Array
+    ) -> tuple[Any, ...]:
+        """Returns the aggregates over all possibilities of each variable."""
+        aggregates = heuristics.aggregates_of(self.heuristic)
+        if not aggregates:
+            return ()
+
+        def fold(value: jax.Array, folded: tuple[Any, ...]) -> tuple[Any, ...]:
+            value = jnp.broadcast_to(value, variable.shape)
+            rating = self.heuristic.rate(problem, state, variable, value)
+            counts = heuristics.only_rated(rating, value < number)
+            return tuple(
+                one.combine(
+                    old,
+                    jax.tree.map(
+                        lambda new, neutral: jnp.where(counts, new, neutral),
+                        rating if one.of is None else one.of(rating),
+                        one.neutral,
+                    ),
+                )
+                for one, old in zip(aggregates, folded, strict=True)
+            )
+
+        start = tuple(
+            jax.tree.map(lambda neutral: jnp.full(variable.shape, neutral), one.neutral)
+            for one in aggregates
+        )
+        return memory.fori_loop(jnp.int32(problem.max_domain), fold, start)
+
+    def _weight(
+        self,
+        problem: Any,
+        state: Tallied,
+        variable: jax.Array,
+        value: jax.Array,
+        number: jax.Array,
+        aggregates: tuple[Any, ...],
+    ) -> jax.Array:
+        """Returns weights, uint32."""
+        rating = self.heuristic.rate(problem, state, variable, value)
+        return heuristics.weights(self.heuristic, problem, aggregates, rating, value < number)

@@ -1,0 +1,137 @@
+"""Local heuristics for problems on vectors: what a variable gets is drawn by what it would cost."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search.memory import load
+from jaxopt_search.problems.finite import vector
+from jaxopt_search.successors.heuristics import Aggregate
+from jaxopt_search.types import Tallied, null_delta
+
+_MOST_HALVINGS = 20
+_MAX_INT32 = np.int32(null_delta(np.int32))
+
+
+class ValueRating(NamedTuple):
+    """What a value would do.
+
+    Attributes:
+      delta: the change in cost, int32; the highest number there is where the value is forbidden.
+      is_allowed: bool.
+    """
+
+    delta: jax.Array
+    is_allowed: jax.Array
+
+
+class _ByDelta:
+    """What the heuristics here share: weights that halve with each step of the cost.
+
+    Of the values that are allowed, the cheapest have weight 2**20, those that cost `halving` more
+    half of that, and so on; none has less than 1.
+    """
+
+    num_variables: int
+    max_possibilities: int
+    halving: int
+
+    is_portable = True
+    max_weight = 2**_MOST_HALVINGS
+    aggregates = (Aggregate(jnp.minimum, _MAX_INT32, lambda rating: rating.delta),)
+
+    def rate(
+        self, problem: Any, state: Tallied, variable: jax.Array, possibility: jax.Array
+    ) -> ValueRating:
+        variable = jnp.broadcast_to(variable, possibility.shape)
+        delta = problem.assign_delta(*state, variable, possibility)
+        is_allowed = possibility != load(state.solution, variable)
+        is_allowed = is_allowed & self.allows(problem, state, variable, possibility)
+        return ValueRating(jnp.where(is_allowed, delta, _MAX_INT32), is_allowed)
+
+    def allows(
+        self, problem: Any, state: Tallied, variable: jax.Array, possibility: jax.Array
+    ) -> jax.Array:
+        return jnp.broadcast_to(jnp.bool_(True), possibility.shape)
+
+    def num_possibilities(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
+        return load(problem.domain_sizes, variable)
+
+    def weight(
+        self, problem: Any, rating: ValueRating, aggregates: tuple[jax.Array, ...]
+    ) -> jax.Array:
+        # Modulo 2**32, the difference of two deltas is exact.
+        more = rating.delta.astype(jnp.uint32) - aggregates[0].astype(jnp.uint32)
+        if self.halving > 1:
+            more = more // jnp.uint32(self.halving)
+        weight = jnp.uint32(self.max_weight) >> jnp.minimum(more, jnp.uint32(_MOST_HALVINGS))
+        return jnp.where(rating.is_allowed, weight, jnp.uint32(0))
+
+    def assign(
+        self,
+        problem: Any,
+        state: Tallied,
+        variable: jax.Array,
+        possibility: jax.Array,
+        where: jax.Array,
+    ) -> Tallied:
+        return vector.assigned(problem, state, variable, possibility, where)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class ByDelta(_ByDelta):
+    """Draws another value for a variable, the cheaper ones more often.
+
+    For problems on vectors with hooks (`types.VectorProblem`) and int32 costs; its states are
+    `types.Tallied`. The values that change the cost least have weight 2**20, those that cost
+    `halving` more half of that, and so on; none has less than 1 but the value that the variable
+    has, which is forbidden.
+
+    Attributes:
+      num_variables, max_possibilities: those of the problem, for `generate`; `Guided` knows them.
+      halving: by how much more cost a weight halves, an integer of at least 1.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> triangle = js.graph_coloring([[0, 1], [1, 2], [2, 0]], 3)
+      >>> hood = js.Guided(js.successors.ByDelta())
+      >>> js.solve(triangle, js.simulated_annealing(hood, 0.1), 0, max_steps=50, target=0).fun
+      0
+    """
+
+    num_variables: int = 1
+    max_possibilities: int = 1
+    halving: int = 1
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class ConflictsOnly(_ByDelta):
+    """As `ByDelta`, but only for vertices that share their color with a neighbor.
+
+    For `GraphColoring`. With tabu search this is the neighborhood of TabuCol (Hertz, de Werra,
+    "Using tabu search techniques for graph coloring", Computing 39, 1987).
+
+    Attributes:
+      num_variables, max_possibilities, halving: as of `ByDelta`.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.graph_coloring([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]], 3)
+      >>> search = js.tabu_search(js.Guided(js.successors.ConflictsOnly()), tenure=(1, 3))
+      >>> js.solve(problem, search, 0, num_searches=2, max_steps=100, target=0).fun
+      0
+    """
+
+    num_variables: int = 1
+    max_possibilities: int = 1
+    halving: int = 1
+
+    def allows(
+        self, problem: Any, state: Tallied, variable: jax.Array, possibility: jax.Array
+    ) -> jax.Array:
+        return load(state.tally.conflicts, variable) > 0

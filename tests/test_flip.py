@@ -1,0 +1,82 @@
+"""Flips are the assignments of binary vectors, in a smaller table."""
+
+import dataclasses
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import agents_and_jobs, sparse_cut
+from probes import refuses
+
+import jaxopt_search as js
+from jaxopt_search.problems import random_vector
+
+PROBLEMS = {"max_cut": sparse_cut(40), "two agents": agents_and_jobs(2, 33)}
+
+
+def tabu(problem, neighborhood, implementation, max_steps=100):
+    """Returns the searches of a run whose rules do not depend on the shape of the table."""
+    search = js.tabu_search(neighborhood, tenure=(2, 9), aspiration_age=2**30)
+    options = {"num_searches": 2, "max_steps": max_steps, "implementation": implementation}
+    return js.run(3, problem, search, **options).searches
+
+
+def parts(state):
+    return state.representation, state.cost, state.best, state.best_cost
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_tabu_search_is_that_by_assignments(name):
+    """Solution by solution; 33 and 40 variables do not fill the rows of the table."""
+    problem = PROBLEMS[name]
+    by_flips, by_assignments = (
+        tabu(problem, neighborhood, "native") for neighborhood in (js.Flip(), js.Assign())
+    )
+    chex.assert_trees_all_equal(parts(by_flips), parts(by_assignments))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "implementation"),
+    [("max_cut", "interpret"), ("two agents", "interpret"), ("max_cut", "xla")],
+)
+def test_every_implementation_finds_the_same_flips(name, implementation):
+    expected = tabu(PROBLEMS[name], js.Flip(), "native", 30)
+    found = tabu(PROBLEMS[name], js.Flip(), implementation, 30)
+    chex.assert_trees_all_equal(expected, found)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Apart:
+    """A user's own problem: neighbors in a row differ; the last variable has one value."""
+
+    domain_sizes: jax.Array
+
+    max_domain = 2
+
+    def init(self, key):
+        return random_vector(key, self.domain_sizes)
+
+    def cost(self, solution):
+        return jnp.sum(solution[1:] == solution[:-1], dtype=jnp.int32)
+
+
+def test_flips_of_a_problem_without_hooks():
+    """Priced in full; what has one value stays."""
+    problem = Apart(jnp.full(7, 2, jnp.int32).at[6].set(1))
+    search = js.tabu_search(js.Flip(), tenure=2)
+    result = js.solve(problem, search, 0, num_searches=2, max_steps=30)
+    assert (result.fun, result.x.tolist()) == (0, [0, 1, 0, 1, 0, 1, 0])
+    assert search.evaluations_per_step(problem) == 6
+    assert not np.asarray(result.solutions)[:, 6].any()
+
+
+def test_only_binary_vectors_are_taken():
+    search = js.hill_climbing(js.Flip())
+    with pytest.raises(TypeError, match="expected one on vectors with max_domain 2 for Flip"):
+        js.solve(agents_and_jobs(3, 4), search, 0, max_steps=1)
+    with refuses(ValueError, "solutions are permutations, expected vectors", "for Flip"):
+        js.solve(js.tsp(np.ones((4, 4))), search, 0, max_steps=1)

@@ -1,0 +1,184 @@
+"""Generalized assignment: costs, penalties, moves and input, held against sums over all jobs."""
+
+import itertools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import refuses
+
+import jaxopt_search as js
+from jaxopt_search.checks import MAX_INT32
+
+AGENTS, JOBS = 3, 4
+ONES = np.ones((2, 3), int)
+
+
+def instance(kind="integer", seed=0, agents=AGENTS, jobs=JOBS):
+    """Returns costs, loads and capacities that few solutions keep."""
+    rng = np.random.default_rng(seed)
+    costs, loads = rng.integers(-20, 80, (agents, jobs)), rng.integers(0, 9, (agents, jobs))
+    costs = costs + rng.random(costs.shape) if kind == "float" else costs
+    return costs, loads, loads.sum(axis=1) // agents + 1
+
+
+def solutions(agents=AGENTS, jobs=JOBS):
+    return np.array(list(itertools.product(range(agents), repeat=jobs)), np.int32)
+
+
+def in_full(given, solution):
+    """Returns the cost of the jobs, and the load beyond all capacities."""
+    costs, loads, capacities = given
+    used = [0] * len(capacities)
+    for job, agent in enumerate(solution):
+        used[agent] += loads[agent][job]
+    over = sum(max(0, one - room) for one, room in zip(used, capacities, strict=True))
+    return sum(costs[agent][job] for job, agent in enumerate(solution)), over
+
+
+@jax.jit
+def costs_of(problem, solutions):
+    return jax.vmap(problem.cost)(solutions)
+
+
+@jax.jit
+def moves_of(problem, solutions):
+    """Returns the deltas of all assignments and exchanges, and the tallies after assignments."""
+    job = jnp.arange(problem.n, dtype=jnp.int32)
+    agent = jnp.arange(problem.num_agents, dtype=jnp.int32)
+    table, pairs = (jnp.meshgrid(job, other, indexing="ij") for other in (agent, job))
+
+    def of(solution):
+        tally = problem.tally(solution)
+
+        def moved(j, agent, where):
+            after = problem.assigned(solution, tally, j, agent, where)
+            return after, problem.tally(solution.at[j].set(jnp.where(where, agent, solution[j])))
+
+        every = [part.ravel() for part in table]
+        return (
+            problem.assign_delta(solution, tally, *table),
+            problem.swap_values_delta(solution, tally, *pairs),
+            [jax.vmap(moved, (0, 0, None))(*every, jnp.bool_(where)) for where in (True, False)],
+        )
+
+    return jax.vmap(of)(solutions)
+
+
+@pytest.mark.parametrize("kind", ["integer", "float"])
+def test_costs_and_moves_are_those_of_the_definition(kind):
+    """All 81 solutions of 4 jobs, all moves, and what is kept for them; feasible ones first."""
+    given, x = instance(kind), solutions()
+    problem = js.generalized_assignment(*given)
+    totals, over = map(np.array, zip(*(in_full(given, one) for one in x), strict=True))
+    fixed, penalty = (np.asarray(part) for part in (problem.fixed_penalty, problem.penalty))
+    expected = totals + np.where(over > 0, fixed + penalty * over, 0)
+    is_exact = kind == "integer"
+    tolerance = {"rtol": 0, "atol": 0} if is_exact else {"rtol": 1e-5, "atol": 1e-2}
+    costs = np.asarray(costs_of(problem, x))
+    assert costs.dtype == (np.int32 if is_exact else np.float32)
+    np.testing.assert_allclose(costs, expected, **tolerance)
+    np.testing.assert_allclose([problem.host.cost(one) for one in x], expected, **tolerance)
+    np.testing.assert_array_equal([problem.host.is_feasible(one) for one in x], over == 0)
+    assert 0 < (over == 0).sum() < len(x) / 2
+    np.testing.assert_array_equal(costs <= problem.host.max_feasible, over == 0)
+
+    number = {tuple(one): i for i, one in enumerate(x.tolist())}
+
+    def after(change):
+        return np.array([[number[tuple(change(one.copy(), k))] for k in change.moves] for one in x])
+
+    def assign(one, move):
+        one[move[0]] = move[1]
+        return one
+
+    def exchange(one, move):
+        one[list(move)] = one[list(move)[::-1]]
+        return one
+
+    assign.moves = list(itertools.product(range(JOBS), range(AGENTS)))
+    exchange.moves = list(itertools.product(range(JOBS), repeat=2))
+    assigns, exchanges, tallies = moves_of(problem, x)
+    for deltas, change in ((assigns, assign), (exchanges, exchange)):
+        change_in_full = expected[after(change)] - expected[:, None]
+        np.testing.assert_allclose(
+            np.asarray(deltas).reshape(len(x), -1), change_in_full, **tolerance
+        )
+    for found, fresh in tallies:
+        chex.assert_trees_all_equal(found, fresh)
+
+
+def test_a_move_that_reduces_the_overload_pays():
+    """Even if some is left, and the job costs the most there and the least here."""
+    problem = js.generalized_assignment([[0, 0, 0], [1000, 0, 0]], ONES, [1, 1])
+    at = costs_of(problem, jnp.int32([[0, 0, 0], [1, 0, 0]]))
+    assert at[1] < at[0]
+
+
+def test_bounds_are_proven():
+    """Exact up to int32, and refused beyond, where floats serve."""
+    loads, capacities = [[1, 0], [0, 1]], [0, 1]
+    most = MAX_INT32 // 4 - 1
+    problem = js.generalized_assignment([[most, 0], [0, 0]], loads, capacities)
+    x = solutions(2, 2)
+    assert costs_of(problem, x).tolist() == [problem.host.cost(one) for one in x]
+    with refuses(ValueError, "expected below 2.14748e+09; use dtype='float32'"):
+        js.generalized_assignment([[MAX_INT32, 0], [0, 0]], loads, capacities)
+    inexact = js.generalized_assignment(
+        [[MAX_INT32, 0], [0, 0]], loads, capacities, dtype="float32"
+    )
+    assert inexact.costs.dtype == jnp.float32
+    zeros = js.generalized_assignment(np.zeros((2, 2)), loads, capacities, dtype="float32")
+    found = np.asarray(costs_of(zeros, x)) <= zeros.host.max_feasible
+    np.testing.assert_array_equal(found, [zeros.host.is_feasible(one) for one in x])
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: js.generalized_assignment([1], ONES, [1, 1]), "costs has shape (1,)"),
+        (lambda: js.generalized_assignment(ONES, ONES[:, :2], [1, 1]), "loads has shape (2, 2)"),
+        (lambda: js.generalized_assignment(ONES, ONES, [1]), "capacities has shape (1,)"),
+        (lambda: js.generalized_assignment(ONES * np.nan, ONES, [1, 1]), "costs[0,0] is NaN"),
+        (lambda: js.generalized_assignment(ONES, -ONES, [1, 1]), "loads[0,0] is -1, expected"),
+        (lambda: js.generalized_assignment(ONES, ONES / 2, [1, 1]), "loads[0,0] is 0.5"),
+        (lambda: js.generalized_assignment(ONES, ONES, [1, -1]), "capacities[1] is -1"),
+        (lambda: js.generalized_assignment(ONES, ONES, [1, np.inf]), "capacities[1] is inf"),
+        (lambda: js.generalized_assignment(ONES, ONES * 2**29, [1, 1]), "capacities sum to"),
+        (lambda: js.generalized_assignment(ONES, ONES * 1e30, [1, 1]), "capacities sum to"),
+        (lambda: js.generalized_assignment(ONES * 1e38, ONES, [1, 1]), "multiply by a constant"),
+        (lambda: js.generalized_assignment(ONES / 2, ONES, [1, 1], dtype="int32"), "dtype is"),
+        (lambda: js.generalized_assignment(ONES, ONES, [1, 1], best_known="x"), "best_known is"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(make, text):
+    with refuses(ValueError, text):
+        make()
+
+
+@pytest.mark.parametrize("name", ["hill_climbing", "annealing"])
+def test_searches_end_at_the_brute_force_optimum(name):
+    """With an exact cost, from overloaded starts; three agents and six jobs."""
+    given = instance(seed=1, jobs=6)
+    problem = js.generalized_assignment(*given)
+    best = min(total for total, over in (in_full(given, x) for x in solutions(jobs=6)) if not over)
+    search = (
+        js.hill_climbing(js.Assign())
+        if name == "hill_climbing"
+        else js.simulated_annealing(js.Assign(), js.geometric(200.0, 0.9, 20), moves_per_search=2)
+    )
+    result = js.solve(problem, search, 0, num_searches=64, max_steps=1000)
+    assert (result.fun, result.feasible) == (best, True)
+    assert best == problem.host.cost(result.x)
+
+
+def test_where_nothing_is_feasible_the_run_is_no_success():
+    """And a target is met by no solution that overloads an agent."""
+    problem = js.generalized_assignment(ONES, ONES, [1, 1])
+    search = js.hill_climbing(js.Assign())
+    result = js.solve(problem, search, 0, num_searches=2, max_steps=50, target=10**6)
+    assert (result.fun, result.feasible, result.success) == (np.inf, False, False)
+    with refuses(ValueError, "initial[1] is 2, expected 0 to 1"):
+        js.solve(problem, search, 0, max_steps=1, initial=[0, 2, 0])

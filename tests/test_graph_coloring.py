@@ -1,0 +1,333 @@
+"""Graph coloring: costs, moves and input held against plain loops; searches on it."""
+
+import functools
+import itertools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import PricedLabeling, labeling, random_graph
+from probes import refuses
+
+import jaxopt_search as js
+
+PATH = [[0, 1], [1, 2], [2, 3]]
+
+
+def conflicts(matrix, coloring):
+    pairs = itertools.combinations(range(len(coloring)), 2)
+    return sum(bool(matrix[i][j]) and coloring[i] == coloring[j] for i, j in pairs)
+
+
+@jax.jit
+def after_all(problem, colorings):
+    """Returns the tallies after each assignment, by `assigned` and from scratch."""
+    vertex = jnp.repeat(jnp.arange(problem.n, dtype=jnp.int32), problem.max_domain)
+    color = jnp.tile(jnp.arange(problem.max_domain, dtype=jnp.int32), problem.n)
+
+    def of(coloring):
+        tally = problem.tally(coloring)
+
+        def one(v, c):
+            updated = problem.assigned(coloring, tally, v, c, jnp.bool_(True))
+            rejected = problem.assigned(coloring, tally, v, c, jnp.bool_(False))
+            return updated, rejected, problem.tally(coloring.at[v].set(c))
+
+        return tally, jax.vmap(one)(vertex, color)
+
+    return jax.vmap(of)(colorings)
+
+
+@pytest.mark.parametrize(("n", "share"), [(1, 0.0), (5, 0.0), (7, 0.5), (6, 1.0)])
+def test_costs_and_tallies_are_those_of_plain_loops(n, share):
+    """Of no edge, all edges and half of them, with an isolated vertex at the end or not."""
+    matrix = random_graph(n, share, seed=3)
+    problem = js.graph_coloring(matrix, 3)
+    colorings = np.random.default_rng(0).integers(0, 3, (6, n)).astype(np.int32)
+    costs = [conflicts(matrix, one) for one in colorings]
+    assert jax.vmap(problem.cost)(colorings).tolist() == costs
+    assert [problem.host.cost(one) for one in colorings] == costs
+    tally, (updated, rejected, expected) = after_all(problem, jnp.asarray(colorings))
+    for one, coloring in zip(tally.neighbors, colorings, strict=True):
+        counted = [[sum(matrix[v] & (coloring == c)) for c in range(3)] for v in range(n)]
+        np.testing.assert_array_equal(one, counted)
+    chex.assert_trees_all_equal(updated, expected)
+    same = jax.tree.map(lambda old, new: jnp.broadcast_to(old[:, None], new.shape), tally, rejected)
+    chex.assert_trees_all_equal(rejected, same)
+
+
+def test_all_forms_of_input_make_one_problem():
+    """Edges in any order and twice, and matrices of any dtype."""
+    matrix = np.zeros((4, 4), int)
+    for i, j in PATH:
+        matrix[i, j] = matrix[j, i] = 1
+    first = js.graph_coloring(PATH, 2)
+    for given in (np.flip(PATH), [*PATH, [2, 1]], matrix, matrix.astype(bool), matrix.tolist()):
+        chex.assert_trees_all_equal(first, js.graph_coloring(given, 2))
+    assert js.graph_coloring(PATH, 2, num_vertices=6).n == 6
+    assert js.graph_coloring([], 2, num_vertices=3).n == 3
+    assert js.graph_coloring([[0, 0], [0, 0]], 1).n == 2
+
+
+def test_random_graphs_of_a_kind_share_compiled_code():
+    """They differ in edges and degrees, and yet in no shape or static number."""
+    kinds = [js.graph_coloring(random_graph(120, 0.5, seed), 9) for seed in range(4)]
+    shapes = [jax.tree.map(jnp.shape, kind) for kind in kinds]
+    assert len({int(kind.graph.num_edges) for kind in kinds}) > 1
+    assert len({jax.tree.structure(kind) for kind in kinds}) == 1
+    assert all(shape.graph == shapes[0].graph for shape in shapes)
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "text"),
+    [
+        ([[0, 1], [2, 2], [0, 2]], {}, "graph[1] is (2, 2), expected two different vertices"),
+        ([[0, 1], [2, -1], [0, 2]], {}, "graph[1] is (2, -1), expected vertices 0 to 2"),
+        (PATH, {"num_vertices": 3}, "graph[2] is (2, 3), expected vertices 0 to 2"),
+        ([[1, 2], [2, 3], [3, 1]], {"num_vertices": 3}, "counts vertices from 1"),
+        ([[0.0, 1.0]], {}, "graph has dtype float64, expected integers"),
+        ([0, 1], {}, "graph has shape (2,), expected (m, 2), edges, or (n, n)"),
+        (np.zeros((3, 4), int), {}, "graph has shape (3, 4)"),
+        ([], {}, "graph has no edges, expected num_vertices"),
+        (np.eye(3, dtype=int), {}, "graph[0, 0] is 1, expected 0: no vertex"),
+        (np.triu(np.ones((3, 3), int), 1), {}, "graph[0, 1] is 1 and graph[1, 0] is 0"),
+        (2 * (1 - np.eye(3, dtype=int)), {}, "graph[0, 1] is 2, expected 0 or 1"),
+        (1 - np.eye(3, dtype=int), {"num_vertices": 4}, "num_vertices is 4, expected 3"),
+        (PATH, {"num_colors": 0}, "num_colors is 0, expected an integer from 1"),
+        (PATH, {"num_colors": 2.5}, "num_colors is 2.5"),
+        (PATH, {"num_colors": 2**30}, f"expected at most {(2**31 - 1) // 4} for 4 vertices"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_refused_in_one_line(graph, options, text):
+    with refuses(ValueError, text):
+        js.graph_coloring(graph, **{"num_colors": 2, **options})
+
+
+def test_bad_starts_and_problems_are_refused():
+    """Colors out of range, and searches for problems of another kind."""
+    problem = js.graph_coloring(PATH, 2)
+    climb = js.hill_climbing(js.Assign())
+    with refuses(ValueError, "initial[0][2] is 2, expected 0 to 1"):
+        js.solve(problem, climb, 0, num_searches=1, initial=[[0, 1, 2, 1]])
+    with refuses(ValueError, "solutions are permutations, expected vectors"):
+        js.solve(js.nqueens(5), climb, 0)
+    guided = js.hill_climbing(js.Guided(js.successors.ByDelta()))
+    with pytest.raises(TypeError, match="a Labeling without assign_delta, expected one with hooks"):
+        js.run(0, labeling([2, 3]), guided, num_searches=1, max_steps=1)
+
+
+SEARCHES = {
+    "tabu": lambda: js.tabu_search(
+        js.Guided(js.successors.ConflictsOnly()), tenure=(0, 3), tenure_per_cost=0.7
+    ),
+    "annealing": lambda: js.simulated_annealing(
+        js.Guided(js.successors.ByDelta()), js.geometric(2.0, 0.9, 5), moves_per_search=3
+    ),
+    "swaps": lambda: js.hill_climbing(js.SwapValues(), choose="first"),
+    "labels": lambda: js.tabu_search(js.Assign(), tenure=2, aspiration_age=9),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_kernel_native_and_xla_make_the_same_searches(name):
+    """Every state, bit for bit; of domains of several sizes, too."""
+    problem = js.graph_coloring(random_graph(11, 0.6), 3)
+    if name == "labels":
+        problem = labeling([3, 1, 4, 2, 3], PricedLabeling)
+    search = SEARCHES[name]()
+    assert not js.why_not_portable(problem, search)
+    states = [
+        js.run(5, problem, search, num_searches=3, max_steps=40, implementation=one)
+        for one in ("xla", "native", "interpret")
+    ]
+    assert np.asarray(states[0].info.accepted).any()
+    for state in states[1:]:
+        chex.assert_trees_all_equal(states[0], state)
+
+
+def best_of_all(problem):
+    every = itertools.product(*(range(size) for size in np.asarray(problem.domain_sizes)))
+    every = jnp.asarray(list(every), jnp.int32)
+    return int(jax.jit(jax.vmap(problem.cost))(every).min())
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        js.graph_coloring(random_graph(7, 0.9, 1), 3),
+        js.graph_coloring([], 1, num_vertices=1),
+        js.graph_coloring(PATH, 1),
+        labeling([3, 1, 4, 2]),
+    ],
+    ids=["dense", "single", "one_color", "in_full"],
+)
+def test_tabu_search_ends_at_the_brute_force_optimum(problem):
+    """Also where there is one coloring only, or moves are priced in full."""
+    result = js.solve(problem, js.tabu_search(js.Assign(), tenure=1), 0, max_steps=60)
+    assert result.fun == best_of_all(problem) == int(problem.cost(jnp.asarray(result.x)))
+
+
+def course(search, problem, num_steps):
+    """Returns the colorings of one search, step by step, and the tenures drawn, without a loop."""
+    key = js.random.search_key(js.random.as_key(3), jnp.uint32(0), jnp.uint32(0))
+
+    def step(state, i):
+        stream = js.random.Stream(key, i, i.astype(jnp.int32))
+        state, _ = search.step(stream, None, problem, state)
+        drawn = js.random.below(stream.words(jnp.uint32(0), 2)[0], 4)
+        return state, (state.representation.solution, drawn)
+
+    start = search.init(problem, problem.init(jax.random.key(2)))
+    steps = jnp.arange(num_steps, dtype=jnp.uint32)
+    colorings, drawn = jax.jit(lambda start: jax.lax.scan(step, start, steps)[1])(start)
+    return np.concatenate([[start.representation.solution], colorings]), np.asarray(drawn)
+
+
+def test_tabu_on_conflicts_is_tabucol():
+    """Step by step that of a slow TabuCol, with a tenure of 0 to 3 and 3/2 of the cost."""
+    matrix = random_graph(9, 0.8, 5)
+    problem, k = js.graph_coloring(matrix, 3), 3
+    search = js.tabu_search(
+        js.Guided(js.successors.ConflictsOnly()),
+        tenure=(0, 3),
+        tenure_per_cost=1.5,
+        aspiration_age=2**30,
+    )
+    colorings, drawn = course(search, problem, 120)
+    coloring = list(colorings[0])
+    until = dict.fromkeys(itertools.product(range(9), range(k)), -1)
+    best = conflicts(matrix, coloring)
+    num_forbidden = 0
+    for now, after in enumerate(colorings[1:]):
+        cost, ranked = conflicts(matrix, coloring), []
+        for v, c in itertools.product(range(9), range(k)):
+            in_conflict = any(matrix[v][u] and coloring[u] == coloring[v] for u in range(9))
+            if c == coloring[v] or not in_conflict:
+                continue
+            moved = [*coloring[:v], c, *coloring[v + 1 :]]
+            there = conflicts(matrix, moved)
+            kind = 0 if there < best else 1 if until[v, c] < now else 2
+            num_forbidden += kind == 2
+            ranked.append((kind, until[v, c] if kind == 2 else there, v, c, moved))
+        if ranked:
+            _, _, v, _, moved = min(ranked, key=lambda one: one[:4])
+            until[v, coloring[v]] = now + drawn[now] + int(1.5 * cost)
+            coloring = moved
+        assert coloring == list(after)
+        best = min(best, conflicts(matrix, coloring))
+    assert num_forbidden > 100
+
+
+def test_a_tenure_per_cost_out_of_range_is_refused():
+    for share in (-1, float("nan"), float("inf"), "much"):
+        with refuses(ValueError, "tenure_per_cost is"):
+            js.tabu_search(js.Assign(), tenure_per_cost=share)
+
+
+@jax.tree_util.register_static
+class Weighted:
+    """Weights whose sum takes more than 32 bits, without `allows`; value 2 is forbidden."""
+
+    is_portable = True
+
+    def rate(self, problem, state, variable, possibility):
+        return possibility
+
+    def weight(self, problem, rating, aggregates):
+        weight = jnp.uint32(2**31) + jnp.uint32(2**28) * rating.astype(jnp.uint32)
+        return jnp.where(rating == 2, jnp.uint32(0), weight)
+
+
+@jax.jit
+def proposals(hood, problem, solution, words):
+    return hood.propose(problem, hood.init(problem, solution), words)
+
+
+def chi_square(counts, chances):
+    expected = counts.sum() * np.asarray(chances) / np.sum(chances)
+    real = expected > 0
+    assert not counts[~real].any()
+    return ((counts - expected)[real] ** 2 / expected[real]).sum(), real.sum() - 1
+
+
+@pytest.mark.parametrize("kind", ["wide", "delta"])
+def test_draws_follow_the_weights(kind):
+    """Chi-square of values for each variable, and of variables; 0 is never drawn."""
+    num, k = 40_000, 5
+    problem = js.graph_coloring(random_graph(4, 0.9, 2), k)
+    solution = jnp.asarray([2, 0, 0, 1], jnp.int32)
+    heuristic = Weighted() if kind == "wide" else js.successors.ByDelta()
+    rng = np.random.default_rng()
+    words = tuple(jnp.asarray(rng.integers(0, 2**32, num, np.uint32)) for _ in range(3))
+    move = proposals(js.Guided(heuristic), problem, solution, words)
+    counts = np.zeros((4, k))
+    np.add.at(counts, (np.asarray(move.variable), np.asarray(move.value)), 1)
+    neighbors = np.asarray(problem.tally(solution).neighbors)
+    statistics = [chi_square(counts.sum(axis=1), np.ones(4))]
+    for v in range(4):
+        if kind == "wide":
+            chances = [8, 9, 0, 11, 12]
+        else:
+            others = np.arange(k) != int(solution[v])
+            lowest = neighbors[v][others].min()
+            chances = np.where(others, 0.5 ** (neighbors[v] - lowest), 0)
+        statistics.append(chi_square(counts[v], chances))
+    for found, freedom in statistics:
+        assert found < freedom + 7 * (2 * freedom) ** 0.5 + 10
+
+
+def test_the_draw_is_that_of_integers_without_bounds():
+    """Value by value as the law says, with Python integers; sums pass 32 bits."""
+    problem = js.graph_coloring(random_graph(4, 0.9, 2), 5)
+    solution = jnp.asarray([2, 0, 0, 1], jnp.int32)
+    weights = [0 if p == 2 else 2**31 + 2**28 * p for p in range(5)]
+    sums = list(itertools.accumulate(weights))
+    # The first 64 bits that lead past each sum, and the last that do not.
+    edges = [-(-(total << 64) // sums[-1]) - back for total in sums[:-1] for back in (0, 1)]
+    edges = [divmod(bits, 2**32) for bits in (0, 2**64 - 1, *edges)]
+    words = np.random.default_rng(1).integers(0, 2**32, (200, 2), np.uint32)
+    words = np.concatenate([np.array(edges, np.uint32), words])
+    first = jnp.zeros(len(words), jnp.uint32)
+    pair = tuple(jnp.asarray(column) for column in words.T)
+    move = proposals(js.Guided(Weighted()), problem, solution, (first, *pair))
+    for (high, low), value in zip(words.tolist(), np.asarray(move.value).tolist(), strict=True):
+        point = (high * 2**32 + low) * sums[-1] >> 64
+        assert value == sum(total <= point for total in sums)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def first_of(hood, problem, solution):
+    def rank(entry, delta):
+        return (delta,)
+
+    return hood.first(problem, hood.init(problem, solution), rank, ())[0]
+
+
+def test_what_has_no_weight_is_no_move():
+    """In the table only what the heuristic allows, by `allows` or by weights."""
+    problem = js.graph_coloring(PATH, 3)
+    colorings = jnp.asarray([[0, 1, 2, 0], [0, 0, 2, 0]], jnp.int32)
+    none = js.null_delta(jnp.int32)
+    guided = js.Guided(js.successors.ConflictsOnly())
+    found = [first_of(guided, problem, one) for one in colorings]
+    assert int(found[0].keys[0]) == none
+    assert (int(found[1].keys[0]), int(found[1].number)) == (-1, 1)  # vertex 0 gets color 1
+    # By weights all but value 2: the last vertex may not get the color it has need of.
+    weighted = js.Guided(Weighted())
+    found = first_of(weighted, problem, jnp.asarray([0, 1, 0, 0], jnp.int32))
+    assert (int(found.keys[0]), int(found.number)) == (-1, 10)
+
+
+def test_guided_successors_are_proper_moves_for_generate():
+    """The heuristics also serve FANG's own successor function."""
+    problem = js.graph_coloring(random_graph(8, 0.5, 4), 3)
+    heuristic = js.successors.ConflictsOnly(num_variables=8, max_possibilities=3)
+    colorings = jax.vmap(problem.init)(jax.random.split(jax.random.key(0), 5))
+    states = js.types.Tallied(colorings, jax.vmap(problem.tally)(colorings))
+    made = js.successors.generate(0, heuristic, problem, states, num_successors=2)
+    after = made.states
+    chex.assert_trees_all_equal(after.tally, jax.vmap(problem.tally)(after.solution))
+    assert (np.asarray(after.solution) != np.repeat(colorings, 2, axis=0)).any()

@@ -1,0 +1,286 @@
+"""QUBO and maximum cut: costs, moves, bounds and input, held against sums over all pairs."""
+
+import functools
+import itertools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import refuses
+
+import jaxopt_search as js
+from jaxopt_search.checks import MAX_INT32
+
+TRIANGLE = [[0, 1], [1, 2], [0, 2]]
+
+
+def matrix(n, kind, seed=0):
+    """Returns a random asymmetric matrix of which nearly half the entries are 0."""
+    rng = np.random.default_rng(seed)
+    entries = rng.integers(-50, 51, (n, n)) * (rng.random((n, n)) < 0.6)
+    return entries + rng.random((n, n)) * (entries != 0) if kind == "float" else entries
+
+
+def graph(n, seed=0):
+    """Returns a random symmetric matrix of weights, some of them negative, most of them 0."""
+    upper = np.triu(matrix(n, "integer", seed), 1)
+    return upper + upper.T
+
+
+def vectors(n):
+    """Returns all [2**n, n]; bit i of a vector's number is its entry i."""
+    return np.arange(2**n, dtype=np.int32)[:, None] >> np.arange(n, dtype=np.int32) & 1
+
+
+def cut(weights, side):
+    pairs = itertools.combinations(range(len(side)), 2)
+    return sum(weights[i][j] for i, j in pairs if side[i] != side[j])
+
+
+@jax.jit
+def costs_of(problem, solutions):
+    return jax.vmap(problem.cost)(solutions)
+
+
+@jax.jit
+def moves_of(problem, solutions):
+    """Returns the deltas and the tallies of all flips, and the deltas of all exchanges."""
+    variable = jnp.arange(problem.n, dtype=jnp.int32)
+    pairs = jnp.meshgrid(variable, variable, indexing="ij")
+
+    def of(solution):
+        tally = problem.tally(solution)
+
+        def flipped(i):
+            value = 1 - solution[i]
+            after = problem.assigned(solution, tally, i, value, jnp.bool_(True))
+            return after, problem.tally(solution.at[i].set(value))
+
+        kept = problem.assigned(solution, tally, variable[0], 1 - solution[0], jnp.bool_(False))
+        return (
+            problem.assign_delta(solution, tally, variable, 1 - solution),
+            problem.assign_delta(solution, tally, variable, solution),
+            problem.swap_values_delta(solution, tally, *pairs),
+            jax.vmap(flipped)(variable),
+            (kept, tally),
+        )
+
+    return jax.vmap(of)(solutions)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("kind", ["integer", "float"])
+def test_costs_and_moves_are_those_of_the_matrix(storage, kind):
+    """All 32 vectors of 5 variables, all flips, all exchanges, and what is kept for them."""
+    given, x = matrix(5, kind), vectors(5)
+    problem = js.qubo(given, storage=storage)
+    expected = np.array([sum(given[i, j] for i in u for j in u) for u in map(np.flatnonzero, x)])
+    assert_close = functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-3)
+    assert_same = np.testing.assert_array_equal if kind == "integer" else assert_close
+    costs = costs_of(problem, x)
+    assert costs.dtype == (jnp.int32 if kind == "integer" else jnp.float32)
+    assert_same(costs, expected)
+    assert_same([problem.host.cost(one) for one in x], expected)
+    flips, stays, swaps, (moved, fresh), (kept, tally) = moves_of(problem, x)
+    number = np.arange(32)[:, None]
+    assert_same(flips, expected[number ^ (1 << np.arange(5))] - expected[number])
+    assert not np.asarray(stays).any()
+    bits = 1 << np.arange(5)
+    after = number[:, :, None] ^ np.where(
+        x[:, :, None] != x[:, None], bits[:, None] | bits[None], 0
+    )
+    assert_same(swaps, expected[after] - expected[number[:, :, None]])
+    assert_same(moved.fields, fresh.fields)
+    np.testing.assert_array_equal(kept.fields, tally.fields)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_the_cost_of_a_cut_is_minus_its_weight(storage):
+    """By definition, for all sides of 6 vertices, on the device and on the host."""
+    weights, sides = graph(6), vectors(6)
+    problem = js.max_cut(weights, storage=storage)
+    expected = [-cut(weights, side) for side in sides]
+    np.testing.assert_array_equal(costs_of(problem, sides), expected)
+    assert [problem.host.cost(side) for side in sides] == expected
+
+
+class Coordinates:
+    """A sparse matrix as SciPy has them, with an entry in two parts."""
+
+    def __init__(self, entries, shape):
+        self.row, self.col, self.data = map(np.array, zip(*entries, strict=True))
+        self.shape = shape
+
+    def tocoo(self):
+        return self
+
+
+def test_all_forms_of_input_make_one_problem():
+    """A matrix, a sparse one, a list; the halves of an asymmetric one; truth values, floats."""
+    given = np.array([[1, 2, 0], [0, -3, 4], [5, 0, 0]])
+    listed = [(0, 0, 1), (0, 1, 2), (1, 1, -1), (1, 1, -2), (1, 2, 4), (2, 0, 5)]
+    numbers = np.array(listed)
+    one = js.qubo(given)
+    others = [
+        js.qubo(given.T.tolist()),
+        js.qubo(given.astype(np.float32)),
+        js.qubo(Coordinates(listed, (3, 3))),
+        js.qubo(numbers[:, 2], entries=numbers[:, :2]),
+    ]
+    for other in others:
+        chex.assert_trees_all_equal(jax.tree.leaves(one), jax.tree.leaves(other))
+    weights = np.ones((3, 3), bool) ^ np.eye(3, dtype=bool)
+    triangle = js.max_cut(weights)
+    for other in (
+        js.max_cut(1, edges=TRIANGLE),
+        js.max_cut([1.0, 1.0, 1.0], edges=np.array(TRIANGLE)[:, ::-1], num_vertices=3),
+    ):
+        chex.assert_trees_all_equal(jax.tree.leaves(triangle), jax.tree.leaves(other))
+    assert js.max_cut(1, edges=TRIANGLE, num_vertices=5).n == 5
+    assert js.max_cut(1, edges=TRIANGLE, best_known_cut=2).host.best_known == -2
+
+
+def test_few_edges_take_little_memory():
+    """A ring of 3000 vertices and a graph without edges are lists; half of all pairs a matrix."""
+    ring = np.stack([np.arange(3000), (np.arange(3000) + 1) % 3000], axis=1)
+    problem = js.max_cut(1, edges=ring)
+    assert sum(leaf.nbytes for leaf in jax.tree.leaves(problem)) < 100_000
+    assert problem.couplings.max_degree == 2
+    alone = js.max_cut(1, edges=np.zeros((0, 2), int), num_vertices=4)
+    assert all(leaf.size for leaf in jax.tree.leaves(alone))
+    assert alone.host.cost(np.array([0, 1, 0, 1])) == int(alone.cost(jnp.int32([0, 1, 0, 1]))) == 0
+    assert js.qubo(matrix(20, "integer")).couplings.matrix.shape == (20, 20)
+
+
+def test_bounds_are_tight_and_sums_may_wrap():
+    """The largest weights that fit give exact costs; one more is refused, or counted in units."""
+    path = [[0, 1], [1, 2]]
+    problem = js.max_cut([MAX_INT32 - 3, 2], edges=path)
+    costs = costs_of(problem, vectors(3))
+    assert costs.tolist() == [problem.host.cost(side) for side in vectors(3)]
+    assert min(costs.tolist()) == -MAX_INT32 + 1
+    moves = moves_of(problem, vectors(3))
+    chex.assert_trees_all_equal(*moves[3])
+    assert np.asarray(moves[0])[0].tolist() == [3 - MAX_INT32, 1 - MAX_INT32, -2]
+    with refuses(ValueError, "weights gives costs from -2.14748e+09 to 0", "dtype='float32'"):
+        js.max_cut([MAX_INT32 - 2, 2], edges=path)
+    large = js.max_cut([3 * 10**18, 2 * 10**18], edges=path)
+    assert large.host.unit == 10**18
+    assert large.host.in_full(int(large.cost(jnp.int32([0, 1, 0])))) == -5 * 10**18
+    assert large.host.cost(np.array([0, 1, 0])) == -5 * 10**18
+    with refuses(ValueError, "matrix holds 9000000000000000001, beyond int32"):
+        js.qubo([[9 * 10**18 + 1, 2], [0, 3]])
+    inexact = js.qubo([[9 * 10**18 + 1, 2], [0, 3]], dtype="float32")
+    assert inexact.linear.dtype == jnp.float32
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e300])
+def test_floats_are_of_any_size(scale):
+    """Beyond float32, the device counts in a power of two."""
+    given = matrix(5, "float") * scale
+    problem = js.qubo(given)
+    found = problem.host.all_in_full(np.asarray(costs_of(problem, vectors(5))))
+    expected = np.array([problem.host.cost(one) for one in vectors(5)])
+    np.testing.assert_allclose(found / scale, expected / scale, rtol=1e-5, atol=1e-3)
+    assert (problem.host.unit == 1) == (scale == 1e-30)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: js.qubo([[1.0, np.nan], [0, 0]]), "matrix[0,1] is NaN"),
+        (lambda: js.qubo([[1.0, 0], [np.inf, 0]]), "matrix[1,0] is inf"),
+        (lambda: js.qubo(np.ones((2, 3))), "matrix has shape (2, 3), expected (n, n)"),
+        (lambda: js.qubo(np.ones((0, 0))), "matrix has shape (0, 0)"),
+        (lambda: js.qubo(Coordinates([(0, 0, 1)], (1, 2))), "matrix has shape (1, 2)"),
+        (lambda: js.qubo([[1e308, 1e308], [1e308, 1e308]]), "matrix reaches 1e+308"),
+        (lambda: js.qubo(np.eye(2), num_variables=2), "num_variables is 2 without entries"),
+        (lambda: js.qubo([[0.5]], dtype="int32"), "dtype is 'int32', expected None or"),
+        (lambda: js.qubo([[1]], dtype="float64"), "dtype is 'float64'"),
+        (lambda: js.qubo([[1]], storage="csr"), "storage is 'csr'"),
+        (lambda: js.qubo([[1]], best_known=np.inf), "best_known is inf"),
+        (lambda: js.qubo([1], entries=[[0, 1, 2]]), "entries has shape (1, 3), expected (k, 2)"),
+        (lambda: js.qubo([1], entries=[[0, -1]]), "entries holds -1"),
+        (lambda: js.qubo([1], entries=[[0, 2]], num_variables=2), "entries holds 2, expected 0"),
+        (lambda: js.qubo([1, 2], entries=[[0, 1]]), "matrix has shape (2,), expected (1,)"),
+        (lambda: js.qubo([1], entries=[[0.5, 1]]), "entries has dtype float64"),
+        (lambda: js.qubo([1], entries=[[0, 10**9]]), "1 GiB is the limit"),
+        (lambda: js.max_cut(1, edges=[[0, 1], [1, 1]]), "weights have a loop at vertex 1"),
+        (lambda: js.max_cut(np.eye(3)), "weights have a loop at vertex 0"),
+        (lambda: js.max_cut(1, edges=[[0, 1], [1, 0]]), "edges hold 0-1 twice"),
+        (lambda: js.max_cut([[0, 1], [2, 0]]), "weights are asymmetric"),
+        (lambda: js.max_cut([[0, 1], [0, 0]]), "weights are asymmetric"),
+        (lambda: js.max_cut([1, np.nan], edges=TRIANGLE[:2]), "weights[1] is NaN"),
+        (lambda: js.max_cut(1, edges=TRIANGLE, num_vertices=0), "num_vertices is 0"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(make, text):
+    with refuses(ValueError, text):
+        make()
+
+
+def test_what_are_no_real_numbers_is_refused():
+    for bad in ([[1j]], [["a"]]):
+        with refuses(TypeError, "matrix has dtype"):
+            js.qubo(bad)
+
+
+SPARSE = js.max_cut(graph(10), storage="sparse")
+TABU = js.tabu_search(js.Assign(), tenure=3)
+
+
+def solve(problem, search=TABU, **options):
+    return js.solve(problem, search, 0, **({"num_searches": 4, "max_steps": 200} | options))
+
+
+@pytest.mark.devices(2)
+def test_tabu_search_ends_at_the_brute_force_optimum():
+    """With an exact cost, by a target; on one device and on two; from starts of the user's own."""
+    best = max(cut(graph(10), side) for side in vectors(10))
+    result = solve(SPARSE, target=-best - 1)  # which nothing meets: one program serves all runs
+    assert result.fun == -best == SPARSE.host.cost(result.x)
+    assert isinstance(result.fun, int)
+    both = solve(SPARSE, target=-best - 1, devices=2)
+    chex.assert_trees_all_equal(result.solutions, both.solutions)
+    start = np.arange(10) % 2
+    stopped = solve(SPARSE, initial=start, target=-best)
+    assert stopped.success and stopped.fun == -best
+    none = solve(SPARSE, initial=start.tolist(), target=-best - 1, max_steps=0)
+    assert none.fun <= SPARSE.host.cost(start) and none.solutions[0].tolist() == start.tolist()
+
+
+@pytest.mark.parametrize(
+    ("initial", "text"),
+    [
+        ([0, 1, 2] + [0] * 7, "initial[2] is 2, expected 0 to 1"),
+        ([0, 1], "initial has shape (2,), expected (10,)"),
+        ([0.5] * 10, "initial has dtype float64"),
+        ([[0] * 10, [-1] * 10], "initial[1][0] is -1"),
+    ],
+)
+def test_starts_that_are_no_vectors_are_refused(initial, text):
+    with refuses(ValueError, text):
+        solve(SPARSE, initial=initial)
+
+
+def test_sparse_and_dense_make_the_same_searches():
+    """Annealing with exchanges of values: what is kept by lists is kept by a matrix."""
+    search = js.simulated_annealing(js.SwapValues(), 20.0, moves_per_search=3)
+    sparse, dense = (
+        js.run(0, problem, search, num_searches=2, max_steps=100, implementation="native")
+        for problem in (SPARSE, js.max_cut(graph(10), storage="dense"))
+    )
+    chex.assert_trees_all_equal(sparse.searches, dense.searches)
+    assert int(sparse.info.accepted.sum()) > 0
+
+
+def test_wide_types_and_strict_promotion_change_nothing():
+    """Costs and moves of a float instance, whose steps are converted, dtypes included."""
+    problem, x = js.qubo(matrix(4, "float"), storage="sparse"), vectors(4)
+    expected = costs_of(problem, x), moves_of(problem, x)
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"):
+        found = costs_of(problem, x), moves_of(problem, x)
+    chex.assert_trees_all_equal_shapes_and_dtypes(found, expected)
+    chex.assert_trees_all_equal(found, expected)
