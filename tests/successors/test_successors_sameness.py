@@ -74,7 +74,7 @@ def case(name):
     match name:
         case "sizes for xla" | "sizes for native" | "sizes for a kernel":
             heuristics, total = tables(rng, [(3, most) for most in SIZES[name]])
-            return Case(heuristics, parts.COUPLED, parts.states(4, total), None, 2)
+            return Case(heuristics, parts.COUPLED, parts.states(3, total), None, 2)
         case "many variables":
             heuristics, total = tables(rng, [(70, 32)])
             active = some_active(rng, heuristics, 4)
@@ -91,8 +91,8 @@ def case(name):
             ratings = rng.normal(size=(6, 4096)).astype(np.float32)
             ratings[rng.random(ratings.shape) < 0.2] = np.nan
             ratings[1] = np.nan
-            heuristic = parts.mapped(ratings, [4096, 300, 0, 17, 257, 4095])
-            return Case((heuristic,), (), parts.states(2, 6), None, 2)
+            heuristic = parts.mapped(ratings, [4096, 300, 0, 17, 257, 33])
+            return Case((heuristic,), (), parts.states(3, 6))
         case "manhattan":
             points, goals = rng.integers(0, 50, (2, 3, 4)), rng.integers(0, 50, (2, 4))
             walkers = parts.Walkers(*(jnp.asarray(p, jnp.int32) for p in points))
