@@ -52,6 +52,8 @@ _AT_ONCE = 2**10  # entries that a kernel handles in one block
 # By the most columns: the warps of a kernel, and how many entries of a block each thread has.
 _WARPS_AND_ENTRIES = {32: (1, 16), 64: (2, 16)}
 _BEYOND = (8, 4)
+_LONG = 2**12  # entries beyond which a table of few columns takes more warps
+_WARPS_AND_ENTRIES_OF_LONG = (4, 8)
 
 
 class First(NamedTuple):
@@ -217,20 +219,23 @@ def _blocks(first_row: jax.Array | int, shape: Shape, prepare: Prepare) -> _Bloc
 
 def num_warps(shape: Shape) -> int:
     """Returns how many warps of a kernel handle tables of this shape fastest."""
-    return _warps_and_entries(shape[1])[0]
+    return _warps_and_entries(*shape)[0]
 
 
-def _warps_and_entries(columns: int) -> tuple[int, int]:
-    return next((found for most, found in _WARPS_AND_ENTRIES.items() if columns <= most), _BEYOND)
+def _warps_and_entries(rows: int, columns: int) -> tuple[int, int]:
+    most = next((most for most in _WARPS_AND_ENTRIES if columns <= most), None)
+    if most is None:
+        return _BEYOND
+    is_long = rows * power_of_two(columns) > _LONG
+    return _WARPS_AND_ENTRIES_OF_LONG if is_long else _WARPS_AND_ENTRIES[most]
 
 
 def _height(rows: int, width: int) -> int:
     """Returns how many rows a kernel handles at once: all of a small table."""
-    rows = power_of_two(rows)
-    if rows * width <= _AT_ONCE:
-        return rows
-    warps, entries = _warps_and_entries(width)
-    return min(rows, max(1, warps * memory.LANES * entries // width))
+    if power_of_two(rows) * width <= _AT_ONCE:
+        return power_of_two(rows)
+    warps, entries = _warps_and_entries(rows, width)
+    return min(power_of_two(rows), max(1, warps * memory.LANES * entries // width))
 
 
 def _in_blocks(

@@ -159,10 +159,9 @@ def best_of_all(problem):
     [
         js.graph_coloring(random_graph(7, 0.9, 1), 3),
         js.graph_coloring([], 1, num_vertices=1),
-        js.graph_coloring(PATH, 1),
         labeling([3, 1, 4, 2]),
     ],
-    ids=["dense", "single", "one_color", "in_full"],
+    ids=["dense", "single", "in_full"],
 )
 def test_tabu_search_ends_at_the_brute_force_optimum(problem):
     """Also where there is one coloring only, or moves are priced in full."""

@@ -162,7 +162,7 @@ class Guided:
         def fold(value: jax.Array, folded: tuple[Any, ...]) -> tuple[Any, ...]:
             value = jnp.broadcast_to(value, variable.shape)
             rating = self.heuristic.rate(problem, state, variable, value)
-            counts = heuristics.only_rated(rating, value < number)
+            counts: Any = heuristics.only_rated(rating, value < number)
             return tuple(
                 one.combine(
                     old,
