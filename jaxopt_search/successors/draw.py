@@ -165,11 +165,11 @@ class _Possibilities:
         is_known = isinstance(self.number, int) and isinstance(number, int)
         if is_known and (number + 1) * self.num_lanes <= self.number:
             return self.whole_block(number), None
-        return self.at(self._places(number))
+        return self.at(self.places(number))
 
     def whole_block(self, number: int | jax.Array) -> Rating:
         """Returns the ratings in a block that is full."""
-        return self.rate(self._places(number))
+        return self.rate(self.places(number))
 
     def fold(self, of: Any, combine: Any, start: Any, reduce: Any) -> Any:
         """Returns `start` combined with the values of all ratings, by lanes, [W].
@@ -200,7 +200,7 @@ class _Possibilities:
             return carry
         return partial(num_whole, carry)
 
-    def _places(self, number: int | jax.Array) -> jax.Array:
+    def places(self, number: int | jax.Array) -> jax.Array:
         return number * self.num_lanes + lax.iota(jnp.int32, self.num_lanes)
 
 
@@ -249,12 +249,16 @@ class _InRows:
     def __init__(self, possibilities: _Possibilities) -> None:
         self.num_lanes = possibilities.num_lanes
         self._possibilities = possibilities
-        self._ratings, self._is_real = _table(possibilities)
+        self._ratings, _ = _table(possibilities)
 
     def fold(self, of: Any, combine: Any, start: Any, reduce: Any) -> Any:
-        whole = functools.partial(_row, self._ratings)
-        some = functools.partial(_row, (self._ratings, self._is_real))
-        return self._possibilities.fold_blocks(whole, some, of, combine, start)
+        possibilities, whole = self._possibilities, functools.partial(_row, self._ratings)
+
+        def some(number: jax.Array | int) -> tuple[Rating, jax.Array]:
+            # One block more than there are, if all of them are whole; none of its ratings is real.
+            return whole(number), possibilities.places(number) < possibilities.number
+
+        return possibilities.fold_blocks(whole, some, of, combine, start)
 
 
 def _table(possibilities: _Possibilities) -> tuple[Rating, jax.Array]:

@@ -141,16 +141,42 @@ def test_the_engine_is_the_reference(name, implementation):
     check(name, implementation=implementation, ratings=("stored", "recomputed")[number % 2])
 
 
+ON_A_CPU = pytest.mark.skipif(jax.default_backend() != "cpu", reason="for CPUs")
+
+
 @pytest.mark.parametrize(
     ("devices", "implementation"),
     [
         pytest.param(2, "xla", marks=pytest.mark.devices(2)),
+        pytest.param(2, "native", marks=ON_A_CPU),
         pytest.param(4, KERNEL, marks=pytest.mark.devices(4)),
     ],
 )
 def test_devices_change_nothing(devices, implementation):
     """Three states on two devices and on four, that is, with some that have nothing to do."""
     check("all different", devices=devices, implementation=implementation)
+
+
+@ON_A_CPU
+def test_a_single_state_and_a_problem_that_is_not_read():
+    """A loop over one state is none, and what nothing reads once crashed the compiler of loops."""
+
+    @jax.tree_util.register_static
+    class Highest:
+        num_variables, max_possibilities, is_portable = 2, 3, True
+
+        def rate(self, problem, state, variable, possibility):
+            return possibility
+
+        def weight(self, problem, rating, aggregates):
+            return (rating == 2).astype(jnp.int32)
+
+        def assign(self, problem, state, variable, possibility, where):
+            return js.memory.store(state, variable, possibility, where)
+
+    states, unread = jnp.zeros((1, 2), jnp.int32), jnp.uint32(7)
+    found = js.successors.generate(0, Highest(), unread, states, implementation="native")
+    assert found.states.tolist() == [[2, 2]]
 
 
 @pytest.mark.devices(2)
