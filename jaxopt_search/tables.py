@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory
+from jaxopt_search import bit_sets, memory
 from jaxopt_search.memory import load, power_of_two, store
 from jaxopt_search.types import null_delta
 
@@ -127,6 +127,73 @@ def first(shape: Shape, keys_of: Body, tables: Any, prepare: Prepare = _NOTHING)
     place = _everywhere(shape, prepare)
     keys = tuple(jnp.broadcast_to(key, shape) for key in keys_of(place, tables))
     return _first_of(First(keys, place.row * shape[1] + place.column), _nowhere(shape))
+
+
+def first_of_some(
+    shape: Shape,
+    is_some: Callable[[jax.Array], jax.Array],
+    keys_of: Body,
+    tables: Any,
+    prepare: Prepare = _NOTHING,
+) -> First:
+    """Returns the same as `first` of some rows of tables: where there are none, the highest keys.
+
+    In a kernel other rows take no time.
+
+    Args:
+      is_some: maps rows, of any shape, to whether they count.
+    """
+    if memory.is_in_kernel():
+        return _in_some_rows(shape, is_some, keys_of, tables, prepare)
+    found = first(shape, _keys_of_some(is_some, keys_of), tables, prepare)
+    is_none = found.keys[0] == null_delta(found.keys[0].dtype)
+    return found._replace(number=jnp.where(is_none, jnp.int32(0), found.number))
+
+
+def _keys_of_some(is_some: Callable[[jax.Array], jax.Array], keys_of: Body) -> Body:
+    """Returns what gives the highest keys in all but some rows."""
+
+    def keys(place: Place, entries: Values) -> Values:
+        where, found = is_some(place.row), keys_of(place, entries)
+        return tuple(jnp.where(where, key, null_delta(key.dtype)) for key in found)
+
+    return keys
+
+
+def _in_some_rows(
+    shape: Shape, is_some: Any, keys_of: Body, tables: Any, prepare: Prepare
+) -> First:
+    """Returns what `first_of_some` does, block by block of the rows that count."""
+    rows, columns = shape
+    words, width = power_of_two(-(-rows // bit_sets.BITS)), power_of_two(columns)
+    word, bit = _rows_and_columns((words, bit_sets.BITS))
+    row = word * bit_sets.BITS + bit
+    is_row = is_some(jnp.minimum(row, rows - 1)) & (row < rows)
+    bits = is_row.astype(jnp.uint32) << jnp.broadcast_to(bit, row.shape).astype(jnp.uint32)
+    bits = jnp.sum(bits, axis=1, dtype=jnp.uint32)
+    number = bit_sets.count(bits)
+
+    warps, entries_each = _warps_and_entries(rows, width)
+    height = min(power_of_two(rows), max(1, warps * memory.LANES * entries_each // width))
+    lane = lax.broadcasted_iota(jnp.int32, (1, width), 1)
+    column = jnp.minimum(lane, columns - 1)
+    there = prepare.of_column(column)
+
+    def handle(i: jax.Array) -> First:
+        place = i * height + lax.iota(jnp.int32, height)
+        row = jnp.minimum(bit_sets.members(bits, place), rows - 1)[:, None]
+        is_real = (place < number)[:, None] & (lane < columns)
+        found = Place(row, column, prepare.of_row(row), there)
+        keys = keys_of(found, tuple(load(table, (row, column)) for table in tables))
+        keys = tuple(jnp.broadcast_to(key, is_real.shape) for key in keys)
+        return _only(is_real, First(keys, row * columns + column))
+
+    def go_on(i: jax.Array, best: First) -> First:
+        return _earlier(handle(last - 1 - i), best)
+
+    last = jnp.maximum((number - 1) // height, 0)
+    best = _first_of(lax.fori_loop(0, last, go_on, handle(last)), _nowhere(shape))
+    return best._replace(number=jnp.where(number > 0, best.number, jnp.int32(0)))
 
 
 def update_and_first(
@@ -279,10 +346,7 @@ def _in_blocks(
     def go_on(number: jax.Array, carry: tuple[Any, Any]) -> tuple[Any, Any]:
         tables, best = carry
         tables, found = handle(last - 1 - number, tables, None)
-        if best is not None:
-            is_ahead = ~_is_lower(best.keys, found.keys)
-            best = jax.tree.map(lambda new, old: jnp.where(is_ahead, new, old), found, best)
-        return tables, best
+        return tables, None if best is None else _earlier(found, best)
 
     last = jnp.int32(blocks.number - 1)
     # The last block stands before the loop, as it gives the keys their types, too.
@@ -290,6 +354,12 @@ def _in_blocks(
     if best is None or not best.number.ndim:
         return tables, best
     return tables, _first_of(best if is_column is None else _only(is_column, best), _nowhere(shape))
+
+
+def _earlier(found: First, best: First) -> First:
+    """Returns, in each lane, `best` if it is lower, else what stands before it in the table."""
+    is_ahead = ~_is_lower(best.keys, found.keys)
+    return jax.tree.map(lambda new, old: jnp.where(is_ahead, new, old), found, best)
 
 
 def _only(where: jax.Array, entries: First) -> First:

@@ -154,10 +154,13 @@ class Allowed(NamedTuple):
       of_variable: maps variables, of any shape, to what is needed of them: a pytree.
       is_allowed: maps variables, values, which broadcast, and what is needed of the variables to
         truth values.
+      is_movable: maps variables, of any shape, to whether they have moves at all; None if that is
+        not known.
     """
 
     of_variable: Callable[[jax.Array], Any]
     is_allowed: Callable[[jax.Array, jax.Array, Any], jax.Array]
+    is_movable: Callable[[jax.Array], jax.Array] | None = None
 
 
 class _Row(NamedTuple):
@@ -198,8 +201,14 @@ def first(
         return rank(place.row * shape[1] + place.column, delta, *entries[number:])
 
     prepare = tables.Prepare(of_row, scan.of_value)
-    found = tables.first(shape, keys_of, (*scan.tables, *others), prepare)
-    return found, Assignment(found.number // shape[1], found.number % shape[1])
+    all_tables = *scan.tables, *others
+    if allowed is None or allowed.is_movable is None:
+        found = tables.first(shape, keys_of, all_tables, prepare)
+        return found, Assignment(found.number // shape[1], found.number % shape[1])
+    found = tables.first_of_some(shape, allowed.is_movable, keys_of, all_tables, prepare)
+    variable, value = found.number // shape[1], found.number % shape[1]
+    is_move = allowed.is_movable(variable)
+    return found, Assignment(variable, jnp.where(is_move, value, load(tallied.solution, variable)))
 
 
 def _scan_of(problem: Any, tallied: Tallied) -> Scan:

@@ -5,6 +5,7 @@ Optimization on GPUs": the successor function of one variable at a time.
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -34,7 +35,8 @@ class Guided:
     variable, too: here each lane may have a variable of its own.
     It may have `allows(problem, state, variable, possibility)`, elementwise, shapes broadcast:
     whether the weight is above 0, for values other than the variable's own. With it, a pass over
-    the table takes no weights.
+    the table takes no weights. And it may have `is_movable(problem, state, variable)`, likewise:
+    False where no value is allowed. With it, a kernel skips these variables.
 
     Aggregates are folded value by value, from 0 on, and so are sums of weights, in 64 bits.
 
@@ -123,12 +125,15 @@ class Guided:
         return Assign().undone(problem, representation, move)
 
     def _allowed(self, problem: Any, state: Tallied) -> Allowed:
+        is_movable = None
+        if hasattr(self.heuristic, "is_movable"):
+            is_movable = functools.partial(self.heuristic.is_movable, problem, state)
         if hasattr(self.heuristic, "allows"):
 
             def allows(variable: jax.Array, value: jax.Array, needed: None) -> jax.Array:
                 return self.heuristic.allows(problem, state, variable, value)
 
-            return Allowed(lambda variable: None, allows)
+            return Allowed(lambda variable: None, allows, is_movable)
 
         def of_variable(variable: jax.Array) -> Any:
             number = self._number(problem, state, variable)
@@ -141,7 +146,7 @@ class Guided:
             )
             return self._weight(problem, state, variable, value, *needed) > 0
 
-        return Allowed(of_variable, is_allowed)
+        return Allowed(of_variable, is_allowed, is_movable)
 
     def _number(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
         """Returns how many possibilities variables have."""

@@ -76,7 +76,7 @@ class TabuSearch(TableSearch):
         self, stream: Stream, control: None, problem: Any, state: TabuState
     ) -> tuple[TabuState, Info]:
         hood, representation, move = self.neighborhood, state.representation, state.found.move
-        is_move = state.found.key != _NULL
+        is_move = state.found.key < _NULL  # above it where the table has no rows
         delta = hood.delta(problem, representation, move)
         undone = hood.undone(problem, representation, move)
         first, second, *order = stream.words(jnp.uint32(0), self.draws[1])

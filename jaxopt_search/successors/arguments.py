@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.successors import bit_sets, heuristics
+from jaxopt_search import bit_sets
+from jaxopt_search.successors import heuristics
 from jaxopt_search.successors.heuristics import Aggregate
 
 _NEEDED = ("num_variables", "max_possibilities", "rate", "weight", "assign")

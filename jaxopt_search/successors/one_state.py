@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import memory, random
+from jaxopt_search import bit_sets, memory, random
 from jaxopt_search.memory import load
 from jaxopt_search.random import Key
-from jaxopt_search.successors import bit_sets, heuristics
+from jaxopt_search.successors import heuristics
 from jaxopt_search.successors.draw import Drawn, draw
 
 Order: TypeAlias = Literal["fixed", "random"]

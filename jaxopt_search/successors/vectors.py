@@ -134,4 +134,7 @@ class ConflictsOnly(_ByDelta):
     def allows(
         self, problem: Any, state: Tallied, variable: jax.Array, possibility: jax.Array
     ) -> jax.Array:
+        return self.is_movable(problem, state, variable)
+
+    def is_movable(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
         return load(state.tally.conflicts, variable) > 0

@@ -149,6 +149,27 @@ def _lowest_bit(word: jax.Array) -> jax.Array:
     return BITS - 1 - lax.clz(word & (~word + jnp.uint32(1))).astype(jnp.int32)
 
 
+def members(bits: jax.Array, number: jax.Array) -> jax.Array:
+    """Returns several members of a set, by their numbers, [M] int32.
+
+    Args:
+      bits: [words] uint32, a power of two.
+      number: [M] int32; from `count(bits)` on anything is returned, in range.
+    """
+    (words,) = bits.shape
+    shape = number.shape[0], words
+    counts = lax.population_count(bits).astype(jnp.int32)
+    upto = jnp.broadcast_to(jnp.cumsum(counts)[None], shape)
+    place = jnp.sum((upto <= number[:, None]).astype(jnp.int32), axis=1, dtype=jnp.int32)
+    place = jnp.minimum(place, words - 1)
+    column = lax.broadcasted_iota(jnp.int32, shape, 1)
+    before = jnp.where(column < place[:, None], jnp.broadcast_to(counts[None], shape), 0)
+    word = jnp.where(column == place[:, None], jnp.broadcast_to(bits[None], shape), jnp.uint32(0))
+    word = jnp.sum(word, axis=1, dtype=jnp.uint32)
+    left = number - jnp.sum(before, axis=1, dtype=jnp.int32)
+    return place * BITS + jnp.minimum(_bit(word, left), BITS - 1)
+
+
 def _bit(word: jax.Array, number: jax.Array) -> jax.Array:
     """Returns the place of the one with this number, by halves."""
     place = jnp.zeros_like(number)
