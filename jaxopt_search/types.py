@@ -37,9 +37,9 @@ class Problem(Protocol):
     to n - 1, [n] int32; or `space = "vector"`, and then be a `VectorProblem`. Of one that says
     nothing, random starts are looked at where it matters.
 
-    A problem on permutations may also have `row_costs(block, table)`, portable: the costs, [R], of
-    those in the rows of a `rows.Block` of a table [P, n] of permutations. With it, `genetic` runs
-    in a kernel.
+    A problem on permutations or vectors may also have `row_costs(block, table)`, portable: the
+    costs, [R], of the solutions in the rows of a `rows.Block` of a table [P, n] int32. With it,
+    `genetic` runs in a kernel.
     """
 
     def init(self, key: jax.Array, /) -> Solution:

@@ -63,6 +63,11 @@ class Case:
         solution = jax.eval_shape(self.problem.init, jax.random.key(0))
         return jax.eval_shape(self.problem.cost, solution).dtype == jnp.int32
 
+    @property
+    def is_portable(self):
+        is_portable = getattr(self.neighborhood, "is_portable", False)
+        return is_portable(self.problem) if callable(is_portable) else is_portable
+
     def draws(self, number, seed=0):
         """Returns keys for start solutions and words for proposals."""
         indices = jnp.arange(number, dtype=jnp.uint32)

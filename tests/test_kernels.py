@@ -23,9 +23,7 @@ from jaxopt_search.types import null_delta
 # Other metrics and candidates differ in numbers only; test_nqueens.py has queens.
 ELSEWHERE = ("relocate-CEIL_2D", "relocate-ATT", "two_opt-quadrant", "queen_swap")
 PORTABLE = [
-    case
-    for case in NEIGHBORHOOD_CASES
-    if getattr(case.neighborhood, "is_portable", False) and not case.name.startswith(ELSEWHERE)
+    case for case in NEIGHBORHOOD_CASES if case.is_portable and not case.name.startswith(ELSEWHERE)
 ]
 
 ON_GPU = jax.default_backend() == "gpu"

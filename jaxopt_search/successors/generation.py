@@ -69,7 +69,7 @@ def generate(
       NotPortable: if an implementation is asked for that the heuristics cannot run in.
 
     Example:
-      >>> import jaxopt_search as js
+      >>> import jax, jax.numpy as jnp, jaxopt_search as js
       >>> @jax.tree_util.register_static
       ... class FewerNeighbors:
       ...     num_variables, max_possibilities = 3, 3

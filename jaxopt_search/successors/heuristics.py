@@ -29,6 +29,7 @@ class Aggregate:
       of: maps a rating to a value; None for the rating itself.
 
     Example:
+      >>> import jax.numpy as jnp, numpy as np
       >>> highest = Aggregate(jnp.maximum, np.int32(0))
     """
 
