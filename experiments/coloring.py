@@ -1,4 +1,4 @@
-"""Graph coloring by tabu search on FANG's N(x), beside TabuCol compiled for one core.
+"""Graph coloring by tabu search on FANG's N(x), compared with TabuCol compiled for one core.
 
     python -m experiments.coloring
     python -m experiments.coloring --graphs all --seeds 10 --seconds 60 --out coloring.jsonl

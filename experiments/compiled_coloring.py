@@ -88,7 +88,7 @@ def start(graph: GraphInstance, num_colors: int, seed: int) -> Search:
 def compiled() -> Any:
     """Returns `advance(first, vertex, search, num_steps, target, tenure)`.
 
-    It makes so many steps, or fewer if it reaches `target`, and returns how many.
+    It makes this many steps, or fewer if it reaches `target`, and returns how many.
 
     Raises:
       ImportError: if numba is not installed.

@@ -69,8 +69,8 @@ def start(graph: GraphInstance, seed: int) -> Search:
 def compiled() -> Any:
     """Returns `advance(first, vertex, weight, search, num_steps, target, low, high)`.
 
-    It makes so many steps, or fewer if the best cut reaches `target`, and returns how many. Tenures
-    are from `low` to `high`; neighbors as `compiled_coloring.neighbors` has them.
+    It makes this many steps, or fewer if the best cut reaches `target`, and returns how many.
+    Tenures are from `low` to `high`; neighbors as `compiled_coloring.neighbors` has them.
 
     Raises:
       ImportError: if numba is not installed.

@@ -1,4 +1,4 @@
-"""Maximum cuts of the G-set's graphs by one-flip tabu search, beside the same on one core.
+"""Maximum cuts of the G-set's graphs by one-flip tabu search, compared with the same on one core.
 
     python -m experiments.maxcut
     python -m experiments.maxcut --graphs all --seeds 10 --seconds 10 --out maxcut.jsonl

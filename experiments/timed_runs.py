@@ -96,7 +96,7 @@ def on_a_core(
     """Runs a compiled search until it has `target` or its time is over; returns record fields.
 
     Args:
-      advance: makes so many steps at most, and returns how many it made.
+      advance: makes this many steps at most, and returns how many it made.
       best: returns the lowest cost so far.
     """
     steps, course = 0, []

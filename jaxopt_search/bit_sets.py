@@ -16,7 +16,7 @@ BITS = 32
 
 
 def num_words(num_variables: int) -> int:
-    """Returns the length of a set of so many variables."""
+    """Returns the length of a set of this many variables."""
     return -(-num_variables // BITS)
 
 

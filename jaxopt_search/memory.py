@@ -282,7 +282,7 @@ def each_index(
 ) -> Any:
     """Returns `tree` after `body(index, where, tree)` for indices 0 to `num` - 1; portable.
 
-    As many at a time as suits the place: all of them where searches run abreast, one after the
+    As many at a time as suits the place: all of them where searches run side by side, one after the
     other in a search by itself on a CPU, and a tile at a time in a kernel. The result may not
     depend on that: what `body` writes for an index it reads for no other.
 

@@ -163,7 +163,7 @@ def _keys_of_some(is_some: Callable[[jax.Array], jax.Array], keys_of: Body) -> B
 def _in_some_rows(
     shape: Shape, is_some: Any, keys_of: Body, tables: Any, prepare: Prepare
 ) -> First:
-    """Returns what `first_of_some` does, block by block of the rows that count."""
+    """Like `first_of_some`, in blocks of the rows that count."""
     rows, columns = shape
     words, width = power_of_two(-(-rows // bit_sets.BITS)), power_of_two(columns)
     word, bit = _rows_and_columns((words, bit_sets.BITS))

@@ -15,7 +15,7 @@ Ways to run are three of the library's, `triton`, `xla` and `native`, and `compi
 compiled for one core (`compiled.py`). `native` and `compiled` run on a core of the CPU, or with
 `--devices` on as many as there are, also where there is a GPU.
 
-Table 1: by states, variables and possibilities, beside the paper's four machines.
+Table 1: by states, variables and possibilities, compared with the paper's four machines.
 Table 2: by the load, which is how many distances are computed for each possibility.
 `--draws`: chi-square tests of what is drawn, by weights of several shapes.
 """

@@ -66,7 +66,7 @@ class ByWeight:
 
 
 def sample(weights: np.ndarray, way: str, num_draws: int, seed: int) -> np.ndarray:
-    """Returns how often each possibility was drawn, in about so many draws.
+    """Returns how often each possibility was drawn, in about this many draws.
 
     Each key draws for 16 variables of 512 states.
     """

@@ -13,7 +13,7 @@ from jaxopt_search.memory import load, store
 from jaxopt_search.successors import Aggregate
 
 EXTENT = 1024
-"""Points and goals begin in a square of so many cells on a side."""
+"""Points and goals begin in a square of this many cells on a side."""
 
 
 class Points(NamedTuple):

@@ -66,7 +66,7 @@ class Limits(NamedTuple):
 
     Attributes:
       executions: at most.
-      seconds: no further execution begins after so many, but for the first three.
+      seconds: no further execution begins after this many, but for the first three.
     """
 
     executions: int
@@ -74,7 +74,7 @@ class Limits(NamedTuple):
 
 
 def devices_of(way: str, number: int) -> tuple[Any, ...]:
-    """Returns so many devices on which a way runs.
+    """Returns this many devices on which a way runs.
 
     Raises:
       ValueError: if there are none of their kind, or too few, or numba is missing for `"compiled"`.

@@ -184,7 +184,7 @@ class _Possibilities:
     def fold_blocks(
         self, whole_block: Any, some_block: Any, of: Any, combine: Any, start: Any
     ) -> Any:
-        """Returns what `fold` does with ratings that two functions give."""
+        """Like `fold`, with ratings that two functions give."""
 
         def whole(number: jax.Array, carry: Any) -> Any:
             return combine(carry, of(whole_block(number), None))

@@ -47,7 +47,7 @@ def memory_estimate(
     ratings: Ratings = "stored",
     implementation: Implementation = "xla",
 ) -> int:
-    """Returns about how many bytes `generate` takes beside its arguments.
+    """Returns about how many bytes `generate` takes besides its arguments.
 
     With stored ratings XLA takes, as the paper does (section 3.7), an entry per possibility in each
     state, and for an independent type in each of its variables. Kernels keep ratings in registers,

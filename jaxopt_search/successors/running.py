@@ -93,14 +93,14 @@ def run(setup: Setup, shared: tuple[tuple[Any, ...], Any, Any], given: Input) ->
     return Successors(states, index.astype(jnp.int32), tuple(assigned))
 
 
-def _abreast(
+def _side_by_side(
     setup: Setup, kind: Type, problem: Any, keys: Key, states: Any, active: jax.Array
 ) -> tuple[Any, jax.Array]:
     is_independent, keep = heuristics.is_independent(kind.heuristic), setup.ratings == "stored"
     states = jax.vmap(functools.partial(one_state.opened, kind, problem))(states)
     drawn = None
     if is_independent:
-        draw_all = functools.partial(_drawn_abreast, kind, problem, keep)
+        draw_all = functools.partial(_drawn_side_by_side, kind, problem, keep)
         drawn = jax.vmap(draw_all)(keys, states)
 
     def step_one(place: jax.Array, key: Key, drawn: Any, course: Course) -> Course:
@@ -121,7 +121,7 @@ def _abreast(
     return states, jax.vmap(bit_sets.write)(jnp.zeros_like(active), courses.assigned)
 
 
-def _drawn_abreast(kind: Type, problem: Any, keep: bool, key: Key, state: Any) -> jax.Array:
+def _drawn_side_by_side(kind: Type, problem: Any, keep: bool, key: Key, state: Any) -> jax.Array:
     """Returns what is drawn for all variables in the same state, [n] int32, or -1."""
     draw_one = one_state.draw_from(kind, problem, key, keep)
     variables = lax.iota(jnp.int32, kind.heuristic.num_variables)
@@ -180,7 +180,7 @@ def _in_turn(
 def _in_kernels(
     setup: Setup, kind: Type, problem: Any, keys: Key, states: Any, active: jax.Array
 ) -> tuple[Any, jax.Array]:
-    """Returns what `_natively` does: in a program per state, or per variable for what is drawn."""
+    """Like `_natively`, in a program per state, or per variable for what is drawn."""
     keep, is_independent = setup.ratings == "stored", heuristics.is_independent(kind.heuristic)
     shared, n = (kind.heuristic, problem), kind.heuristic.num_variables
     launch = functools.partial(
@@ -230,7 +230,7 @@ def _num_warps(heuristic: Any, num_programs: int) -> int:
 
 
 _WAYS = {
-    "xla": _abreast,
+    "xla": _side_by_side,
     "native": _natively,
     "triton": _in_kernels,
     "interpret": _in_kernels,

@@ -339,7 +339,7 @@ def _edges_of_matrix(matrix: np.ndarray, num_vertices: int | None) -> tuple[np.n
 def _edges_of_pairs(pairs: np.ndarray, num_vertices: int | None) -> tuple[np.ndarray, int]:
     if not len(pairs):
         if num_vertices is None:
-            raise ValueError("graph has no edges, expected num_vertices beside it")
+            raise ValueError("graph has no edges, expected num_vertices, too")
         return pairs, num_vertices
     highest = int(pairs.max())
     n = highest + 1 if num_vertices is None else num_vertices
