@@ -76,11 +76,17 @@ def test_words_are_uniform_and_independent(axis):
 
 def test_words_of_different_coordinates_differ():
     """No two (search, step, slot, word) share their words, and more words extend fewer."""
+    slots = jnp.arange(8, dtype=jnp.uint32)
+
+    @jax.jit
+    def draw(search, step):
+        stream = make_stream(search=search, step=step)
+        return stream.words(slots, 5), stream.words(slots, 2)
+
     seen = set()
     for search, step in itertools.product(range(8), range(8)):
-        words = make_stream(search=search, step=step).words(jnp.arange(8, dtype=jnp.uint32), 5)
+        words, fewer = draw(jnp.uint32(search), jnp.uint32(step))
         seen.update(np.asarray(words).ravel().tolist())
-        fewer = make_stream(search=search, step=step).words(jnp.arange(8, dtype=jnp.uint32), 2)
         chex.assert_trees_all_equal(words[:2], fewer)
     assert len(seen) == 8 * 8 * 8 * 5  # a chance collision of 2560 words: 8e-4
 
