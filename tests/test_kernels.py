@@ -20,8 +20,12 @@ from jaxopt_search import kernels, loop, memory, random, stepping
 from jaxopt_search.kernels import choice, portability
 from jaxopt_search.types import null_delta
 
-# Other metrics and candidates differ in numbers only; test_nqueens.py has queens.
-ELSEWHERE = ("relocate-CEIL_2D", "relocate-ATT", "two_opt-quadrant", "queen_swap")
+# Other metrics and candidates differ in numbers only; test_nqueens.py has queens, and
+# test_graph_coloring.py colorings.
+ELSEWHERE = (
+    *("relocate-CEIL_2D", "relocate-ATT", "two_opt-quadrant", "queen_swap"),
+    *("Assign-coloring", "SwapValues-coloring", "Guided-coloring", "Guided-labeling"),
+)
 PORTABLE = [
     case for case in NEIGHBORHOOD_CASES if case.is_portable and not case.name.startswith(ELSEWHERE)
 ]
