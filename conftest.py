@@ -17,7 +17,7 @@ os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *_FLAGS])
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 os.environ["JAX_DEBUG_KEY_REUSE"] = "1"
 
-# Tracing makes many objects that live on; looking for garbage among them took a tenth of the time.
+# Tracing makes many objects that live on; looking for garbage among them takes time.
 gc.set_threshold(50_000, 20, 20)
 
 

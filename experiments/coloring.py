@@ -26,8 +26,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jaxopt_search as js
-from experiments import common, compiled_coloring, flag_types, timed_runs
-from experiments.timed_runs import CORE, OURS, Job
+from experiments import common, compiled_coloring, timed_runs
+from experiments.timed_runs import OURS, Job
 from jaxopt_search.datasets import GraphInstance, mycielski_graph, queen_graph, random_graph
 from jaxopt_search.types import Search
 
@@ -200,25 +200,9 @@ def _shown(value: float, how: str) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.coloring", description="Colors graphs by tabu search on FANG's N(x)."
-    )
-    flags.add_argument(
-        "--graphs",
-        type=flag_types.words,
-        default=["queen5_5", "queen6_6", "myciel3", "myciel4"],
-        help=f"some of {','.join(CASES)}, or all",
-    )
-    flags.add_argument("--ways", type=flag_types.words, default=[OURS], help=f"{OURS}, {CORE}")
-    flags.add_argument("--seeds", type=flag_types.positive, default=3, help="runs of each")
-    flags.add_argument("--first-seed", type=int, default=0)
-    flags.add_argument("--seconds", type=flag_types.limit, default=10.0, help="longest run")
-    flags.add_argument(
-        "--searches", type=flag_types.positive, help="side by side (default: by the size)"
-    )
-    flags.add_argument("--devices", type=flag_types.devices, default="all")
-    common.add_record_arguments(flags, "coloring")
-    return flags
+    small = ["queen5_5", "queen6_6", "myciel3", "myciel4"]
+    description = "Colors graphs by tabu search on FANG's N(x)."
+    return timed_runs.parser("coloring", description, list(CASES), small)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -29,9 +29,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jaxopt_search as js
-from experiments import common, compiled_coloring, compiled_maxcut, flag_types, timed_runs
+from experiments import common, compiled_coloring, compiled_maxcut, timed_runs
 from experiments.paper_bls import BEST
-from experiments.timed_runs import CORE, OURS, Job
+from experiments.timed_runs import OURS, Job
 from jaxopt_search.datasets import GraphInstance, random_graph, toroidal_grid
 from jaxopt_search.types import Search
 
@@ -201,25 +201,9 @@ def _reached(times: list[float]) -> tuple[str, str]:
 
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.maxcut", description="Maximum cuts of the G-set's graphs."
+    return timed_runs.parser(
+        "maxcut", "Maximum cuts of the G-set's graphs.", list(GRAPHS), ["G1", "G6", "G43"]
     )
-    flags.add_argument(
-        "--graphs",
-        type=flag_types.words,
-        default=["G1", "G6", "G43"],
-        help=f"some of {','.join(GRAPHS)}, or all",
-    )
-    flags.add_argument("--ways", type=flag_types.words, default=[OURS], help=f"{OURS}, {CORE}")
-    flags.add_argument("--seeds", type=flag_types.positive, default=3, help="runs of each")
-    flags.add_argument("--first-seed", type=int, default=0)
-    flags.add_argument("--seconds", type=flag_types.limit, default=10.0, help="longest run")
-    flags.add_argument(
-        "--searches", type=flag_types.positive, help="side by side (default: by the size)"
-    )
-    flags.add_argument("--devices", type=flag_types.devices, default="all")
-    common.add_record_arguments(flags, "maxcut")
-    return flags
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,5 +1,6 @@
 """What `coloring.py` and `maxcut.py` share: runs for a limited time, ours and those of one core."""
 
+import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 
 import jaxopt_search as js
-from experiments import common, compiled_qap
+from experiments import common, compiled_qap, flag_types
 from experiments.common import Progress, Runs
 from jaxopt_search import parallel
 
@@ -36,6 +37,29 @@ def num_searches(rows: int, columns: int) -> int:
     but at least 132 and at most 1056.
     """
     return min(max(_MOST_ENTRIES // (2 * rows * columns), _FEWEST), _MOST)
+
+
+def parser(
+    name: str, description: str, graphs: Sequence[str], default: list[str]
+) -> argparse.ArgumentParser:
+    """Returns the flags of the script `experiments.{name}`, which runs on some of `graphs`."""
+    flags = argparse.ArgumentParser(prog=f"experiments.{name}", description=description)
+    flags.add_argument(
+        "--graphs",
+        type=flag_types.words,
+        default=default,
+        help=f"some of {','.join(graphs)}, or all",
+    )
+    flags.add_argument("--ways", type=flag_types.words, default=[OURS], help=f"{OURS}, {CORE}")
+    flags.add_argument("--seeds", type=flag_types.positive, default=3, help="runs of each")
+    flags.add_argument("--first-seed", type=int, default=0)
+    flags.add_argument("--seconds", type=flag_types.limit, default=10.0, help="longest run")
+    flags.add_argument(
+        "--searches", type=flag_types.positive, help="side by side (default: by the size)"
+    )
+    flags.add_argument("--devices", type=flag_types.devices, default="all")
+    common.add_record_arguments(flags, name)
+    return flags
 
 
 def execute(jobs: Sequence[Job], runs: Runs, experiment: str) -> list[dict[str, Any]]:

@@ -99,10 +99,7 @@ class Placement:
         num_searches = state.index.shape[0]
         padding = -num_searches % len(self.devices)
 
-        def split_leaf(leaf: np.ndarray) -> np.ndarray:
-            filled = np.concatenate([leaf, np.repeat(leaf[-1:], padding, axis=0)])
-            return filled.reshape(len(self.devices), -1, *leaf.shape[1:])
-
+        split_leaf = functools.partial(_split_leaf, len(self.devices))
         split = _map_searches(split_leaf, jax.device_get(state))
         is_padding = np.arange(num_searches + padding) >= num_searches
         index = np.where(is_padding.reshape(split.index.shape), np.int32(-1), split.index)
@@ -157,6 +154,13 @@ class Placement:
         )
 
 
+def _split_leaf(num_devices: int, leaf: Any) -> np.ndarray:
+    """Returns a leaf [N, ...] in equal parts, [D, ...]; copies of the last entry fill them up."""
+    leaf = np.asarray(leaf)
+    filled = np.concatenate([leaf, np.repeat(leaf[-1:], -len(leaf) % num_devices, axis=0)])
+    return filled.reshape(num_devices, -1, *leaf.shape[1:])
+
+
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
     """Applies `change` to the leaves that have an entry per search."""
     parts = {name: jax.tree.map(change, getattr(state, name)) for name in _PER_SEARCH}
@@ -200,12 +204,7 @@ def split_up(
     """
     number = jax.tree.leaves(tree)[0].shape[0]
     padding = -number % len(devices)
-
-    def split_leaf(leaf: Any) -> np.ndarray:
-        leaf = np.asarray(leaf)
-        filled = np.concatenate([leaf, np.repeat(leaf[-1:], padding, axis=0)])
-        return filled.reshape(len(devices), -1, *leaf.shape[1:])
-
+    split_leaf = functools.partial(_split_leaf, len(devices))
     made = _pmapped_fn(devices, fn)(shared, jax.tree.map(split_leaf, tree))
 
     def join_leaf(leaf: jax.Array) -> jax.Array:

@@ -50,9 +50,8 @@ class Flip(VectorNeighborhood):
     """All flips of a problem whose variables have two values.
 
     These are the moves of `Assign`, in another table: there each variable has an entry for each
-    value, here only one, and `tabu_search` is about twice as fast on a CPU. Variable i
-    stands in row i // 32 and column i % 32. The rows being so few, a tenure counted in them, as
-    that of `tabu_search` is by default, is about n / 32.
+    value, here only one. Variable i stands in row i // 32 and column i % 32. The rows being so few,
+    a tenure counted in them, as that of `tabu_search` is by default, is about n / 32.
 
     A variable with a domain of one value has a null move.
 

@@ -166,7 +166,7 @@ def tabu_search(
       aspiration_age: in steps; None for 5 times the entries of the table. Entries never undone
         count as undone one after the other before the start.
       ties: which of equally good moves is made: the one that stands first in the table, or a random
-        one, which costs a little time. Where costs are small integers many moves are equal, as in
+        one. Where costs are small integers many moves are equal, as in
         graph coloring or on graphs with weights of 1: there take `"random"`, since searches that
         always prefer the first get stuck.
 

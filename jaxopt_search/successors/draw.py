@@ -206,10 +206,10 @@ class _Possibilities:
 
 def _kept(possibilities: _Possibilities) -> Any:
     """Returns what gives the same values with ratings that are computed once."""
-    if not memory.is_alone():
-        return _AtOnce(possibilities)
-    if not memory.is_in_kernel():
+    if memory.is_native():
         return _InRows(possibilities)
+    if not memory.is_in_kernel():
+        return _AtOnce(possibilities)
     return _Unrolled(possibilities) if possibilities.num_blocks <= _MOST_UNROLLED else possibilities
 
 
