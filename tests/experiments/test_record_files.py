@@ -21,10 +21,11 @@ def scripts_with(*texts):
     files = sorted((ROOT / "experiments").glob("*.py"))
     sources = {file.stem: file.read_text(encoding="utf-8") for file in files}
     names = [name for name in sources if any(text in sources[name] for text in texts)]
-    return [importlib.import_module(f"experiments.{name}") for name in names if name != "common"]
+    modules = [importlib.import_module(f"experiments.{name}") for name in names]
+    return [module for module in modules if hasattr(module, "main")]
 
 
-REPORTERS = scripts_with("common.add_record_arguments(flags")
+REPORTERS = scripts_with("common.add_record_arguments(flags", "timed_runs.parser(")
 WRITERS = [*REPORTERS, *scripts_with("common.add_out_argument(flags")]
 
 
