@@ -24,8 +24,8 @@ import jaxopt_search as js
 from experiments import benchmark_tables, common, flag_types
 from experiments.common import Progress
 from experiments.pspm_runs import Cooling
-from jaxopt_search import loop, parallel, readout, stepping
 from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.engine import device_split, loop, outcome, stepping
 from jaxopt_search.kernels import Choice, Implementation
 
 NEIGHBORHOODS: dict[str, Callable[[js.TSP], Any]] = {
@@ -127,7 +127,7 @@ def _prepared(case: Case) -> Prepared:
     rule = js.broadcast_best(every=Cooling().exchange_every * per_temperature)
     options = {"exchange": rule, "check_every": per_temperature}
     options["implementation"] = ran.implementation
-    placement = parallel.Placement(case.devices)
+    placement = device_split.DeviceSplit(case.devices)
 
     def advance(state: loop.RunState, num_steps: int) -> loop.RunState:
         return jax.block_until_ready(
@@ -135,7 +135,7 @@ def _prepared(case: Case) -> Prepared:
         )
 
     def best(state: loop.RunState) -> int:
-        tour, _ = readout.best(problem, search, placement.join(state, case.searches))
+        tour, _ = outcome.best(problem, search, placement.join(state, case.searches))
         return int(problem.host.cost(jax.device_get(tour)))
 
     start = placement.split(js.init(0, problem, search, num_searches=case.searches))
@@ -214,7 +214,7 @@ def cases_from_arguments(args: argparse.Namespace) -> list[Case]:
       ValueError: if there are no such devices.
     """
     choices = [1, "all"] if args.devices is None else [args.devices]
-    devices = dict.fromkeys(parallel.find_devices(choice) for choice in choices)
+    devices = dict.fromkeys(device_split.find_devices(choice) for choice in choices)
     return [
         Case(*sizes, args.neighborhood, args.implementation)
         for sizes in itertools.product(args.cities, args.searches, args.moves, devices)

@@ -21,9 +21,9 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common, flag_types
-from jaxopt_search import memory
-from jaxopt_search.memory import load, store
-from jaxopt_search.random import below
+from jaxopt_search.portable import memory
+from jaxopt_search.portable.memory import load, store
+from jaxopt_search.portable.random import below
 
 
 @jax.tree_util.register_dataclass

@@ -55,9 +55,11 @@ from experiments import common, compiled_queens, flag_types, nqueens_annealing
 from experiments.common import Progress, Runs
 from experiments.nqueens_annealing import COMPILED
 from experiments.nqueens_tables import FIGURES, ON_ONE_CORE, PLOTS, TABLES
-from jaxopt_search import evaluation, parallel, solve_queens
-from jaxopt_search.evaluation import host
-from jaxopt_search.problems.nqueens import hoffman
+from jaxopt_search.engine import device_split
+from jaxopt_search.problems.queens import attacks as evaluation
+from jaxopt_search.problems.queens.attacks import host
+from jaxopt_search.problems.queens.problem import hoffman
+from jaxopt_search.solvers import queens as solve_queens
 
 DEFAULTS: dict[str, list[int]] = {
     "figure 2": [100, 300, 1000, 3000, 10_000],
@@ -157,9 +159,9 @@ def device_of(job: Job) -> jax.Device:
       ValueError: if JAX has no CPU.
     """
     if job.settings.get("scheme") not in (*ON_ONE_CORE, *host.HOST):
-        return parallel.find_devices(None)[0]
+        return device_split.find_devices(None)[0]
     try:
-        return parallel.find_devices("cpu")[0]
+        return device_split.find_devices("cpu")[0]
     except ValueError:
         raise ValueError("JAX_PLATFORMS leaves out the CPU, expected it to hold cpu, too") from None
 
@@ -270,7 +272,7 @@ def _solve(job: Job, seed: int) -> dict[str, Any]:
     search = make[chosen["search"]](
         js.QueenSwap(), chosen["temperature"], moves_per_search=chosen["moves_per_search"]
     )
-    placement = parallel.Placement(parallel.find_devices(None))
+    placement = device_split.DeviceSplit(device_split.find_devices(None))
     options = {"target": jnp.int32(0), "check_every": _CHECK_EVERY}
 
     def run(steps: int) -> tuple[js.RunState, float]:
@@ -357,7 +359,7 @@ def execute(jobs: Sequence[Job], seeds: range, runs: Runs, limit: float) -> list
         if runs.has(*wanted[-1]) or _expected(job, runs.records) > limit:
             progress.skip(1)
             continue
-        devices = parallel.find_devices("all") if job.kind == "set" else (device_of(job),)
+        devices = device_split.find_devices("all") if job.kind == "set" else (device_of(job),)
         try:
             measured = measure(job, seed)
         except MemoryError as error:

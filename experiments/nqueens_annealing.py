@@ -14,8 +14,8 @@ from jax.tree_util import Partial
 import jaxopt_search as js
 from experiments import compiled_queens
 from experiments.compiled_queens import Cooling
-from jaxopt_search import evaluation
-from jaxopt_search.evaluation import totals
+from jaxopt_search.portable import totals
+from jaxopt_search.problems.queens import attacks as evaluation
 
 COMPILED = {"numba": "pairs", "numba_histogram": "diagonals", "numba_nothing": "nothing"}
 """Schemes of one core and what they are in `compiled_queens`."""

@@ -23,7 +23,7 @@ import jax
 import jaxopt_search as js
 from experiments import common, flag_types
 from experiments.common import Progress, Runs
-from jaxopt_search.evaluation import SCHEMES
+from jaxopt_search.problems.queens.attacks import SCHEMES
 
 _CHECK_EVERY = 20  # generations
 

@@ -6,12 +6,12 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from experiments import common
-from jaxopt_search import evaluation
-from jaxopt_search.evaluation import host
+from jaxopt_search.problems.queens import attacks
+from jaxopt_search.problems.queens.attacks import host
 
 Records: TypeAlias = Sequence[dict[str, Any]]
 
-_NAMES = ("numba", "numba_histogram", *evaluation.SCHEMES, "deltas")
+_NAMES = ("numba", "numba_histogram", *attacks.SCHEMES, "deltas")
 _NOTHING = {"numba": "numba_nothing", "numba_histogram": "numba_nothing"}
 """What a step is compared with that evaluates by a scheme; where not "nothing"."""
 ON_ONE_CORE = ("numba", "numba_histogram", "numba_nothing", "serial")

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple, Protocol
 
 from experiments import common, flag_types, peers_nqueens, peers_qap, peers_tsp
 from experiments.common import Progress, Runs
-from jaxopt_search import parallel
+from jaxopt_search.engine import device_split
 
 PROBLEMS = {"nqueens": peers_nqueens, "qap": peers_qap, "tsp": peers_tsp}
 """Modules with `SOLVERS` (a dict of `Solver` classes), `instances(names, data)` and
@@ -221,7 +221,7 @@ class Case:
             "gap": above if math.isfinite(above) else None,
             "seconds": seconds,
             "trace": improvements([*trace, (seconds, cost)]),
-            **common.provenance(parallel.find_devices("all")),
+            **common.provenance(device_split.find_devices("all")),
         }
 
 

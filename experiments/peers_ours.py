@@ -7,7 +7,8 @@ from typing import Any
 import jax
 
 import jaxopt_search as js
-from jaxopt_search import environment, parallel
+from jaxopt_search.driver import environment
+from jaxopt_search.engine import device_split
 
 
 class Ours:
@@ -15,11 +16,11 @@ class Ours:
 
     name, unit, compiles = "jaxopt_search", "seconds", True
     first = 0.05
-    devices: parallel.Devices = "all"
+    devices: device_split.Devices = "all"
     call: Callable[..., js.Result]
 
     def __init__(self):
-        devices = parallel.find_devices(self.devices)
+        devices = device_split.find_devices(self.devices)
         self.version = environment.of(devices)["jaxopt_search"]
         self.runs_on = f"{len(devices)} x {devices[0].device_kind}"
 

@@ -51,8 +51,8 @@ from experiments.pspm_runs import (
     Limit,
     Scheme,
 )
-from jaxopt_search import parallel
 from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.engine import device_split
 
 MOVES_PER_DEVICE = 500
 """Fewer moves per step than this on a device cost more to split up than they save."""
@@ -156,8 +156,8 @@ def _devices(plan: Plan, scheme: Scheme, batch: int) -> tuple[jax.Device, ...]:
     if scheme in (*CORE_SCHEMES, STRICT):
         return tuple(jax.devices("cpu")[:1])
     if plan.devices is not None:
-        return parallel.find_devices(plan.devices)
-    found = parallel.find_devices("all")
+        return device_split.find_devices(plan.devices)
+    found = device_split.find_devices("all")
     return found[: max(1, batch * scheme.searches * scheme.moves // MOVES_PER_DEVICE)]
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import jaxopt_search as js
 from experiments import common, compiled_tsp
 from experiments.pspm_tables import sec, sses
-from jaxopt_search import loop, parallel, readout, schedules
 from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.engine import device_split, loop, outcome
+from jaxopt_search.searches import schedules
 
 CHUNK_TEMPERATURES = 10
 """How much is run between two looks at the best tours; 1% of the paper's cooling."""
@@ -170,7 +171,7 @@ def start(job: Job, problem: js.TSP, restart: int = 0) -> loop.RunState:
     key = jax.random.fold_in(jax.random.key(job.seeds[0]), KINDS.index(job.kind))
     key = jax.random.fold_in(key, restart)
     state = loop.init(key, problem, annealing(job), num_searches=job.num_searches)
-    return parallel.Placement(job.devices).split(state)
+    return device_split.DeviceSplit(job.devices).split(state)
 
 
 def annealing(job: Job) -> js.SimulatedAnnealing:
@@ -196,8 +197,8 @@ def best_of_runs(job: Job, problem: js.TSP, state: loop.RunState) -> np.ndarray:
     Raises:
       RuntimeError: if the device had another cost, which is a bug.
     """
-    joined = parallel.Placement(job.devices).join(state, job.num_searches)
-    tours, costs = jax.device_get(readout.all_best(problem, annealing(job), joined))
+    joined = device_split.DeviceSplit(job.devices).join(state, job.num_searches)
+    tours, costs = jax.device_get(outcome.all_best(problem, annealing(job), joined))
     winners = costs.reshape(len(job.seeds), -1).argmin(axis=1)
     winners += job.scheme.searches * np.arange(len(job.seeds))
     exact = np.array([problem.host.cost(tours[winner]) for winner in winners])
@@ -286,7 +287,7 @@ def _record(
 
 def _prepared(job: Job) -> tuple[js.TSP, Callable[[loop.RunState, int], loop.RunState]]:
     problem = js.tsp_from_instance(job.instance)
-    placement, search, rule = parallel.Placement(job.devices), annealing(job), exchange(job)
+    placement, search, rule = device_split.DeviceSplit(job.devices), annealing(job), exchange(job)
     # Nothing is tested for, so the stop test only has to be rare.
     check_every = CHUNK_TEMPERATURES * job.cooling.sweeps * problem.n
 

@@ -60,9 +60,10 @@ from experiments import common, compiled_islands, flag_types
 from experiments.common import Progress, Runs
 from experiments.paper_islands import FLOW, GAPS, INSTANCES, POPULATION
 from experiments.qap_islands_tables import FIGURES, TABLES, VARIANTS
-from jaxopt_search import parallel, steps
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.evaluation.host import num_cores
+from jaxopt_search.engine import device_split
+from jaxopt_search.portable import counts
+from jaxopt_search.problems.queens.attacks.host import num_cores
 
 RESTART = 0.6
 RING_EVERY, SHUFFLE_EVERY = 50, 500
@@ -175,7 +176,7 @@ class Task:
         is_single = setting.on == "all" and setting.islands == 1
         is_compiled = setting.on in ("core", "cores")
         on = "cpu" if is_compiled else "all" if setting.on == "all" else int(setting.on)
-        devices = parallel.find_devices(on)
+        devices = device_split.find_devices(on)
         self.devices = devices[:1] if is_single or is_compiled else devices
         self.target = math.floor((instance.best_known or 0) * (1 + GAPS.get(instance.name, 0.0)))
         host = self.problem.host
@@ -216,7 +217,7 @@ class Task:
 
     def _one(self, seed: int, generations: int) -> dict[str, Any]:
         """Returns the record of a run."""
-        islands, placement = self.setting.islands, parallel.Placement(self.devices)
+        islands, placement = self.setting.islands, device_split.DeviceSplit(self.devices)
         with jax.default_device(self.devices[0]):
             state = js.init(seed, self.problem, self.search, num_searches=islands)
         state = jax.block_until_ready(placement.split(state))
@@ -235,7 +236,7 @@ class Task:
         state = placement.join(state, islands)
         count, island = js.first_hit(state)
         reached = int(island) >= 0
-        made = steps.as_python(count if reached else state.step)
+        made = counts.as_python(count if reached else state.step)
         cost = self.problem.host.in_full(js.best(self.problem, self.search, state)[1].item())
         won = {"island": int(island), "best_cost": cost}
         return self._record(seed, seconds, made, reached) | won

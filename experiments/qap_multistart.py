@@ -49,9 +49,9 @@ from experiments.qap_multistart_tables import (
     table_1,
     targets,
 )
-from jaxopt_search import parallel
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.problems import scales
+from jaxopt_search.engine import device_split
+from jaxopt_search.solvers import scales
 
 _SCHEDULE = (0.3, 0.03)  # the first and the last temperature, times the mean change by a swap
 _MOVES_OF_ANNEALING = 32
@@ -94,7 +94,7 @@ def ways(name: str) -> list[Way]:
 
     Without numba there is nothing to compare with.
     """
-    cpu, found = jax.devices("cpu"), parallel.find_devices("all")
+    cpu, found = jax.devices("cpu"), device_split.find_devices("all")
     core = [Way(CORE, "numba", ())] if compiled_qap.has_numba() else []
     core.append(Way("1 core, XLA", "native", tuple(cpu[:1])))
     if name == "table":
@@ -250,7 +250,7 @@ def reach(instance: QAPInstance, gap: float, seconds: float, seed: int) -> dict[
         "reached": result.success,
         "seconds": result.elapsed,
         "best_gap": _gap(result.fun, instance),
-        **common.provenance(parallel.find_devices("all")),
+        **common.provenance(device_split.find_devices("all")),
     }
 
 

@@ -11,7 +11,7 @@ import jax
 import jaxopt_search as js
 from experiments import common, compiled_qap, flag_types
 from experiments.common import Progress, Runs
-from jaxopt_search import parallel
+from jaxopt_search.engine import device_split
 
 OURS, CORE = "ours", "numba"
 WAYS = (OURS, CORE)
@@ -100,7 +100,7 @@ def ours(
         "steps": result.nit,
         "first_step": None if result.first_hit is None else result.first_hit.step,
         "course": [[line.seconds, line.best] for line in _falls(result.history)],
-        **common.provenance(parallel.find_devices(how.get("devices"))),
+        **common.provenance(device_split.find_devices(how.get("devices"))),
     }
     return result, fields
 

@@ -23,7 +23,8 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common, flag_types
-from jaxopt_search import environment, parallel
+from jaxopt_search.driver import environment
+from jaxopt_search.engine import device_split
 
 SIZE = 30_000
 NEAR = 0.001
@@ -58,7 +59,7 @@ def fast_tsp(points: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
         tours = list(pool.map(solve, points, chunksize=4))
         elapsed = time.perf_counter() - began
     lengths = [_length(each, tour) for each, tour in zip(points, tours, strict=True)]
-    env = environment.of(parallel.find_devices(None)) | {"devices": f"{num_cores} cores"}
+    env = environment.of(device_split.find_devices(None)) | {"devices": f"{num_cores} cores"}
     return _record("fast-tsp", points, seconds, seed, elapsed) | {"lengths": lengths, "env": env}
 
 
@@ -143,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     common.use_cpu_cores()
     try:
-        devices = parallel.find_devices(args.devices)
+        devices = device_split.find_devices(args.devices)
     except ValueError as error:
         flags.error(str(error))
     points = instances(args.instances, args.cities, args.seed)

@@ -38,8 +38,10 @@ from experiments import common, flag_types, peers_tsp
 from experiments.common import Progress, Runs
 from experiments.paper_pspm import TABLE_2
 from experiments.peers import gap, improvements, median_time, time_to_level
-from jaxopt_search import environment, parallel, solvers
 from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.driver import environment
+from jaxopt_search.engine import device_split
+from jaxopt_search.solvers import tsp
 
 NEAR = 0.001
 """The gap for which a time is taken, beside that of the optimum."""
@@ -70,7 +72,7 @@ class Plan(NamedTuple):
             "cold": self.is_cold,
             "limit": "search",  # before, a cold run compiled within its limit
             # A `TSPInstance` is symmetric.
-            "recipe": solvers.tsp_recipe(True, self.devices[0].platform, n)._asdict(),
+            "recipe": tsp.tsp_recipe(True, self.devices[0].platform, n)._asdict(),
             "version": environment.of(self.devices)["jaxopt_search"],
             "device_kind": self.devices[0].device_kind,
             "num_devices": len(self.devices),
@@ -263,7 +265,7 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
         instances=[instance for instance in instances if instance.best_known is not None],
         seconds=args.seconds,
         seeds=range(args.seeds),
-        devices=parallel.find_devices(args.devices),
+        devices=device_split.find_devices(args.devices),
         is_cold=args.cold,
     )
 

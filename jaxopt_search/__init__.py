@@ -1,26 +1,15 @@
 """Gradient-free, vectorized combinatorial search in JAX."""
 
-from jaxopt_search import (
-    crossover,
-    datasets,
-    evaluation,
-    kernels,
-    memory,
-    neighborhoods,
-    placements,
-    problems,
-    random,
-    run_times,
-    schedules,
-    searches,
-    successors,
-)
-from jaxopt_search.driver import Snapshot, Steer, solve
-from jaxopt_search.eax import edge_assembly
+from jaxopt_search import datasets, kernels, neighborhoods, problems, searches, successors
+from jaxopt_search.analysis import run_times
+from jaxopt_search.crossovers import permutations as crossover
+from jaxopt_search.crossovers.edge_assembly import edge_assembly
+from jaxopt_search.driver.run import Report, Steer, solve
+from jaxopt_search.engine.loop import RunState, advance, init, run
+from jaxopt_search.engine.outcome import best, first_hit
+from jaxopt_search.engine.stepping import why_not_portable
 from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
-from jaxopt_search.evaluation import attacking_pairs
-from jaxopt_search.exchange import broadcast_best, recombine, resample, ring, shuffle
-from jaxopt_search.loop import RunState, advance, init, run
+from jaxopt_search.exchanges.rules import broadcast_best, recombine, resample, ring, shuffle
 from jaxopt_search.neighborhoods import (
     Assign,
     DeltaSwap,
@@ -35,6 +24,7 @@ from jaxopt_search.neighborhoods import (
     TwoOpt,
     two_opt,
 )
+from jaxopt_search.portable import memory, random
 from jaxopt_search.problems import (
     QAP,
     QUBO,
@@ -56,8 +46,9 @@ from jaxopt_search.problems import (
     tsp_from_coords,
     tsp_from_instance,
 )
-from jaxopt_search.readout import best, first_hit
-from jaxopt_search.schedules import geometric
+from jaxopt_search.problems.queens import attacks as evaluation
+from jaxopt_search.problems.queens import symmetry as placements
+from jaxopt_search.problems.queens.attacks import attacking_pairs
 from jaxopt_search.searches import (
     Genetic,
     HillClimbing,
@@ -67,12 +58,14 @@ from jaxopt_search.searches import (
     genetic,
     hill_climbing,
     min_conflicts,
+    schedules,
     simulated_annealing,
     tabu_search,
 )
-from jaxopt_search.solve_queens import QueensResult, solve_nqueens
-from jaxopt_search.solvers import solve_qap, solve_tsp
-from jaxopt_search.stepping import why_not_portable
+from jaxopt_search.searches.schedules import geometric
+from jaxopt_search.solvers.qap import solve_qap
+from jaxopt_search.solvers.queens import QueensResult, solve_nqueens
+from jaxopt_search.solvers.tsp import solve_tsp
 from jaxopt_search.types import Result, StackedResult, Status, null_delta
 
 __all__ = [
@@ -95,10 +88,10 @@ __all__ = [
     "QueenSwap",
     "QueensResult",
     "Relocate",
+    "Report",
     "Result",
     "RunState",
     "SimulatedAnnealing",
-    "Snapshot",
     "StackedResult",
     "Status",
     "Steer",

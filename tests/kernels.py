@@ -7,8 +7,8 @@ import chex
 import jax
 from jax.experimental import pallas as pl
 
-from jaxopt_search import memory
 from jaxopt_search.kernels import portability
+from jaxopt_search.portable import memory
 
 
 def in_kernel(body, out_shape, *arrays, interpret=True):

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search import loop, memory, random
-from jaxopt_search.steps import Steps
+from jaxopt_search.engine import loop
+from jaxopt_search.portable import memory, random
+from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Info
 
 

@@ -10,7 +10,7 @@ import pytest
 from probes import annealing, assert_same_results, small_tsp
 
 import jaxopt_search as js
-from jaxopt_search.evaluation import SCHEMES
+from jaxopt_search.problems.queens.attacks import SCHEMES
 
 SQUARE = [[0, 0], [1, 0], [1, 1.5], [0, 1]]
 TABLE = np.arange(16).reshape(4, 4)

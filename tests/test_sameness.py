@@ -10,7 +10,9 @@ import pytest
 from cases import coords_tsp, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search import datasets, random, schedules
+from jaxopt_search import datasets
+from jaxopt_search.portable import random
+from jaxopt_search.searches import schedules
 
 EXCHANGES = {
     "none": None,

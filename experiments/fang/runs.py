@@ -15,7 +15,8 @@ from experiments.common import Progress, Runs
 from experiments.fang import compiled
 from experiments.fang.heuristic import Nearer, start
 from experiments.fang.paper import Row
-from jaxopt_search import parallel, random
+from jaxopt_search.engine import device_split
+from jaxopt_search.portable import random
 
 WAYS = ("triton", "xla", "native", "compiled")
 _FEWEST = 3
@@ -84,7 +85,7 @@ def devices_of(way: str, number: int) -> tuple[Any, ...]:
     if way in ("native", "compiled"):
         found = jax.local_devices(backend="cpu")
     elif way == "triton":
-        found = parallel.find_devices("gpu")
+        found = device_split.find_devices("gpu")
     else:
         found = jax.local_devices()
     most = 1 if way == "compiled" else len(found)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import random
-from jaxopt_search.rows import Block, Tile
+from jaxopt_search.portable import random
+from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.types import Stream
 
 

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory, random
 from jaxopt_search.crossovers.operators import Draws, Island, another, entry_words
-from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Swap
+from jaxopt_search.portable import memory, random
+from jaxopt_search.portable.memory import load, store
+from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.problems.permutation import inverse
-from jaxopt_search.rows import Block, Tile
 from jaxopt_search.types import Stream
 
 

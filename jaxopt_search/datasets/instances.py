@@ -5,8 +5,8 @@ import hashlib
 
 import numpy as np
 
-from jaxopt_search import metrics
 from jaxopt_search.checks import check_permutation
+from jaxopt_search.datasets import distances
 
 MAX_COORDINATE = 1e12
 """Largest coordinate: squares stay finite and distances fit 64 bits."""
@@ -18,7 +18,7 @@ class TSPInstance:
 
     Attributes:
       name: name of the instance.
-      edge_weight_type: "EXPLICIT" if `matrix` is given, else a key of `metrics.EDGE_WEIGHTS`.
+      edge_weight_type: "EXPLICIT" if `matrix` is given, else a key of `distances.EDGE_WEIGHTS`.
       coordinates: [n, 2] float64, or None.
       matrix: [n, n] int64, symmetric, zero diagonal, or None.
       best_known: length of the best known tour, None if there is none on record.
@@ -44,8 +44,8 @@ class TSPInstance:
             if self.matrix.diagonal().any():
                 raise ValueError("matrix has a nonzero diagonal, expected zeros")
             return
-        if self.edge_weight_type not in metrics.EDGE_WEIGHTS:
-            expected = ", ".join([*metrics.EDGE_WEIGHTS, "EXPLICIT"])
+        if self.edge_weight_type not in distances.EDGE_WEIGHTS:
+            expected = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
             raise ValueError(
                 f"edge_weight_type is {self.edge_weight_type!r}, expected one of {expected}"
             )
@@ -67,7 +67,7 @@ class TSPInstance:
         if self.matrix is not None:
             return self.matrix
         assert self.coordinates is not None  # checked on construction
-        return metrics.distance_matrix(self.coordinates, self.edge_weight_type)
+        return distances.distance_matrix(self.coordinates, self.edge_weight_type)
 
     def tour_length(self, tour: np.ndarray) -> int:
         """Returns the exact length of the closed tour, as a Python integer.
@@ -82,7 +82,7 @@ class TSPInstance:
         if self.matrix is not None:
             return sum(self.matrix[tour, np.roll(tour, -1)].tolist())
         assert self.coordinates is not None  # checked on construction
-        return metrics.tour_length(self.coordinates, self.edge_weight_type, tour)
+        return distances.tour_length(self.coordinates, self.edge_weight_type, tour)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from jaxopt_search import metrics
+from jaxopt_search.datasets import distances
 from jaxopt_search.datasets._tokens import INTEGER, MAX_BYTES, Source, parse_real, show
 from jaxopt_search.datasets.instances import TSPInstance
 
@@ -197,9 +197,9 @@ def _require_type(source: Source, parts: _Parts, expected: str) -> None:
 
 
 def _edge_weight_type(source: Source, parts: _Parts) -> str:
-    supported = ", ".join([*metrics.EDGE_WEIGHTS, "EXPLICIT"])
+    supported = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
     position, value = _header(source, parts, "EDGE_WEIGHT_TYPE", f"one of {supported}")
-    if value != "EXPLICIT" and value not in metrics.EDGE_WEIGHTS:
+    if value != "EXPLICIT" and value not in distances.EDGE_WEIGHTS:
         name = show(value.encode())
         message = f"EDGE_WEIGHT_TYPE {name} is not supported, expected one of {supported}"
         raise source.unsupported(position, message)

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import memory
+from jaxopt_search.portable import memory
 
 MAX_STEPS = 2**14
 """Steps per launch: their control values are computed ahead, for all searches together."""

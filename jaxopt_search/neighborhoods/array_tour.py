@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory
-from jaxopt_search.memory import load, store
+from jaxopt_search.portable import memory
+from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems import permutation
 
 

@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import tables
-from jaxopt_search.memory import load
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.portable import tables
+from jaxopt_search.portable.memory import load
+from jaxopt_search.portable.random import below
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.random import below
 from jaxopt_search.types import Cost, Scan, Tallied, null_delta
 
 

@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory, tables
 from jaxopt_search.checks import check_suits
-from jaxopt_search.memory import load
 from jaxopt_search.neighborhoods.assign import Assign, Assignment, VectorNeighborhood
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
-from jaxopt_search.random import below
+from jaxopt_search.portable import memory, tables
+from jaxopt_search.portable.memory import load
+from jaxopt_search.portable.random import below
 from jaxopt_search.types import Cost, Scan, Tallied, null_delta
 
 _COLUMNS = 32  # of the table: a warp of a GPU, and some vectors of a CPU, which handle them at once

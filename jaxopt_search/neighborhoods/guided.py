@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import memory, tables
-from jaxopt_search.memory import load
 from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
+from jaxopt_search.portable import memory, tables
+from jaxopt_search.portable.memory import load
+from jaxopt_search.portable.random import below
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.random import below
 from jaxopt_search.successors import heuristics, wide
 from jaxopt_search.types import Cost, Tallied
 

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory
 from jaxopt_search.checks import check_count, check_suits
-from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Positions, Swap
-from jaxopt_search.problems.nqueens import NQueens
-from jaxopt_search.random import below
+from jaxopt_search.portable import memory
+from jaxopt_search.portable.memory import load, store
+from jaxopt_search.portable.random import below
+from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.types import null_delta
 
 _MAX_INT16 = 2**15 - 1

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.memory import load
-from jaxopt_search.random import below
+from jaxopt_search.portable.memory import load
+from jaxopt_search.portable.random import below
 
 
 class Positions(NamedTuple):

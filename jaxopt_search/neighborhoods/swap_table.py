@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import floats, memory, tables
 from jaxopt_search.checks import check_suits
-from jaxopt_search.memory import load, store
 from jaxopt_search.neighborhoods.swap import Positions, Swap
+from jaxopt_search.portable import floats, memory, tables
+from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems import permutation
-from jaxopt_search.problems.qap import QAP
+from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.types import null_delta
 
 
@@ -38,7 +38,7 @@ _Parts: TypeAlias = tuple[jax.Array, ...]
 """Flows that leave and flows that come, or distances; of symmetric matrices flows both ways."""
 
 
-class _Exchange(NamedTuple):
+class _Swap(NamedTuple):
     """Facilities r and s leave locations a and b for one another's, if `is_made` holds."""
 
     r: jax.Array
@@ -186,7 +186,7 @@ def _make(
     """
     n, (location, facility, deltas, costs) = problem.n, representation
     r, s = move
-    swap = _Exchange(r, s, load(location, r), load(location, s), accept)
+    swap = _Swap(r, s, load(location, r), load(location, s), accept)
     memory.barrier()
     location = store(store(location, r, swap.b, accept), s, swap.a, accept)
     facility = store(store(facility, swap.b, r, accept), swap.a, s, accept)
@@ -230,7 +230,7 @@ def _make(
     return moved._replace(deltas=deltas), change, tables.Prepare(of_facility, of_location)
 
 
-def _update_costs(problem: QAP, costs: Any, swap: _Exchange) -> Any:
+def _update_costs(problem: QAP, costs: Any, swap: _Swap) -> Any:
     """Returns the costs of all facilities everywhere after a swap."""
     prepare = tables.Prepare(
         lambda u: swap.flows(problem, u), lambda place: swap.distances(problem, place)
@@ -242,7 +242,7 @@ def _update_costs(problem: QAP, costs: Any, swap: _Exchange) -> Any:
     return tables.update((problem.n, problem.n), change, (costs,), swap.is_made, prepare)[0]
 
 
-def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Exchange | None = None) -> tables.Body:
+def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Swap | None = None) -> tables.Body:
     """Returns what computes deltas from the other fields of `moved`, in O(1) each.
 
     Args:

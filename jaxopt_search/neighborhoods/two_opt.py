@@ -13,15 +13,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory
 from jaxopt_search.checks import check_count, check_suits
-from jaxopt_search.memory import load
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap
-from jaxopt_search.pairs import PACKED_BELOW, Pairs, load_pair, pack
-from jaxopt_search.problems import candidates as candidate_lists
-from jaxopt_search.problems.tsp import TSP
-from jaxopt_search.random import below
+from jaxopt_search.portable import memory
+from jaxopt_search.portable.memory import load
+from jaxopt_search.portable.packed_pairs import PACKED_BELOW, Pairs, load_pair, pack
+from jaxopt_search.portable.random import below
+from jaxopt_search.problems.tsp import candidates as candidate_lists
+from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.types import null_delta
 
 MAX_SEGMENT = 3

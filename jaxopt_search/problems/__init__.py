@@ -1,6 +1,5 @@
 """Problems: data, cost, random solutions, checks on the way in."""
 
-from jaxopt_search.problems.curves import curve_tours
 from jaxopt_search.problems.finite import (
     QUBO,
     GeneralizedAssignment,
@@ -11,11 +10,12 @@ from jaxopt_search.problems.finite import (
     qubo,
     random_vector,
 )
-from jaxopt_search.problems.nqueens import NQueens, greedy_placement, hoffman, nqueens
-from jaxopt_search.problems.qap import QAP
-from jaxopt_search.problems.qap_input import qap, qap_from_instance
-from jaxopt_search.problems.tsp import TSP
-from jaxopt_search.problems.tsp_input import tsp, tsp_from_coords, tsp_from_instance
+from jaxopt_search.problems.qap.build import qap, qap_from_instance
+from jaxopt_search.problems.qap.problem import QAP
+from jaxopt_search.problems.queens.problem import NQueens, greedy_placement, hoffman, nqueens
+from jaxopt_search.problems.tsp.build import tsp, tsp_from_coords, tsp_from_instance
+from jaxopt_search.problems.tsp.curves import curve_tours
+from jaxopt_search.problems.tsp.problem import TSP
 
 __all__ = [
     "QAP",

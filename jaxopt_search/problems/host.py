@@ -13,7 +13,7 @@ def always(solution: np.ndarray) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Host:
+class Original:
     """The instance as it was given: exact costs, and what is known of it.
 
     A problem carries it as a static field. All of them compare equal, so that two instances of
@@ -62,7 +62,7 @@ class Host:
         return np.array(in_full, np.int64 if fits else object)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Host)
+        return isinstance(other, Original)
 
     def __hash__(self) -> int:
-        return hash(Host)
+        return hash(Original)

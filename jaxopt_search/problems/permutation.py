@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import random
+from jaxopt_search.portable import random
 
 
 def random_permutation(key: jax.Array, n: int) -> jax.Array:

@@ -11,17 +11,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory, random, rows
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
-from jaxopt_search.contracts import check_search
-from jaxopt_search.costs import cost_of
 from jaxopt_search.crossovers import OPERATORS, Draws, Island, Operators
 from jaxopt_search.crossovers.operators import another
-from jaxopt_search.memory import load, store
-from jaxopt_search.rows import Block
+from jaxopt_search.guards.contracts import check_search
+from jaxopt_search.portable import memory, random, rows
+from jaxopt_search.portable.costs import cost_of
+from jaxopt_search.portable.memory import load, store
+from jaxopt_search.portable.rows import Block
 from jaxopt_search.types import Cost, Info, Stream, null_delta
 
-Crossover: TypeAlias = Literal["pmx", "ox", "uniform", "one_point"]
+CrossoverName: TypeAlias = Literal["pmx", "ox", "uniform", "one_point"]
 
 _WORDS = 6  # for one child
 
@@ -57,7 +57,7 @@ class Genetic:
     restart_every: jax.Array
     local_search: Any
     population_size: int = dataclasses.field(metadata={"static": True})
-    crossover: Crossover = dataclasses.field(metadata={"static": True})
+    crossover: CrossoverName = dataclasses.field(metadata={"static": True})
     keep_best: bool = dataclasses.field(metadata={"static": True})
     local_steps: int = dataclasses.field(metadata={"static": True})
 
@@ -311,7 +311,7 @@ def _further_keys(key: jax.Array, number: int) -> jax.Array:
 def genetic(
     *,
     population_size: int = 128,
-    crossover: Crossover = "pmx",
+    crossover: CrossoverName = "pmx",
     mutation_rate: float = 1.0,
     alike: float | None = 0.6,
     restart_every: int = 50,

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search.checks import check_option
-from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
-from jaxopt_search.searches.trajectory import TableSearch
+from jaxopt_search.neighborhoods.base import as_enumerable
+from jaxopt_search.searches.base import TableSearch
 from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream
 
 Improvement: TypeAlias = Literal["best", "first"]

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import memory, random, schedules
 from jaxopt_search.checks import check_count
-from jaxopt_search.memory import load
-from jaxopt_search.searches.trajectory import TemperedSearch, num_warps, passes
+from jaxopt_search.portable import memory, random
+from jaxopt_search.portable.memory import load
+from jaxopt_search.searches import schedules
+from jaxopt_search.searches.base import TemperedSearch, num_warps, passes
 from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
 
 

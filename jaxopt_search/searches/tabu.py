@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory
 from jaxopt_search.checks import check_count, check_number, check_option, float32
-from jaxopt_search.memory import store
-from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
-from jaxopt_search.random import below
-from jaxopt_search.searches.trajectory import TableSearch
+from jaxopt_search.neighborhoods.base import as_enumerable
+from jaxopt_search.portable import memory
+from jaxopt_search.portable.memory import store
+from jaxopt_search.portable.random import below
+from jaxopt_search.searches.base import TableSearch
 from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
 
 _MAX_STEPS = 2**30  # of a tenure or an age, so that times may count modulo 2**32

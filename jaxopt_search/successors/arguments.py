@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import bit_sets
+from jaxopt_search.portable import bit_sets
 from jaxopt_search.successors import heuristics
 from jaxopt_search.successors.heuristics import Aggregate
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import memory
+from jaxopt_search.portable import memory
 from jaxopt_search.successors import heuristics, wide
 from jaxopt_search.successors.heuristics import Aggregate, Rating
 from jaxopt_search.successors.wide import Wide

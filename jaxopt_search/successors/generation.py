@@ -7,10 +7,13 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from jaxopt_search import forks, kernels, loop, parallel, random
+from jaxopt_search import kernels
 from jaxopt_search.checks import check_count, check_option
+from jaxopt_search.engine import device_split, loop
+from jaxopt_search.engine.device_split import Devices
+from jaxopt_search.guards import forks
 from jaxopt_search.kernels import Choice, Implementation, portability
-from jaxopt_search.parallel import Devices
+from jaxopt_search.portable import random
 from jaxopt_search.successors import arguments, heuristics, memory_use, running
 from jaxopt_search.successors.arguments import Kind
 from jaxopt_search.successors.memory_use import Job, Storage
@@ -106,7 +109,7 @@ def generate(
         index = np.arange(num_states, dtype=np.uint32)
         if active is not None:
             active = tuple(np.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
-        return parallel.split_up(found, _on_each(setup), shared, Input(states, active, index))
+        return device_split.split_up(found, _on_each(setup), shared, Input(states, active, index))
     if donate and num_successors == 1:
         return _donating(setup, shared, states, active)
     return _keeping(setup, shared, Input(states, active, None))
@@ -151,7 +154,7 @@ def _why_not_portable(kind: Kind) -> str:
 def _devices_of(devices: Devices, states: Any) -> tuple[jax.Device, ...]:
     """Returns the devices that are to run it: of None, the first one of the states."""
     if devices is not None:
-        return parallel.find_devices(devices)
+        return device_split.find_devices(devices)
     for leaf in jax.tree.leaves(states):
         if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer):
             return (min(leaf.devices(), key=lambda device: device.id),)

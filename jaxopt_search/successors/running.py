@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import bit_sets, kernels, memory, native, random
-from jaxopt_search.kernels import Implementation
-from jaxopt_search.memory import store
-from jaxopt_search.random import Key, successor_key
+from jaxopt_search import kernels
+from jaxopt_search.kernels import Implementation, native
+from jaxopt_search.portable import bit_sets, memory, random
+from jaxopt_search.portable.memory import store
+from jaxopt_search.portable.random import Key, successor_key
 from jaxopt_search.successors import heuristics, one_state
 from jaxopt_search.successors.one_state import Course, Order, Type
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import memory
-from jaxopt_search.memory import load
+from jaxopt_search.portable import memory
+from jaxopt_search.portable.memory import load
 
 _HALF = 0xFFFF
 

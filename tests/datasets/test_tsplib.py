@@ -6,8 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxopt_search import metrics
-from jaxopt_search.datasets import TSPInstance, load_tour, load_tsplib
+from jaxopt_search.datasets import TSPInstance, distances, load_tour, load_tsplib
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 
 HEAD = "NAME: x\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\n"
@@ -38,7 +37,7 @@ def test_published_tours_have_the_tabulated_length(data_dir):
         assert instance.edge_weight_type == row["edge_weight_type"]
         expected = int(row["optimal_length"])
         if name == "linhp318":
-            expected += int(metrics.euc_2d(instance.coordinates[0], instance.coordinates[213]))
+            expected += int(distances.euc_2d(instance.coordinates[0], instance.coordinates[213]))
             assert expected == 45214
         tours = [folder / f"{name}.opt.tour", folder / "lkh_tours" / f"{name}.lkh.tour"]
         tours = [path for path in tours if path.exists()]
@@ -74,25 +73,25 @@ def test_fixed_edges_are_refused_unless_ignored(data_dir):
 def test_distance_rules(kind, a, b, expected):
     """Single distances as worked out by hand from TSPLIB's formulas, in both directions."""
     a, b = np.array(a, np.float64), np.array(b, np.float64)
-    assert metrics.EDGE_WEIGHTS[kind](a, b) == expected
-    assert metrics.EDGE_WEIGHTS[kind](b, a) == expected
+    assert distances.EDGE_WEIGHTS[kind](a, b) == expected
+    assert distances.EDGE_WEIGHTS[kind](b, a) == expected
 
 
-@pytest.mark.parametrize("kind", metrics.EDGE_WEIGHTS)
+@pytest.mark.parametrize("kind", distances.EDGE_WEIGHTS)
 def test_matrix_and_tour_length_agree(kind, monkeypatch):
     """The matrix in row blocks equals all pairs at once; lengths with and without it agree."""
     rng = np.random.default_rng(1)
     points = rng.uniform(-60, 60, (37, 2)).round(2)
     points[5] = points[9]
-    expected = metrics.EDGE_WEIGHTS[kind](points[:, None], points[None])
+    expected = distances.EDGE_WEIGHTS[kind](points[:, None], points[None])
     assert expected[5, 9] == (kind == "GEO")
     np.fill_diagonal(expected, 0)
-    monkeypatch.setattr(metrics, "_BLOCK", 100)
-    np.testing.assert_array_equal(metrics.distance_matrix(points, kind), expected)
+    monkeypatch.setattr(distances, "_BLOCK", 100)
+    np.testing.assert_array_equal(distances.distance_matrix(points, kind), expected)
     tour = rng.permutation(37)
     length = expected[tour, np.roll(tour, -1)].sum()
-    assert metrics.tour_length(points, kind, tour) == length
-    assert metrics.tour_length(points[:1], kind, np.array([0])) == 0
+    assert distances.tour_length(points, kind, tour) == length
+    assert distances.tour_length(points[:1], kind, np.array([0])) == 0
 
 
 def entries(matrix, form):

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from cases import small_qap
-from test_hill_climbing import climb, swaps
+from references import climb, swaps
 
 import jaxopt_search as js
 from experiments import compiled_qap, compiled_tabu, compiled_tsp

@@ -10,7 +10,7 @@ import pytest
 import jaxopt_search as js
 from experiments import compiled_islands
 from experiments.compiled_islands import Setup
-from jaxopt_search import crossover
+from jaxopt_search.crossovers import permutations
 
 
 def matrices(n, seed=0):
@@ -37,7 +37,7 @@ def test_children_are_those_of_the_library():
             compiled_islands.pmx(first, second, start, end, child)
             position = np.arange(n)
             is_second = jnp.asarray((position >= start) & (position < end))
-            expected = crossover.pmx(jnp.asarray(first), jnp.asarray(second), is_second)
+            expected = permutations.pmx(jnp.asarray(first), jnp.asarray(second), is_second)
             np.testing.assert_array_equal(child, expected)
 
 

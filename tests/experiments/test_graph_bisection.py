@@ -16,7 +16,7 @@ from cases import Case
 import jaxopt_search as js
 from experiments import common
 from experiments import graph_bisection as script
-from jaxopt_search import stepping
+from jaxopt_search.engine import stepping
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "your_own_problem.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from queens import slow_count
 import jaxopt_search as js
 from experiments import common, compiled_queens, nqueens, nqueens_annealing
 from experiments import nqueens_tables as tables
-from jaxopt_search import parallel
+from jaxopt_search.engine import device_split
 
 
 def record(kind, n, seconds, seed=0, **settings):
@@ -280,7 +280,7 @@ def test_compiled_annealing_accepts_by_its_temperature():
 def test_what_belongs_to_the_cpu_runs_there(monkeypatch, tmp_path, capsys):
     """Each record has the device of its own row, whatever JAX's default one is."""
     places = {"cpu": Device("cpu", "EPYC"), None: Device("gpu", "H200")}
-    monkeypatch.setattr(parallel, "find_devices", lambda devices: (places[devices],))
+    monkeypatch.setattr(device_split, "find_devices", lambda devices: (places[devices],))
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(nqueens.importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(nqueens, "measure", lambda job, seed: {"seconds": 1.0, "attacks": 0})
@@ -298,7 +298,7 @@ def test_what_belongs_to_the_cpu_runs_there(monkeypatch, tmp_path, capsys):
         | {"nothing", "deltas"},
     }
     places["cpu"] = None
-    monkeypatch.setattr(parallel, "find_devices", functools.partial(refuse, "cpu"))
+    monkeypatch.setattr(device_split, "find_devices", functools.partial(refuse, "cpu"))
     with pytest.raises(SystemExit):
         nqueens.main(["--figure", "4"])
     assert "JAX_PLATFORMS leaves out the CPU" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import jaxopt_search as js
 from experiments import compiled_tsp, pspm, pspm_runs, pspm_tables
 from experiments.common import Progress, Runs
 from experiments.pspm_runs import SCHEMES, Cooling, Job, Limit
-from jaxopt_search import loop, parallel
+from jaxopt_search.engine import device_split, loop
 
 TINY = Cooling(start=100.0, end=1.0, alpha=0.5, sweeps=2, exchange_every=2)
 INSTANCES = [js.datasets.grid_tsp(3, 4, spacing=100), js.datasets.grid_tsp(2, 6, spacing=100)]
@@ -52,7 +52,7 @@ def execute(the_plan, path=None):
 
 
 def job(seeds=(0, 1), scheme=SCHEMES["pssm"], kind="quality", limit=None, devices=1):
-    found = parallel.find_devices(devices)
+    found = device_split.find_devices(devices)
     limit = limit or Limit(max_steps=TINY.steps(12))
     return Job(INSTANCES[0], scheme, TINY, kind, limit, seeds, found)
 

@@ -11,9 +11,10 @@ import pytest
 from experiments import common, qap_islands
 from experiments import qap_islands_tables as tables
 from experiments.paper_islands import FLOW, INSTANCES, TABLE_1, TABLE_2, TABLE_3
-from jaxopt_search import datasets, parallel
+from jaxopt_search import datasets
 from jaxopt_search.datasets import registry
 from jaxopt_search.datasets.instances import QAPInstance
+from jaxopt_search.engine import device_split
 
 
 def records(times, generations=100, instance="kra30a", **settings):
@@ -267,13 +268,13 @@ def test_settings_are_those_of_the_search():
 
 
 def test_migration_and_target_are_those_of_the_run(monkeypatch):
-    seen, advance = {}, parallel.Placement.advance
+    seen, advance = {}, device_split.DeviceSplit.advance
 
     def noted(self, *arguments, **options):
         seen.update(options)
         return advance(self, *arguments, **options)
 
-    monkeypatch.setattr(parallel.Placement, "advance", noted)
+    monkeypatch.setattr(device_split.DeviceSplit, "advance", noted)
     task = qap_islands.Task(instance(4, 9)[0], setting(exchange="ring"), 60)
     list(task.make([0]))
     assert seen["exchange"] is task.exchange is not None

@@ -7,7 +7,7 @@ import pytest
 
 import jaxopt_search as js
 from experiments import bandwidth, benchmark, benchmark_tables, common, quickstart
-from jaxopt_search import parallel
+from jaxopt_search.engine import device_split
 from jaxopt_search.kernels import Choice
 
 NATIVE = Choice("native")
@@ -57,7 +57,7 @@ def test_quickstart_command(tmp_path, monkeypatch, capsys):
 
 def test_benchmark_counts_steps_and_moves():
     """Median and spread of three repetitions, worked out by hand."""
-    case = benchmark.Case(10, 2, 5, parallel.find_devices(1))
+    case = benchmark.Case(10, 2, 5, device_split.find_devices(1))
     timing = benchmark.Timing(1.5, 100, [1.0, 2.0, 0.5], 7, NATIVE)
     records = benchmark.records(case, timing)
     assert [record["sses"] for record in records] == [1000, 500, 2000]
@@ -67,7 +67,7 @@ def test_benchmark_counts_steps_and_moves():
 
 def test_benchmark_tells_what_ran_and_why():
     """What was asked for is not what is recorded; the reason is beside it, but no setting."""
-    case = benchmark.Case(10, 2, 5, parallel.find_devices(1), "two_opt", "auto")
+    case = benchmark.Case(10, 2, 5, device_split.find_devices(1), "two_opt", "auto")
     timing = benchmark.Timing(1.5, 100, [1.0], 7, Choice("xla", "too large"))
     (record,) = benchmark.records(case, timing)
     assert record["settings"]["implementation"] == "xla"
@@ -81,7 +81,7 @@ def test_benchmark_tells_what_ran_and_why():
 )
 def test_benchmark_judges_the_claim(speed, word):
     """The median of the fastest case on 100 cities counts; other sizes and moves do not."""
-    case = benchmark.Case(100, 10, 10, parallel.find_devices(1))
+    case = benchmark.Case(100, 10, 10, device_split.find_devices(1))
     seconds = [100 / speed * 100 * factor for factor in (1.0, 1.0, 0.5)]
     records = benchmark.records(case, benchmark.Timing(1.0, 100, seconds, 7, NATIVE))
     assert word in benchmark_tables.verdict(records)
@@ -137,7 +137,7 @@ def sweep():
     """Returns records of 2 x 2 x 1 sizes, three repetitions each at 1, 2 and 6 times a speed."""
     measured = []
     for searches, moves in ((8, 2), (4, 2), (4, 3), (8, 3)):
-        case = benchmark.Case(9, searches, moves, parallel.find_devices(1))
+        case = benchmark.Case(9, searches, moves, device_split.find_devices(1))
         seconds = [1.0, 0.5, 1 / 6]
         measured += benchmark.records(case, benchmark.Timing(1.0, 10, seconds, 7, NATIVE))
     return json.loads(json.dumps(measured))

@@ -7,7 +7,8 @@ import pytest
 
 import jaxopt_search as js
 from experiments import common, peers_tsp, tsp_quality
-from jaxopt_search import parallel, solvers
+from jaxopt_search.engine import device_split
+from jaxopt_search.solvers import tsp
 from jaxopt_search.types import Record
 
 INSTANCE = js.datasets.planted_tsp(12, seed=0)
@@ -26,7 +27,7 @@ def plan(**changes):
         "instances": [INSTANCE],
         "seconds": [0.5],
         "seeds": range(2),
-        "devices": parallel.find_devices(1),
+        "devices": device_split.find_devices(1),
         "is_cold": False,
     }
     return tsp_quality.Plan(**(fields | changes))
@@ -135,9 +136,9 @@ def test_settings_tell_recipes_and_limits_apart(monkeypatch):
         plan().settings(2.0, 30),
         plan(is_cold=True).settings(1.0, 30),
     ]
-    settings.append(plan(devices=parallel.find_devices(2)).settings(1.0, 30))
+    settings.append(plan(devices=device_split.find_devices(2)).settings(1.0, 30))
     monkeypatch.setattr(
-        solvers, "_SYMMETRIC_TSP_ON_CPU", solvers._SYMMETRIC_TSP_ON_CPU._replace(moves_per_search=3)
+        tsp, "_SYMMETRIC_TSP_ON_CPU", tsp._SYMMETRIC_TSP_ON_CPU._replace(moves_per_search=3)
     )
     settings.append(plan().settings(1.0, 30))
     assert all(a != b for i, a in enumerate(settings) for b in settings[:i])

@@ -16,7 +16,7 @@ from successors import reference
 
 import jaxopt_search as js
 import jaxopt_search.successors
-from jaxopt_search import memory
+from jaxopt_search.portable import memory
 
 _register = jax.tree_util.register_dataclass
 _static = functools.partial(dataclasses.field, metadata={"static": True})

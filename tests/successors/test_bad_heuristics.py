@@ -10,7 +10,7 @@ import pytest
 from successors import heuristics as parts
 
 import jaxopt_search as js
-from jaxopt_search.memory import load, store
+from jaxopt_search.portable.memory import load, store
 from jaxopt_search.successors import Aggregate, generation, memory_use
 
 NUM_VARIABLES, MOST = 3, 4

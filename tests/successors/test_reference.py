@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-import test_random
+from references import KNOWN_VECTORS
 from successors import reference
 
 
-@pytest.mark.parametrize(("rounds", "counter", "key", "expected"), test_random.KNOWN_VECTORS)
+@pytest.mark.parametrize(("rounds", "counter", "key", "expected"), KNOWN_VECTORS)
 def test_its_generator_gives_the_published_words(rounds, counter, key, expected):
     """The block cipher equals the published one."""
     assert reference.threefry2x32(key, counter, rounds) == expected

@@ -13,8 +13,8 @@ from successors import comparing
 from successors import heuristics as parts
 
 import jaxopt_search as js
-from jaxopt_search import random
 from jaxopt_search.kernels import portability
+from jaxopt_search.portable import random
 from jaxopt_search.successors import running
 
 KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import floats, memory
-from jaxopt_search.memory import load, store
+from jaxopt_search.portable import floats, memory
+from jaxopt_search.portable.memory import load, store
 
 _TILE = 256  # entries of a row of a matrix that a kernel handles at once
 

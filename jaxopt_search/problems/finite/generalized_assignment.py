@@ -14,12 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import floats, tables
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array
-from jaxopt_search.forks import refuse_orphans
-from jaxopt_search.memory import load, store
+from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.portable import floats, tables
+from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.problems.host import Host
+from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     DType,
     is_integral,
@@ -90,7 +90,7 @@ class GeneralizedAssignment:
     domain_sizes: jax.Array = dataclasses.field(repr=False)
     n: int
     num_agents: int
-    host: Host = dataclasses.field(repr=False)
+    host: Original = dataclasses.field(repr=False)
 
     space = vector.SPACE
 
@@ -323,7 +323,7 @@ def _build(
         )
     refuse_orphans()
     cost = functools.partial(_cost_on_host, costs, loads, capacities, (fixed, penalty))
-    host = Host(
+    host = Original(
         cost=cost,
         check=functools.partial(vector.check_vector, np.full(n, m, np.int32)),
         is_feasible=functools.partial(_is_feasible, loads, capacities),

@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import memory, tables
 from jaxopt_search.checks import MAX_INT32, check_count, plain_array
-from jaxopt_search.memory import load, store
+from jaxopt_search.portable import memory, tables
+from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.problems.host import Host
+from jaxopt_search.problems.host import Original
 from jaxopt_search.types import Scan
 
 _TILE = 128  # neighbors that a kernel handles at once
@@ -86,7 +86,7 @@ class GraphColoring:
     n: int
     max_domain: int
     max_degree: int
-    host: Host = dataclasses.field(repr=False)
+    host: Original = dataclasses.field(repr=False)
 
     space = vector.SPACE
 
@@ -259,7 +259,7 @@ def graph_coloring(
         num_edges=jnp.asarray(len(edges), jnp.int32),
     )
     domains = np.full(n, num_colors)
-    host = Host(
+    host = Original(
         cost=functools.partial(_cost_on_host, edges),
         check=functools.partial(vector.check_vector, domains),
     )

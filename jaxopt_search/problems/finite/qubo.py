@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import floats, tables
-from jaxopt_search.memory import load
+from jaxopt_search.portable import floats, tables
+from jaxopt_search.portable.memory import load
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.couplings import Couplings
-from jaxopt_search.problems.host import Host
+from jaxopt_search.problems.host import Original
 from jaxopt_search.types import Scan
 
 
@@ -57,7 +57,7 @@ class QUBO:
     couplings: Couplings = dataclasses.field(repr=False)
     domain_sizes: jax.Array = dataclasses.field(repr=False)
     n: int
-    host: Host = dataclasses.field(repr=False)
+    host: Original = dataclasses.field(repr=False)
 
     space = vector.SPACE
     max_domain = 2

@@ -16,11 +16,11 @@ from jaxopt_search.checks import (
     check_option,
     plain_array,
 )
-from jaxopt_search.forks import refuse_orphans
+from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.couplings import couplings
 from jaxopt_search.problems.finite.qubo import QUBO
-from jaxopt_search.problems.host import Host
+from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     DType,
     is_integral,
@@ -336,7 +336,7 @@ def _build(
     refuse_orphans()
     linear, first, second, values = on_device
     sizes = np.full(n, 2, np.int32)
-    host = Host(
+    host = Original(
         cost=cost,
         check=functools.partial(vector.check_vector, sizes),
         unit=counted_in,

@@ -1,0 +1,1 @@
+"""What is made of results: run-time distributions and plots."""

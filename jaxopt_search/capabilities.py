@@ -1,0 +1,257 @@
+"""Optional members: what a part may have besides what its protocol in `types` asks for.
+
+One function for each, which tells the member's type and what holds where it is missing. Nothing
+else in the library asks a problem, neighborhood, search, crossover or exchange for a member that
+it may lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import jax
+
+from jaxopt_search.types import Cost, Problem, Representation, Scan, Search, Solution, State
+
+if TYPE_CHECKING:
+    from jaxopt_search.problems.host import Original
+
+
+def missing(part: object, needed: Sequence[str]) -> list[str]:
+    """Returns those of the `needed` members that `part` lacks."""
+    return [name for name in needed if not hasattr(part, name)]
+
+
+# Of any part.
+
+
+def space(part: object) -> str | None:
+    """`space`: the solutions that a problem has or another part is for; None if it does not say.
+
+    `"permutation"`: [n] int32 with each of 0 to n - 1 once. `"vector"`: [n] int32 with values
+    below `domain_sizes`, see `types.VectorProblem`.
+    """
+    return cast("str | None", getattr(part, "space", None))
+
+
+def moves(neighborhood: object) -> object | None:
+    """`moves`: what a neighborhood without deltas of its own is made of; None for the others."""
+    return cast("object | None", getattr(neighborhood, "moves", None))
+
+
+def neighborhood(search: object) -> object | None:
+    """`neighborhood`: that of a search which has one; else None."""
+    return cast("object | None", getattr(search, "neighborhood", None))
+
+
+def local_search(search: object) -> object | None:
+    """`local_search`: the search that improves what a search makes; None for none."""
+    return cast("object | None", getattr(search, "local_search", None))
+
+
+# Of a problem.
+
+
+def original(problem: object) -> Original | None:
+    """`host`: the instance as it was given, for exact costs on the host; None for none."""
+    return cast("Original | None", getattr(problem, "host", None))
+
+
+def is_trivial(problem: object) -> bool:
+    """`is_trivial`: whether all solutions have the same cost, so that none is searched for."""
+    return bool(getattr(problem, "is_trivial", False))
+
+
+def free(problem: object) -> jax.Array | None:
+    """`free`: [m] int32, the positions of a permutation that may change; None for all."""
+    return cast("jax.Array | None", getattr(problem, "free", None))
+
+
+def perturbed(problem: object, key: jax.Array, solution: Solution) -> Solution:
+    """`perturb(key, solution)`: a solution nearby, drawn at random; the same one if missing.
+
+    Args:
+      key: typed.
+    """
+    perturb = getattr(problem, "perturb", None)
+    return solution if perturb is None else perturb(key, solution)
+
+
+def row_costs(problem: object) -> Callable[..., jax.Array] | None:
+    """`row_costs(block, table)`, portable: the costs, [R], of the solutions in rows of a table.
+
+    The rows are those of a `rows.Block` of a table [P, n] int32. With it, `genetic` runs in a
+    kernel.
+    """
+    return cast("Callable[..., jax.Array] | None", getattr(problem, "row_costs", None))
+
+
+def scan(problem: object) -> Callable[..., Scan] | None:
+    """`scan(solution, tally)`: all assignments of a vector priced in one pass: `types.Scan`."""
+    return cast("Callable[..., Scan] | None", getattr(problem, "scan", None))
+
+
+def domain_sizes(problem: object) -> jax.Array | None:
+    """`domain_sizes`: [n] int32, see `types.VectorProblem`; None if the problem has none."""
+    return cast("jax.Array | None", getattr(problem, "domain_sizes", None))
+
+
+def max_domain(problem: object) -> int | None:
+    """`max_domain`: the largest of the domain sizes, static; None if the problem has none."""
+    return cast("int | None", getattr(problem, "max_domain", None))
+
+
+def has_swap_delta(problem: object) -> bool:
+    """`swap_delta`: whether the problem prices the swap of two positions."""
+    return hasattr(problem, "swap_delta")
+
+
+def has_distances(problem: object) -> bool:
+    """`distance(first, second)`: whether the problem has distances between cities."""
+    return callable(getattr(problem, "distance", None))
+
+
+# Of a neighborhood.
+
+
+def is_portable_for(neighborhood: object, problem: Problem) -> bool:
+    """`is_portable`, or `is_portable(problem)`: whether `propose`, `delta`, `commit` are portable.
+
+    False if missing.
+    """
+    return bool(_for(problem, getattr(neighborhood, "is_portable", False)))
+
+
+def obstacle_for(neighborhood: object, problem: Problem) -> str:
+    """`obstacle`, or `obstacle(problem)`: what keeps its moves out of kernels; "" for nothing."""
+    return str(_for(problem, getattr(neighborhood, "obstacle", "")))
+
+
+def known_cost(neighborhood: object, representation: Representation) -> Cost | None:
+    """`known_cost(representation)`: the cost where it is at hand, in place of a sum of deltas.
+
+    None where it is not.
+    """
+    known = getattr(neighborhood, "known_cost", None)
+    return None if known is None else known(representation)
+
+
+def warps_per_move(neighborhood: object, problem: Problem) -> int:
+    """`num_warps(problem)`: those of a program in a kernel that serve to make a move; else 1."""
+    num_warps = getattr(neighborhood, "num_warps", None)
+    return 1 if num_warps is None else num_warps(problem)
+
+
+def commit_and_first(neighborhood: object) -> Callable[..., Any] | None:
+    """`commit_and_first(problem, representation, move, accept, rank, others)`.
+
+    Returns the representation after `commit` and what `first` returns of it, where one pass over
+    the table is faster than two: `types.Enumerable`. None if missing.
+    """
+    return cast("Callable[..., Any] | None", getattr(neighborhood, "commit_and_first", None))
+
+
+# Of a search. None of them changes what a step does.
+
+
+def started(search: Search, key: jax.Array, problem: Problem, solution: Solution) -> State:
+    """`init_with(key, problem, solution)`, in place of `init` where a run starts.
+
+    `key`, typed, is for what else is drawn then, such as the other individuals of an island. It is
+    equal for equal keys of a run and equal indices of the search.
+    """
+    init_with = getattr(search, "init_with", None)
+    return (
+        search.init(problem, solution) if init_with is None else init_with(key, problem, solution)
+    )
+
+
+def check(search: Search, problem: Problem, max_steps: int | None) -> None:
+    """`check(problem, max_steps)`: refuses settings that suit neither, on the host."""
+    refuse = getattr(search, "check", None)
+    if refuse is not None:
+        refuse(problem, max_steps)
+
+
+def obstacle(search: Search, problem: Problem) -> str:
+    """`obstacle(problem)`: why the step cannot run in a kernel, in one line; "" if missing."""
+    find = getattr(search, "obstacle", None)
+    return "" if find is None else find(problem)
+
+
+def is_portable(search: Search, problem: Problem) -> bool:
+    """`is_portable(problem)`: whether `step` is portable; False if missing.
+
+    On a CPU such searches run several times faster.
+    """
+    ask = getattr(search, "is_portable", None)
+    return False if ask is None else ask(problem)
+
+
+def draws(search: Search) -> tuple[int, int]:
+    """`draws`: (slots, words per slot) of the stream that a step uses at most.
+
+    So they can be drawn for many steps at a time on a CPU; (0, 0) if missing.
+    """
+    return cast("tuple[int, int]", getattr(search, "draws", (0, 0)))
+
+
+def is_done(search: Search) -> Callable[[State], jax.Array] | None:
+    """`is_done(state)`, [] bool: whether further steps would change nothing; None if missing.
+
+    A run in which all searches are done ends.
+    """
+    return cast("Callable[[State], jax.Array] | None", getattr(search, "is_done", None))
+
+
+def num_warps(search: Search, problem: Problem, num_searches: int) -> int:
+    """`num_warps(problem, num_searches)`: of a program in a kernel, a power of two; else 1."""
+    ask = getattr(search, "num_warps", None)
+    return 1 if ask is None else ask(problem, num_searches)
+
+
+def check_every(search: Search) -> int | None:
+    """`check_every`: steps between stop tests where a run is not told; None for the default."""
+    return cast("int | None", getattr(search, "check_every", None))
+
+
+def has_islands(search: Search) -> bool:
+    """`individuals(state)`, leaves [P, ...], and `with_individuals(state, individuals)`."""
+    return hasattr(search, "individuals")
+
+
+# Of an exchange.
+
+
+def order(exchange: object) -> Callable[..., jax.Array] | None:
+    """`order(stream, is_padding)`: where the individuals of all islands come from, in place of all.
+
+    `is_padding`, [S * P] bool, tells those of no island; they are to stay behind the others. The
+    result is a permutation, [S * P] int32. None if missing.
+    """
+    return cast("Callable[..., jax.Array] | None", getattr(exchange, "order", None))
+
+
+def combine(exchange: object) -> Callable[..., Solution] | None:
+    """`combine(words, problem, own, given)`: what a search continues from, with two random words.
+
+    It is made of the solution that the search would pass on itself and the one of its donor. None
+    if missing: it continues from its donor's.
+    """
+    return cast("Callable[..., Solution] | None", getattr(exchange, "combine", None))
+
+
+def restarts(exchange: object, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
+    """`starts_anew(costs, num_searches)`, of arguments as `donors` has them, [] bool.
+
+    Whether all but the first search start again at random, and the first one continues from the
+    best of all. None, or a missing member, for never.
+    """
+    ask = getattr(exchange, "starts_anew", None)
+    return None if ask is None else ask(costs, num_searches)
+
+
+def _for(problem: Problem, value: Any) -> Any:
+    """Returns a value, or what a function gives for the problem."""
+    return value(problem) if callable(value) else value

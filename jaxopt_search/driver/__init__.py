@@ -1,0 +1,1 @@
+"""How the host runs searches to an end: one call of `solve`."""

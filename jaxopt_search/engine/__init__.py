@@ -1,0 +1,1 @@
+"""How steps are run and searches kept: the compiled loop, its state, its devices."""

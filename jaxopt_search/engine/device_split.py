@@ -1,0 +1,219 @@
+"""The one place that knows about devices: searches split over them with `jax.pmap`.
+
+What a search does depends on its global index only, so the split changes no result. Where the
+searches do not divide evenly, copies of the last one fill up the devices and count for nothing.
+"""
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from jaxopt_search.engine import loop, outcome, stepping
+from jaxopt_search.engine.loop import RunState
+from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.kernels import Implementation
+
+Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
+
+Tree = TypeVar("Tree")
+
+_AXIS = "devices"
+# The parts of a run's state with an entry per search; the others are the same on every device.
+_PER_SEARCH = ("index", "searches", "ancestor", "hit", "info")
+AXES = RunState._make(0 if name in _PER_SEARCH else None for name in RunState._fields)
+"""The axes of a state from `DeviceSplit.split`, as `pmap` takes them."""
+
+
+def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
+    """Returns the devices a user means.
+
+    Args:
+      devices: None for the default device; `"all"`; a platform such as `"gpu"` for all of it; how
+        many of the local devices; one device, or several.
+
+    Raises:
+      ValueError: if there are no such devices, with the list of those there are.
+      RuntimeError: if JAX cannot work here; see `forks`.
+    """
+    refuse_orphans()
+    found = _matching_devices(devices)
+    if not found or len(set(found)) < len(found):
+        names = ", ".join(str(device) for device in jax.devices())
+        raise ValueError(f"devices is {devices!r}, expected different ones of: {names}")
+    return found
+
+
+def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
+    local = jax.local_devices()
+    match devices:
+        case None:
+            return (loop.default_device(),)
+        case "all":
+            return tuple(local)
+        case str():
+            return tuple(_platform_devices(devices))
+        case jax.Device():
+            return (devices,)
+        case bool() | np.bool_():
+            return ()
+        case int() | np.integer():
+            return tuple(local[:devices]) if 0 < devices <= len(local) else ()
+        case Sequence() if all(isinstance(device, jax.Device) for device in devices):
+            return tuple(devices)
+    return ()
+
+
+def _platform_devices(platform: str) -> list[jax.Device]:
+    try:
+        return jax.local_devices(backend=platform) if platform else []
+    except RuntimeError:
+        return []
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceSplit:
+    """Runs `loop.advance` with the searches spread over `devices`."""
+
+    devices: tuple[jax.Device, ...]
+
+    def bring(self, tree: Tree) -> Tree:
+        """Returns a pytree with all of its arrays on the first device."""
+        first = self.devices[0]
+        arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
+        if all(array.devices() == {first} for array in arrays):
+            return tree
+        return jax.device_put(tree, first)
+
+    def split(self, state: RunState) -> RunState:
+        """Returns `state` for `advance`: on several devices with leaves [D, S / D, ...]."""
+        if len(self.devices) == 1:
+            return self.bring(state)
+        num_searches = state.index.shape[0]
+        padding = -num_searches % len(self.devices)
+
+        split_leaf = functools.partial(_split_leaf, len(self.devices))
+        split = _map_searches(split_leaf, jax.device_get(state))
+        is_padding = np.arange(num_searches + padding) >= num_searches
+        index = np.where(is_padding.reshape(split.index.shape), np.int32(-1), split.index)
+        return self._put(split._replace(index=index))
+
+    def _put(self, split: RunState) -> RunState:
+        """Places the parts as `pmap` returns them, so that the first chunk compiles for all."""
+        mesh = Mesh(np.array(self.devices), (_AXIS,))
+        whole, split_up = NamedSharding(mesh, P()), NamedSharding(mesh, P(_AXIS))
+        shardings = [split_up if name in _PER_SEARCH else whole for name in RunState._fields]
+        return RunState._make(map(jax.device_put, split, shardings))
+
+    def advance(
+        self,
+        problem: Any,
+        search: Any,
+        state: RunState,
+        num_steps: int,
+        *,
+        implementation: Implementation = "auto",
+        exchange: Any = None,
+        target: Any = None,
+        patience: Any = None,
+        check_every: int | None = None,
+    ) -> RunState:
+        """Returns `loop.advance` of a state from `split`; arguments as there."""
+        chosen = stepping.choose(implementation, self.devices[0], problem, search).implementation
+        options = {"exchange": exchange, "target": target, "patience": patience}
+        options["check_every"] = check_every
+        if len(self.devices) == 1:
+            advance = functools.partial(loop.advance_by, chosen, axis_name=None)
+            return advance(problem, search, state, num_steps, **options)
+        return _pmapped(self.devices, chosen)(problem, search, state, num_steps, options)
+
+    def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
+        """Returns what the host looks at of a state from `split` or `advance`."""
+        if len(self.devices) == 1:
+            return outcome.look(problem, search, state)
+        fetched = jax.device_get(_pmapped_look(self.devices)(problem, search, state))
+        numbers = range(len(self.devices))
+        parts = [jax.tree.map(operator.itemgetter(number), fetched) for number in numbers]
+        return outcome.merged(list(map(outcome.read, parts)))
+
+    def join(self, state: RunState, num_searches: int) -> RunState:
+        """Returns the state as `split` got it, on the first device."""
+        if len(self.devices) == 1:
+            return state
+        first = self.devices[0]
+        gathered = jax.tree.map(lambda leaf: jax.device_put(leaf, first), state)
+        return _map_searches(
+            lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:num_searches], gathered
+        )
+
+
+def _split_leaf(num_devices: int, leaf: Any) -> np.ndarray:
+    """Returns a leaf [N, ...] in equal parts, [D, ...]; copies of the last entry fill them up."""
+    leaf = np.asarray(leaf)
+    filled = np.concatenate([leaf, np.repeat(leaf[-1:], -len(leaf) % num_devices, axis=0)])
+    return filled.reshape(num_devices, -1, *leaf.shape[1:])
+
+
+def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
+    """Applies `change` to the leaves that have an entry per search."""
+    parts = {name: jax.tree.map(change, getattr(state, name)) for name in _PER_SEARCH}
+    return state._replace(**parts)
+
+
+@functools.cache
+def _pmapped(
+    devices: tuple[jax.Device, ...], implementation: Implementation
+) -> Callable[..., RunState]:
+    def advance(
+        problem: Any, search: Any, state: RunState, num_steps: jax.Array, options: dict[str, Any]
+    ) -> RunState:
+        advance = functools.partial(loop.advance_by, implementation, axis_name=_AXIS)
+        return advance(problem, search, state, num_steps, **options)
+
+    return jax.pmap(
+        advance,
+        axis_name=_AXIS,
+        in_axes=(None, None, AXES, None, None),
+        out_axes=AXES,
+        devices=devices,
+    )
+
+
+@functools.cache
+def _pmapped_look(devices: tuple[jax.Device, ...]) -> Callable[..., Any]:
+    in_axes = (None, None, AXES)
+    return jax.pmap(outcome.packed, axis_name=_AXIS, in_axes=in_axes, devices=devices)
+
+
+def split_up(
+    devices: tuple[jax.Device, ...], fn: Callable[[Any, Tree], Any], shared: Any, tree: Tree
+) -> Any:
+    """Returns `fn(shared, tree)` of leaves [N, ...], of which each device handles some.
+
+    Args:
+      fn: gives leaves [N * k, ...] for N entries, each of which depends on its own entry only.
+      shared: a pytree that every device gets whole.
+      tree: a pytree, leaves [N, ...].
+    """
+    number = jax.tree.leaves(tree)[0].shape[0]
+    padding = -number % len(devices)
+    split_leaf = functools.partial(_split_leaf, len(devices))
+    made = _pmapped_fn(devices, fn)(shared, jax.tree.map(split_leaf, tree))
+
+    def join_leaf(leaf: jax.Array) -> jax.Array:
+        leaf = jax.device_put(leaf, devices[0]).reshape(-1, *leaf.shape[2:])
+        return leaf[: leaf.shape[0] * number // (number + padding)]
+
+    return jax.tree.map(join_leaf, made)
+
+
+@functools.cache
+def _pmapped_fn(devices: tuple[jax.Device, ...], fn: Callable[..., Any]) -> Callable[..., Any]:
+    return jax.pmap(fn, axis_name=_AXIS, in_axes=(None, 0), devices=devices)

@@ -1,0 +1,141 @@
+"""Exchanges carried out: who gets what is the rule's to say, the solutions are moved here."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search.engine import collectives
+from jaxopt_search.portable import random
+from jaxopt_search.portable.costs import no_nan
+from jaxopt_search.types import Exchange, Search, Stream, null_delta
+
+_FIRST_OF_SEARCHES = random.MAX_SLOTS // 2  # of the slots, those before are for `donors`
+
+
+def start(keys: jax.Array, problem: Any, search: Search, solutions: Any) -> Any:
+    """Returns the states, leaves [S, ...], of searches that start at solutions.
+
+    Args:
+      keys: [S] typed, from which a search draws whatever else its start takes.
+      solutions: leaves [S, ...].
+    """
+    if (init_with := getattr(search, "init_with", None)) is not None:
+        return jax.vmap(init_with, in_axes=(0, None, 0))(keys, problem, solutions)
+    return jax.vmap(search.init, in_axes=(None, 0))(problem, solutions)
+
+
+def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
+    """Returns [S] the best cost of each search; the highest number for padding and for NaN."""
+    costs = no_nan(jax.vmap(search.best_cost)(searches))
+    return jnp.where(index >= 0, costs, null_delta(costs.dtype))
+
+
+def drifts(costs: Any) -> bool:
+    """Returns whether running costs differ from true ones in time: sums of floats do."""
+    return jnp.issubdtype(costs.dtype, jnp.floating)
+
+
+def settled(problem: Any, search: Search, searches: Any) -> Any:
+    """Returns the states of searches with costs recomputed if they may have drifted: float ones."""
+    if not drifts(jax.eval_shape(jax.vmap(search.best_cost), searches)):
+        return searches
+    return jax.vmap(search.refresh, in_axes=(None, 0))(problem, searches)
+
+
+def apply(
+    exchange: Exchange,
+    stream: Stream,
+    problem: Any,
+    search: Search,
+    searches: Any,
+    ancestor: jax.Array,
+    index: jax.Array,
+    axis_name: str | None,
+) -> tuple[Any, jax.Array]:
+    """Returns this device's searches and their ancestors after an exchange among all searches.
+
+    Args:
+      stream: of the exchange, the same on every device.
+      searches: search states with a leading axis [S], S per device.
+      ancestor: [S] int32, as in `RunState`.
+      index: [S] int32 global index of each search, -1 for padding.
+      axis_name: the device axis, or None.
+    """
+    order, combine, starts_anew = (
+        getattr(exchange, name, None) for name in ("order", "combine", "starts_anew")
+    )
+    if order is not None:
+        return _rearranged(order, stream, search, searches, index, axis_name), ancestor
+    is_padding = index < 0
+    if exchange.passes_on == "best":
+        costs, solution_of = jax.vmap(search.best_cost)(searches), search.best
+    else:
+        costs, solution_of = jax.vmap(search.current_cost)(searches), search.current
+    costs = jnp.where(is_padding, null_delta(costs.dtype), no_nan(costs))
+    num_searches = collectives.total(jnp.sum(~is_padding, dtype=jnp.int32), axis_name)
+    all_costs = collectives.all_gather(costs, axis_name)
+    donors = exchange.donors(stream, all_costs, num_searches)
+    (size,) = index.shape
+    donors = lax.dynamic_slice_in_dim(donors, collectives.device_index(axis_name) * size, size)
+    takes_part = (donors >= 0) & ~is_padding
+    solutions = jax.vmap(solution_of, in_axes=(None, 0))(problem, searches)
+    offered = collectives.all_gather((solutions, ancestor), axis_name)
+
+    def words() -> tuple[jax.Array, jax.Array]:
+        slots = jnp.maximum(index, 0).astype(jnp.uint32) + jnp.uint32(_FIRST_OF_SEARCHES)
+        first, second = stream.words(slots, 2)
+        return first, second
+
+    def go_on() -> tuple[Any, jax.Array]:
+        given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], offered)
+        if combine is not None:
+            combine_all = jax.vmap(combine, in_axes=(0, None, 0, 0))
+            given = combine_all(words(), problem, solutions, given)
+        adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
+        return choose(takes_part, (adopted, ancestors), (searches, ancestor))
+
+    def start_anew() -> tuple[Any, jax.Array]:
+        best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)], offered[0])
+        kept = jax.vmap(search.adopt, in_axes=(None, 0, None))(problem, searches, best)
+        keys = random.typed_key(words())
+        new = start(keys, problem, search, jax.vmap(problem.init)(keys))
+        return choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
+
+    is_new_start = None if starts_anew is None else starts_anew(all_costs, num_searches)
+    if is_new_start is None:
+        return go_on()
+    return lax.cond(is_new_start, start_anew, go_on)
+
+
+def _rearranged(
+    order: Any,
+    stream: Stream,
+    search: Any,
+    searches: Any,
+    index: jax.Array,
+    axis_name: str | None,
+) -> Any:
+    """Returns this device's searches with the individuals of all islands in another order."""
+    if not hasattr(search, "individuals"):
+        raise TypeError(f"search is a {type(search).__name__}, expected one that has islands")
+    own = jax.vmap(search.individuals)(searches)
+    size = jax.tree.leaves(own)[0].shape[1]
+    everyone = jax.tree.map(
+        lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), collectives.all_gather(own, axis_name)
+    )
+    is_padding = jnp.repeat(collectives.all_gather(index, axis_name) < 0, size)
+    start = collectives.device_index(axis_name) * (index.shape[0] * size)
+    places = lax.dynamic_slice_in_dim(order(stream, is_padding), start, index.shape[0] * size)
+    given = jax.tree.map(lambda leaf, like: leaf[places].reshape(like.shape), everyone, own)
+    return jax.vmap(search.with_individuals)(searches, given)
+
+
+def choose(where: jax.Array, tree: Any, other: Any) -> Any:
+    """Returns the leaves of `tree` where `where` [S] holds, and those of `other` elsewhere."""
+
+    def choose(leaf: jax.Array, instead: jax.Array) -> jax.Array:
+        return jnp.where(where.reshape(where.shape + (1,) * (leaf.ndim - 1)), leaf, instead)
+
+    return jax.tree.map(choose, tree, other)

@@ -1,0 +1,121 @@
+"""What there is to see of a run: its best solutions, its first finisher."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search.engine import exchanging
+from jaxopt_search.engine.loop import RunState
+from jaxopt_search.portable import counts
+from jaxopt_search.portable.counts import Steps
+from jaxopt_search.types import Cost, Hit, Problem, Search, Solution, Status
+
+
+class Outcome(NamedTuple):
+    """What the host looks at after a chunk of steps.
+
+    Attributes:
+      solution: the best of all searches, of NumPy's arrays.
+      cost: of it, a number of NumPy's.
+      step: made by each search.
+      status: as in `RunState`.
+      best_search: index of the best of all searches.
+      first_hit: the first finisher, or None. Of float costs, which drift, it may be a false one
+        unless the status is `TARGET`.
+      accepted: moves of all searches in this chunk.
+    """
+
+    solution: Any
+    cost: Any
+    step: int
+    status: Status
+    best_search: int
+    first_hit: Hit | None
+    accepted: float
+
+
+def look(problem: Problem, search: Search, state: RunState) -> Outcome:
+    """Returns what the host looks at."""
+    return read(jax.device_get(packed(problem, search, state)))
+
+
+@jax.jit
+def packed(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost, jax.Array]:
+    """Returns the best solution, its cost, and all the rest as words: each array takes its time."""
+    count, winner = first_hit(state)
+    accepted = jnp.where(state.index >= 0, state.info.accepted, 0).astype(jnp.float32).sum()
+    best_of_all, solution, cost = _best_search(problem, search, state)
+    rest = (*state.step, state.status, *count, winner, state.index[best_of_all], accepted)
+    words = jnp.stack([lax.bitcast_convert_type(number, jnp.uint32) for number in rest])
+    return solution, cost, words
+
+
+def read(fetched: tuple[Any, Any, np.ndarray]) -> Outcome:
+    """Returns what `packed` has put together, once it is on the host."""
+    solution, cost, words = fetched
+    status, winner, best_search = words[[2, 5, 6]].view(np.int32).tolist()
+    count = counts.as_python(Steps(*words[3:5]))
+    return Outcome(
+        solution,
+        cost,
+        counts.as_python(Steps(*words[:2])),
+        Status(status),
+        best_search,
+        Hit(count, winner) if winner >= 0 else None,
+        words[7:].view(np.float32).item(),
+    )
+
+
+def merged(parts: Sequence[Outcome]) -> Outcome:
+    """Returns the readout of a run from those of its parts, in the order of their searches."""
+    best_part = parts[int(np.argmin([part.cost for part in parts]))]
+    hits = [part.first_hit for part in parts if part.first_hit is not None]
+    return best_part._replace(
+        first_hit=min(hits, default=None), accepted=sum(part.accepted for part in parts)
+    )
+
+
+@jax.jit
+def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
+    """Returns the best solution of all searches and its cost; the lowest index of equals."""
+    return _best_search(problem, search, state)[1:]
+
+
+def _best_search(
+    problem: Problem, search: Search, state: RunState
+) -> tuple[jax.Array, Solution, Cost]:
+    """Returns where the best of all searches stands in the state, its solution and its cost."""
+    searches = exchanging.settled(problem, search, state.searches)
+    costs = exchanging.best_costs(search, searches, state.index)
+    winner = jnp.argmin(costs)
+    winning = jax.tree.map(lambda leaf: leaf[winner], searches)
+    return winner, search.best(problem, winning), costs[winner]
+
+
+@jax.jit
+def all_best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, jax.Array]:
+    """Returns the best solution of each search, leaves [S, ...], and their costs [S]."""
+    searches = exchanging.settled(problem, search, state.searches)
+    solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, searches)
+    return solutions, exchanging.best_costs(search, searches, state.index)
+
+
+@jax.jit
+def first_hit(state: RunState) -> tuple[Steps, jax.Array]:
+    """Returns the first finisher: after how many steps, and which search by global index.
+
+    Of several searches that met the target at the same step, the one of the lowest index. If none
+    did, the count is `counts.never` and the index is -1.
+    """
+    hit = jax.tree.map(
+        lambda count, never: jnp.where(state.index >= 0, count, never),
+        state.hit,
+        counts.never(state.index.shape),
+    )
+    winner = counts.first(hit)
+    count = Steps(hit.high[winner], hit.low[winner])
+    return count, jnp.where(counts.is_never(count), -1, state.index[winner])

@@ -1,0 +1,276 @@
+"""The innermost loop: steps of every search, between which nothing else happens.
+
+`Search.step` is the same code in all of the ways to run it: all searches abreast, one after the
+other, or each in a program of a fused kernel.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search import kernels
+from jaxopt_search.kernels import Choice, Implementation, native, portability
+from jaxopt_search.portable import counts, memory, random
+from jaxopt_search.portable.counts import Steps
+from jaxopt_search.types import Info
+
+_DRAWN_AHEAD = 2**14  # words, which stay in a core's cache
+_MAX_AHEAD = 64
+_NATIVE_STEPS = 2**10
+
+
+class Running(NamedTuple):
+    """What steps change.
+
+    Attributes:
+      search: the state of the search.
+      hit: steps after which it first met the target.
+      info: sums over steps.
+    """
+
+    search: Any
+    hit: Steps
+    info: Info
+
+
+class Fixed(NamedTuple):
+    """What stays the same during steps.
+
+    Attributes:
+      problem: the instance.
+      search: the algorithm.
+      start: steps made before.
+      target: [] the highest cost that counts as a hit; None for no target.
+    """
+
+    problem: Any
+    search: Any
+    start: Steps
+    target: jax.Array | None
+
+
+def max_steps(implementation: Implementation) -> int:
+    """Returns how many steps `run` makes at most."""
+    match implementation:
+        case "xla" | "algorithmic" | "iteration":
+            return counts.MAX_INT32
+        case "native":
+            return _NATIVE_STEPS
+    return kernels.MAX_STEPS
+
+
+def run(
+    setup: Fixed,
+    keys: random.Key,
+    courses: Running,
+    num_steps: jax.Array,
+    implementation: Implementation,
+) -> Running:
+    """Returns the courses after `num_steps` steps of each search.
+
+    Args:
+      keys: [S] of the searches.
+      courses: leaves [S, ...].
+      num_steps: [] int32, at most `max_steps(implementation)`.
+      implementation: one of `kernels.Implementation`, not `"auto"`.
+    """
+    match implementation:
+        case "xla":
+            return _abreast(setup, keys, courses, num_steps)
+        case "algorithmic":
+            with memory.in_turns():
+                return _abreast(setup, keys, courses, num_steps)
+        case "iteration":
+            return _one_after_the_other(setup, keys, courses, num_steps)
+        case "native":
+            return _natively(setup, keys, courses, num_steps)
+    return _in_a_kernel(setup, keys, courses, num_steps, implementation == "interpret")
+
+
+def _abreast(setup: Fixed, keys: random.Key, courses: Running, num_steps: jax.Array) -> Running:
+    def step_one(i: jax.Array, control: Any, key: random.Key, course: Running) -> Running:
+        return _one_step(setup, _stream(setup, key, i), i, control, course)
+
+    step_all = jax.vmap(step_one, in_axes=(None, None, 0, 0))
+
+    def step(i: jax.Array, courses: Running) -> Running:
+        return step_all(i, _control(setup, i), keys, courses)
+
+    return lax.fori_loop(0, num_steps, step, courses)
+
+
+def _one_after_the_other(
+    setup: Fixed, keys: random.Key, courses: Running, num_steps: jax.Array
+) -> Running:
+    def run_one(one: tuple[random.Key, Running]) -> Running:
+        key, course = one
+
+        def step(i: jax.Array, course: Running) -> Running:
+            return _one_step(setup, _stream(setup, key, i), i, _control(setup, i), course)
+
+        return lax.fori_loop(0, num_steps, step, course)
+
+    return lax.map(run_one, (keys, courses))
+
+
+def _natively(setup: Fixed, keys: random.Key, courses: Running, num_steps: jax.Array) -> Running:
+    one = jax.custom_batching.sequential_vmap(native.as_one_function(_one_search))
+    run_all = jax.vmap(one, in_axes=(None, None, None, 0, 0, None))
+    controls = _controls(setup, _NATIVE_STEPS)
+    return run_all(num_steps < 0, setup, controls, keys, courses, num_steps)
+
+
+def _one_search(
+    setup: Fixed, controls: Any, key: random.Key, course: Running, num_steps: jax.Array
+) -> Running:
+    """Returns the course of one search, whose random words are drawn for many steps at a time.
+
+    Drawn within a step, XLA would compute each word anew in every place that uses it.
+    """
+    num_slots, num_words = getattr(setup.search, "draws", (0, 0))
+    ahead = min(max(_DRAWN_AHEAD // max(num_slots * num_words, 1), 1), _MAX_AHEAD)
+
+    def draw(i: jax.Array) -> tuple[jax.Array, ...]:
+        return _stream(setup, key, i).words(lax.iota(jnp.uint32, num_slots), num_words)
+
+    def block(number: jax.Array, course: Running) -> Running:
+        first = number * ahead
+        drawn = jax.vmap(draw)(first + lax.iota(jnp.int32, ahead)) if num_slots else None
+
+        def step(j: jax.Array, course: Running) -> Running:
+            stream = _stream(setup, key, first + j)
+            if drawn is not None:
+                row = [lax.dynamic_index_in_dim(words, j, keepdims=False) for words in drawn]
+                stream = random.DrawnStream(tuple(row), stream.step)
+            return _one_step(setup, stream, first + j, _at(controls, first + j), course)
+
+        return lax.fori_loop(0, jnp.minimum(num_steps - first, ahead), step, course)
+
+    with memory.one_search("native"):
+        return lax.fori_loop(0, (num_steps + ahead - 1) // ahead, block, course)
+
+
+def _in_a_kernel(
+    setup: Fixed, keys: random.Key, courses: Running, num_steps: jax.Array, interpret: bool
+) -> Running:
+    def step(i: jax.Array, shared: tuple[Fixed, Any], own: tuple[random.Key, Running]) -> Any:
+        setup, controls = shared
+        key, course = own
+        return key, _one_step(setup, _stream(setup, key, i), i, _at(controls, i), course)
+
+    (num_searches,) = keys.first.shape
+    num_warps = getattr(setup.search, "num_warps", lambda problem, num_searches: 1)
+    return kernels.launch(
+        step,
+        num_steps,
+        (setup, _controls(setup, kernels.MAX_STEPS)),
+        (keys, courses),
+        num_warps=num_warps(setup.problem, num_searches),
+        interpret=interpret,
+    )[1]
+
+
+def _control(setup: Fixed, i: jax.Array) -> Any:
+    return setup.search.control(counts.as_int32(counts.add(setup.start, i)))
+
+
+def _controls(setup: Fixed, length: int) -> Any:
+    """Returns what steers the next `length` steps, leaves [length].
+
+    Computed for all searches together and outside of kernels, whose exponential may differ from
+    XLA's in the last bit.
+    """
+    return jax.vmap(functools.partial(_control, setup))(lax.iota(jnp.int32, length))
+
+
+def _at(controls: Any, i: jax.Array) -> Any:
+    return jax.tree.map(lambda table: memory.load(table, i), controls)
+
+
+def _stream(setup: Fixed, key: random.Key, i: jax.Array) -> random.Stream:
+    now = counts.add(setup.start, i)
+    return random.Stream(key, now.low, counts.as_int32(now))
+
+
+def _one_step(setup: Fixed, stream: Any, i: jax.Array, control: Any, course: Running) -> Running:
+    problem, search, start, target = setup
+    state, info = search.step(stream, control, problem, course.search)
+    return Running(
+        state,
+        note_hit(search, target, state, course.hit, counts.add(start, i + 1)),
+        jax.tree.map(jnp.add, course.info, info),
+    )
+
+
+def note_hit(search: Any, target: jax.Array | None, state: Any, hit: Steps, now: Steps) -> Steps:
+    """Returns `hit`, or `now` if the search meets the target for the first time."""
+    if target is None:
+        return hit
+    is_first = (search.best_cost(state) <= target) & counts.is_never(hit)
+    return Steps(jnp.where(is_first, now.high, hit.high), jnp.where(is_first, now.low, hit.low))
+
+
+def choose(
+    implementation: Implementation,
+    device: jax.Device | str,
+    problem: Any,
+    search: Any,
+    is_traced: bool = False,
+) -> Choice:
+    """Returns which implementation runs for this search, and why.
+
+    Args:
+      implementation: one of `kernels.Implementation`.
+      device: one of those that are to run it, or only a platform.
+      is_traced: whether the run is part of a function that is being traced.
+    """
+    is_portable = getattr(search, "is_portable", lambda problem: False)(problem)
+    find_obstacle = functools.partial(why_not_portable, problem, search)
+    return kernels.choose(implementation, device, is_portable, is_traced, find_obstacle)
+
+
+def why_not_portable(problem: Any, search: Any) -> str:
+    """Returns in one line what keeps a search from running as a fused kernel; "" if nothing does.
+
+    It is lowered for an NVIDIA GPU, which takes no GPU, about a second, and is remembered.
+
+    Args:
+      problem: the instance; only its shapes and dtypes count.
+      search: likewise.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4))
+      >>> why_not_portable(problem, js.simulated_annealing(js.Relocate(), 10.0))
+      ''
+      >>> why_not_portable(problem, js.simulated_annealing(js.Swap(), 10.0))
+      'Swap has no delta of its own and is priced in full'
+    """
+    if obstacle := getattr(search, "obstacle", lambda problem: "")(problem):
+        return obstacle
+    leaves, structure = jax.tree.flatten((problem, search))
+    return _obstacle(structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
+
+
+@functools.lru_cache(maxsize=256)
+def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
+    """Returns what keeps a search out of a kernel, found by lowering one of a single search."""
+    problem, search = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
+
+    def start(problem: Any, search: Any) -> tuple[Steps, random.Key, Running]:
+        solution = problem.init(random.start_key(random.as_key(0), jnp.uint32(0)))
+        info = Info(*(jnp.int32(0) for _ in Info._fields))
+        course = Running(search.init(problem, solution), counts.never(()), info)
+        keys, courses = jax.tree.map(lambda leaf: leaf[None], (random.as_key(0), course))
+        return counts.zero(), keys, courses
+
+    def launch(
+        problem: Any, search: Any, made: Steps, keys: random.Key, courses: Running
+    ) -> Running:
+        setup = Fixed(problem, search, made, None)
+        return _in_a_kernel(setup, keys, courses, jnp.int32(1), interpret=False)
+
+    return portability.obstacle(launch, problem, search, *jax.eval_shape(start, problem, search))

@@ -1,0 +1,289 @@
+"""How searches learn from one another between steps.
+
+An exchange names for each search the donor whose solution it continues from; the engine moves the
+solutions, within a device and across (`engine.exchanging`). A rule sees costs by global index only,
+so it does the same on any number of devices.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search.checks import check_count, check_share, float32, int32
+from jaxopt_search.crossovers import permutations
+from jaxopt_search.portable import floats, random
+from jaxopt_search.portable.costs import cost_change
+from jaxopt_search.problems import permutation
+from jaxopt_search.searches import schedules
+from jaxopt_search.types import Crossover, Stream, null_delta
+
+_HIGHEST_INVERSE = 1e30  # of a temperature: times a cost, it is still finite
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BroadcastBest:
+    """Build it with `broadcast_best`."""
+
+    every: jax.Array
+    group_size: int | None = dataclasses.field(metadata={"static": True})
+
+    passes_on = "best"
+
+    def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+        (size,) = costs.shape
+        group = min(self.group_size or size, size)
+        padded = jnp.pad(costs, (0, -size % group), constant_values=null_delta(costs.dtype))
+        best = jnp.argmin(padded.reshape(-1, group), axis=1).astype(jnp.int32)
+        first = group * lax.iota(jnp.int32, best.shape[0])
+        return jnp.repeat(first + best, group)[:size]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ring:
+    """Build it with `ring`."""
+
+    every: jax.Array
+
+    passes_on = "best"
+
+    def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+        own = lax.iota(jnp.int32, costs.shape[0])
+        before = jnp.where(own == 0, num_searches - 1, own - 1)
+        return jnp.where(costs[before] < costs, before, -1)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Resample:
+    """Build it with `resample`."""
+
+    every: jax.Array
+    schedule: schedules.Schedule
+
+    passes_on = "current"
+
+    def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+        index = lax.iota(jnp.int32, costs.shape[0])
+        is_real = index < num_searches
+        copies = self._copies(stream, costs, is_real)
+        # A search that survives keeps its place; further copies fill the places of those that
+        # do not, in order.
+        further = jnp.cumsum(jnp.maximum(copies - 1, 0), dtype=jnp.int32)
+        is_free = is_real & (copies == 0)
+        number = jnp.cumsum(is_free, dtype=jnp.int32) - 1
+        donor = jnp.searchsorted(further, number, side="right").astype(jnp.int32)
+        return jnp.where(is_free, donor, -1)
+
+    def _copies(self, stream: Stream, costs: jax.Array, is_real: jax.Array) -> jax.Array:
+        """Returns [S] int32, how many searches go on from each one; their sum is that of searches.
+
+        Systematic: search i gets the points k + u, k = 0, 1, ..., in its part of the line, where u
+        is uniform and a part is as long as the mean number of copies.
+        """
+        rise = self._inverse(stream.step) - self._inverse(jnp.maximum(stream.step - self.every, 0))
+        num = jnp.sum(is_real, dtype=jnp.int32)
+        above = cost_change(jnp.where(is_real, costs, costs.min()), costs.min())
+        # An infinite cost dies out, even where the temperature stays the same.
+        is_real &= above < null_delta(above.dtype)
+        above = jnp.where(is_real, above, jnp.zeros_like(above)).astype(jnp.float32)
+        power = floats.product(jnp.maximum(rise, 0), above)
+        weight = jnp.where(is_real, jnp.exp(-power), 0)  # the best one's is 1
+        end = jnp.cumsum(_as_shares(weight), dtype=jnp.uint32)
+        (word,) = stream.words(jnp.uint32(0), 1)
+        density = num.astype(jnp.float32) / end[-1].astype(jnp.float32)
+        points = floats.product(end.astype(jnp.float32), density)
+        whole = jnp.floor(points)
+        upto = whole.astype(jnp.int32) + (random.uniform(word) < points - whole).astype(jnp.int32)
+        upto = jnp.where(end == end[-1], num, upto)
+        return jnp.diff(upto, prepend=jnp.int32(0))
+
+    def _inverse(self, step: jax.Array) -> jax.Array:
+        """Returns 1 / temperature, held below infinity."""
+        return jnp.minimum(1 / schedules.temperature(self.schedule, step), _HIGHEST_INVERSE)
+
+
+def _as_shares(weights: jax.Array) -> jax.Array:
+    """Returns [S] uint32 weights in units that are 2**30 to 2**31 together, if rounded exactly."""
+    units = floats.power_of_two(31, floats.total(weights))
+    return jnp.round(weights * units).astype(jnp.uint32)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class PartialMatch:
+    """PMX of random positions (`crossovers.pmx`); a child that is like a parent is perturbed."""
+
+    space = "permutation"
+
+    def child(
+        self, key: jax.Array, problem: Any, own: jax.Array, given: jax.Array, share: jax.Array
+    ) -> jax.Array:
+        bits, _ = permutation.words(key, own.size)
+        child = permutations.pmx(own, given, random.uniform(bits) < share)
+        is_like_one = jnp.all(child == own) | jnp.all(child == given)
+        perturb = getattr(problem, "perturb", lambda key, child: child)
+        return jnp.where(is_like_one, perturb(key, child), child)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Recombine:
+    """Build it with `recombine`."""
+
+    every: jax.Array
+    share: jax.Array
+    alike: jax.Array | None
+    crossover: Crossover
+
+    passes_on = "best"
+
+    @property
+    def space(self) -> str | None:
+        """What the crossover is for."""
+        return getattr(self.crossover, "space", None)
+
+    def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+        own = lax.iota(jnp.int32, costs.shape[0])
+        (word,) = stream.words(own.astype(jnp.uint32), 1)
+        # One of those from the first on that takes part, and another one than the search itself.
+        first = 0 if self.alike is None else 1
+        others = jnp.maximum(num_searches - first - 1, 1).astype(jnp.uint32)
+        other = first + (word % others).astype(jnp.int32)
+        other = jnp.where(num_searches > first + 1, other + (other >= own).astype(jnp.int32), own)
+        return jnp.where(own < first, -1, other)
+
+    def combine(
+        self, words: tuple[jax.Array, jax.Array], problem: Any, own: jax.Array, given: jax.Array
+    ) -> jax.Array:
+        return self.crossover.child(random.typed_key(words), problem, own, given, self.share)
+
+    def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
+        if self.alike is None:
+            return None
+        index = lax.iota(jnp.int32, costs.shape[0])
+        is_one = (index > 0) & (index < num_searches)
+        best = jnp.where(is_one, costs, null_delta(costs.dtype)).min()
+        num_alike = jnp.sum(is_one & (costs == best), dtype=jnp.int32)
+        num_others = (num_searches - 1).astype(jnp.float32)
+        return (num_alike > 1) & (num_alike.astype(jnp.float32) >= self.alike * num_others)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shuffle:
+    """Build it with `shuffle`."""
+
+    every: jax.Array
+
+    passes_on = "best"
+
+    def order(self, stream: Stream, is_padding: jax.Array) -> jax.Array:
+        number = lax.iota(jnp.int32, is_padding.shape[0])
+        words = stream.words(number.astype(jnp.uint32), 2)
+        *_, order = lax.sort((is_padding, *words, number), num_keys=3)
+        return order
+
+
+def broadcast_best(*, every: int, group_size: int | None = None) -> BroadcastBest:
+    """Returns the exchange after which all searches go on from the best solution of all.
+
+    Lam, Tsoi, Luk, "Parallel neighbourhood search on many-core platforms", section 3.2. The best
+    search itself goes back to its best solution, too.
+
+    Args:
+      every: steps between exchanges.
+      group_size: exchange only within groups of so many consecutive searches, which makes the
+        groups independent runs; None for one group.
+
+    Raises:
+      ValueError: if a number is not a positive integer.
+    """
+    if group_size is not None:
+        group_size = check_count("group_size", group_size)
+    return BroadcastBest(every=int32(check_count("every", every)), group_size=group_size)
+
+
+def ring(*, every: int) -> Ring:
+    """Returns the exchange in which each search takes over from the one before it, if better."""
+    return Ring(every=int32(check_count("every", every)))
+
+
+def resample(schedule: Any, *, every: int) -> Resample:
+    """Returns the exchange of population annealing: searches are resampled as they cool.
+
+    Each search goes on in proportion to exp(-(1/T - 1/T') cost), where T' is the temperature at the
+    exchange before and T the one now: some twice or more often, others not at all. If searches
+    are in equilibrium at T', the resampled ones are nearly so at T. Hukushima, Iba, "Population
+    annealing and its application to a spin glass", 2003; Machta, "Population annealing with
+    weighted averages", 2010. Copies are drawn systematically, as near to proportion as can be.
+
+    Args:
+      schedule: that of the annealing, above 0; as in `simulated_annealing`.
+      every: steps between exchanges.
+    """
+    return Resample(
+        every=int32(check_count("every", every)), schedule=schedules.as_schedule(schedule)
+    )
+
+
+def shuffle(*, every: int) -> Shuffle:
+    """Returns the exchange after which all individuals of all islands are spread at random.
+
+    For searches that have islands, such as `genetic`: `individuals(state)` has leaves [P, ...], and
+    `with_individuals(state, individuals)` is the state with others. As in an earlier model of
+    Tsutsui, Fujimoto ("Solving quadratic assignment problems by genetic algorithms with GPU
+    computation: a case study", 2009), every 500 generations.
+
+    Args:
+      every: steps between exchanges.
+    """
+    return Shuffle(every=int32(check_count("every", every)))
+
+
+def recombine(
+    *,
+    every: int,
+    share: float = 0.5,
+    alike: float | None = 0.6,
+    crossover: Crossover | None = None,
+) -> Recombine:
+    """Returns the exchange after which searches go on from children of their best solutions.
+
+    A child is made of a search's own best and another one's by `crossover`. So each search
+    remembers one good solution, in place of which a child's descendant comes that turns out better.
+
+    Once many have equally good ones, all start anew at random but the first search. That one goes
+    on by itself, from the best of all at each such start.
+
+    Merz, Freisleben, "Fitness landscape analysis and memetic algorithms for the quadratic
+    assignment problem", 2000, have local search on children; Tsutsui, Fujimoto, "An analytical
+    study of GPU computation for solving QAPs by parallel evolutionary computation with independent
+    run", 2010, that each replaces its own parent if better, and the restart.
+
+    Args:
+      every: steps between exchanges.
+      share: how much of the other one's a child has, 0 to 1.
+      alike: the share of searches with the lowest cost among them at which all start anew; None for
+        never, and then the first search has children, too.
+      crossover: `edge_assembly` for tours; None for PMX of any positions, for solutions that are
+        permutations, [n] int32, whose children are perturbed if they are like a parent. A run on
+        a problem with other solutions is refused.
+
+    Raises:
+      ValueError: if a number is out of range.
+      TypeError: if `crossover` is none.
+    """
+    if crossover is not None and not hasattr(crossover, "child"):
+        kind = type(crossover).__name__
+        raise TypeError(f"crossover is a {kind}, expected one such as edge_assembly returns")
+    return Recombine(
+        every=int32(check_count("every", every)),
+        share=float32(check_share("share", share)),
+        alike=None if alike is None else float32(check_share("alike", alike)),
+        crossover=PartialMatch() if crossover is None else crossover,
+    )

@@ -1,0 +1,1 @@
+"""What is refused, or held back, before it does harm."""

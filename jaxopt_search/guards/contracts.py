@@ -1,0 +1,119 @@
+"""Checks that parts of a user's own keep the contracts of `types`; on the host, nothing compiled.
+
+An exception that a user's own code raises comes out as it is.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search.types import Solution
+
+_SEARCH = ("init", "control", "step", "best_cost", "best", "evaluations_per_step")
+
+
+def solution_shape(problem: Any) -> Any:
+    """Returns the shapes and dtypes of a solution, as `jax.ShapeDtypeStruct`s.
+
+    Raises:
+      TypeError: if `problem.init` returns something else than arrays.
+    """
+    return _start.eval_shape(problem)
+
+
+@jax.jit
+def _start(problem: Any) -> Solution:
+    solution = problem.init(jax.random.key(0, impl="threefry2x32"))
+    leaves = jax.tree.leaves(solution)
+    kinds = (int, float, complex, np.ndarray, np.generic, jax.Array)
+    is_list_of_numbers = isinstance(solution, list) and not any(map(np.ndim, leaves))
+    if not leaves or is_list_of_numbers or not all(isinstance(leaf, kinds) for leaf in leaves):
+        kind = "None" if solution is None else f"a {type(solution).__name__}"
+        raise TypeError(f"problem.init returns {kind}, expected an array or a pytree of arrays")
+    if not all(map(np.size, leaves)):
+        raise TypeError("problem.init returns an empty array, expected one that has elements")
+    return solution
+
+
+@jax.jit
+def _cost(problem: Any, solution: Solution) -> jax.Array:
+    cost = problem.cost(solution)
+    if not isinstance(cost, int | float | np.ndarray | np.generic | jax.Array):
+        kind = "None" if cost is None else f"a {type(cost).__name__}"
+        raise TypeError(f"problem.cost returns {kind}, expected one number, int32 or float32")
+    cost = jnp.asarray(cost)
+    if cost.shape:
+        raise TypeError(
+            f"problem.cost returns an array of shape {cost.shape}, expected one number of shape ()"
+        )
+    if cost.dtype not in ("int32", "int64", "float32", "float64"):
+        raise TypeError(
+            f"problem.cost returns a number of dtype {cost.dtype}, expected int32 or float32; add"
+            " .astype to it"
+        )
+    return cost
+
+
+def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
+    """Returns the shapes of a solution and of its cost.
+
+    Unsigned and narrow costs are refused because differences of theirs wrap, and bool ones because
+    they have none.
+
+    Raises:
+      TypeError: if `problem` is no `types.Problem`, or returns something else than that says.
+    """
+    _check_part("problem", problem, ("init", "cost"), "one such as tsp returns")
+    for path, leaf in jax.tree_util.tree_leaves_with_path(problem):
+        try:
+            jax.typeof(leaf)
+        except TypeError:
+            raise TypeError(
+                f"problem{jax.tree_util.keystr(path)} is a {type(leaf).__name__}, expected an"
+                " array; mark fields that are none as static"
+            ) from None
+    solution = solution_shape(problem)
+    try:
+        return solution, _cost.eval_shape(problem, solution)
+    except Exception as error:
+        given = jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", solution)
+        error.add_note(f"problem.cost was given what problem.init returns: {given}")
+        raise
+
+
+def check_search(search: Any, name: str = "search") -> None:
+    """Refuses what is no `types.Search`.
+
+    Raises:
+      TypeError: naming what it is.
+    """
+    _check_part(name, search, _SEARCH, "one such as simulated_annealing returns")
+
+
+def check_exchange(exchange: Any) -> None:
+    """Refuses what is no `types.Exchange`, unless it is None.
+
+    Raises:
+      TypeError: naming what it is.
+    """
+    if exchange is not None:
+        names = ("every",) if hasattr(exchange, "order") else ("every", "passes_on", "donors")
+        _check_part("exchange", exchange, names, "None or one such as ring returns")
+
+
+def _check_part(name: str, part: Any, needed: tuple[str, ...], expected: str) -> None:
+    if isinstance(part, type):
+        raise TypeError(f"{name} is the class {part.__name__}, expected {expected}")
+    lacks = [one for one in needed if not hasattr(part, one)]
+    if lacks and hasattr(part, "__name__"):
+        raise TypeError(f"{name} is the function {part.__name__}, expected {expected}")
+    if lacks:
+        kind = "None" if part is None else f"a {type(part).__name__} without {lacks[0]}"
+        raise TypeError(f"{name} is {kind}, expected {expected}")
+    if jax.tree_util.all_leaves([part]):
+        raise TypeError(
+            f"{name} is a {type(part).__name__}, expected a pytree; decorate the class with"
+            " jax.tree_util.register_dataclass or register_static"
+        )

@@ -1,0 +1,162 @@
+"""What solutions are, so that what is made for permutations refuses others, and so on.
+
+A search, its neighborhood, an exchange or a crossover may say `space`, what kind of solutions it is
+for, and so may a problem. The library knows two kinds: `"permutation"`, [n] int32 with each of 0 to
+n - 1 once; and `"vector"`, [n] int32 with values below `problem.domain_sizes`, see
+`types.VectorProblem`.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+
+from jaxopt_search.guards import contracts
+from jaxopt_search.portable import random
+from jaxopt_search.problems.finite import vector
+
+PERMUTATION = "permutation"
+VECTOR = vector.SPACE
+_NUM_STARTS = 16
+_NAMES = {PERMUTATION: "permutations", VECTOR: "vectors"}
+_EXPECTED = {
+    PERMUTATION: "permutations of 0 to n - 1, [n] int32,",
+    VECTOR: "vectors, [n] int32, with domain_sizes and max_domain,",
+}
+_seen: set[Any] = set()  # the kinds of problems whose starts were what they should be
+
+
+def check(problem: Any, *parts: Any) -> None:
+    """Refuses parts, a search or an exchange, that are not made for a problem's solutions.
+
+    Of a problem that does not say what its solutions are, some random starts are looked at, once;
+    only their shape where the problem is traced. A neighborhood for permutations takes such a
+    problem as it is. A problem on vectors is refused if it is none.
+
+    Raises:
+      ValueError: if a part is for another space, or domain sizes or starts are out of range.
+      TypeError: if a problem on vectors lacks what `types.VectorProblem` says.
+    """
+    declared = getattr(problem, "space", None)
+    is_vector = declared == VECTOR
+    for part, is_move in _with_moves(parts):
+        space = getattr(part, "space", None)
+        found = ""
+        if space is None or space == declared:
+            continue
+        if declared is not None:
+            found = f"are {_NAMES.get(declared, repr(declared))}"
+        elif space == VECTOR:
+            found = "" if has_domains(problem) else "are not said to be vectors"
+            is_vector = is_vector or not found
+        elif space != PERMUTATION:
+            found = "are not said to be anything"
+        elif not is_move:
+            found = _no_permutation(problem)
+        if found:
+            raise ValueError(
+                f"problem is a {type(problem).__name__} whose solutions {found}, expected"
+                f" {_EXPECTED.get(space, repr(space))} for {type(part).__name__}"
+            )
+    if is_vector:
+        _check_vectors(problem)
+
+
+def has_domains(problem: Any) -> bool:
+    """Returns whether a problem is on vectors: it says so, or says nothing and has domain sizes."""
+    space = getattr(problem, "space", None)
+    return space == VECTOR or (space is None and hasattr(problem, "domain_sizes"))
+
+
+def _with_moves(parts: tuple[Any, ...]) -> list[tuple[Any, bool]]:
+    """Returns parts, and those that they have in turn, with whether each is a neighborhood."""
+    found = []
+    for part in parts:
+        neighborhood = getattr(part, "neighborhood", None)
+        found += [(part, False), (neighborhood, True), (getattr(neighborhood, "moves", None), True)]
+        if (local_search := getattr(part, "local_search", None)) is not None:
+            found += _with_moves((local_search,))
+    return found
+
+
+def _no_permutation(problem: Any) -> str:
+    """Returns what random starts are instead of permutations, or ""."""
+    kind = _kind(problem, PERMUTATION)
+    if kind in _seen:
+        return ""
+    n, found = _length(problem)
+    if found or _is_traced(problem):
+        return found
+    return _look(problem, kind, lambda starts: np.sort(starts, axis=1) != np.arange(n))
+
+
+def _check_vectors(problem: Any) -> None:
+    """Refuses a problem on vectors that does not keep the contract of `types.VectorProblem`."""
+    name = f"problem is a {type(problem).__name__} on vectors"
+    for one in ("domain_sizes", "max_domain"):
+        if not hasattr(problem, one):
+            raise TypeError(f"{name} without {one}, see types.VectorProblem")
+    vector.has_hooks(problem)
+    sizes, most = problem.domain_sizes, problem.max_domain
+    if not isinstance(most, int) or isinstance(most, bool):
+        raise TypeError(f"{name} whose max_domain is {most!r}, expected a static integer")
+    n, found = _length(problem)
+    if found:
+        raise TypeError(f"{name} whose solutions {found}, expected [n] int32")
+    shape, dtype = jnp.shape(sizes), jnp.result_type(sizes)
+    if shape != (n,) or dtype != jnp.int32:
+        raise TypeError(f"{name} whose domain_sizes are {dtype}{list(shape)}, expected int32[{n}]")
+    if _is_traced(problem):
+        return
+    sizes = np.asarray(sizes)
+    if wrong := sizes[(sizes < 1) | (sizes > most)].tolist():
+        raise ValueError(f"{name} with a domain of size {wrong[0]}, expected 1 to {most}")
+    kind = _kind(problem, VECTOR)
+    # The library's own problems, which keep an instance on the host, have the right starts.
+    if kind in _seen or hasattr(problem, "host"):
+        return
+    if found := _look(problem, kind, lambda starts: (starts < 0) | (starts >= sizes)):
+        raise ValueError(f"{name} whose starts {found}, expected values below domain_sizes")
+
+
+def _kind(problem: Any, space: str) -> Any:
+    leaves, structure = jax.tree.flatten(problem)
+    return (
+        space,
+        structure,
+        tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves),
+    )
+
+
+def _is_traced(problem: Any) -> bool:
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(problem))
+
+
+def _length(problem: Any) -> tuple[int, str]:
+    """Returns n where solutions are [n] int32; else what they are."""
+    shape = contracts.solution_shape(problem)
+    if not isinstance(shape, jax.ShapeDtypeStruct):
+        return 0, "are not one array"
+    if shape.ndim != 1 or shape.dtype != jnp.int32:
+        return 0, f"are {shape.dtype}{list(shape.shape)}"
+    return shape.shape[0], ""
+
+
+def _look(problem: Any, kind: Any, is_wrong: Any) -> str:
+    """Returns a random start that is wrong in some element, or ""; then the kind is not seen."""
+    with jax.ensure_compile_time_eval():
+        keys = jax.vmap(_key)(lax.iota(jnp.uint32, _NUM_STARTS))
+        starts = np.asarray(jax.vmap(problem.init)(keys))
+    wrong = is_wrong(starts).any(axis=1)
+    if wrong.any():
+        start = np.array2string(starts[wrong][0], separator=", ", threshold=8, edgeitems=4)
+        return f"may be {start}"
+    _seen.add(kind)
+    return ""
+
+
+def _key(index: jax.Array) -> jax.Array:
+    return random.start_key(random.as_key(0), index)

@@ -1,0 +1,50 @@
+"""What a search takes as its neighborhood: one with deltas, or moves that are priced in full."""
+
+from typing import Any
+
+import jax
+
+from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
+
+_NEIGHBORHOOD = ("num_words", "init", "solution", "snapshot", "propose", "delta", "commit")
+_MOVES = ("num_words", "propose", "apply")
+_TABLE = ("num_moves", "shape", "undone")
+
+
+def as_neighborhood(neighborhood: Any) -> Any:
+    """Returns `neighborhood`, or `FullEvaluation` of it if it has no `delta` of its own.
+
+    Raises:
+      TypeError: if it lacks what it needs, with the name of that, or is no pytree.
+    """
+    has_delta = hasattr(neighborhood, "delta")
+    for name in _NEIGHBORHOOD if has_delta else _MOVES:
+        if not hasattr(neighborhood, name):
+            has = "delta but no" if has_delta else "neither delta nor"
+            raise TypeError(f"neighborhood is a {type(neighborhood).__name__} with {has} {name}")
+    if not has_delta:
+        return FullEvaluation(neighborhood)
+    if jax.tree.leaves(neighborhood) == [neighborhood]:
+        raise TypeError(
+            f"neighborhood is a {type(neighborhood).__name__}, expected a pytree; decorate the"
+            " class with jax.tree_util.register_static or register_dataclass"
+        )
+    return neighborhood
+
+
+def as_enumerable(neighborhood: Any) -> Any:
+    """Returns what `as_neighborhood` does, of moves that stand in a table: see `types.Enumerable`.
+
+    Raises:
+      TypeError: if they do not, or as `as_neighborhood`.
+    """
+    neighborhood = as_neighborhood(neighborhood)
+    is_in_full = isinstance(neighborhood, FullEvaluation)
+    part, needed = (neighborhood.moves, "move_at") if is_in_full else (neighborhood, "first")
+    for name in (*_TABLE, needed):
+        if not hasattr(part, name):
+            raise TypeError(
+                f"neighborhood is a {type(part).__name__} without {name}, expected one whose moves"
+                " stand in a table, such as SwapTable()"
+            )
+    return neighborhood

@@ -1,0 +1,1 @@
+"""What runs inside kernels too: buffers, random words, tables, counts, floats."""

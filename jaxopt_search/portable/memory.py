@@ -1,0 +1,367 @@
+"""Reading and writing buffers, the same for arrays under XLA and for refs inside a Pallas kernel.
+
+Under XLA a buffer is an array and a write returns the new array. In a kernel a buffer is a
+`jax.Ref`, a write happens in place, and the ref itself is returned; so code that goes on with what
+`store` returned is right in both worlds.
+
+Where the library runs one search by itself, in a kernel or searches one after the other, `when`
+branches; where it runs all searches abreast, `when` leaves it to masks.
+"""
+
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+LANES = 32
+"""Elements that `copy` and moves of many elements handle at once: the threads of a warp."""
+
+Backend: TypeAlias = Literal["native", "interpreter", "gpu"]
+"""Where a search runs by itself: on a CPU, or in a kernel that is interpreted or runs on a GPU."""
+
+Index: TypeAlias = jax.Array | tuple[jax.Array, ...]
+"""Where in a buffer of one axis or of two."""
+
+_place: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("place", default=None)
+
+
+@contextlib.contextmanager
+def one_search(place: Backend) -> Iterator[None]:
+    """Declares that portable code traced within handles one search by itself."""
+    token = _place.set(place)
+    try:
+        yield
+    finally:
+        _place.reset(token)
+
+
+_takes_turns: contextvars.ContextVar[bool] = contextvars.ContextVar("takes_turns", default=False)
+
+
+@contextlib.contextmanager
+def in_turns() -> Iterator[None]:
+    """Declares that the lanes of a search take turns: searches are what runs in parallel."""
+    token = _takes_turns.set(True)
+    try:
+        yield
+    finally:
+        _takes_turns.reset(token)
+
+
+def takes_turns() -> bool:
+    """Returns whether the lanes of a search take turns."""
+    return _takes_turns.get()
+
+
+def is_in_kernel() -> bool:
+    """Returns whether a kernel is traced, interpreted or for a GPU."""
+    return _place.get() in ("interpreter", "gpu")
+
+
+def is_native() -> bool:
+    """Returns whether a search runs by itself on a CPU, compiled as one function."""
+    return _place.get() == "native"
+
+
+def is_alone() -> bool:
+    """Returns whether portable code that is traced handles one search, or one state, by itself."""
+    return _place.get() is not None
+
+
+def each_lane(fn: Callable[..., Any], *arguments: Any) -> Any:
+    """Returns `fn(*arguments)`, whose leaves are [M], or of one lane after the other."""
+    if takes_turns():
+        return lax.map(lambda scalars: fn(*scalars), arguments)
+    return fn(*arguments)
+
+
+def power_of_two(number: int) -> int:
+    """Returns the least power of two that is at least `number`."""
+    return 1 << (number - 1).bit_length()
+
+
+def lanes(number: int) -> jax.Array:
+    """Returns the numbers of at least `number` lanes, int32.
+
+    More where that runs faster or has to be: a power of two in a kernel, and a full warp if they
+    are several; a multiple of eight in a search by itself on a CPU.
+    """
+    if is_in_kernel():
+        number = max(power_of_two(number), LANES) if number > 1 else 1
+    elif _place.get() == "native":
+        number = -(-number // 8) * 8
+    return lax.iota(jnp.int32, number)
+
+
+def pick(tree: Any, lane: jax.Array) -> Any:
+    """Returns the values that one lane holds.
+
+    Args:
+      tree: leaves [M], one value per lane.
+      lane: [] int32 in range.
+    """
+    return jax.tree.map(lambda values: _pick_value(values, lane), tree)
+
+
+def _pick_value(values: jax.Array, lane: jax.Array) -> jax.Array:
+    if not is_in_kernel():
+        return lax.dynamic_index_in_dim(values, lane, keepdims=False)
+    # Lanes have no way to read one another's values but to reduce them.
+    if values.dtype == jnp.bool_:
+        return _pick_value(values.astype(jnp.int32), lane) != 0
+    is_integer = jnp.issubdtype(values.dtype, jnp.integer)
+    least = jnp.iinfo(values.dtype).min if is_integer else -jnp.inf
+    numbers = lax.iota(jnp.int32, values.shape[0])
+    return jnp.max(jnp.where(numbers == lane, values, jnp.asarray(least, values.dtype)))
+
+
+def row(tree: Any, number: int) -> Any:
+    """Returns one row of values, [M] each.
+
+    Args:
+      tree: leaves [rows, M].
+    """
+    return jax.tree.map(lambda values: _row_of(values, number), tree)
+
+
+def _row_of(values: jax.Array, number: int) -> jax.Array:
+    if not is_in_kernel():
+        return values[number]
+    # A sum with zeros, of integers, which keep the bits of floats.
+    is_there = lax.broadcasted_iota(jnp.int32, values.shape, 0) == number
+    kind = values.dtype
+    if kind.itemsize < 4:
+        wider = jnp.float32 if jnp.issubdtype(kind, jnp.floating) else jnp.int32
+        return _row_of(values.astype(wider), number).astype(kind)
+    word = jnp.int32 if kind.itemsize == 4 else jnp.int64
+    bits = lax.bitcast_convert_type(values, word)
+    bits = jnp.sum(jnp.where(is_there, bits, jnp.zeros((), word)), axis=0, dtype=word)
+    return lax.bitcast_convert_type(bits, kind)
+
+
+def barrier() -> None:
+    """Orders reads and writes of different lanes: all before come before all after."""
+    if _place.get() == "gpu":
+        from jax.experimental.pallas import triton
+
+        triton.debug_barrier()
+
+
+def load(buffer: Any, index: Index, where: jax.Array | None = None) -> jax.Array:
+    """Returns `buffer[index]`.
+
+    Args:
+      buffer: [n] or [rows, columns] array or ref.
+      index: integers of any shape; of a buffer of two axes, a pair of them, broadcast.
+      where: bool, of the shape of the index: where it is in range, and anything may be returned
+        elsewhere. None for everywhere.
+    """
+    if not isinstance(buffer, jax.Ref):
+        mode = "promise_in_bounds" if where is None else "clip"
+        if isinstance(index, tuple) and where is None and jnp.ndim(index[-1]):
+            # One index instead of two is faster on a CPU.
+            row, column = index
+            index, buffer = row * buffer.shape[1] + column, buffer.ravel()
+        return buffer.at[index].get(mode=mode)
+    if where is None:
+        return buffer[index]
+    if _place.get() == "gpu":
+        from jax.experimental.pallas import triton
+
+        return triton.load(buffer.at[index], mask=where, other=jnp.zeros((), buffer.dtype))
+    pairs = zip(index if isinstance(index, tuple) else (index,), buffer.shape, strict=True)
+    return buffer[tuple(jnp.minimum(one, size - 1) for one, size in pairs)]
+
+
+def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
+    """Returns `buffer` with `value` at `index` where `where` holds.
+
+    Under `vmap` a conditional computes both sides, so a rejected scalar write puts back what was
+    there: that touches one element and keeps the update in place.
+
+    Args:
+      buffer: [n] or [rows, columns] array or ref.
+      index: [] integer in range, or integers of any shape, in range and different where `where`
+        holds; of a buffer of two axes, a pair of these, broadcast.
+      value: [] or of that shape, converted to the dtype of `buffer`.
+      where: bool, likewise.
+    """
+    value = jnp.asarray(value, buffer.dtype)
+    if jnp.ndim(index[-1] if isinstance(index, tuple) else index):
+        return _store_lanes(buffer, index, value, where)
+    value = jnp.where(where, value, load(buffer, index))
+    if isinstance(buffer, jax.Ref):
+        buffer[index] = value
+        return buffer
+    return buffer.at[index].set(value, mode="promise_in_bounds")
+
+
+def _store_lanes(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
+    *row, lanes = index if isinstance(index, tuple) else (index,)
+    shape = jnp.broadcast_shapes(*(jnp.shape(part) for part in (*row, lanes)))
+    value, where = jnp.broadcast_to(value, shape), jnp.broadcast_to(where, shape)
+    # A lane that is masked out must not write at all: another lane may own its element. The
+    # interpreter has no such store.
+    if isinstance(buffer, jax.Ref) and _place.get() == "gpu":
+        from jax.experimental.pallas import triton
+
+        triton.store(buffer.at[index], value, mask=where)
+        return buffer
+    if _place.get() == "native":
+        # One after the other is as fast there, and compiles as one function.
+        def one(lane: jax.Array, buffer: jax.Array) -> jax.Array:
+            return store(buffer, (*row, lanes[lane]), value[lane], where[lane])
+
+        return lax.fori_loop(0, lanes.shape[0], one, buffer)
+    array = buffer[...] if isinstance(buffer, jax.Ref) else buffer
+    kept = jnp.where(where, lanes, array.shape[-1])
+    array = array.at[(*row, kept)].set(value, mode="drop")
+    if isinstance(buffer, jax.Ref):
+        buffer[...] = array
+        return buffer
+    return array
+
+
+def when(
+    where: jax.Array,
+    change: Callable[[Any, jax.Array], Any],
+    tree: Any,
+    *,
+    all_alike: bool = False,
+) -> Any:
+    """Returns `change(tree, where)`, which must be `tree` itself unless the scalar `where` holds.
+
+    Costs nothing where `where` does not hold, if there are branches; refs are written in place.
+
+    Args:
+      where: [] bool.
+      change: writes to the buffers of a pytree where its second argument holds, and returns them.
+      tree: a pytree of arrays, refs and scalars.
+      all_alike: whether `where` is the same for all searches, so that they can branch together.
+    """
+    if _place.get() is None and not all_alike:
+        return change(tree, where)
+
+    values, merge = _split(tree)
+
+    def taken(old: list[Any]) -> list[Any]:
+        barrier()
+        new = _values_of(change(merge(old), where), like=tree)
+        barrier()
+        return new
+
+    return merge(lax.cond(where, taken, lambda old: old, values))
+
+
+def fori_loop(num: jax.Array, body: Callable[[jax.Array, Any], Any], tree: Any) -> Any:
+    """Returns `tree` after `body(i, tree)` for i = 0 to `num` - 1; refs are written in place.
+
+    Args:
+      num: [] int32.
+      body: returns a tree of the same types and shapes, with the same refs in it.
+      tree: a pytree of arrays, refs and scalars.
+    """
+    values, merge = _split(tree)
+
+    def step(i: jax.Array, old: list[Any]) -> list[Any]:
+        return _values_of(body(i, merge(old)), like=tree)
+
+    return merge(lax.fori_loop(0, num, step, values))
+
+
+def each_index(
+    num: jax.Array,
+    max_num: int,
+    body: Callable[[jax.Array, jax.Array, Any], Any],
+    tree: Any,
+    tile: int = LANES,
+) -> Any:
+    """Returns `tree` after `body(index, where, tree)` for indices 0 to `num` - 1; portable.
+
+    As many at a time as suits the place: all of them where searches run side by side, one after the
+    other in a search by itself on a CPU, and a tile at a time in a kernel. The result may not
+    depend on that: what `body` writes for an index it reads for no other.
+
+    Args:
+      num: [] int32.
+      max_num: static, no lower.
+      body: gets indices, [] or [M] int32, and where they are below `num`, bool of that shape; it
+        returns `tree` with its buffers written there and nowhere else.
+      tree: as in `fori_loop`.
+      tile: indices that a kernel handles at once, a power of two.
+    """
+    place = _place.get()
+    if place is None:
+        lane = lax.iota(jnp.int32, max_num)
+        return body(lane, lane < num, tree)
+    if place == "native":
+        return fori_loop(num, lambda i, tree: body(i, jnp.bool_(True), tree), tree)
+    tile = min(tile, power_of_two(max_num))
+    lane = lax.iota(jnp.int32, tile)
+
+    def in_tile(number: jax.Array, tree: Any) -> Any:
+        index = number * tile + lane
+        return body(index, index < num, tree)
+
+    return fori_loop(lax.div(num + (tile - 1), jnp.int32(tile)), in_tile, tree)
+
+
+def _split(tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+    """Returns the leaves of `tree` that are no refs, and what puts others in their place."""
+    leaves, structure = jax.tree.flatten(tree)
+
+    def merge(values: list[Any]) -> Any:
+        rest = iter(values)
+        return structure.unflatten(
+            leaf if isinstance(leaf, jax.Ref) else next(rest) for leaf in leaves
+        )
+
+    return [leaf for leaf in leaves if not isinstance(leaf, jax.Ref)], merge
+
+
+def _values_of(tree: Any, like: Any) -> list[Any]:
+    """Returns the leaves of `tree` that are no refs, if its refs are those of `like`."""
+    leaves = jax.tree.leaves(tree)
+    for (path, old), new in zip(jax.tree.leaves_with_path(like), leaves, strict=True):
+        if isinstance(old, jax.Ref) and new is not old:
+            raise TypeError(
+                f"the buffer state{jax.tree_util.keystr(path)} was replaced, expected the buffer"
+                " itself, as `store` returns it"
+            )
+    return [leaf for leaf in leaves if not isinstance(leaf, jax.Ref)]
+
+
+def copy(destination: Any, source: Any, where: jax.Array) -> Any:
+    """Returns `destination`, overwritten by `source` where the scalar `where` holds.
+
+    Args:
+      destination: a pytree of arrays or refs.
+      source: a pytree of the same structure, shapes and dtypes.
+      where: [] bool.
+    """
+
+    def copy_all(destination: Any, where: jax.Array) -> Any:
+        return jax.tree.map(lambda old, new: _copy_leaf(old, new, where), destination, source)
+
+    return when(where, copy_all, destination)
+
+
+def _copy_leaf(destination: Any, source: Any, where: jax.Array) -> Any:
+    if not isinstance(destination, jax.Ref):
+        return jnp.where(where, source, destination)
+    (n,) = destination.shape
+    tile = lax.iota(jnp.int32, LANES)
+
+    def copy_tile(number: jax.Array, carry: None) -> None:
+        # Lanes past the end copy the last element once more, which needs no mask.
+        index = jnp.minimum(number * LANES + tile, n - 1)
+        destination[index] = source[index]
+
+    # Pallas-Triton takes a choice between two Python numbers for one between bools.
+    num_tiles = jnp.where(where, jnp.int32(-(-n // LANES)), jnp.int32(0))
+    lax.fori_loop(0, num_tiles, copy_tile, None)
+    return destination

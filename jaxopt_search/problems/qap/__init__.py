@@ -1,0 +1,1 @@
+"""The quadratic assignment problem."""

@@ -1,0 +1,1 @@
+"""The N-Queens problem: placements, their symmetry, and their attacking pairs."""

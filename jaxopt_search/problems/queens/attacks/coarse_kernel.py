@@ -1,0 +1,98 @@
+"""The coarse scheme and its pieces as a fused kernel on NVIDIA GPUs, through XLA elsewhere.
+
+Elsewhere includes GPUs that are too old for Triton.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search import kernels
+from jaxopt_search.portable import totals
+from jaxopt_search.portable.totals import Total
+from jaxopt_search.problems.queens.attacks import device
+
+_ROWS, _COLUMNS, _NUM_WARPS = 64, 64, 2
+"""A block of rows is a whole number of tiles of columns."""
+_MAX_QUEENS = 2**22
+"""Up to here sums of two coordinates are exact in float32."""
+
+
+def coarse(queens: jax.Array) -> Total:
+    """Counts with a lane per queen, which compares it with all queens behind it."""
+    return _on_its_platform(queens, queens.shape[0], device.coarse)
+
+
+def subtasks(queens: jax.Array, *, threshold: int) -> Total:
+    """Counts with a lane for every `threshold` comparisons of a queen with those behind it."""
+    other = functools.partial(device.subtasks, threshold=threshold)
+    return _on_its_platform(queens, threshold, other)
+
+
+def _on_its_platform(queens: jax.Array, length: int, other: device.Scheme) -> Total:
+    is_old = any(map(kernels.too_old_for_triton, jax.local_devices()))
+    if is_old or not kernels.has_triton() or queens.shape[0] > _MAX_QUEENS:
+        return other(queens)
+    cuda = functools.partial(in_pieces, length=length)
+    return lax.platform_dependent(queens, cuda=cuda, default=other)
+
+
+def in_pieces(queens: jax.Array, *, length: int, interpret: bool = False) -> Total:
+    """Counts in a kernel: a program for some queens and so many of those behind each of them.
+
+    Args:
+      queens: [n] int32, n up to 2**22.
+      length: queens behind that a program looks at, rounded up to whole tiles.
+      interpret: whether to run on any device, slowly, for tests.
+    """
+    from jax.experimental import pallas as pl
+
+    n = queens.shape[0]
+    num_blocks = -(-n // _ROWS)
+    tiles = -(-min(length, n + _COLUMNS) // _COLUMNS)
+    num_pieces = -(-n // (tiles * _COLUMNS))
+    row = lax.iota(jnp.int32, n)
+    # What fills tiles up attacks nothing: neither a queen nor other filling.
+    room, nothing = (0, num_blocks * _ROWS + _COLUMNS - n), jnp.float32(jnp.nan)
+    rising = jnp.pad((queens + row).astype(jnp.float32), room, constant_values=nothing)
+    falling = jnp.pad((queens - row).astype(jnp.float32), room, constant_values=nothing)
+
+    def kernel(rising: jax.Ref, falling: jax.Ref, counts: jax.Ref) -> None:
+        start = pl.program_id(0) * _ROWS
+        i = start + lax.iota(jnp.int32, _ROWS)
+        own = rising[i][:, None], falling[i][:, None]
+        first = start + pl.program_id(1) * (tiles * _COLUMNS)
+
+        def attacks(tile: jax.Array) -> tuple[jax.Array, jax.Array]:
+            j = first + tile * _COLUMNS + lax.iota(jnp.int32, _COLUMNS)
+            others = rising[j][None, :], falling[j][None, :]
+            # Two sums take fewer of the scarcer instructions than a logical or.
+            is_on = [(a == b).astype(jnp.float32) for a, b in zip(own, others, strict=True)]
+            return j, is_on[0] + is_on[1]
+
+        def edge(tile: jax.Array, count: jax.Array) -> jax.Array:
+            j, found = attacks(tile)
+            return count + jnp.where(i[:, None] < j[None, :], found, 0.0)
+
+        def inner(tile: jax.Array, count: jax.Array) -> jax.Array:
+            return count + attacks(tile)[1]
+
+        zero = jnp.zeros((_ROWS, _COLUMNS), jnp.float32)
+        # Only tiles among a block's own rows hold pairs that are not to be counted.
+        last = jnp.clip((n - first + _COLUMNS - 1) // _COLUMNS, 0, tiles)
+        border = jnp.clip((start + _ROWS - first) // _COLUMNS, 0, last)
+        count = lax.fori_loop(jnp.int32(0), border, edge, zero)
+        count = lax.fori_loop(border, last, inner, count)
+        of_rows = jnp.sum(count.astype(jnp.int32), axis=1)
+        counts[0, 0] = jnp.sum(of_rows).astype(jnp.uint32)
+
+    counts = pl.pallas_call(
+        kernel,
+        grid=(num_blocks, num_pieces),
+        out_specs=pl.BlockSpec((1, 1), lambda block, piece: (block, piece)),
+        out_shape=jax.ShapeDtypeStruct((num_blocks, num_pieces), jnp.uint32),
+        **kernels.options(_NUM_WARPS, interpret),
+    )(rising, falling)
+    return totals.total(totals.total(totals.of(counts)))

@@ -1,0 +1,166 @@
+"""Counting attacking pairs on the device: pure functions from a placement to a `Total`.
+
+All but `histogram` compare queens pair by pair. Written as q[i] + i and q[i] - i, the two diagonals
+of a queen, an attack is that either is the same for both queens.
+
+Source: "Parallel schemes of the N-Queens fitness function on CPU and GPU", Algorithms 1 and 7 on.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search.portable import totals
+from jaxopt_search.portable.totals import Total
+
+Scheme: TypeAlias = Callable[[jax.Array], Total]
+"""From [n] int32, the column of the queen in each row, to the number of attacking pairs."""
+
+_LANES = 2**22
+"""Pairs that `fine_index` compares at once, at least a whole row of its table."""
+_ROWS, _COLUMNS = 8192, 1024
+"""What is compared at once, row by column."""
+
+
+def serial(queens: jax.Array) -> Total:
+    """Counts in two nested loops, one pair after the other."""
+    n = queens.shape[0]
+
+    def row(i: jax.Array, count: Total) -> Total:
+        def pair(j: jax.Array, attacks: jax.Array) -> jax.Array:
+            return attacks + (jnp.abs(queens[i] - queens[j]) == j - i).astype(jnp.uint32)
+
+        return totals.add(count, totals.of(lax.fori_loop(i + 1, n, pair, jnp.uint32(0))))
+
+    return lax.fori_loop(0, n, row, totals.of(jnp.uint32(0)))
+
+
+def coarse(queens: jax.Array) -> Total:
+    """Counts with a lane per queen, which compares it with all queens behind it."""
+    return _by_tiles(queens, _COLUMNS)
+
+
+def subtasks(queens: jax.Array, *, threshold: int) -> Total:
+    """Counts with a lane for every `threshold` comparisons of a queen with those behind it."""
+    return _by_tiles(queens, threshold)
+
+
+def _by_tiles(queens: jax.Array, columns: int) -> Total:
+    """Counts with a lane per queen and so many comparisons of each at a time."""
+    n = queens.shape[0]
+    rows, columns = min(n, _ROWS), min(n, columns)
+    row = lax.iota(jnp.int32, n)
+    # What fills the tiles up attacks nothing.
+    room, nothing = (0, rows + columns), 3 * n
+    rising = jnp.pad(queens + row, room, constant_values=nothing)
+    falling = jnp.pad(queens - row, room, constant_values=nothing)
+
+    def cut(start: jax.Array, size: int) -> tuple[jax.Array, ...]:
+        diagonals = (lax.dynamic_slice(d, (start,), (size,)) for d in (rising, falling))
+        return (start + lax.iota(jnp.int32, size), *diagonals)
+
+    def look_at_rows(block: jax.Array, count: Total) -> Total:
+        i, *own = (part[:, None] for part in cut(block * rows, rows))
+
+        def look(tile: jax.Array, counts: jax.Array) -> jax.Array:
+            j, *others = (part[None, :] for part in cut(tile * columns, columns))
+            attacks = ((own[0] == others[0]) | (own[1] == others[1])) & (i < j) & (j < n)
+            return counts + jnp.sum(attacks, axis=1, dtype=jnp.uint32)
+
+        first, last = block * rows // columns, -(-n // columns)
+        counts = lax.fori_loop(first, last, look, jnp.zeros(rows, jnp.uint32))
+        return totals.add(count, totals.total(totals.of(counts)))
+
+    return lax.fori_loop(0, -(-n // rows), look_at_rows, totals.of(jnp.uint32(0)))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def pair_list(n: int) -> jax.Array:
+    """Returns all pairs of rows i < j, [2, R, C] int32 with R C pairs: what `fine_pairs` goes by.
+
+    In the order of `fine_index`; in closed form, so that nothing but the list takes memory.
+    """
+    height, width = _folded(n)
+    return jnp.stack(_unfolded(_column(height), lax.iota(jnp.int32, width)[None, :], n))
+
+
+def fine_pairs(pairs: jax.Array, queens: jax.Array) -> Total:
+    """Counts with a lane for each pair of a list from `pair_list`."""
+
+    def at(start: jax.Array, rows: int) -> tuple[jax.Array, jax.Array]:
+        first, second = lax.dynamic_slice_in_dim(pairs, start, rows, axis=1)
+        return first, second
+
+    return _by_pairs(queens, at)
+
+
+def fine_index(queens: jax.Array) -> Total:
+    """Counts with a lane per pair, which computes from its number what it compares."""
+    n = queens.shape[0]
+    column = lax.iota(jnp.int32, _folded(n)[1])[None, :]
+    return _by_pairs(queens, lambda start, rows: _unfolded(start + _column(rows), column, n))
+
+
+def _by_pairs(
+    queens: jax.Array, pairs_at: Callable[[jax.Array, int], tuple[jax.Array, jax.Array]]
+) -> Total:
+    """Counts with a lane per pair.
+
+    The triangle of pairs is folded to a rectangle: its row r holds those of queen r and those of
+    the queen as far from the end, n - 1 or n of them together.
+
+    Args:
+      pairs_at: gives the pairs i < j of some rows from the first row on, each [rows, width].
+    """
+    height, width = _folded(queens.shape[0])
+    rows = min(max(1, _LANES // max(width, 1)), height)
+
+    def look(chunk: jax.Array, count: Total) -> Total:
+        # The last rows are looked at together with some before them, which do not count again.
+        start = jnp.minimum(chunk * rows, height - rows)
+        i, j = pairs_at(start, rows)
+        is_new = start + _column(rows) >= chunk * rows
+        attacks = (jnp.abs(queens[i] - queens[j]) == j - i) & is_new
+        return totals.add(count, totals.of(jnp.sum(attacks, dtype=jnp.uint32)))
+
+    return lax.fori_loop(0, -(-height // max(rows, 1)), look, totals.of(jnp.uint32(0)))
+
+
+def _column(size: int) -> jax.Array:
+    return lax.iota(jnp.int32, size)[:, None]
+
+
+def _folded(n: int) -> tuple[int, int]:
+    """Returns the rows and columns of the folded triangle: a place for each pair, none to spare."""
+    return n // 2, n - 1 + n % 2
+
+
+def _unfolded(row: jax.Array, column: jax.Array, n: int) -> tuple[jax.Array, jax.Array]:
+    """Returns the pair i < j that stands at a place of the folded triangle."""
+    shift = n % 2
+    is_own = column >= row + shift
+    i = jnp.where(is_own, row, n - 1 - shift - row)
+    j = jnp.where(is_own, column + 1 - shift, n - 1 - column)
+    return i, j
+
+
+def histogram(queens: jax.Array) -> Total:
+    """Counts the queens on each diagonal, O(n): each attacks all others that stand on it."""
+    n = queens.shape[0]
+    row = lax.iota(jnp.int32, n)
+    diagonals = jnp.stack([queens + row, queens - row + (3 * n - 2)])
+    on = jnp.zeros(4 * n - 2, jnp.uint32).at[diagonals].add(1, mode="promise_in_bounds")
+    others = on.at[diagonals].get(mode="promise_in_bounds") - 1
+    return totals.half(totals.total(totals.of(others.ravel())))
+
+
+PURE: dict[str, Scheme] = {
+    "serial": serial,
+    "coarse": coarse,
+    "fine_index": fine_index,
+    "histogram": histogram,
+}

@@ -1,0 +1,1 @@
+"""The traveling salesman problem: distances, tours, candidates."""

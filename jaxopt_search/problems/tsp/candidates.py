@@ -1,0 +1,124 @@
+"""TSP: for each city, the few to which a good tour may go; computed on the host.
+
+Johnson, McGeoch, "The traveling salesman problem: a case study in local optimization", 1997, on
+neighbor lists and quadrant neighbors.
+"""
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy import spatial
+
+from jaxopt_search.checks import check_count
+from jaxopt_search.problems.tsp.problem import TSP
+
+Kind: TypeAlias = Literal["nearest", "quadrant"]
+
+_ROWS = 256  # cities whose distances to all others are in memory at once
+_POOL = 6
+
+
+def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.ndarray:
+    """Returns [n, K] int32: K near cities of each city, nearest first.
+
+    Args:
+      problem: at least 2 cities; the only city of a smaller one is its own neighbor.
+      num_candidates: K, at most; n - 1 if there are no more other cities.
+      kind: `"nearest"`; or `"quadrant"`, K / 4 from each quadrant around the city and then the
+        nearest of the others.
+
+    Raises:
+      ValueError: if an option is out of range, or there are no coordinates to tell quadrants by.
+    """
+    wanted = check_count("num_candidates", num_candidates)
+    if kind not in ("nearest", "quadrant"):
+        raise ValueError(f"candidates is {kind!r}, expected 'nearest' or 'quadrant'")
+    coords, num = problem.host.coords, min(wanted, problem.n - 1)
+    if kind == "quadrant" and coords is None:
+        raise ValueError("candidates is 'quadrant', expected 'nearest': there are no coordinates")
+    if problem.n == 1:
+        return np.zeros((1, 1), np.int32)
+    if problem.matrix is not None and kind == "nearest":
+        matrix = np.asarray(problem.matrix).reshape(problem.n, problem.n)
+        blocks = [_nearest_in_rows(matrix, num, rows) for rows in _blocks(np.arange(problem.n))]
+        return np.concatenate(blocks).astype(np.int32)
+    points = np.asarray(coords)
+    if kind == "quadrant":
+        return _quadrant_neighbors(points, num)
+    return _nearest_points(points, num)
+
+
+def _nearest_points(points: np.ndarray, num: int) -> np.ndarray:
+    near = spatial.KDTree(points).query(points, num + 1)[1]
+    # A city is not always its own nearest neighbor: others may be at the same place.
+    is_self = near == np.arange(len(points))[:, None]
+    order = np.argsort(is_self, axis=1, kind="stable")[:, :num]
+    return np.take_along_axis(near, order, axis=1).astype(np.int32)
+
+
+def _blocks(rows: np.ndarray) -> list[np.ndarray]:
+    return [rows[low : low + _ROWS] for low in range(0, len(rows), _ROWS)]
+
+
+def _nearest_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarray:
+    distances = matrix[rows].astype(np.float64)
+    distances[np.arange(len(rows)), rows] = np.inf
+    return _lowest(distances, num)
+
+
+def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:
+    """Returns [n, num]: most cities find theirs among some of the nearest, the others among all."""
+    n = len(points)
+    if n <= _ROWS:
+        everyone = np.broadcast_to(np.arange(n), (n, n))
+        return _by_quadrant(points, num, np.arange(n), everyone)[0].astype(np.int32)
+    pool = np.sort(spatial.KDTree(points).query(points, min(_POOL * num, n))[1], axis=1)
+
+    def near(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _by_quadrant(points, num, rows, pool[rows])
+
+    found, is_sure = map(np.concatenate, zip(*map(near, _blocks(np.arange(n))), strict=True))
+    for rows in _blocks(np.flatnonzero(~is_sure)):
+        everyone = np.broadcast_to(np.arange(n), (len(rows), n))
+        found[rows] = _by_quadrant(points, num, rows, everyone)[0]
+    return found.astype(np.int32)
+
+
+def _by_quadrant(
+    points: np.ndarray, num: int, rows: np.ndarray, pool: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns [rows, num] cities of the pool, and where no city outside of it can come in.
+
+    Args:
+      rows: the cities whose candidates are wanted.
+      pool: [rows, P] in the order of their numbers.
+    """
+    differences = points[pool] - points[rows, None]
+    squared = np.square(differences).sum(axis=2)
+    farthest = squared.max(axis=1)
+    squared[pool == rows[:, None]] = np.inf
+    quadrant = (differences >= 0) @ np.array([1, 2])
+    near, ranks = [], []
+    for number in range(4):
+        found = _lowest(np.where(quadrant == number, squared, np.inf), num)
+        near.append(found)
+        ranks.append(np.broadcast_to(np.arange(num), found.shape))
+    near, ranks = np.concatenate(near, axis=1), np.concatenate(ranks, axis=1)
+    distances = np.take_along_axis(squared, near, axis=1)
+    is_other = np.take_along_axis(quadrant, near, axis=1) != np.repeat(np.arange(4), num)
+    distances[is_other] = np.inf  # a quadrant with fewer cities than asked for
+    has_all = np.isfinite(distances[:, num // 4 - 1 :: num]).all(axis=1) | (num < 4)
+    order = np.lexsort((distances, (ranks >= num // 4) | ~np.isfinite(distances)))[:, :num]
+    picked = np.take_along_axis(near, order, axis=1)
+    reach = np.take_along_axis(distances, order, axis=1)
+    nearest_first = np.take_along_axis(picked, np.argsort(reach, axis=1, kind="stable"), axis=1)
+    is_sure = has_all & (reach.max(axis=1) < farthest)
+    return np.take_along_axis(pool, nearest_first, axis=1), is_sure
+
+
+def _lowest(values: np.ndarray, num: int) -> np.ndarray:
+    """Returns [rows, num] the columns of the lowest values of each row, in order."""
+    columns = np.argpartition(values, num - 1, axis=1)[:, :num]
+    columns.sort(axis=1)
+    order = np.argsort(np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)

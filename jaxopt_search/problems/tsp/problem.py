@@ -1,0 +1,151 @@
+"""The traveling salesman problem: the shortest closed tour through n cities.
+
+Integer instances have exact int32 distances on the device, equal to TSPLIB's (Reinelt, "TSPLIB: a
+traveling salesman problem library", 1991), read from a matrix or computed from coordinates. Other
+instances have float32 distances. `build` builds instances.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search.portable import floats
+from jaxopt_search.portable.memory import load
+from jaxopt_search.portable.packed_pairs import Pairs, load_pair
+from jaxopt_search.portable.rows import Block, Tile
+from jaxopt_search.problems import permutation
+from jaxopt_search.problems.host import Original
+
+MAX_SQUARED = 2_147_000_000
+"""Squared distances up to here are rounded exactly on the device, in int32."""
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("matrix", "coords"),
+    meta_fields=("n", "metric", "is_symmetric", "host"),
+)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class TSP:
+    """A TSP instance on the device. Build it with `tsp`, `tsp_from_coords`, `tsp_from_instance`.
+
+    Attributes:
+      matrix: [n * n] distances, int32 or float32, row by row; None with coordinates.
+      coords: [n] coordinates, float32 for the metric `"EUCLID"`, else whole numbers below 2**16,
+        packed; None with a matrix.
+      n: the number of cities.
+      metric: `"MATRIX"`, or the rule that gives distances from coordinates.
+      is_symmetric: whether all distances are the same in both directions.
+      host: the instance as it was given.
+    """
+
+    matrix: jax.Array | None = dataclasses.field(default=None, repr=False)
+    coords: Pairs | None = dataclasses.field(default=None, repr=False)
+    n: int
+    metric: str
+    is_symmetric: bool
+    host: Original = dataclasses.field(repr=False)
+
+    space = "permutation"
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether all tours have the same length."""
+        return self.n <= (3 if self.is_symmetric else 2)
+
+    def init(self, key: jax.Array) -> jax.Array:
+        """Returns a random tour, [n] int32: the city at each position."""
+        return permutation.random_permutation(key, self.n)
+
+    def perturb(self, key: jax.Array, tour: jax.Array) -> jax.Array:
+        """Returns a tour near `tour`: a random double bridge away."""
+        return permutation.exchange_segments(key, tour)
+
+    def cost(self, tour: jax.Array) -> jax.Array:
+        """Returns the length of `tour`, [] int32 or float32, in the device's units.
+
+        `host.in_full` turns it into the user's, which mostly are the same.
+        """
+        return floats.total(self.distance(tour, jnp.roll(tour, -1)))
+
+    def row_costs(self, block: Block, tours: Any) -> jax.Array:
+        """Returns the lengths of several tours, [R]; portable.
+
+        Args:
+          block: of rows of the table.
+          tours: [P, n] int32 buffer, a table of tours by positions.
+        """
+
+        def lengths(tile: Tile) -> jax.Array:
+            following = jnp.where(tile.column == self.n - 1, 0, tile.column + 1)
+            return self.distance(tile.get(tours), load(tours, (tile.row, following)))
+
+        return block.sums([lengths(tile) for tile in block.tiles])
+
+    def distance(self, a: jax.Array, b: jax.Array) -> jax.Array:
+        """Returns the distance from city `a` to city `b`; portable.
+
+        Args:
+          a: int32 cities, any shape.
+          b: int32 cities of the same shape.
+        """
+        if self.matrix is not None:
+            return load(self.matrix, a * self.n + b)
+        assert self.coords is not None
+        (ax, ay), (bx, by) = load_pair(self.coords, a), load_pair(self.coords, b)
+        return DISTANCES[self.metric](ax - bx, ay - by)
+
+
+def _euclid(dx: jax.Array, dy: jax.Array) -> jax.Array:
+    return jnp.sqrt(floats.product(dx, dx) + floats.product(dy, dy))
+
+
+def _euc_2d(dx: jax.Array, dy: jax.Array) -> jax.Array:
+    squared = dx * dx + dy * dy
+    r = _near_root(squared.astype(jnp.float32))
+    return r + (squared - r * r > r).astype(jnp.int32)
+
+
+def _ceil_2d(dx: jax.Array, dy: jax.Array) -> jax.Array:
+    squared = dx * dx + dy * dy
+    return _least_root(squared, _near_root(squared.astype(jnp.float32)), 1)
+
+
+def _att(dx: jax.Array, dy: jax.Array) -> jax.Array:
+    # TSPLIB's rule, "round, and add 1 where that was down", is rounding up.
+    squared = dx * dx + dy * dy
+    return _least_root(squared, _near_root(squared.astype(jnp.float32) * jnp.float32(0.1)), 10)
+
+
+def _near_root(x: jax.Array) -> jax.Array:
+    """Returns the nearest integer to the root of `x`, int32, or the one below.
+
+    Args:
+      x: float32 between 0 and `MAX_SQUARED`, off by up to 3 units in the last place.
+    """
+    # What is taken off outweighs all errors, and changes no root by more than 0.03. Adding 2**23
+    # rounds to an integer, which the lower bits then hold.
+    low = jnp.sqrt(x * jnp.float32(1 - 2**-20)) + jnp.float32(2**23)
+    return lax.bitcast_convert_type(low, jnp.int32) - jnp.int32(0x4B000000)
+
+
+def _least_root(squared: jax.Array, r: jax.Array, divisor: int) -> jax.Array:
+    """Returns the least integer with `divisor * r * r >= squared`; `r` is at most 2 too low."""
+    for _ in range(2):
+        r = r + (divisor * r * r < squared).astype(jnp.int32)
+    return r
+
+
+# Distances from coordinate differences. A float32 root is off by less than 1/2 up to MAX_SQUARED;
+# what it is rounded to is corrected in int32, so that no backend's sqrt can change a distance.
+DISTANCES: dict[str, Callable[[Any, Any], jax.Array]] = {
+    "EUCLID": _euclid,
+    "EUC_2D": _euc_2d,
+    "CEIL_2D": _ceil_2d,
+    "ATT": _att,
+}

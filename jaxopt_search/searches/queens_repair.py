@@ -1,0 +1,176 @@
+"""N-Queens: many attacked queens are put right at once, round after round, O(n) memory.
+
+In a round attacked queens propose to exchange columns with random ones, `width` proposals in all.
+One is made if both queens then stand on four diagonals that were empty, and if no other proposal
+that could be made wants one of its rows or diagonals. So a round never adds an attack.
+
+It is the search of Sosic and Gu, "A polynomial time algorithm for the N-Queens problem", 1990, with
+rounds of exchanges in place of single ones. From a random placement of some hundred queens or more
+it ends at a valid one; from all queens on one diagonal it does not get away.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.neighborhoods.queen_swap import CountedQueens, QueenSwap, is_attacked
+from jaxopt_search.portable import random
+from jaxopt_search.problems.queens.problem import NQueens
+
+_WIDTH = 2**17
+_ROUNDS = 8
+"""Rounds between two lists of the attacked queens."""
+_MADE = 4
+"""Of so many proposals one, at most, is made in a round."""
+_FOR_ROWS = np.uint32(2**32 - 1)
+
+
+class _Claims(NamedTuple):
+    """The lowest number of a proposal that wants each row [n] and diagonal [2 n]."""
+
+    row: Any
+    rising: Any
+    falling: Any
+
+
+class _State(NamedTuple):
+    """Where a repair stands; `number` is the lowest that a proposal had so far."""
+
+    placed: CountedQueens
+    claims: _Claims
+    number: jax.Array
+    rounds: jax.Array
+    num_attacked: jax.Array
+
+
+@functools.partial(jax.jit, static_argnames="width")
+def repair(
+    key: random.Key,
+    problem: NQueens,
+    queens: jax.Array,
+    *,
+    max_rounds: jax.Array | int = 10_000,
+    width: int = _WIDTH,
+) -> tuple[jax.Array, jax.Array]:
+    """Returns a placement with fewer attacks, and how many of its queens are attacked.
+
+    Args:
+      key: as `random.as_key` returns it.
+      queens: [n] int32, the column of the queen in each row.
+      max_rounds: [] integer, rounded up to a multiple of 8.
+      width: proposals per round.
+
+    Returns:
+      [n] int32 and [] int32; the latter is 0 unless rounds ran out.
+    """
+    n = problem.n
+    width = _MADE * max(1, min(width, n) // _MADE)
+    max_rounds = jnp.minimum(max_rounds, MAX_INT32 // width - _ROUNDS)
+    latest = functools.partial(jnp.full, fill_value=MAX_INT32, dtype=jnp.int32)
+    claims = _Claims(latest(n), latest(2 * n), latest(2 * n))
+
+    def goes_on(state: _State) -> jax.Array:
+        return (state.num_attacked > 0) & (state.rounds < max_rounds)
+
+    def some_rounds(state: _State) -> _State:
+        rows, num_rows = _attacked_rows(key, problem, state, width)
+
+        def one(_: jax.Array, state: _State) -> _State:
+            return _round(key, problem, state, rows, num_rows)
+
+        state = lax.fori_loop(0, _ROUNDS, one, state)
+        return state._replace(num_attacked=_num_attacked(problem, state.placed))
+
+    placed = QueenSwap().init(problem, queens)
+    placed = placed._replace(queens=queens)
+    start = _State(
+        placed, claims, jnp.int32(MAX_INT32), jnp.int32(0), _num_attacked(problem, placed)
+    )
+    end = lax.while_loop(goes_on, some_rounds, start)
+    return end.placed.queens, end.num_attacked
+
+
+def _num_attacked(problem: NQueens, placed: CountedQueens) -> jax.Array:
+    return jnp.sum(_attacked(problem, placed), dtype=jnp.int32)
+
+
+def _attacked(problem: NQueens, placed: CountedQueens) -> jax.Array:
+    return is_attacked(problem.n, placed, lax.iota(jnp.int32, problem.n))
+
+
+def _attacked_rows(
+    key: random.Key, problem: NQueens, state: _State, size: int
+) -> tuple[jax.Array, jax.Array]:
+    """Returns up to `size` rows of attacked queens, those behind a random one, and their number."""
+    word, _ = random.threefry2x32(key, (state.rounds.astype(jnp.uint32), _FOR_ROWS))
+    shift = random.below(word, problem.n)
+    attacked = jnp.roll(_attacked(problem, state.placed), -shift)
+    (found,) = jnp.nonzero(attacked, size=size)
+    return (found.astype(jnp.int32) + shift) % problem.n, jnp.minimum(state.num_attacked, size)
+
+
+def _round(
+    key: random.Key, problem: NQueens, state: _State, rows: jax.Array, num_rows: jax.Array
+) -> _State:
+    """Returns the state after a round.
+
+    Args:
+      rows: [width] of which the first `num_rows` had attacked queens.
+    """
+    n, (queens, rising, falling) = problem.n, state.placed
+    width = len(rows)
+    lane = lax.iota(jnp.int32, width)
+    counter = lane.astype(jnp.uint32), state.rounds.astype(jnp.uint32)
+    i = rows[lane % num_rows]
+    k = random.below(random.threefry2x32(key, counter)[0], n)
+
+    def after(i: jax.Array, k: jax.Array) -> _Claims:
+        """Returns pairs: the rows, and the diagonals on which their queens stand afterwards."""
+        a, b = queens[i], queens[k]
+        return _Claims((i, k), (i + b, k + a), (b - i + n, a - k + n))
+
+    wanted = after(i, k)
+    is_free = is_attacked(n, state.placed, i)
+    for counts, places in ((rising, wanted.rising), (falling, wanted.falling)):
+        is_free &= (counts[places[0]] == 0) & (counts[places[1]] == 0)
+    for first, second in wanted:
+        is_free &= first != second
+
+    (chosen,) = jnp.nonzero(is_free, size=width // _MADE)
+    i, k = i[chosen], k[chosen]
+    wins = lax.iota(jnp.int32, len(chosen)) < jnp.sum(is_free, dtype=jnp.int32)
+    number = state.number - 1 - lax.iota(jnp.int32, len(chosen))
+    wanted = after(i, k)
+    claims = _Claims(*map(functools.partial(_claim, number, wins), state.claims, wanted))
+    for claim, places in zip(claims, wanted, strict=True):
+        wins &= (claim[places[0]] == number) & (claim[places[1]] == number)
+
+    a, b = queens[i], queens[k]
+    rising = _moved(rising, (i + a, k + b), wanted.rising, wins)
+    falling = _moved(falling, (a - i + n, b - k + n), wanted.falling, wins)
+    for row, column in ((i, b), (k, a)):
+        queens = queens.at[jnp.where(wins, row, n)].set(column, mode="drop")
+    return state._replace(
+        placed=CountedQueens(queens, rising, falling),
+        claims=claims,
+        number=number[-1],
+        rounds=state.rounds + 1,
+    )
+
+
+def _claim(number: jax.Array, where: jax.Array, claims: jax.Array, places: Any) -> jax.Array:
+    for place in places:
+        claims = claims.at[jnp.where(where, place, len(claims))].min(number, mode="drop")
+    return claims
+
+
+def _moved(counts: jax.Array, left: Any, met: Any, where: jax.Array) -> jax.Array:
+    for places, change in ((left, -1), (met, 1)):
+        for place in places:
+            counts = counts.at[jnp.where(where, place, len(counts))].add(change, mode="drop")
+    return counts

@@ -1,0 +1,1 @@
+"""One call for one problem: everything chosen, built and run."""

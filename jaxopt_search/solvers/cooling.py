@@ -1,0 +1,218 @@
+"""Annealing that keeps pace with the clock, by searches that exchange: what the solvers run.
+
+Either the searches are resampled as they cool (Hukushima, Iba, "Population annealing and its
+application to a spin glass", 2003), or they cool each by itself and then go on from children of
+one another's best.
+"""
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search.checks import MAX_INT32, float32
+from jaxopt_search.exchanges.rules import Recombine, Resample
+from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
+from jaxopt_search.searches.annealing import Choose
+from jaxopt_search.searches.schedules import Geometric
+from jaxopt_search.types import Crossover
+
+_MOST_SHARE = 0.5  # of the AB-cycles
+_SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
+
+
+class Recipe(NamedTuple):
+    """Settings of an annealing on one device.
+
+    Temperatures are in units of the changes made there (`problems.scales`): for the symmetric TSP
+    the hottest in units of `tree_edge` and the coldest of `near_distance`, which differ much where
+    cities lie in clusters; for other TSPs both of the latter, and for the QAP of `swap_change`.
+
+    `cooled` is the share of the run after which the lowest temperature is reached. If it is less
+    than 1, the searches cool each by itself and recombine afterwards; else they are resampled
+    `num_exchanges` times as they cool. They start at random, or at tours along curves if there are
+    coordinates (`problems.curves`). Every `check_every` steps it is tested whether the run is over,
+    None for as many as `solve` has; on a GPU such a test takes as long as tens of steps.
+
+    Of the AB-cycles a child takes `shares_left` over the number of generations left, at most half:
+    the more there are to come, the longer tours stay different, and the better they end.
+    """
+
+    hottest: float
+    coldest: float
+    num_searches: int
+    moves_per_search: int
+    choose: Choose = "best"
+    num_exchanges: int = 100
+    num_candidates: int = 12
+    cooled: float = 1.0
+    starts: Literal["random", "curves"] = "random"
+    check_every: int | None = None
+    shares_left: float = 10.0
+
+    @property
+    def recombines(self) -> bool:
+        """Whether searches go on from children of one another's best, once they have cooled."""
+        return self.cooled < 1
+
+    def share(self, generations: float) -> float:
+        """Returns the share of AB-cycles that a child takes if so many generations are left."""
+        return min(_MOST_SHARE, self.shares_left / max(generations, 1.0))
+
+
+class Pace(NamedTuple):
+    """How a cooling goes on, numbers or arrays.
+
+    Attributes:
+      step: from this one on.
+      done: the share of the cooling made by then, 0 to 1.
+      per_step: the share that each further step makes.
+      every: steps between exchanges.
+      share: of the AB-cycles by which a child gets shorter, those that it takes (`Recombine`).
+    """
+
+    step: Any
+    done: Any
+    per_step: Any
+    every: Any
+    share: Any = _MOST_SHARE
+
+
+def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
+    """Returns the schedule from `hottest` down to `coldest`, at a pace; it never warms."""
+    hottest, coldest = float32(hottest), float32(coldest)
+    log2_range = jnp.minimum(jnp.log2(coldest / hottest), 0)
+    return Geometric(
+        start=hottest * jnp.exp2(log2_range * float32(pace.done)),
+        log2_alpha=log2_range * float32(pace.per_step),
+        steps_per_temperature=jnp.int32(1),
+        first_step=jnp.int32(pace.step),
+    )
+
+
+def annealing(recipe: Recipe, neighborhood: Any, schedule: Any) -> SimulatedAnnealing:
+    """Returns the annealing of a recipe."""
+    return simulated_annealing(
+        neighborhood, schedule, moves_per_search=recipe.moves_per_search, choose=recipe.choose
+    )
+
+
+def search_and_exchange(
+    recipe: Recipe,
+    neighborhood: Any,
+    crossover: Crossover | None,
+    temperatures: tuple[Any, Any],
+    pace: Pace,
+) -> tuple[SimulatedAnnealing, Resample | Recombine]:
+    """Returns the search of a recipe and its exchange, at a pace.
+
+    Args:
+      crossover: used if the recipe recombines.
+      temperatures: the hottest and the coldest.
+    """
+    schedule, every = _cooling_and_every(temperatures, pace)
+    search = annealing(recipe, neighborhood, schedule)
+    if not recipe.recombines:
+        return search, Resample(every=every, schedule=schedule)
+    assert crossover is not None
+    share = float32(pace.share)
+    return search, Recombine(every=every, share=share, alike=None, crossover=crossover)
+
+
+@jax.jit
+def _cooling_and_every(temperatures: tuple[Any, Any], pace: Pace) -> tuple[Geometric, jax.Array]:
+    """Returns the schedule and the steps between exchanges, by one kernel on a GPU."""
+    return cooling(*temperatures, pace), jnp.int32(pace.every)
+
+
+def _every(recipe: Recipe, per_step: float) -> int:
+    """Returns the steps between exchanges during a cooling."""
+    if recipe.recombines or per_step <= 0:
+        return MAX_INT32
+    return int(min(max(1 / (recipe.num_exchanges * per_step), 1), MAX_INT32))
+
+
+class StepCount:
+    """The pace of a run of so many steps, of which a search counts the first 2**31 - 1 only.
+
+    Attributes:
+      pace: from the last step noted on.
+    """
+
+    def __init__(self, recipe: Recipe, n: int, max_steps: int):
+        max_steps = min(max_steps, MAX_INT32)
+        per_step = 1 / max(recipe.cooled * max_steps, 1)
+        self.pace = Pace(0, 0.0, per_step, _every(recipe, per_step))
+        self._cooled_at = math.ceil(recipe.cooled * max_steps)
+        self._then = self.pace
+        if recipe.recombines:
+            share = recipe.share((max_steps - self._cooled_at) / n)
+            self._then = self.pace._replace(every=n, share=share)
+
+    def note(self, step: int, seconds: float) -> bool:
+        """Takes note of a chunk that ends at `step`; returns whether the pace changes."""
+        if step < self._cooled_at or self.pace == self._then:
+            return False
+        self.pace = self._then
+        return True
+
+    def steps_left(self, step: int) -> int | None:
+        """Returns after how many steps the pace changes; None if not any more."""
+        return self._cooled_at - step if step < self._cooled_at else None
+
+
+class Clock:
+    """Sets the pace after each chunk of steps so that the cooling ends when its time is over.
+
+    The first chunk makes no step. Recombinations take half of the time after the cooling, as far as
+    chunks allow to tell.
+
+    Attributes:
+      pace: from the end of the last chunk on.
+    """
+
+    def __init__(self, recipe: Recipe, max_seconds: float):
+        self.recipe = recipe
+        self.max_seconds = max_seconds
+        self.cooled_by = 0.0  # seconds
+        self.last: tuple[int, float] | None = None
+        self.seconds_per_step = 0.0
+        self.pace = Pace(0, 0.0, 0.0, MAX_INT32)
+
+    def note(self, step: int, seconds: float) -> bool:
+        """Takes note of a chunk that ends at `step`, after `seconds` of search.
+
+        Returns whether the pace changes.
+        """
+        before, self.last = self.last, (step, seconds)
+        if before is None:
+            share = _SAFETY * self.recipe.cooled
+            self.cooled_by = seconds + share * max(self.max_seconds - seconds, 0.0)
+        if before is None or step == before[0]:
+            return False
+        made, took = step - before[0], seconds - before[1]
+        done = min(1.0, self.pace.done + made * self.pace.per_step)
+        left = max(self.cooled_by - seconds, 0.0)
+        per_step = (1 - done) / max(made / took * left, 1.0)
+        share = self.pace.share
+        if done == 1 and self.recipe.recombines:
+            every = self._recombine_every(made, took)
+            share = self.recipe.share((self.max_seconds - seconds) * made / took / every)
+        else:
+            every, self.seconds_per_step = _every(self.recipe, per_step), took / made
+        self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
+        return True
+
+    def steps_left(self, step: int) -> None:
+        """Returns None: the pace changes by time only."""
+
+    def _recombine_every(self, made: int, took: float) -> int:
+        every = self.pace.every
+        if every == MAX_INT32:
+            return made
+        num_recombinations = made / every
+        others = max(took - made * self.seconds_per_step, 0.0)
+        steps = others / num_recombinations / self.seconds_per_step
+        # Slowly, as the next chunk is made as long as would have taken its time so far.
+        return int(min(max(steps, every / 2, 1), 2 * every, MAX_INT32))

@@ -1,0 +1,109 @@
+"""One call from flows and distances to a good assignment: `solve_qap`."""
+
+from typing import Any, Literal, TypeAlias
+
+import jax
+
+from jaxopt_search.checks import check_option
+from jaxopt_search.driver.arguments import refuse_tracers
+from jaxopt_search.driver.run import solve
+from jaxopt_search.engine import device_split
+from jaxopt_search.exchanges.rules import recombine
+from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
+from jaxopt_search.problems.qap.build import as_qap
+from jaxopt_search.problems.qap.problem import QAP
+from jaxopt_search.searches import tabu_search
+from jaxopt_search.solvers import scales
+from jaxopt_search.solvers.annealed import DEFAULT_SECONDS, anneal, chosen, for_all
+from jaxopt_search.solvers.cooling import Recipe
+from jaxopt_search.types import Result
+
+Method: TypeAlias = Literal["auto", "annealing", "tabu"]
+
+_QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8, check_every=1000)
+_QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
+_TABU, _TABU_ON_CPU = 528, 8  # searches per device
+_TABU_CHECK_EVERY, _TABU_CHECK_EVERY_ON_CPU = 100, 25
+# Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
+_MANY = 120
+
+
+def solve_qap(
+    flow: Any,
+    distance: Any = None,
+    key: Any = 0,
+    *,
+    partial_match: Any = None,
+    method: Method = "auto",
+    max_seconds: float | None = None,
+    max_steps: int | None = None,
+    target: float | Literal["optimum"] | None = "optimum",
+    num_searches: int | None = None,
+    moves_per_search: int | None = None,
+    devices: device_split.Devices = "all",
+    show_progress: bool = False,
+) -> Result:
+    """Returns a good assignment, by memetic tabu search or by population annealing of swaps.
+
+    Memetic: robust tabu searches that go on, again and again, from children of their best
+    assignments (`recombine`).
+
+    The sum of `flow[i, j] * distance[p[i], p[j]]` over all i and j is minimized, as by SciPy's
+    `quadratic_assignment`.
+
+    Args:
+      flow: [n, n] from facility to facility; or a `QAPInstance` as read by `datasets`, or a `QAP`,
+        without `distance`.
+      distance: [n, n] from location to location.
+      partial_match: [k, 2] integers, facilities and the locations where they have to be; as SciPy's
+        option of that name.
+      method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: the one that was
+        measured to serve better, annealing for many facilities on a CPU and tabu search else.
+      moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
+
+    The other arguments are those of `solve_tsp`.
+
+    Raises:
+      ValueError, TypeError: as `qap` and `solve`.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> flow, distance = [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]
+      >>> js.solve_qap(flow, distance, max_steps=50).fun
+      218
+    """
+    check_option("method", method, ("auto", "annealing", "tabu"))
+    arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
+    refuse_tracers(key, arrays, caller="solve_qap")
+    problem, found = as_qap(flow, distance, partial_match), device_split.find_devices(devices)
+    is_on_cpu = found[0].platform == "cpu"
+    if max_seconds is None and max_steps is None:
+        max_seconds = DEFAULT_SECONDS
+    options = {"target": target, "devices": found, "show_progress": show_progress}
+    recipe = for_all(_QAP_ON_CPU if is_on_cpu else _QAP, found)
+    recipe = chosen(recipe, num_searches, moves_per_search)
+    if method == "tabu" or (method == "auto" and not (is_on_cpu and problem.n >= _MANY)):
+        # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
+        per_device = _TABU_ON_CPU if is_on_cpu else _TABU if problem.n <= 64 else _TABU // 2
+        return solve(
+            problem,
+            tabu_search(SwapTable()),
+            key,
+            num_searches=len(found) * per_device if num_searches is None else num_searches,
+            max_seconds=max_seconds,
+            max_steps=max_steps,
+            exchange=recombine(every=problem.n * (2 if is_on_cpu else 5)),
+            check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
+            **options,
+        )
+    unit = scales.swap_change(problem)
+    return anneal(
+        problem,
+        recipe,
+        SwapTable() if is_on_cpu else DeltaSwap(),
+        (recipe.hottest * unit, recipe.coldest * unit),
+        key,
+        max_seconds=max_seconds,
+        max_steps=max_steps,
+        **options,
+    )

@@ -1,0 +1,73 @@
+"""Different valid placements of queens, as they are found."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxopt_search.driver.run import MESSAGES
+from jaxopt_search.problems.queens import symmetry
+from jaxopt_search.problems.queens.symmetry import Distinct
+from jaxopt_search.types import Status
+
+_MAX_INT16 = 2**15 - 1
+
+# How many placements there are (Sloane's A000170) and how many classes under symmetry (A002562).
+ALL = (1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512)
+CLASSES = (1, 0, 0, 1, 2, 1, 6, 12, 46, 92, 341, 1787, 9233, 45752, 285053, 1846955)
+
+
+def dtype_of(n: int) -> Any:
+    """Returns the dtype in which placements of n queens are kept."""
+    return np.int16 if n <= _MAX_INT16 else np.int32
+
+
+class PlacementSet:
+    """The placements found so far, after how many steps, and what makes these."""
+
+    def __init__(self, wanted: int, distinct: Distinct, n: int):
+        self.wanted, self.distinct, self.n = wanted, distinct, n
+        self.num_found, self.made, self.how = 0, 0, "xla"
+        self._size, self._seen = 0, set[int]()
+        known = ALL if distinct == "raw" else CLASSES
+        self.total = known[n - 1] if n <= len(known) else None
+        self._queens = np.empty((0, n), dtype_of(n))
+
+    def add(self, queens: np.ndarray, words: np.ndarray) -> None:
+        """Takes down placements [B, n] with their fingerprints [B, 2]."""
+        new = []
+        for place, number in enumerate(symmetry.as_numbers(words).tolist()):
+            if number not in self._seen:
+                self._seen.add(number)
+                new.append(place)
+        self.num_found += len(queens)
+        new = new[: self.wanted - self._size]
+        self._make_room(self._size + len(new))
+        self._queens[self._size : self._size + len(new)] = queens[new]
+        self._size += len(new)
+
+    def _make_room(self, size: int) -> None:
+        """Grows by half or more, so that what is wanted but never found takes no memory."""
+        if size > len(self._queens):
+            room = min(max(size, self._size * 3 // 2), self.wanted)
+            more = np.empty((room, self.n), dtype_of(self.n))
+            more[: self._size] = self.solutions
+            self._queens = more
+
+    def status(self) -> Status:
+        """Returns `TARGET` if there are as many as are wanted, `EXHAUSTED` if there are no more."""
+        if self._size >= self.wanted:
+            return Status.TARGET
+        return Status.EXHAUSTED if self._size == self.total else Status.RUNNING
+
+    @property
+    def solutions(self) -> np.ndarray:
+        """The different ones, [B, n]."""
+        return self._queens[: self._size]
+
+    def message(self, status: Status) -> str:
+        """Returns how the run ended."""
+        number = self._size
+        kind = "classes of placements" if self.distinct == "symmetry" else "placements"
+        if status == Status.EXHAUSTED:
+            return f"{MESSAGES[status]}: {self.n} queens have {number} valid {kind}"
+        return f"{number} of {self.wanted} {kind} were found; {MESSAGES[status]}"

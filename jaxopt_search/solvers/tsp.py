@@ -1,0 +1,182 @@
+"""One call from coordinates or distances to a short tour: `solve_tsp`."""
+
+from typing import Any, Literal
+
+import jax
+
+from jaxopt_search.crossovers.edge_assembly import edge_assembly
+from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.driver.arguments import refuse_tracers
+from jaxopt_search.engine import device_split
+from jaxopt_search.guards import capacity
+from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.neighborhoods import Relocate, two_opt
+from jaxopt_search.problems.matrix_input import DType, quick_shape
+from jaxopt_search.problems.tsp.build import as_tsp, stack_of_coords
+from jaxopt_search.problems.tsp.curves import curve_tours
+from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.solvers import scales
+from jaxopt_search.solvers.annealed import DEFAULT_SECONDS, anneal, chosen, for_all
+from jaxopt_search.solvers.cooling import Recipe
+from jaxopt_search.solvers.many_tsps import solve_stacked
+from jaxopt_search.types import Result
+
+_SYMMETRIC_TSP_ON_CPU = Recipe(
+    hottest=0.5,
+    coldest=0.03,
+    num_searches=128,
+    moves_per_search=8,
+    num_candidates=12,
+    cooled=0.5,
+    starts="curves",
+)
+_SYMMETRIC_TSP = Recipe(
+    hottest=2.5,
+    coldest=0.04,
+    num_searches=2112,
+    moves_per_search=32,
+    choose="first",
+    num_candidates=16,
+    cooled=0.3,
+    check_every=1000,
+)
+# Tours should fit into the cache of the GPU; a program per multiprocessor is the least.
+_CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
+# On a CPU, searches times squared cities that can be cooled within about ten seconds.
+_COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
+_STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8)
+_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
+_ASYMMETRIC_TSP_ON_CPU = Recipe(hottest=4.0, coldest=0.1, num_searches=16, moves_per_search=12)
+_ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
+
+
+def tsp_recipe(is_symmetric: bool, platform: str, n: int) -> Recipe:
+    """Returns how `solve_tsp` anneals n cities on a device of this platform."""
+    is_on_cpu = platform == "cpu"
+    if not is_symmetric:
+        return _ASYMMETRIC_TSP_ON_CPU if is_on_cpu else _ASYMMETRIC_TSP
+    if is_on_cpu:
+        recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
+        most = _COOLED_ON_CPU / n**2
+    else:
+        recipe, least, most = _SYMMETRIC_TSP, _LEAST_SEARCHES, _CITIES_OF_ALL / n
+    num_searches = recipe.num_searches
+    while num_searches > least and num_searches > most:
+        num_searches //= 2
+    return recipe._replace(num_searches=num_searches)
+
+
+def solve_tsp(
+    data: Any,
+    key: Any = 0,
+    *,
+    metric: str | None = None,
+    dtype: DType | None = None,
+    max_seconds: float | None = None,
+    max_steps: int | None = None,
+    target: float | Literal["optimum"] | None = "optimum",
+    num_searches: int | None = None,
+    moves_per_search: int | None = None,
+    devices: device_split.Devices = "all",
+    show_progress: bool = False,
+) -> Result | Any:
+    """Returns a short tour: many are annealed by 2-opt and Or-opt, and then recombined.
+
+    Each search cools by itself for the first part of the run, from a random tour, or on CPUs from
+    one along a space-filling curve (`curve_tours`). From then on it goes on, again and again, from
+    a child of its best tour and another one's, by edge assembly (`edge_assembly`), and anneals at
+    the lowest temperature in between. The longer the run still is, the less a child takes of the
+    other tour.
+
+    Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
+    clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An
+    asymmetric instance is annealed by relocations, as the searches are resampled (`resample`).
+
+    Args:
+      data: [n, 2] coordinates, an [n, n] matrix of distances, a `TSPInstance` as read by
+        `datasets`, or a `TSP`. Or [B, n, 2] coordinates of B instances, to be solved at once.
+        A [2, 2] array is two cities by their coordinates.
+      key: an integer seed or a `jax.random.key`.
+      metric: the rule by which coordinates give distances, as in `tsp_from_coords`; None for the
+        Euclidean one, which is the only one for several instances. `"MATRIX"` says that `data` is
+        a matrix, also if it is [2, 2].
+      dtype: as in `tsp`, for a matrix only.
+      max_seconds: seconds of search, as in `solve`: what is compiled before comes on top; 10 if no
+        limit is given.
+      max_steps: steps of each search.
+      target: end once a tour is at most this long; by default, once it is as short as the optimum
+        of an instance for which that is proven. None to go on to the limit.
+      num_searches: searches side by side, of B instances for each; None for a number that suits the
+        devices.
+      moves_per_search: moves priced per search and step; None for the number that was measured to
+        serve best.
+      devices: as in `solve`; by default all.
+      show_progress: whether to write lines on standard error.
+
+    Returns:
+      A `Result`; of B instances a `StackedResult`.
+
+    Raises:
+      ValueError, TypeError: as `tsp`, `tsp_from_coords` and `solve`.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> corners = [[0, 0], [2, 2], [0, 2], [2, 0], [1, 3]]
+      >>> round(js.solve_tsp(corners, max_steps=500).fun, 3)
+      8.828
+    """
+    refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
+    found = device_split.find_devices(devices)
+    if not isinstance(data, TSP | TSPInstance) and len(quick_shape(data)) == 3:
+        if metric not in (None, "EUCLID") or dtype is not None:
+            raise ValueError(
+                f"metric is {metric!r} and dtype is {dtype!r}, expected 'EUCLID' or None, and None,"
+                " for several instances at once"
+            )
+        if target not in (None, "optimum"):
+            raise ValueError(f"target is {target!r}, expected None for several instances at once")
+        recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
+        recipe = chosen(recipe, num_searches, moves_per_search)
+        with capacity.memory_errors_explained(recipe.num_searches):
+            return solve_stacked(
+                stack_of_coords(data),
+                key,
+                recipe,
+                max_seconds=DEFAULT_SECONDS if max_seconds is max_steps is None else max_seconds,
+                max_steps=max_steps,
+                devices=found,
+                show_progress=show_progress,
+            )
+    problem = as_tsp(data, metric, dtype)
+    recipe = for_all(tsp_recipe(problem.is_symmetric, found[0].platform, problem.n), found)
+    recipe = chosen(recipe, num_searches, moves_per_search)
+    near, crossover, initial = float(scales.near_distance(problem)), None, None
+    if problem.is_symmetric:
+        neighborhood = two_opt(
+            problem,
+            num_candidates=recipe.num_candidates,
+            candidates="nearest" if problem.host.coords is None else "quadrant",
+        )
+        hottest = recipe.hottest * (float(scales.tree_edge(problem)) or near)
+        crossover = edge_assembly(problem)
+        if recipe.starts == "curves" and problem.host.coords is not None:
+            num_searches = recipe.num_searches
+            capacity.check_tours(problem.n, num_searches, num_searches, found[:1])
+            with held_back(), capacity.memory_errors_explained(num_searches):
+                initial = jax.block_until_ready(curve_tours(problem, key, num_searches))
+    else:
+        neighborhood, hottest = Relocate(), recipe.hottest * near
+    return anneal(
+        problem,
+        recipe,
+        neighborhood,
+        (hottest, recipe.coldest * near),
+        key,
+        max_seconds=max_seconds,
+        max_steps=max_steps,
+        crossover=crossover,
+        initial=initial,
+        target=target,
+        devices=found,
+        show_progress=show_progress,
+    )

@@ -1,0 +1,157 @@
+"""Run times: known distributions, parameters found again, and what p runs are worth."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxopt_search.analysis import run_times
+
+TRUE = {
+    "gamma": stats.gamma(a=1.7, scale=20.0),
+    "normal": stats.norm(loc=50.0, scale=9.0),
+    "exponential": stats.expon(scale=30.0),
+    "lognormal": stats.lognorm(s=0.8, scale=12.0),
+}
+METHODS = ("least_squares", "likelihood")
+
+
+@pytest.mark.parametrize("family", TRUE)
+@pytest.mark.parametrize("by", METHODS)
+def test_parameters_are_found_again(family, by):
+    """From the quantiles of a distribution, which have its shares exactly."""
+    times = TRUE[family].ppf(run_times.shares_done(400, 400))
+    found = run_times.fit(times, family, by=by)
+    tolerance = 1e-6 if by == "least_squares" else 0.02
+    for share in (0.1, 0.5, 0.9):
+        assert found.time_by(share) == pytest.approx(TRUE[family].ppf(share), rel=tolerance)
+    assert found.misfit <= 0.5 / 400 + tolerance
+
+
+@pytest.mark.parametrize("family", ["gamma", "exponential", "lognormal"])
+def test_runs_that_were_not_done_count(family):
+    """With the slowest third cut off, what is known of them keeps the fit from being too fast."""
+    times = TRUE[family].ppf(run_times.shares_done(600, 600))
+    cut = np.where(np.arange(600) < 400, times, math.inf)
+    for by in METHODS:
+        found = run_times.fit(cut, family, by=by)
+        assert found.time_by(0.5) == pytest.approx(TRUE[family].ppf(0.5), rel=0.02)
+        assert run_times.fit(cut[:400], family, by=by).mean() < 0.8 * found.mean()
+
+
+def test_the_likelihood_of_an_exponential_is_greatest_at_the_known_rate():
+    """The total of all times, those of unfinished runs included, by the number done."""
+    found = run_times.fit([1.0, 2.0, 6.0, math.inf], "exponential", by="likelihood")
+    assert found.mean() == pytest.approx((1 + 2 + 6 + 6) / 3, rel=1e-6)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 30, 1000])
+def test_the_mean_of_the_first_in_closed_form(runs):
+    """Exponential: 1 / p of the mean; normal with two runs: less by deviation / sqrt(pi)."""
+    exponential = run_times.Fit("exponential", TRUE["exponential"], 0.0)
+    assert exponential.mean(runs) == pytest.approx(30 / runs, rel=1e-6)
+    assert exponential.time_by(0.5, runs) == pytest.approx(30 * math.log(2) / runs)
+    if runs == 2:
+        normal = run_times.Fit("normal", TRUE["normal"], 0.0)
+        assert normal.mean(2) == pytest.approx(50 - 9 / math.sqrt(math.pi), rel=1e-6)
+
+
+@pytest.mark.parametrize("family", TRUE)
+def test_the_mean_of_the_first_by_simulation(family):
+    """Within five standard errors of the mean of 20,000 minima of seven."""
+    found = run_times.Fit(family, TRUE[family], 0.0)
+    seed = int(np.random.default_rng().integers(2**31))
+    draws = TRUE[family].rvs((20_000, 7), random_state=seed).min(axis=1)
+    assert abs(draws.mean() - found.mean(7)) < 5 * draws.std() / 20_000**0.5
+    share = (draws <= found.mean(7)).mean()
+    assert abs(found.share_done(found.mean(7), 7) - share) < 5 * 0.5 / 20_000**0.5
+
+
+def test_the_mean_of_the_first_of_a_sample():
+    """All sets of two of three times, by hand: the shortest 5 of 9 times, then 3, then 1."""
+    assert run_times.mean_of_first([3.0, 1.0, 2.0], 1) == pytest.approx(2.0)
+    assert run_times.mean_of_first([3.0, 1.0, 2.0], 2) == pytest.approx((5 * 1 + 3 * 2 + 3) / 9)
+    assert run_times.mean_of_first([1.0, math.inf], 3) == math.inf
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.999])
+def test_how_many_runs_it_takes(share):
+    """The number is enough, and one less is not."""
+    found = run_times.Fit("gamma", TRUE["gamma"], 0.0)
+    runs = found.runs_for(2.0, share)
+    assert found.share_done(2.0, runs) >= share > found.share_done(2.0, runs - 1)
+    assert found.runs_for(1e4, share) == 1
+
+
+def test_predictions():
+    """Of exponential times the gain is the number of runs."""
+    found = run_times.Fit("exponential", TRUE["exponential"], 0.0)
+    for runs, row in zip((1, 8), found.predict([1, 8]), strict=True):
+        assert (row.runs, row.gain) == (runs, pytest.approx(runs))
+        assert row.median < row.mean < row.slow
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: run_times.fit([]), "at least two different"),
+        (lambda: run_times.fit([2.0, 2.0]), "at least two different"),
+        (lambda: run_times.fit([1.0, math.inf]), "at least two different"),
+        (lambda: run_times.fit([1.0, 0.0]), "times hold 0.0, expected numbers from 1e-100 to"),
+        (lambda: run_times.fit([1.0, -math.inf]), "times hold -inf"),
+        (lambda: run_times.fit([1e308, 1.5e308]), "times hold 1e\\+308, expected numbers from"),
+        (lambda: run_times.fit([1e-308, 2e-308]), "times hold 1e-308, expected numbers from"),
+        (lambda: run_times.fit("abc"), "times is 'abc', expected numbers"),
+        (lambda: run_times.fit([1.0, 2j]), "times is .*, expected numbers"),
+        (lambda: run_times.fit([[1.0], [2.0, 3.0]]), "times is .*, expected numbers"),
+        (lambda: run_times.fit([1.0, math.nan]), "times hold nan"),
+        (lambda: run_times.fit([1.0, 2.0], "weibull"), "family is 'weibull'"),
+        (lambda: run_times.fit([1.0, 2.0], by="eye"), "by is 'eye'"),
+        (lambda: run_times.fit([1.0, 2.0]).mean(0), "runs is 0"),
+        (lambda: run_times.fit([1.0, 2.0]).runs_for(1.0, 1.0), "share is 1.0"),
+        (lambda: run_times.fit([1.0, 2.0]).runs_for(0.0), "time is 0.0"),
+        (lambda: run_times.fit([1.0, 2.0]).runs_for(1e-300), "time is 1e-300"),
+        (lambda: run_times.fit([1.0, 2.0]).runs_for("x"), "time is 'x', expected a number"),
+        (lambda: run_times.fit([1.0, 2.0]).runs_for(10**400), "time is 1000.*, expected numbers"),
+        (lambda: run_times.fit([1.0, 2.0]).share_done("x"), "time is 'x', expected numbers"),
+        (lambda: run_times.fit([1.0, 2.0]).mean(10**400), "runs is 1000"),
+        (lambda: run_times.mean_of_first([1.0], 0), "runs is 0"),
+        (lambda: run_times.mean_of_first([], 1), "times are empty"),
+        (lambda: run_times.mean_of_first([1.0, math.nan], 1), "times hold nan"),
+        (lambda: run_times.mean_of_first([1.0, -1.0], 1), "times hold -1.0"),
+        (lambda: run_times.mean_of_first("x", 1), "times is 'x', expected numbers"),
+        (lambda: run_times.shares_done(3, 2), "total is 2"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("family", TRUE)
+@pytest.mark.parametrize("by", METHODS)
+@pytest.mark.parametrize(
+    "times",
+    [
+        [1e99, 2e99, 5e99],
+        [1e-99, 2e-99, 5e-99],
+        [1.0, 1 + 1e-15],
+        [1e-90, 1.0, 1e90],
+        [1.0, 2.0] + [math.inf] * 500,
+    ],
+    ids=["long", "short", "alike", "spread", "few"],
+)
+def test_what_is_fitted_is_finite(family, by, times):
+    """At the ends of the range, and where little is known; and nothing warns."""
+    found = run_times.fit(times, family, by=by)
+    assert 0 <= found.misfit <= 1
+    assert all(math.isfinite(found.time_by(0.5, runs)) for runs in (1, 30))
+
+
+def test_without_scipy_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    with pytest.raises(ImportError, match="run times need SciPy: pip install scipy"):
+        run_times.fit([1.0, 2.0])

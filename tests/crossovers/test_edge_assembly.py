@@ -1,0 +1,281 @@
+"""Edge assembly against slow code that follows one walk after the other."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.crossovers import edge_assembly
+from jaxopt_search.portable import random
+from jaxopt_search.types import null_delta
+
+SIZES = (4, 5, 6, 9, 16, 31)
+
+
+def instance(n, seed=0, is_float=False):
+    points = np.random.default_rng(seed).random((n, 2)) * 1000
+    if is_float:
+        return js.tsp_from_coords(points)
+    distances = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
+    return js.tsp(np.round(1e3 * distances).astype(np.int64))  # hardly two sums are equal
+
+
+def tours(n, seed=0):
+    """Two tours that share some edges and differ in others."""
+    generator = np.random.default_rng(seed)
+    own = generator.permutation(n)
+    given = own.copy()
+    for _ in range(generator.integers(1, 5)):
+        low, high = sorted(generator.integers(0, n, 2))
+        given[low:high] = given[low:high][::-1]
+    if generator.random() < 0.3:
+        given = generator.permutation(n)
+    return own.astype(np.int32), np.roll(given, generator.integers(n)).astype(np.int32)
+
+
+def edges(tour):
+    return {frozenset(pair) for pair in zip(tour.tolist(), np.roll(tour, -1).tolist(), strict=True)}
+
+
+def ends_of(tour):
+    """The mate of each end, by the definition in the module."""
+    mate = {}
+    for one, other in zip(tour.tolist(), np.roll(tour, -1).tolist(), strict=True):
+        mate[2 * one], mate[2 * other + 1] = 2 * other + 1, 2 * one
+    return mate
+
+
+def slow_walks(own, given, coin):
+    """The AB-cycles, one after the other: sets of edges that each tour loses, as ends of `own`."""
+    mate, others = ends_of(own), ends_of(given)
+    partner = {}
+    for city in range(len(own)):
+        mine, theirs = (2 * city, 2 * city + 1), (2 * city, 2 * city + 1)
+        shared = [(a, b) for a in mine for b in theirs if mate[a] // 2 == others[b] // 2]
+        if shared:
+            a, b = shared[0]
+            pairs = ((a, b), (a ^ 1, b ^ 1))
+        else:
+            pairs = [(a, a ^ int(coin[city])) for a in mine]
+        partner |= dict(pairs)
+    back = {b: a for a, b in partner.items()}
+    walks, left = [], set(mate)
+    while left:
+        walk, end = set(), min(left)
+        while end not in walk:
+            walk |= {end, mate[end]}
+            end = back[others[partner[mate[end]]]]
+        walks.append(walk)
+        left -= walk
+    return walks, {end: back[others[partner[end]]] for end in mate}
+
+
+def coins(n, seed):
+    return np.random.default_rng(seed).random(n) < 0.5
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_walks_are_those_followed_one_by_one(n):
+    """The same partition of edges, what takes their place, and how much that costs."""
+    walks_of = jax.jit(edge_assembly._walks)
+    for seed in range(40):
+        (own, given), coin, problem = tours(n, seed), coins(n, seed), instance(n, seed)
+        walks = walks_of(own, given, coin)
+        expected, beyond = slow_walks(own, given, coin)
+        number = np.asarray(walks.number)
+        assert {frozenset(np.flatnonzero(number == label)) for label in set(number.tolist())} == {
+            frozenset(walk) for walk in expected
+        }
+        assert np.asarray(walks.given).tolist() == [beyond[end] for end in range(2 * n)]
+        distance = np.asarray(problem.matrix).reshape(n, n)
+        gains = np.asarray(edge_assembly._gains(problem, walks))
+        for walk in expected:
+            change = sum(
+                distance[end // 2, beyond[end] // 2] - distance[end // 2, int(walks.own[end]) // 2]
+                for end in walk
+            )
+            assert (gains[list(walk)] == change).all()  # each edge is counted at both ends
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_all_walks_together_make_the_other_tour(n):
+    walks_of, tour_of = jax.jit(edge_assembly._walks), jax.jit(edge_assembly._tour)
+    for seed in range(10):
+        own, given = tours(n, seed)
+        walks = walks_of(own, given, coins(n, seed))
+        tour, is_tour = tour_of(walks.given)
+        assert is_tour and edges(np.asarray(tour)) == edges(given)
+        tour, is_tour = tour_of(walks.own)
+        assert is_tour and edges(np.asarray(tour)) == edges(own)
+
+
+def parts_of(mate):
+    """The cycles that ends make, as sets of cities."""
+    parts, left = [], set(range(len(mate) // 2))
+    while left:
+        city, part, end = min(left), set(), 2 * min(left)
+        while city not in part:
+            part.add(city)
+            end = mate[end] ^ 1
+            city = end // 2
+        parts.append(part)
+        left -= part
+    return parts
+
+
+def slowly_joined(distance, candidates, mate):
+    mate = list(mate)
+    while len(parts := parts_of(mate)) > 1:
+        smallest = min(parts, key=lambda part: (len(part), min(part)))
+        moves = []
+        for city in smallest:
+            for near in set(candidates[city].tolist()) - smallest:
+                for end, other in itertools.product(
+                    (2 * city, 2 * city + 1), (2 * near, 2 * near + 1)
+                ):
+                    one, two = mate[end], mate[other]
+                    added = distance[city, near] + distance[one // 2, two // 2]
+                    lost = distance[city, one // 2] + distance[near, two // 2]
+                    moves.append((added - lost, end, other, one, two))
+        if not moves:
+            return None
+        _, end, other, one, two = min(moves)
+        mate[end], mate[other], mate[one], mate[two] = other, end, two, one
+    return mate
+
+
+@pytest.mark.parametrize(("n", "num_parts"), [(6, 2), (12, 3), (30, 5), (60, 12), (9, 1)])
+def test_parts_are_joined_as_one_by_one(n, num_parts):
+    """The smallest first, by the best move; where candidates do not allow it, no tour is made."""
+    joined, tour_of = jax.jit(edge_assembly._joined), jax.jit(edge_assembly._tour)
+    num_failed = 0
+    for seed in range(10):
+        problem, generator = instance(n, seed), np.random.default_rng(seed)
+        lists = edge_assembly.edge_assembly(problem, num_candidates=5 if seed % 2 else 1).candidates
+        cities = np.array_split(generator.permutation(n), num_parts)
+        ends = {end: mate for part in cities for end, mate in ends_of(part).items()}
+        mate = np.array([ends[end] for end in range(2 * n)], np.int32)
+        distance = np.asarray(problem.matrix, np.int64).reshape(n, n)
+        expected = slowly_joined(distance, np.asarray(lists), mate)
+        found = joined(problem, lists, mate)
+        tour, is_tour = tour_of(found)
+        assert bool(is_tour) == (expected is not None)
+        if expected is None:
+            num_failed += 1
+        else:
+            assert len(parts_of(expected)) == 1
+            assert {frozenset((end // 2, int(found[end]) // 2)) for end in range(2 * n)} == {
+                frozenset((end // 2, expected[end] // 2)) for end in range(2 * n)
+            }
+            assert sorted(tour.tolist()) == list(range(n))
+    assert num_failed < 10
+
+
+@jax.jit
+def jitted_child(crossover, *arguments):
+    return crossover.child(*arguments)
+
+
+def child_of(problem, own, given, share, seed=0):
+    key = random.typed_key((jnp.uint32(seed), jnp.uint32(1)))
+    crossover = js.edge_assembly(problem)
+    return np.asarray(jitted_child(crossover, key, problem, own, given, jnp.float32(share)))
+
+
+def circle(n):
+    angle = 2 * np.pi * np.arange(n) / n
+    return js.tsp_from_coords(np.stack([np.cos(angle), np.sin(angle)], axis=1))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_child_takes_what_is_better_and_leaves_what_is_worse(share):
+    """On a circle, where each parent has a detour of its own: the child has none, whoever is own.
+
+    There is one AB-cycle by which the tour gets shorter, so that it is taken whatever the share.
+    """
+    problem, best = circle(40), np.arange(40, dtype=np.int32)
+    own, given = best.copy(), best.copy()
+    own[[5, 6]], given[[25, 27]] = own[[6, 5]], given[[27, 25]]
+    for first, second in ((own, given), (given, own)):
+        assert edges(child_of(problem, first, second, share)) == edges(best)
+
+
+def test_a_share_of_walks_is_taken():
+    """Of twelve detours on a circle, none of them of the other tour: all, or about half."""
+    n, num = 240, 12
+    problem, best = circle(n), np.arange(n, dtype=np.int32)
+    own = best.copy()
+    for place in range(0, n, n // num):
+        own[[place + 5, place + 6]] = own[[place + 6, place + 5]]
+
+    def num_left(share, seed=0):
+        return len(edges(child_of(problem, own, best, share, seed)) - edges(best)) // 2
+
+    assert num_left(1.0) == 0
+    assert num_left(0.0) == num - 1
+    left = np.array([num_left(0.5, seed) for seed in range(40)])
+    assert abs(left.mean() - num / 2) <= 5 * (num / 4 / len(left)) ** 0.5
+    assert len(set(left.tolist())) > 2
+
+
+@pytest.mark.parametrize("is_float", [False, True])
+@pytest.mark.parametrize("n", SIZES)
+def test_children_are_tours_that_are_no_longer(n, is_float):
+    """Those of equal parents are their parents, and some children are shorter than both."""
+    problem, num_better = instance(n, 3, is_float), 0
+    for seed in range(20):
+        own, given = tours(n, seed)
+        child = child_of(problem, own, given, 0.7, seed)
+        assert sorted(child.tolist()) == list(range(n))
+        before, after = float(problem.cost(own)), float(problem.cost(child))
+        assert after < before or (child == own).all()
+        num_better += after < min(before, float(problem.cost(given)))
+        np.testing.assert_array_equal(child_of(problem, own, own[::-1].copy(), 0.7, seed), own)
+    assert num_better > 0 or n < 16
+
+
+@pytest.mark.parametrize("points", [np.zeros((9, 2)), np.repeat(np.eye(3)[:, :2], 3, axis=0)])
+def test_equal_places_are_no_trouble(points):
+    """Where nothing is better, a search keeps its own tour."""
+    problem = js.tsp_from_coords(points)
+    for seed in range(5):
+        own, given = tours(9, seed)
+        child = child_of(problem, own, given, 1.0, seed)
+        assert float(problem.cost(child)) < float(problem.cost(own)) or (child == own).all()
+
+
+def test_recombined_searches_reach_the_optimum():
+    """So do most, from descents that seldom get there by themselves."""
+    problem = instance(80)
+    search = js.simulated_annealing(js.two_opt(problem, num_candidates=5), 0.0, moves_per_search=8)
+    options = {"num_searches": 64, "max_steps": 4000}
+    alone = js.solve(problem, search, 0, **options)
+    exchange = js.recombine(
+        every=100, alike=None, crossover=js.edge_assembly(problem, num_candidates=5)
+    )
+    together = js.solve(problem, search, 0, exchange=exchange, **options)
+    best = together.fun
+    assert best <= alone.fun and together.costs.mean() < alone.costs.mean()
+    assert np.mean(together.costs == best) > 0.5 > 0.1 > np.mean(alone.costs == best)
+
+
+def test_without_restarts_all_searches_have_children():
+    rule = js.recombine(every=1, alike=None)
+    costs = jnp.array([3, 3, 3, 3, null_delta(jnp.int32)], jnp.int32)
+    stream = random.Stream(random.as_key(1), jnp.uint32(0), jnp.int32(10))
+    donors = np.asarray(rule.donors(stream, costs, jnp.int32(4)))[:4]
+    assert ((donors >= 0) & (donors < 4) & (donors != np.arange(4))).all()
+    assert rule.starts_anew(costs, jnp.int32(4)) is None
+
+
+def test_bad_settings_are_refused():
+    """In one line, by name."""
+    with pytest.raises(ValueError, match="problem has asymmetric distances, expected symmetric"):
+        js.edge_assembly(js.tsp(np.arange(16).reshape(4, 4)))
+    with pytest.raises(ValueError, match="num_candidates is 0"):
+        js.edge_assembly(instance(5), num_candidates=0)
+    with pytest.raises(TypeError, match="crossover is a int, expected one such as edge_assembly"):
+        js.recombine(every=5, crossover=3)

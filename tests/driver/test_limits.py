@@ -1,0 +1,213 @@
+"""What a limit means: seconds of search, whatever compiles before; steps; a proven optimum."""
+
+import functools
+import time
+
+import numpy as np
+import pytest
+from probes import countdown, line
+
+import jaxopt_search as js
+from jaxopt_search import Status
+from jaxopt_search.driver import chunks
+from jaxopt_search.driver.chunks import Timer
+from jaxopt_search.engine import device_split
+from jaxopt_search.solvers import many_tsps
+
+GRID = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
+QAP = js.datasets.planted_qap(2, 4, seed=1)
+SLOW = 1.5  # seconds of compiling
+
+
+def solve_many(**options):
+    points = np.random.default_rng(0).random((2, 12, 2))
+    return js.solve_tsp(points, devices=1, **options)
+
+
+CALLS = {
+    "tsp": functools.partial(js.solve_tsp, GRID, target=None, devices=1),
+    "qap tabu": functools.partial(js.solve_qap, QAP, target=None, devices=1, method="tabu"),
+    "qap annealing": functools.partial(js.solve_qap, QAP, target=None, method="annealing"),
+    "many": solve_many,
+}
+
+
+def slowed(make):
+    """Returns a function whose first call takes as long as compiling does on a busy machine."""
+    waits = [SLOW]
+
+    def call(*arguments, **options):
+        time.sleep(waits.pop() if waits else 0)
+        return make(*arguments, **options)
+
+    return call
+
+
+@pytest.fixture
+def _slow_compiling(monkeypatch):
+    monkeypatch.setattr(
+        device_split.DeviceSplit, "advance", slowed(device_split.DeviceSplit.advance)
+    )
+    monkeypatch.setattr(many_tsps, "_advance", slowed(many_tsps._advance))
+
+
+@pytest.mark.usefixtures("_slow_compiling")
+@pytest.mark.parametrize("name", CALLS)
+def test_compiling_is_not_counted(name):
+    """However long it takes to compile, the search has its time; and it is told."""
+    result = CALLS[name](max_seconds=0.4)
+    assert (result.status, result.success) == (Status.MAX_SECONDS, True)
+    assert result.nit > 0
+    assert result.compile_seconds >= SLOW
+    assert result.elapsed - result.compile_seconds >= 0.4
+    if name == "tsp":
+        assert result.gap <= 0.1
+        assert result.history[0].seconds < 0.1
+        assert 0.4 <= result.history[-1].seconds < 0.4 + SLOW
+
+
+@pytest.mark.usefixtures("_slow_compiling")
+def test_queens_have_their_time():
+    """Placements are found although compiling takes longer than the limit."""
+    result = js.solve_nqueens(30, 10**6, max_seconds=0.4, devices=1)
+    assert result.status == Status.MAX_SECONDS
+    assert result.nit > 0
+    assert result.num_found > 0
+    assert result.elapsed - result.compile_seconds >= 0.4
+
+
+@pytest.mark.parametrize("max_steps", [10**8, 2**40])
+@pytest.mark.parametrize("name", CALLS)
+def test_the_clock_counts_beside_many_steps(name, max_steps):
+    """Of two limits the first one ends the run, however many steps the other one allows."""
+    result = CALLS[name](max_steps=max_steps, max_seconds=0.3)
+    assert result.status == Status.MAX_SECONDS
+    assert 0 < result.nit < max_steps
+    assert result.elapsed - result.compile_seconds < 20
+
+
+def test_a_run_of_steps_is_the_same_however_it_is_cut(monkeypatch):
+    """With max_steps only, the pace follows from the steps, and the clock changes nothing."""
+    xy = np.random.default_rng(1).random((9, 2))
+    whole = js.solve_tsp(xy, 3, max_steps=700, num_searches=4, devices=1)
+    monkeypatch.setattr(chunks, "_CHUNK_SECONDS", 1e-9)
+    pieces = js.solve_tsp(xy, 3, max_steps=700, num_searches=4, devices=1)
+    assert len(pieces.history) > len(whole.history)
+    np.testing.assert_array_equal(pieces.solutions, whole.solutions)
+    np.testing.assert_array_equal(pieces.costs, whole.costs)
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        functools.partial(js.solve_tsp, GRID),
+        functools.partial(js.solve_tsp, js.tsp_from_instance(js.datasets.planted_tsp(20, seed=1))),
+        functools.partial(js.solve_qap, QAP),
+        functools.partial(js.solve_qap, QAP, method="annealing"),
+    ],
+    ids=["coordinates", "matrix", "tabu", "annealing"],
+)
+def test_a_proven_optimum_ends_the_run(solve):
+    """Long before the limit; the message says why."""
+    result = solve(max_seconds=60, devices=1)
+    assert (result.gap, result.success, result.status) == (0, True, Status.TARGET)
+    assert result.message == "the optimum was reached, which is proven"
+    assert result.elapsed - result.compile_seconds < 50
+
+
+def test_best_known_is_not_proven():
+    """A run to a cost that may be beaten goes on; so does one that is told to."""
+    best = GRID.best_known
+    unproven = js.tsp(GRID.distances(), best_known=best)
+    for result in (
+        js.solve_tsp(unproven, max_steps=3000, devices=1),
+        js.solve_tsp(GRID, max_steps=3000, target=None, devices=1),
+    ):
+        assert (result.fun, result.nit, result.status) == (best, 3000, Status.MAX_STEPS)
+    result = js.solve(line(), countdown(), 0, num_searches=1, max_steps=5, target="optimum")
+    assert (result.status, result.success) == (Status.MAX_STEPS, True)
+    with pytest.raises(ValueError, match="target is 'best', expected one of optimum"):
+        js.solve(line(), countdown(), 0, num_searches=1, target="best")
+
+
+def test_a_miss_of_the_optimum_is_a_success():
+    """The user asked for no target; one that is asked for in numbers has to be met."""
+    assert js.solve_tsp(GRID, max_steps=1, devices=1).success
+    assert not js.solve_tsp(GRID, max_steps=1, target=GRID.best_known, devices=1).success
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_nothing_to_search(n):
+    """Where all tours are equal, no step has to be made."""
+    result = js.solve_tsp(np.ones((n, n)), max_seconds=60, devices=1)
+    assert (result.success, result.nit) == (True, 0)
+    assert result.message == "all solutions have the same cost"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_step_is_no_success(name):
+    """A start is not what was asked for."""
+    result = CALLS[name](max_seconds=0)
+    assert (result.success, result.nit) == (False, 0)
+
+
+def test_a_callback_says_when_it_steers_again():
+    """A chunk has no more steps than it allows."""
+    calls = []
+
+    def steer(snapshot):
+        calls.append(snapshot.step)
+        return js.Steer(countdown(), None, ask_after=7)
+
+    js.solve(line(), countdown(), 0, num_searches=1, max_steps=20, chunk_steps=10, callback=steer)
+    assert calls == [0, 7, 14, 20]
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """A clock that is set by hand."""
+    now = [100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_a_timer_counts_from_the_first_step(now):
+    timer = Timer()
+    timer.limit(None, 2.0)
+    now[0] += 30
+    assert (timer.seconds, timer.is_over, timer.compile_seconds) == (0.0, False, None)
+    timer.start_search()
+    now[0] += 1.5
+    assert (timer.seconds, timer.elapsed, timer.compile_seconds) == (1.5, 31.5, 30.0)
+    assert timer.status(10**9) == Status.RUNNING
+    now[0] += 0.5
+    assert timer.status(0) == Status.MAX_SECONDS
+
+
+def test_steps_come_before_seconds(now):
+    timer = Timer()
+    timer.limit(5, 0.0)
+    timer.start_search()
+    assert timer.status(5) == Status.MAX_STEPS
+    assert timer.status(4) == Status.MAX_SECONDS
+
+
+def test_chunks_fit_the_limits(now):
+    """A fiftieth of the limit, no more than what is left, and never many times the last."""
+    timer = Timer()
+    timer.limit(10_000, 10.0)
+    timer.start_search()
+    assert timer.next_steps(0, 0, 0.0, 100) == 100
+    assert timer.next_steps(100, 100, 0.1, 100) == 200
+    assert timer.next_steps(100, 100, 1e-9, 100) == 800
+    assert timer.next_steps(9_990, 100, 0.1, 100) == 10
+    assert timer.next_steps(0, 100, 1e9, 100) == 1
+    now[0] += 9.95
+    assert timer.next_steps(100, 100, 0.1, 100) in (49, 50)
+
+
+def test_chunks_without_limits(now):
+    """Half a second, so that Ctrl-C is answered."""
+    timer = Timer()
+    timer.start_search()
+    assert timer.next_steps(0, 100, 0.1, 1) == 500

@@ -1,0 +1,263 @@
+"""Costs that runs report are true: at the end of every call, and where sums of floats drift."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import Countdown, Course, line, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search import Status
+from jaxopt_search.engine import loop
+from jaxopt_search.types import Info
+
+SMALL = small_tsp()
+FLOAT = js.tsp_from_coords(np.random.default_rng(3).random((12, 2)), storage="matrix")
+ANNEALING = js.simulated_annealing(js.Relocate(), 3.0, moves_per_search=4)
+COLD = js.simulated_annealing(js.Relocate(), 0.05, moves_per_search=4)
+QAP = js.qap_from_instance(js.datasets.planted_qap(2, 4, seed=1))
+RUNS = {
+    "annealing": (SMALL, ANNEALING),
+    "float": (FLOAT, COLD),
+    "tabu": (QAP, js.tabu_search(js.SwapTable())),
+    "genetic": (QAP, js.genetic(population_size=8)),
+    "climbing": (QAP, js.hill_climbing(js.SwapTable())),
+}
+
+
+@pytest.mark.parametrize(("problem", "search"), RUNS.values(), ids=RUNS)
+def test_best_cost_is_that_of_the_best_solution(problem, search):
+    """After run and after advance, where there is neither a target nor patience."""
+    start = js.init(5, problem, search, num_searches=4)
+    state = js.run(5, problem, search, num_searches=4, max_steps=37)
+    further = js.advance(problem, search, state, 12)
+    for found in (state, further):
+        solution, cost = js.best(problem, search, found)
+        assert found.best_cost == cost == problem.cost(solution)
+    assert state.best_cost < start.best_cost
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"target": 0.0}, {"patience": 999}, {"exchange": js.ring(every=7)}], ids=repr
+)
+def test_best_cost_under_jit(options):
+    """Inside a function of one's own it is that of the same run outside, whatever its limits."""
+    options |= {"num_searches": 4, "max_steps": 37, "implementation": "xla"}
+    state = js.run(5, SMALL, ANNEALING, **options)
+    best_cost = jax.jit(lambda key: js.run(key, SMALL, ANNEALING, **options).best_cost)
+    assert best_cost(jax.random.key(5)) == state.best_cost == js.best(SMALL, ANNEALING, state)[1]
+
+
+def test_temperatures_are_told_apart_by_best_cost():
+    """A sweep under vmap: hot searches stay at long tours, cold ones get to short ones."""
+
+    def best_cost(temperature):
+        search = js.simulated_annealing(js.Relocate(), 1.0)
+        search = js.SimulatedAnnealing(
+            neighborhood=search.neighborhood,
+            schedule=js.schedules.Geometric(
+                start=temperature,
+                log2_alpha=jnp.float32(0),
+                steps_per_temperature=jnp.int32(1),
+                first_step=jnp.int32(0),
+            ),
+            moves_per_search=1,
+            choose="best",
+            keep_best="light",
+        )
+        return js.run(0, grid, search, num_searches=4, max_steps=3000).best_cost
+
+    grid = js.tsp_from_instance(js.datasets.grid_tsp(6, 6, spacing=10))
+    cold, hot = jax.jit(jax.vmap(best_cost))(jnp.array([3.0, 1e4]))
+    assert cold < 0.7 * hot
+
+
+# Edges that differ so much in size that float32 loses the short ones beside the long ones.
+def hidden_cycle(n, dear):
+    matrix = np.full((n, n), float(dear))
+    cycle = np.random.default_rng(n).permutation(n)
+    matrix[cycle, np.roll(cycle, -1)] = matrix[np.roll(cycle, -1), cycle] = 1.5
+    return matrix
+
+
+DRIFTING = js.tsp(hidden_cycle(20, 1e8))
+HOODS = {"relocate": js.Relocate(), "two_opt": js.two_opt(DRIFTING)}
+
+
+def drift(hood, **options):
+    search = js.simulated_annealing(
+        HOODS[hood], js.geometric(1e8, 0.99, steps_per_temperature=8), moves_per_search=8
+    )
+    options = {"num_searches": 16, "max_steps": 9000} | options
+    return js.solve(DRIFTING, search, 1, **options)
+
+
+@pytest.mark.parametrize("hood", HOODS)
+def test_the_cycle_drifts(hood):
+    """The instance does what it is here for: running costs depart from true ones."""
+    result = drift(hood)
+    running = np.asarray(result.state.searches.cost)
+    solutions = jax.vmap(loop_current(hood))(result.state.searches)
+    assert (np.abs(running - jax.vmap(DRIFTING.cost)(solutions)) > 1).any()
+
+
+def loop_current(hood):
+    def current(state):
+        return HOODS[hood].solution(DRIFTING, HOODS[hood].snapshot(state.representation))
+
+    return current
+
+
+@pytest.mark.parametrize("hood", HOODS)
+@pytest.mark.parametrize("exchange", [None, js.broadcast_best(every=50)], ids=["alone", "best"])
+def test_what_drifts_is_recomputed(hood, exchange):
+    """Costs are those of the solutions, the best is the best of them, and it never rises."""
+    result = drift(hood, exchange=exchange, chunk_steps=300)
+    costs = [DRIFTING.host.cost(tour) for tour in result.solutions]
+    np.testing.assert_allclose(result.costs, costs, rtol=1e-6)
+    assert result.fun <= min(costs)
+    assert result.fun == DRIFTING.host.cost(result.x)
+    best = [record.best for record in result.history]
+    assert best == sorted(best, reverse=True)
+    assert result.state.best_cost == pytest.approx(min(costs), rel=1e-6)
+
+
+@pytest.mark.parametrize("hood", HOODS)
+@pytest.mark.parametrize("target", [10.0, -5.0, 30.0])
+def test_success_is_a_cost_within_the_target(hood, target):
+    """A running cost that has drifted below the target is none; the run continues."""
+    result = drift(hood, target=target, check_every=10)
+    assert result.success == (result.fun <= target)
+    assert result.success == (result.status == Status.TARGET) == (result.first_hit is not None)
+    assert target >= 30 or not result.success
+
+
+def test_a_run_without_a_driver_takes_no_false_hit():
+    """Its status and its first finisher are true, too."""
+    search = js.simulated_annealing(
+        js.Relocate(), js.geometric(1e8, 0.99, steps_per_temperature=8), moves_per_search=8
+    )
+    for check_every in (10, 4000):
+        run = functools.partial(js.run, 1, DRIFTING, search, num_searches=16, max_steps=3900)
+        state = run(target=10.0, check_every=check_every)
+        assert (state.status, js.first_hit(state)[1]) == (Status.MAX_STEPS, -1)
+        assert state.step.low == 3900
+
+
+def test_drift_does_not_depend_on_chunks():
+    """What is recomputed, and when, follows from the steps."""
+    whole, pieces = (
+        drift("two_opt", target=-5.0, check_every=10, exchange=js.ring(every=77), chunk_steps=size)
+        for size in (9000, 331)
+    )
+    np.testing.assert_array_equal(whole.solutions, pieces.solutions)
+    np.testing.assert_array_equal(whole.state.searches.cost, pieces.state.searches.cost)
+
+
+def test_patience_is_not_taken_in_by_drift():
+    """Improvements that were none do not keep a run going; chunks change nothing."""
+    search = js.simulated_annealing(js.Relocate(), 1e7, moves_per_search=8)
+    ends = [
+        js.solve(DRIFTING, search, 2, num_searches=4, patience=400, check_every=20, **chunks).nit
+        for chunks in ({}, {"chunk_steps": 37})
+    ]
+    assert ends[0] == ends[1] < 20_000
+
+
+def test_a_target_between_two_costs_on_the_device():
+    """A float32 cost may round to a target that the exact one misses: success goes by this one."""
+    best = js.solve(FLOAT, COLD, 0, num_searches=8, max_steps=4000).fun
+    options = {"num_searches": 8, "max_steps": 4000}
+    for below in (1e-9, 1e-8, 3e-8, 1e-7, 1e-5):
+        missed = js.solve(FLOAT, COLD, 0, target=best * (1 - below), **options)
+        assert (missed.success, missed.fun, missed.first_hit) == (False, best, None)
+    met = js.solve(FLOAT, COLD, 0, target=best, **options)
+    assert (met.success, met.fun, met.status) == (True, best, Status.TARGET)
+    assert met.nit < 4000
+    assert met.first_hit.step <= met.nit
+
+
+@pytest.mark.devices(3)
+def test_a_missed_target_on_several_devices():
+    """The run continues everywhere after a cost that only rounding brought to the target."""
+    options = {"num_searches": 7, "max_steps": 4000, "devices": 3}
+    best = js.solve(FLOAT, COLD, 0, **options).fun
+    missed = js.solve(FLOAT, COLD, 0, target=best * (1 - 1e-8), **options)
+    assert (missed.success, missed.nit, missed.fun) == (False, 4000, best)
+
+
+def test_state_keeps_the_tested_cost_apart():
+    """The end of a call is no stop test: patience counts from those only."""
+    assert {"best_cost", "tested_cost"} <= set(loop.RunState._fields)
+    search = js.simulated_annealing(js.Relocate(), 3.0)
+    start = js.init(0, SMALL, search, num_searches=4)
+    short = js.advance(SMALL, search, start, 30, patience=500, check_every=100)
+    assert short.tested_cost == start.best_cost
+    assert short.best_cost < start.best_cost
+
+
+def test_donors_are_chosen_by_true_costs():
+    """Not by a running cost that has drifted below all others."""
+    start = js.init(4, FLOAT, COLD, num_searches=5)
+    alone = js.advance(FLOAT, COLD, start, 1)
+    best = int(jnp.argmin(jax.vmap(FLOAT.cost)(jax.vmap(current_tour)(alone.searches))))
+    liar = (best + 1) % 5
+    low = start.searches.cost.at[liar].set(-100.0)
+    start = start._replace(searches=start.searches._replace(cost=low, best_cost=low))
+    end = js.advance(FLOAT, COLD, start, 1, exchange=js.broadcast_best(every=1))
+    assert set(np.asarray(end.ancestor).tolist()) == {best}
+
+
+def current_tour(state):
+    return COLD.current(FLOAT, state)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Pendulum(Countdown):
+    """Forgets its best: its number falls for ten steps, and rises from then on."""
+
+    def step(self, stream, control, problem, state):
+        number = state.number + jnp.where(stream.step < 10, -1, 1)
+        return Course(number, number), Info(jnp.int32(1))
+
+
+def test_the_best_never_rises():
+    """What a chunk has shown is kept, whatever the search forgets."""
+    options = {"num_searches": 1, "max_steps": 30, "chunk_steps": 5}
+    result = js.solve(line(17), Pendulum(jnp.int32(0)), 0, **options)
+    assert (result.fun, result.x) == (7, 7)
+    assert [record.best for record in result.history] == [17, 12, 7, 7, 7, 7, 7]
+
+
+ADOPTING = {
+    "light": js.simulated_annealing(js.DeltaSwap(), 1e9),
+    "standard": js.simulated_annealing(js.DeltaSwap(), 1e9, keep_best="standard"),
+    "tabu": js.tabu_search(js.SwapTable()),
+    "climbing": js.hill_climbing(js.SwapTable()),
+    "genetic": js.genetic(population_size=4, alike=None),
+}
+
+
+@pytest.mark.parametrize("search", ADOPTING.values(), ids=ADOPTING)
+def test_an_adopted_solution_is_remembered(search):
+    """Better than all before, it is the best of the search also when the next step leaves it."""
+    best = jnp.asarray(js.solve_qap(QAP, max_steps=200, devices=1).x)
+    start = js.init(1, QAP, search, num_searches=4)
+    assert (start.best_cost > QAP.cost(best)).all()
+    adopted = jax.vmap(search.adopt, in_axes=(None, 0, None))(QAP, start.searches, best)
+    end = js.advance(QAP, search, start._replace(searches=adopted), 1)
+    assert (jax.vmap(search.best_cost)(end.searches) == QAP.cost(best)).all()
+    for one in jax.vmap(search.best, in_axes=(None, 0))(QAP, end.searches):
+        assert QAP.cost(one) == QAP.cost(best)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_hit_is_kept_through_an_exchange(seed):
+    """Tabu search that recombined lost what it had taken over, and called the rest a success."""
+    instance = js.datasets.planted_qap(3, 4, seed=seed)
+    result = js.solve_qap(instance, max_steps=50, num_searches=4, devices=1)
+    assert (result.status == Status.TARGET) == (result.fun == instance.best_known)

@@ -1,0 +1,61 @@
+"""What the host sees of a run, on one device and merged from several."""
+
+import jax
+import numpy as np
+import pytest
+from probes import small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.engine import device_split, outcome
+from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.types import Hit, Status
+
+SEARCH = js.simulated_annealing(js.Relocate(), 5.0, moves_per_search=4)
+
+
+def part(cost, first_hit=None, accepted=1.0):
+    return Outcome(f"of {cost}", np.int32(cost), 50, Status.RUNNING, 0, first_hit, accepted)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([part(5), part(4), part(4)], 1),
+        ([part(3), part(3)], 0),
+        ([part(9, accepted=2.0), part(8, accepted=0.5)], 1),
+    ],
+)
+def test_the_best_of_parts(parts, expected):
+    """The first part with the lowest cost, and the moves of all."""
+    whole = outcome.merged(parts)
+    assert (whole.solution, whole.cost) == (parts[expected].solution, parts[expected].cost)
+    assert whole.accepted == sum(part.accepted for part in parts)
+    assert whole.first_hit is None
+
+
+def test_the_first_hit_of_parts():
+    """The fewest steps; of equals, the lowest index, in whichever part it is."""
+    hits = [Hit(40, 1), None, Hit(30, 9), Hit(30, 7)]
+    assert outcome.merged([part(1, hit) for hit in hits]).first_hit == Hit(30, 7)
+
+
+@pytest.mark.parametrize("num_devices", [1, pytest.param(3, marks=pytest.mark.devices(3))])
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_it_is_what_there_is_to_see(num_devices, dtype):
+    """It agrees with the functions on the state, also where a device has more searches."""
+    matrix = np.asarray(small_tsp().matrix).reshape(small_tsp().n, -1)
+    problem = js.tsp(matrix if dtype == "int32" else matrix + 0.5)
+    state = js.init(3, problem, SEARCH, num_searches=7)
+    placement = device_split.DeviceSplit(tuple(jax.devices()[:num_devices]))
+    target = float(js.best(problem, SEARCH, js.advance(problem, SEARCH, state, 60))[1]) + 2
+    placed = placement.advance(
+        problem, SEARCH, placement.split(state), 60, target=target, check_every=20
+    )
+    seen, joined = placement.look(problem, SEARCH, placed), placement.join(placed, 7)
+    solution, cost = js.best(problem, SEARCH, joined)
+    count, winner = js.first_hit(joined)
+    np.testing.assert_array_equal(seen.solution, solution)
+    assert (seen.cost, seen.cost.dtype) == (cost, dtype)
+    assert seen.first_hit == Hit(int(count.low), int(winner))
+    assert seen.accepted == np.sum(joined.info.accepted)
+    assert (seen.step, seen.status) == (int(joined.step.low), Status.TARGET)

@@ -1,0 +1,362 @@
+"""Exchanges: who goes on from whom, by table; and that the solutions get there."""
+
+import functools
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import matrix_tsp
+
+import jaxopt_search as js
+from jaxopt_search import datasets
+from jaxopt_search.engine import exchanging
+from jaxopt_search.portable import random
+from jaxopt_search.types import null_delta
+
+HIGHEST = int(null_delta(jnp.int32))
+
+
+@pytest.mark.parametrize(
+    ("rule", "costs", "num_searches", "expected"),
+    [
+        (js.broadcast_best(every=1), [5, 3, 4], 3, [1, 1, 1]),
+        (js.broadcast_best(every=1), [3, 3, 3], 3, [0, 0, 0]),
+        (js.broadcast_best(every=1), [5], 1, [0]),
+        (js.broadcast_best(every=1), [5, 6, HIGHEST, HIGHEST], 2, [0, 0, 0, 0]),
+        (js.broadcast_best(every=1, group_size=2), [5, 3, 4, 9], 4, [1, 1, 2, 2]),
+        (js.broadcast_best(every=1, group_size=2), [5, 3, 4], 3, [1, 1, 2]),
+        (js.broadcast_best(every=1, group_size=1), [5, 3, 4], 3, [0, 1, 2]),
+        (js.broadcast_best(every=1, group_size=9), [5, 3, 4], 3, [1, 1, 1]),
+        (js.ring(every=1), [5, 3, 4], 3, [2, -1, 1]),
+        (js.ring(every=1), [3, 3, 3], 3, [-1, -1, -1]),
+        (js.ring(every=1), [5], 1, [-1]),
+        (js.ring(every=1), [5, 3, 4, HIGHEST], 3, [2, -1, 1, 2]),
+    ],
+)
+def test_donors(rule, costs, num_searches, expected):
+    """Lowest cost wins, the lowest index of equals; padding gives nothing."""
+    costs = jnp.asarray(costs, jnp.int32)
+    found = rule.donors(None, costs, jnp.int32(num_searches))
+    chex.assert_trees_all_equal(found[:num_searches], jnp.asarray(expected[:num_searches]))
+    assert found.dtype == jnp.int32
+
+
+def states_and_tours(num_searches=5):
+    problem = matrix_tsp(8)
+    search = js.simulated_annealing(js.Relocate(), 200.0)
+    state = js.run(0, problem, search, num_searches=num_searches, max_steps=30)
+    return problem, search, state
+
+
+def apply(rule, problem, search, state, stream=None):
+    return exchanging.apply(
+        rule, stream, problem, search, state.searches, state.ancestor, state.index, None
+    )
+
+
+def test_broadcast_puts_every_search_on_the_best_solution():
+    """All go on from the best tour of any; the costs fit; no search forgets its best."""
+    problem, search, state = states_and_tours()
+    before = jax.vmap(search.best_cost)(state.searches)
+    rule = js.broadcast_best(every=1)
+    after, ancestor = apply(rule, problem, search, state)
+    solution, cost = js.best(problem, search, state)
+    tours = jax.vmap(lambda state: search.neighborhood.solution(problem, state.representation))(
+        after
+    )
+    np.testing.assert_array_equal(tours, np.broadcast_to(solution, tours.shape))
+    np.testing.assert_array_equal(after.cost, np.full(5, cost))
+    np.testing.assert_array_equal(ancestor, np.full(5, before.argmin()))
+    np.testing.assert_array_equal(jax.vmap(search.best_cost)(after), np.full(5, before.min()))
+
+
+def test_ring_leaves_the_better_search_alone():
+    """A search whose predecessor is no better keeps its current solution, bit for bit."""
+    problem, search, state = states_and_tours()
+    after, ancestor = apply(js.ring(every=1), problem, search, state)
+    costs = jax.vmap(search.best_cost)(state.searches)
+    donors = js.ring(every=1).donors(None, costs, jnp.int32(5))
+    assert 0 < int((donors < 0).sum()) < 5
+    for index, donor in enumerate(donors.tolist()):
+        own, new = (
+            jax.tree.map(lambda leaf, index=index: leaf[index], states)
+            for states in (state.searches, after)
+        )
+        assert int(ancestor[index]) == (index if donor < 0 else donor)
+        if donor < 0:
+            chex.assert_trees_all_equal(own, new)
+        else:
+            assert int(new.cost) == int(costs[donor])
+
+
+def test_exchanges_come_every_so_many_steps():
+    """A run with an exchange every 7 steps is runs of 7 steps with an exchange between."""
+    problem, search, _ = states_and_tours()
+    rule = js.broadcast_best(every=7)
+    whole = js.run(0, problem, search, num_searches=5, max_steps=20, exchange=rule)
+    state = js.init(0, problem, search, num_searches=5)
+    for length in (7, 7, 6):
+        state = js.advance(problem, search, state, length)
+        if length == 7:
+            searches, ancestor = apply(rule, problem, search, state)
+            state = state._replace(searches=searches, ancestor=ancestor)
+    chex.assert_trees_all_equal(whole.searches, state.searches)
+
+
+def test_groups_are_independent_runs():
+    """Searches 0 to 3 of two groups do what four searches of one group do alone."""
+    problem, search, _ = states_and_tours()
+    run = functools.partial(js.run, 0, problem, search, max_steps=100)
+    alone = run(num_searches=4, exchange=js.broadcast_best(every=5))
+    grouped = run(num_searches=8, exchange=js.broadcast_best(every=5, group_size=4))
+    first = jax.tree.map(lambda leaf: leaf[:4], grouped.searches)
+    chex.assert_trees_all_equal(alone.searches, first)
+
+
+@pytest.mark.parametrize("every", [0, -1, 1.5, 2**31])
+def test_periods_are_checked(every):
+    """A period is a positive int32."""
+    for rule in (js.broadcast_best, js.ring, functools.partial(js.resample, 1.0)):
+        with pytest.raises(ValueError, match=f"every is {every}, expected an integer from 1"):
+            rule(every=every)
+    with pytest.raises(ValueError, match="group_size is 0, expected"):
+        js.broadcast_best(every=1, group_size=0)
+
+
+def copies(donors, num_searches):
+    """Returns how many searches go on from each one."""
+    own = np.arange(len(donors))
+    sources = np.where(donors < 0, own, donors)[:num_searches]
+    return np.bincount(sources, minlength=num_searches)
+
+
+@pytest.mark.parametrize(
+    ("costs", "num_searches"),
+    [
+        ([5, 3, 4], 3),
+        ([7], 1),
+        ([2, 2, 2, 2], 4),
+        ([9, 1, HIGHEST, HIGHEST], 2),
+        ([0] + [99] * 9, 10),
+    ],
+)
+def test_resampling_copies_in_proportion(costs, num_searches):
+    """Each search gets its share rounded up or down, survivors stay, padding gets nothing."""
+    rule = js.resample(js.geometric(2.0, 0.5, 10), every=10)
+    costs = np.asarray(costs, np.int32)
+    weights = np.exp(-(1 / 1.0 - 1 / 2.0) * (costs[:num_searches] - costs.min()))
+    share = weights / weights.sum() * num_searches
+    for counter in range(20):
+        stream = random.Stream(random.as_key(1), jnp.uint32(counter), jnp.int32(10))
+        donors = np.asarray(rule.donors(stream, jnp.asarray(costs), jnp.int32(num_searches)))
+        found = copies(donors, num_searches)
+        assert found.sum() == num_searches
+        assert (np.abs(found - share) < 1 + 1e-4).all()
+        for donor in donors[:num_searches]:
+            assert donor < 0 or donors[donor] < 0  # who is copied has survived
+
+
+def test_resampling_is_fair_on_average():
+    """Over many draws the mean number of copies is the share, within its standard error."""
+    rule, num_draws = js.resample(js.geometric(3.0, 0.5, 10), every=10), 4000
+    costs = np.asarray([4, 0, 7, 3, 3, 1], np.int32)
+    key = random.as_key(int(np.random.default_rng().integers(2**31)))
+    streams = random.Stream(key, jnp.arange(num_draws, dtype=jnp.uint32), jnp.int32(10))
+    axes = random.Stream(None, 0, None)
+    donors = jax.vmap(lambda s: rule.donors(s, jnp.asarray(costs), jnp.int32(6)), in_axes=(axes,))(
+        streams
+    )
+    found = np.stack([copies(row, 6) for row in np.asarray(donors)])
+    weights = np.exp(-(1 / 1.5 - 1 / 3) * costs)
+    error = 0.5 / num_draws**0.5  # a number rounded up or down varies by 1/2 at most
+    assert (np.abs(found.mean(axis=0) - 6 * weights / weights.sum()) < 5 * error).all()
+
+
+def test_resampling_turns_one_equilibrium_into_the_next():
+    """A population in equilibrium at one temperature is, resampled, in that of another."""
+    cost = np.random.default_rng(0).integers(0, 30, 400)
+    generator = np.random.default_rng()
+    before, after = (np.exp(-cost / t) / np.exp(-cost / t).sum() for t in (8.0, 5.0))
+    population = cost[generator.choice(400, 20_000, p=before)]
+    rule = js.resample(js.geometric(8.0, 5 / 8, 10), every=10)
+    stream = random.Stream(random.as_key(0), jnp.uint32(10), jnp.int32(10))
+    costs = jnp.asarray(population, jnp.int32)
+    donors = np.asarray(rule.donors(stream, costs, jnp.int32(20_000)))
+    resampled = population[np.where(donors < 0, np.arange(20_000), donors)]
+    mean, spread = after @ cost, (after @ cost**2 - (after @ cost) ** 2) ** 0.5
+    assert abs(resampled.mean() - mean) < 10 * spread / 20_000**0.5
+    assert abs(before @ cost - mean) > 20 * spread / 20_000**0.5
+
+
+def test_resampling_passes_on_current_solutions():
+    """Copies have the donor's current tour and cost; the best of each search is kept."""
+    problem, search, state = states_and_tours(8)
+    rule = js.resample(js.geometric(1000.0, 0.01, 30), every=30)
+    stream = random.Stream(random.as_key(0), jnp.uint32(30), jnp.int32(30))
+    donors = np.asarray(rule.donors(stream, state.searches.cost, jnp.int32(8)))
+    assert (donors >= 0).any()
+    after, ancestor = apply(rule, problem, search, state, stream)
+    source = np.where(donors < 0, np.arange(8), donors)
+    np.testing.assert_array_equal(ancestor, source)
+    np.testing.assert_array_equal(after.cost, state.searches.cost[source])
+    tours = jax.vmap(lambda one: search.current(problem, one))
+    np.testing.assert_array_equal(tours(after), tours(state.searches)[source])
+    best = jax.vmap(search.best_cost)
+    assert (best(after) <= best(state.searches)).all()
+
+
+def test_resampling_survives_temperature_zero():
+    """At 0 only the best are copied; from 0 to 0 nothing happens."""
+    stream = random.Stream(random.as_key(0), jnp.uint32(10), jnp.int32(10))
+    costs = jnp.asarray([3, 1, 2, 1], jnp.int32)
+    cooled = js.resample(lambda step: jnp.where(step < 10, 1.0, 0.0), every=10)
+    assert copies(np.asarray(cooled.donors(stream, costs, jnp.int32(4))), 4).tolist() == [
+        0,
+        2,
+        0,
+        2,
+    ]
+    cold = js.resample(0.0, every=10)
+    assert cold.donors(stream, costs, jnp.int32(4)).tolist() == [-1] * 4
+
+
+def test_searches_that_warm_are_not_resampled():
+    """Weights come of cooling only: from a colder temperature to a hotter one all stay."""
+    rule = js.resample(lambda step: 1.0 + step, every=10)
+    costs = jnp.asarray([3, 1, 2, 90], jnp.int32)
+    assert rule.donors(stream_at(3), costs, jnp.int32(4)).tolist() == [-1] * 4
+
+
+def test_weights_come_of_the_temperatures_of_two_exchanges():
+    """Not of the first one: where it has stayed the same since the last exchange, all stay."""
+    rule = js.resample(lambda step: jnp.where(step < 10, 9.0, 1.0), every=10)
+    costs = jnp.asarray([3, 1, 2, 90], jnp.int32)
+    for step, is_cooled in ((10, True), (19, True), (20, False), (30, False)):
+        stream = random.Stream(random.as_key(1), jnp.uint32(step), jnp.int32(step))
+        donors = np.asarray(rule.donors(stream, costs, jnp.int32(4)))
+        assert (donors >= 0).any() == is_cooled
+
+
+class Drawn(NamedTuple):
+    """A stream of one word."""
+
+    word: jax.Array
+    step: jax.Array
+
+    def words(self, slot, num_words):
+        return (self.word,) * num_words
+
+
+@pytest.mark.parametrize("word", [0, 2**32 - 1])
+def test_copies_add_up_whatever_is_drawn(word):
+    """As many as there are searches: a free place has a donor, also where a draw is near to 1."""
+    rule = js.resample(js.geometric(2.0, 0.5, 10), every=10)
+    stream = Drawn(jnp.uint32(word), jnp.int32(10))
+    donors = np.asarray(rule.donors(stream, jnp.full(4096, 7, jnp.int32), jnp.int32(4000)))
+    assert (donors < 4000).all()
+
+
+def stream_at(counter, seed=1):
+    return random.Stream(random.as_key(seed), jnp.uint32(counter), jnp.int32(10))
+
+
+@pytest.mark.parametrize("num_searches", [1, 2, 3, 4, 9])
+def test_recombination_draws_another_search(num_searches):
+    """The first one is left alone and gives nothing; the others have each other, equally often."""
+    rule, size, num_draws = js.recombine(every=1), num_searches + 3, 600
+    costs = jnp.zeros(size, jnp.int32)
+    streams = random.Stream(
+        random.as_key(1), jnp.arange(num_draws, dtype=jnp.uint32), jnp.int32(10)
+    )
+    donors = jax.vmap(rule.donors, in_axes=(random.Stream(None, 0, None), None, None))(
+        streams, costs, jnp.int32(num_searches)
+    )
+    donors = np.asarray(donors)[:, :num_searches]
+    assert (donors[:, 0] == -1).all()
+    for own in range(1, num_searches):
+        others = [i for i in range(1, num_searches) if i != own] or [own]
+        found = np.bincount(donors[:, own], minlength=size)
+        assert found[others].sum() == num_draws
+        share = 1 / len(others)
+        error = (num_draws * share * (1 - share)) ** 0.5
+        assert (np.abs(found[others] - num_draws * share) <= 5 * error).all()
+
+
+def qap_searches(num_searches, steps=5):
+    problem = js.qap_from_instance(datasets.uniform_qap(12, seed=0))
+    search = js.tabu_search(js.SwapTable())
+    return problem, search, js.run(0, problem, search, num_searches=num_searches, max_steps=steps)
+
+
+def bests_of(problem, search, searches):
+    solutions = jax.vmap(lambda one: search.best(problem, one))(searches)
+    return np.asarray(solutions), np.asarray(jax.vmap(search.best_cost)(searches))
+
+
+def test_children_have_the_values_of_both_parents():
+    """With a share of 0 a child is its own parent, with 1 the other one, so both are perturbed; in
+    between it differs from either. No search forgets its best, and costs fit."""
+    problem, search, state = qap_searches(8)
+    bests, costs = bests_of(problem, search, state.searches)
+    recombined = jax.jit(lambda rule: apply(rule, problem, search, state, stream_at(3))[0])
+    for share in (0.0, 0.5, 1.0):
+        rule = js.recombine(every=1, share=share)
+        donors = np.asarray(rule.donors(stream_at(3), jnp.asarray(costs), jnp.int32(8)))
+        after = recombined(rule)
+        children = np.asarray(jax.vmap(lambda one: search.current(problem, one))(after))
+        assert (np.sort(children, axis=1) == np.arange(12)).all()
+        np.testing.assert_array_equal(after.cost, jax.vmap(problem.cost)(children))
+        np.testing.assert_array_equal(bests_of(problem, search, after)[1], costs)
+        same = np.stack([children == bests, children == bests[donors]]).mean(axis=2)[:, 1:]
+        assert (same < 1).all()
+        if share != 0.5:
+            assert (same[int(share)] >= 0.5).all()
+        elif (bests[donors] != bests)[1:].mean() > 0.5:
+            assert (same > 0).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("costs", "num_searches", "expected"),
+    [
+        ([9, 1, 1, 1, 2, 2], 6, True),
+        ([1, 1, 1, 2, 2, 2], 6, False),
+        ([1, 2, 2, 2, 3, 3], 6, True),
+        ([1, 2, 2, HIGHEST], 3, True),
+        ([1, 2, HIGHEST], 2, False),
+        ([1], 1, False),
+    ],
+)
+def test_all_start_anew_where_many_are_alike(costs, num_searches, expected):
+    """Three of five are 0.6; the first search and padding do not count; one alone is not alike."""
+    rule = js.recombine(every=1)
+    assert bool(rule.starts_anew(jnp.asarray(costs), jnp.int32(num_searches))) == expected
+
+
+def test_what_starts_anew_is_random_and_the_best_is_kept():
+    """The first search has the best of all, and the others have forgotten theirs."""
+    problem, search, state = qap_searches(6, steps=200)
+    rule = js.recombine(every=1, alike=0.0)
+    _, costs = bests_of(problem, search, state.searches)
+    alike = jnp.full(6, costs.min(), jnp.int32).at[0].set(costs.max() + 1)
+    assert bool(rule.starts_anew(alike, jnp.int32(6)))
+    best = jax.tree.map(lambda leaf: leaf[np.argmin(costs)], state.searches)
+    same = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (6, *leaf.shape)), best)
+    first = jax.tree.map(lambda leaf: leaf[np.argmax(costs)], state.searches)
+    searches = jax.tree.map(lambda all_, one: all_.at[0].set(one), same, first)
+    state = state._replace(searches=searches)
+    after, ancestor = jax.jit(lambda: apply(rule, problem, search, state, stream_at(3)))()
+    bests, found = bests_of(problem, search, after)
+    assert found[0] == costs.min()
+    assert (found[1:] > costs.min()).all()
+    assert len(np.unique(bests[1:], axis=0)) == 5
+    np.testing.assert_array_equal(ancestor[1:], np.arange(1, 6))
+    np.testing.assert_array_equal(after.now[1:], 0)
+
+
+@pytest.mark.parametrize("options", [{"share": 1.5}, {"share": -0.1}, {"alike": 2}, {"every": 0}])
+def test_settings_of_recombination_are_checked(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        js.recombine(**{"every": 5} | options)

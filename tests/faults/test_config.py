@@ -1,0 +1,199 @@
+"""Faults 51-53: JAX's own switches and transformations around the library."""
+
+import contextlib
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import annealing, assert_same, line, small_tsp, walk
+
+import jaxopt_search as js
+from jaxopt_search.portable import random
+from jaxopt_search.searches.queens_repair import repair
+
+OPTIONS = {"num_searches": 2, "max_steps": 7, "check_every": 5}
+XY = np.random.default_rng(0).random((2, 7, 2))
+ONE_WAY = np.random.default_rng(0).integers(1, 50, (2, 6, 6)) * (1 - np.eye(6, dtype=int))
+BOTH_WAYS = ONE_WAY + ONE_WAY.swapaxes(1, 2)
+SHUFFLED = np.random.default_rng(0).permutation(60).astype(np.int32)
+COOLING = js.geometric(30.0, 0.9, steps_per_temperature=3)
+
+
+def plane():
+    return js.tsp_from_coords(XY[0], storage="coordinates")
+
+
+def floats():
+    return js.qap(*(BOTH_WAYS * 0.3))
+
+
+def solve(problem, search, exchange=None, **options):
+    return js.solve(problem, search, 3, exchange=exchange, **OPTIONS | options)
+
+
+def anneal(problem, neighborhood, exchange=None, **options):
+    search = js.simulated_annealing(neighborhood, COOLING, moves_per_search=2, **options)
+    options = {"target": 1, "patience": 50, "initial": range(problem.n)}
+    return solve(problem, search, exchange, **options)
+
+
+def breed(problem, exchange, **options):
+    return solve(problem, js.genetic(population_size=4, **options), exchange)
+
+
+def solver(solve, *data, max_steps=9, **options):
+    return solve(*data, key=3, max_steps=max_steps, num_searches=3, devices=1, **options)
+
+
+# What a user calls, as small as it can be.
+CALLS = {
+    "solve_tsp": lambda: solver(js.solve_tsp, XY[0], max_steps=20),
+    "solve_tsp one way": lambda: solver(js.solve_tsp, ONE_WAY[0]),
+    "three steps": lambda: js.solve_tsp(XY[0], 3, max_steps=3, num_searches=2, devices=1),
+    "solve_tsp stacked": lambda: solver(js.solve_tsp, XY, max_steps=20),
+    "solve_qap tabu": lambda: solver(js.solve_qap, *ONE_WAY, partial_match=[[0, 1]]),
+    "solve_qap annealing": lambda: solver(js.solve_qap, *(ONE_WAY * 0.3), method="annealing"),
+    "solve_nqueens": lambda: solver(js.solve_nqueens, 6, 2, max_steps=400),
+    "two placements": lambda: js.solve_nqueens(4, 2, 3, max_steps=2, num_searches=2, devices=1),
+    "repair": lambda: repair(random.as_key(2), js.nqueens(60), SHUFFLED, max_rounds=50),
+    "relocate": lambda: anneal(js.tsp(ONE_WAY[0]), js.Relocate(), js.broadcast_best(every=3)),
+    "resample": lambda: anneal(plane(), js.Relocate(), js.resample(COOLING, every=4)),
+    "eax": lambda: anneal(
+        plane(),
+        js.two_opt(plane()),
+        js.recombine(every=3, alike=None, crossover=js.edge_assembly(plane())),
+        choose="first",
+    ),
+    "swap": lambda: anneal(js.qap(*ONE_WAY), js.Swap(), js.ring(every=3), keep_best="standard"),
+    "delta_swap": lambda: anneal(floats(), js.DeltaSwap(), js.recombine(every=3)),
+    "min_conflicts": lambda: solve(js.nqueens(8), js.min_conflicts(js.QueenSwap())),
+    "hill_climbing": lambda: solve(floats(), js.hill_climbing(js.SwapTable())),
+    "pmx": lambda: breed(floats(), js.shuffle(every=3)),
+    "ox": lambda: breed(plane(), js.ring(every=3), crossover="ox", restart_every=3, alike=0.1),
+    "memetic": lambda: breed(
+        js.qap(*ONE_WAY), None, local_search=js.hill_climbing(js.SwapTable()), local_steps=2
+    ),
+}
+SWITCHES = {
+    "x64": lambda: jax.enable_x64(True),
+    "strict promotion": lambda: jax.numpy_dtype_promotion("strict"),
+    "old threefry": lambda: jax.threefry_partitionable(False),
+    "debug_nans": lambda: jax.debug_nans(True),
+    "checking_leaks": jax.checking_leaks,
+    "disable_jit": jax.disable_jit,
+}
+TOGETHER = ("x64", "strict promotion", "old threefry", "debug_nans")
+QUICK = ("solve_tsp", "solve_qap tabu", "solve_nqueens", "repair", "resample", "pmx")
+
+
+def outcome(result):
+    """Returns what must be the same, of what any of these calls returns, as NumPy arrays."""
+    if isinstance(result, js.Result):
+        names = ("fun", "x", "nit", "first_hit", "costs", "solutions", "ancestors")
+        state = result.state._replace(info=None)
+        result = {"state": state} | {name: getattr(result, name) for name in names}
+    elif isinstance(result, js.StackedResult):
+        result = result.fun, result.x
+    elif isinstance(result, js.QueensResult):
+        result = result.solutions
+    return jax.tree.map(np.asarray, jax.device_get(result))
+
+
+def check(call, switches):
+    plain = outcome(CALLS[call]())
+    with contextlib.ExitStack() as stack:
+        for switch in switches:
+            stack.enter_context(SWITCHES[switch]())
+        switched = outcome(CALLS[call]())
+    assert_same(switched, plain)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [pytest.param(call, marks=[pytest.mark.slow] * (call not in QUICK)) for call in CALLS],
+)
+def test_switches_change_nothing(call):
+    """Rows 51, 52: results are the same, dtypes included, under JAX's switches, several at once."""
+    check(call, TOGETHER)
+
+
+@pytest.mark.parametrize(
+    ("call", "switch"),
+    [
+        ("relocate", "checking_leaks"),
+        ("three steps", "disable_jit"),
+        ("two placements", "disable_jit"),
+    ],
+)
+@pytest.mark.slow
+def test_each_switch_changes_nothing(call, switch):
+    """Rows 51, 52: one switch by itself, which may let through what another refuses."""
+    check(call, [switch])
+
+
+def test_key_reuse_is_checked():
+    """Row 52: the check for reused keys is on in all tests, by the suite's settings."""
+    assert jax.config.jax_debug_key_reuse
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [lambda: jax.default_prng_impl("rbg"), lambda: jax.threefry_partitionable(False)],
+    ids=["rbg", "old threefry"],
+)
+def test_generators_change_nothing(switch):
+    """Rows 48, 52: start solutions are the same whatever JAX's own generator is set to."""
+    problem, search = small_tsp(), annealing()
+    plain = js.init(3, problem, search, num_searches=2)
+    with switch():
+        assert_same(js.init(3, problem, search, num_searches=2), plain)
+
+
+def run(key, problem, search):
+    return js.run(key, problem, search, **OPTIONS)
+
+
+def test_run_inside_jit():
+    """Row 53: the pure layer works inside a user's own `jit`."""
+    problem, search = small_tsp(), annealing()
+    inside = jax.jit(lambda key: run(key, problem, search))(jax.random.key(1))
+    assert_same(inside, run(1, problem, search))
+
+
+def test_run_inside_vmap():
+    """Row 53: under `vmap` over keys each run is what it is alone, bit for bit."""
+    problem, search = line(20), walk()
+    keys = jax.random.split(jax.random.key(0), 3)
+
+    def hit_and_best(key):
+        state = js.run(key, problem, search, target=5, **OPTIONS | {"max_steps": 900})
+        return state, js.first_hit(state), js.best(problem, search, state)
+
+    together = jax.vmap(hit_and_best)(keys)
+    assert len(set(together[0].step.low.tolist())) > 1, "the runs end at one step, too easy"
+    for i in range(3):
+        assert_same(jax.tree.map(lambda leaf, i=i: leaf[i], together), hit_and_best(keys[i]))
+
+
+def test_run_inside_grad():
+    """Row 53: a gradient through a search is zero."""
+    points = jnp.arange(16.0).reshape(2, 8) ** 2
+    problem = js.tsp_from_coords(points.T, storage="coordinates")
+    search = annealing()
+
+    def cost(x):
+        coords = problem.coords._replace(first=x)
+        moved = dataclasses.replace(problem, coords=coords)
+        return js.best(moved, search, run(0, moved, search))[1]
+
+    assert not jax.grad(cost)(problem.coords.first).any()
+
+
+def test_seeds_under_vmap_are_refused():
+    """Row 53: traced integers are no seeds, and the error says what is."""
+    problem, search = small_tsp(), annealing()
+    with pytest.raises(TypeError, match="expected an integer seed or a jax.random.key") as caught:
+        jax.vmap(lambda seed: run(seed, problem, search))(jnp.arange(2))
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,385 @@
+"""Problems, searches, exchanges, callbacks and states that are none: one line, nothing compiled."""
+
+import contextlib
+import dataclasses
+import enum
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import annealing, countdown, line, refuses, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.driver import arguments
+from jaxopt_search.guards import contracts
+from jaxopt_search.portable import random
+
+SEARCH = js.simulated_annealing(js.Swap(), 5.0)
+DISTANCE = np.random.default_rng(0).integers(1, 99, (8, 8))
+EDGE = DISTANCE + DISTANCE.T
+
+
+def _label(value):
+    """Returns the text of a case; not that of what is given, in which an address may stand."""
+    return value if isinstance(value, str) else type(value).__name__
+
+
+def tour_length(order):
+    return jnp.asarray(EDGE, jnp.int32)[order, jnp.roll(order, -1)].sum(dtype=jnp.int32)
+
+
+def in_order(key):
+    return jnp.arange(8, dtype=jnp.int32)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Own:
+    """A problem of two functions."""
+
+    cost: Any = tour_length
+    init: Any = in_order
+
+
+class Plain:
+    init = staticmethod(in_order)
+    cost = staticmethod(tour_length)
+
+
+def solve(problem, search=SEARCH, **options):
+    return js.solve(problem, search, 0, **{"num_searches": 2, "max_steps": 9} | options)
+
+
+def both(problem, search=SEARCH):
+    """Calls `solve` and `run`, each of which has to refuse."""
+    for call in (solve, functools.partial(js.run, 0)):
+        yield functools.partial(call, problem, search, num_searches=2, max_steps=9)
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        (EDGE, "problem is a ndarray without init, expected one such as tsp returns"),
+        ([[0, 1], [1, 0]], "problem is a list without init"),
+        (None, "problem is None, expected"),
+        (js.TSP, "problem is the class TSP"),
+        (js.tsp, "problem is the function tsp"),
+        (SEARCH, "problem is a SimulatedAnnealing without cost"),
+        (Plain(), "problem is a Plain, expected a pytree; decorate the class with jax.tree_util"),
+    ],
+    ids=_label,
+)
+def test_no_problem(problem, text):
+    """What is no problem is named, in `solve` and in `run`."""
+    for call in both(problem):
+        with refuses(TypeError, text):
+            call()
+
+
+def test_part_that_is_no_array():
+    """So is a field of a problem that is no array."""
+
+    @jax.tree_util.register_dataclass
+    @dataclasses.dataclass(frozen=True)
+    class Named:
+        name: str
+        init = staticmethod(in_order)
+        cost = staticmethod(tour_length)
+
+    for call in both(Named("mine")):
+        with refuses(TypeError, "problem.name is a str, expected an array; mark fields"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("search", "text"),
+    [
+        (None, "search is None, expected one such as simulated_annealing returns"),
+        (js.Relocate(), "search is a Relocate without control"),
+        (js.SimulatedAnnealing, "search is the class SimulatedAnnealing"),
+        (js.hill_climbing, "search is the function hill_climbing"),
+        ("annealing", "search is a str without init"),
+        (5.0, "search is a float without init"),
+    ],
+    ids=_label,
+)
+def test_no_search(search, text):
+    """The same of searches, also of one inside another."""
+    for call in both(small_tsp(), search):
+        with refuses(TypeError, text):
+            call()
+    if search is not None:
+        with refuses(TypeError, "local_" + text):
+            js.genetic(local_search=search)
+
+
+@pytest.mark.parametrize(
+    ("exchange", "text"),
+    [
+        ("ring", "exchange is a str without every, expected None or one such as ring returns"),
+        (js.ring, "exchange is the function ring"),
+        (type(js.ring(every=5)), "exchange is the class Ring"),
+        (5, "exchange is a int without every"),
+        (annealing(), "exchange is a SimulatedAnnealing without every"),
+    ],
+    ids=_label,
+)
+def test_no_exchange(exchange, text):
+    """The same of exchanges."""
+    with refuses(TypeError, text):
+        solve(small_tsp(), annealing(), exchange=exchange)
+    state = js.init(0, small_tsp(), annealing(), num_searches=2)
+    with refuses(TypeError, text):
+        js.advance(small_tsp(), annealing(), state, 5, exchange=exchange)
+
+
+@pytest.mark.parametrize("callback", [5, "print", [print]], ids=str)
+def test_no_callback(callback):
+    """The same of callbacks."""
+    with refuses(TypeError, f"callback is a {type(callback).__name__}, expected a function"):
+        solve(small_tsp(), annealing(), callback=callback)
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+@pytest.mark.parametrize(
+    ("cost", "text"),
+    [
+        (lambda order: None, "problem.cost returns None, expected one number, int32 or float32"),
+        (lambda order: (order[0], 1), "problem.cost returns a tuple"),
+        (lambda order: "dear", "problem.cost returns a str"),
+        (lambda order: Color.RED, "problem.cost returns a Color"),
+        (lambda order: order[:1], "returns an array of shape (1,), expected one number"),
+        (lambda order: order[:2], "returns an array of shape (2,)"),
+        (lambda order: order[0] > 2, "dtype bool, expected int32 or float32; add .astype"),
+        (lambda order: tour_length(order).astype(jnp.uint32), "dtype uint32"),
+        (lambda order: tour_length(order).astype(jnp.int16), "dtype int16"),
+        (lambda order: tour_length(order).astype(jnp.float16), "dtype float16"),
+        (lambda order: tour_length(order).astype(jnp.complex64), "dtype complex64"),
+    ],
+)
+def test_costs_that_are_none(cost, text):
+    """A cost is one number of 32 bits, signed or float: of others, differences are wrong."""
+    for call in both(Own(cost)):
+        with refuses(TypeError, text):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("init", "text"),
+    [
+        (lambda key: None, "problem.init returns None, expected an array or a pytree of arrays"),
+        (lambda key: list(range(8)), "problem.init returns a list"),
+        (lambda key: {}, "problem.init returns a dict"),
+        (lambda key: "abc", "problem.init returns a str"),
+        (lambda key: jnp.zeros(0, jnp.int32), "problem.init returns an empty array"),
+    ],
+)
+def test_solutions_that_are_none(init, text):
+    """A solution is an array that has elements, or a pytree of such."""
+    for call in both(Own(init=init)):
+        with refuses(TypeError, text):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("init", "shape"),
+    [
+        (lambda key: jnp.int32(3), "int32[]"),
+        (lambda key: {"a": in_order(key)}, "{'a': 'int32[8]'}"),
+    ],
+)
+def test_solutions_that_the_cost_does_not_take(init, shape):
+    """What the cost raises of them comes out as it is, with a note on what it was given."""
+    with pytest.raises((IndexError, KeyError)) as caught:
+        solve(Own(lambda order: order[0], init))
+    assert any(f"what problem.init returns: {shape}" in note for note in caught.value.__notes__)
+
+
+def test_cost_that_raises():
+    """An exception of the user's own is that very one."""
+    error = ZeroDivisionError("mine")
+
+    def cost(order):
+        raise error
+
+    for call in both(Own(cost)):
+        with pytest.raises(ZeroDivisionError) as caught:
+            call()
+        assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Own(cost=lambda order: np.float32(2), init=lambda key: np.arange(8)),
+        Own(cost=lambda order: -(2**31)),
+        Own(cost=lambda order: order[0].astype(jnp.float32)),
+    ],
+    ids=["NumPy's", "the least int32", "float32"],
+)
+def test_kinds_that_are_taken(problem):
+    """Constants of Python's and NumPy's are solutions and costs like others."""
+    result = solve(problem)
+    assert result.fun == problem.cost(jnp.asarray(result.x))
+    assert sorted(result.x.tolist()) == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("initial", "text"),
+    [
+        ([0, 1, 2], "initial has a part of shape (3,) and dtype int64, expected (8,) and int32"),
+        ([[0, 1], [2]], "initial is a ragged list"),
+        ([float(i) for i in range(8)], "dtype float64, expected (8,) and int32"),
+        ([math.nan] * 8, "dtype float64, expected (8,) and int32"),
+        ([2**40, *range(1, 8)], "initial holds 1099511627776, expected what int32 can hold"),
+        ({"a": range(8)}, "initial"),
+        ("abc", "initial"),
+    ],
+    ids=_label,
+)
+def test_starts_of_an_own_problem(initial, text):
+    """Row 49: starts given as lists are arrays, and refused by shape, dtype and range."""
+    with refuses(ValueError, text):
+        solve(Own(), initial=initial)
+
+
+def test_lists_as_starts():
+    """Row 49: and taken, one or as many as searches."""
+    rows = [[7, 6, 5, 4, 3, 2, 1, 0], [1, 0, 2, 3, 4, 5, 6, 7]]
+    np.testing.assert_array_equal(solve(Own(), initial=rows, max_steps=0).solutions, rows)
+    result = solve(Own(), initial=rows[1], max_steps=0)
+    np.testing.assert_array_equal(result.solutions, [rows[1]] * 2)
+    with refuses(ValueError, "initial is a ragged list"):
+        solve(small_tsp(), annealing(), initial=[list(range(8)), [0, 1]])
+
+
+def test_starts_of_another_structure():
+    """Row 49: a start must be put together as the problem's own are."""
+    problem = Own(
+        cost=lambda pair: pair["a"].sum() + pair["b"],
+        init=lambda key: {"a": jnp.zeros(3), "b": jnp.float32(1)},
+    )
+    shape, _ = contracts.check_problem(problem)
+    for initial in ([1, 2, 3], {"a": np.zeros(3)}, [np.zeros(3), 1.0]):
+        with refuses(ValueError, "initial is PyTreeDef", "as problem.init returns"):
+            arguments.start_solutions(problem, None, random.as_key(0), 2, shape, initial)
+
+
+@pytest.mark.parametrize(
+    ("search", "text"),
+    [
+        (None, "the callback's search is None"),
+        (annealing(), "the callback's search is a SimulatedAnnealing, expected a Countdown with"),
+        ("other", "the callback's search is a str without init"),
+    ],
+    ids=["None", "annealing", "str"],
+)
+def test_steering_to_another_search(search, text):
+    """Row 78: a callback goes on with a search of the same kind only."""
+    with pytest.raises(TypeError) as caught:
+        solve(line(), countdown(), callback=lambda snapshot: js.Steer(search, None))
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_steering_to_other_settings():
+    """Row 78: settings that are part of the program may change, and so may the exchange."""
+    searches = [annealing(5.0, moves_per_search=2), annealing(7.0, moves_per_search=3)]
+
+    def steer(snapshot):
+        late = snapshot.step >= 4
+        return js.Steer(searches[late], js.ring(every=2) if late else None)
+
+    result = solve(small_tsp(), searches[0], callback=steer, chunk_steps=2)
+    assert result.nit == 9
+    with pytest.raises(TypeError, match="exchange is a str without every"):
+        solve(small_tsp(), searches[0], callback=lambda snapshot: js.Steer(searches[0], "ring"))
+
+
+def coords_tsp(seed):
+    return js.tsp_from_coords(np.random.default_rng(seed).random((20, 2)), metric="EUCLID")
+
+
+def test_state_of_another_float_instance():
+    """A state is not continued on an instance of the same size that has other float costs."""
+    search = annealing(0.1)
+    state = solve(coords_tsp(0), search, max_steps=60).state
+    with refuses(ValueError, "state is of another instance, expected one made with this problem"):
+        solve(coords_tsp(1), search, state=state, max_steps=90)
+    assert solve(coords_tsp(0), search, state=state, max_steps=90).nit == 90
+
+
+def test_state_whose_costs_have_drifted():
+    """A state is this instance's own as far as rounding since a refresh may have moved its costs.
+
+    Here by 300 of 1000 or less, on the way from costs of 10**9.
+    """
+    dear = np.where(np.random.default_rng(0).random((8, 8)) < 0.5, 1e9, EDGE + 0.25)
+    dear[np.arange(8), np.arange(8) - 1] = dear[np.arange(8) - 1, np.arange(8)] = 30.25
+    problem, search = js.tsp(np.minimum(dear, dear.T)), annealing()
+    start = js.init(0, problem, search, num_searches=2, solutions=np.tile(np.arange(8), (2, 1)))
+    searches = start.searches._replace(cost=start.searches.cost + 300)
+    searches = searches._replace(best_cost=searches.cost)
+    for steps, is_refused in ((0, True), (5000, False)):
+        since = start.since._replace(refresh=jnp.int32(steps))
+        state = start._replace(searches=searches, since=since)
+        with refuses(ValueError, "another instance") if is_refused else contextlib.nullcontext():
+            assert solve(problem, search, state=state).nit == 9
+
+
+def test_state_of_another_own_problem():
+    """The same of a problem of a user's own, where one search of several may agree."""
+    state = solve(Own(), max_steps=0, initial=np.stack([np.arange(8), np.arange(8)[::-1]])).state
+    other = Own(cost=lambda order: tour_length(order) + (order[0] == 7))
+    with refuses(ValueError, "state is of another instance"):
+        solve(other, state=state)
+    assert solve(Own(), state=state).nit == 9
+
+
+def test_state_with_infinite_costs():
+    """Costs that are infinite agree with themselves, and not with others."""
+    own, finite = (Own(cost=lambda order, cost=cost: jnp.float32(cost)) for cost in (math.inf, 1))
+    state = solve(own, max_steps=0).state
+    assert solve(own, state=state).nit == 9
+    with refuses(ValueError, "state is of another instance"):
+        solve(finite, state=state)
+
+
+def test_state_from_before_facilities_were_fixed():
+    """A state in which fixed facilities stand elsewhere is of another instance."""
+    flow, distance = np.random.default_rng(0).integers(1, 99, (2, 7, 7))
+    fixed = js.qap(flow, distance, partial_match=[[0, 3], [2, 1]])
+    search = js.simulated_annealing(js.DeltaSwap(), 5.0)
+    state = js.init(0, js.qap(flow, distance), search, num_searches=4)
+    with refuses(ValueError, "state is of another instance"):
+        solve(fixed, search, state=state, max_steps=20)
+    state = js.init(0, fixed, search, num_searches=4)
+    assert solve(fixed, search, state=state, max_steps=20).nit == 20
+
+
+def test_states_with_parts_missing():
+    """Row 62: a state whose parts are no arrays, or deleted, is refused by the part."""
+    state = solve(small_tsp(), annealing(), max_steps=0).state
+    broken = {
+        "state.index is None, expected an array": {"index": None},
+        "state.best_cost is a float, expected an array": {"best_cost": 3.0},
+        "state.hit.high[0] is a int, expected an array": {
+            "hit": state.hit._replace(high=state.hit.high.tolist())
+        },
+        "state is of another problem or search": {"searches": None},
+    }
+    for text, change in broken.items():
+        kind = ValueError if "another" in text else TypeError
+        with refuses(kind, text):
+            solve(small_tsp(), annealing(), state=state._replace(**change))
+    state.step.low.delete()
+    with refuses(ValueError, "state.step.low was deleted"):
+        solve(small_tsp(), annealing(), state=state)

@@ -1,0 +1,382 @@
+"""Faults 49, 50, 54, 56, 57, 76, 78 and 79: starts, threads, memory, Ctrl-C, records, callbacks."""
+
+import concurrent.futures
+import dataclasses
+import gc
+import io
+import math
+import os
+import signal
+import threading
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import annealing, assert_same_results, countdown, line, refuses, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search import Status
+from jaxopt_search.driver import arguments, progress
+from jaxopt_search.engine import loop
+from jaxopt_search.portable import random
+
+PROBLEM = small_tsp()
+SEARCH = annealing()
+OPTIONS = {"num_searches": 3, "chunk_steps": 16, "exchange": js.ring(every=6), "check_every": 8}
+
+
+def solve(key=0, **options):
+    return js.solve(PROBLEM, SEARCH, key, **OPTIONS | {"max_steps": 80} | options)
+
+
+@pytest.mark.parametrize(
+    ("initial", "text"),
+    [
+        ([0, 1, 2, 3, 4, 5, 6, 6], "initial holds 6 twice"),
+        ([0, 1, 2, 3, 4, 5, 6, 8], "initial holds 8, expected a permutation of 0 to 7"),
+        ([-1, 1, 2, 3, 4, 5, 6, 7], "initial holds -1"),
+        ([1, 2, 3, 4, 5, 6, 7, 8], "initial counts from 1"),
+        (range(7), "initial has shape (7,), expected (8,)"),
+        (np.arange(8.0), "initial has dtype float64, expected integers"),
+        (3, "initial has shape (), expected (8,)"),
+        ([], "initial has shape (0,), expected (8,)"),
+        (np.zeros((0, 8), int), "initial holds 0 solutions, expected 3"),
+        (np.tile(np.arange(8), (2, 1)), "initial holds 2 solutions, expected"),
+        (np.tile(np.arange(8), (1, 1)), "initial holds 1 solutions, expected 3"),
+        (np.array([range(8), range(8), [0] * 8]), "initial[2] holds 0 twice"),
+        ([list(range(8)), list(range(8)), [0] * 8], "initial[2] holds 0 twice"),
+        (np.zeros((3, 2, 8), int), "initial"),
+    ],
+)
+def test_bad_start_is_refused(initial, text):
+    """Row 49: a start that is no permutation is refused, with the entry that makes it none."""
+    with refuses(ValueError, text):
+        solve(initial=initial)
+
+
+@pytest.mark.parametrize("initial", [np.zeros((4, 2)), np.zeros(3), "abc"], ids=repr)
+def test_bad_start_without_a_host(initial):
+    """Row 49: a user's problem has its starts checked by shape and dtype."""
+    with refuses(ValueError, "initial"):
+        js.solve(line(), countdown(), 0, num_searches=3, max_steps=1, initial=initial)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64, jnp.int32])
+def test_kinds_of_starts(dtype):
+    """Row 49: permutations of any integer type are taken."""
+    result = solve(initial=np.arange(8).astype(dtype), max_steps=0)
+    assert result.solutions.dtype == np.int32
+    np.testing.assert_array_equal(np.sort(result.solutions), np.tile(np.arange(8), (3, 1)))
+    assert result.costs[0] == PROBLEM.host.cost(np.arange(8))
+
+
+def test_one_start_for_many_searches():
+    """Row 50: the first search starts exactly there and the others close by."""
+    tour = np.array([0, 2, 4, 6, 1, 3, 5, 7])
+    starts = arguments.start_solutions(PROBLEM, PROBLEM.host, random.as_key(0), 32, tour, tour)
+    np.testing.assert_array_equal(starts[0], tour)
+    assert (np.sort(starts, axis=1) == np.arange(8)).all()
+    edges = {frozenset(edge) for edge in zip(tour, np.roll(tour, -1), strict=True)}
+    for other in np.asarray(starts):
+        now = {frozenset(edge) for edge in zip(other, np.roll(other, -1), strict=True)}
+        assert len(now - edges) <= 4
+    assert len(np.unique(starts, axis=0)) > 4
+    result = solve(initial=tour, max_steps=0)
+    assert PROBLEM.host.cost(result.solutions[0]) == PROBLEM.host.cost(tour)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_one_start_per_search(nested):
+    """Row 50: as many starts as searches are taken as they are, as an array or nested lists."""
+    tours = np.stack([np.roll(np.arange(8), shift) for shift in (0, 3)] + [np.arange(8)[::-1]])
+    result = solve(initial=tours.tolist() if nested else tours, max_steps=0)
+    for tour, found in zip(tours, result.solutions, strict=True):
+        start = int(np.flatnonzero(tour == found[0])[0])
+        np.testing.assert_array_equal(found, np.roll(tour, -start))
+
+
+def test_state_of_another_problem_is_refused():
+    """Row 62: a state is not continued on a problem of another size."""
+    state = solve(max_steps=0).state
+    with refuses(ValueError, "state"):
+        js.solve(small_tsp(7), SEARCH, 0, state=state, max_steps=10)
+
+
+def test_result_is_no_state():
+    """Row 62: passing a result where its state is meant is named as such."""
+    result = solve(max_steps=0)
+    with refuses(TypeError, "state is a Result"):
+        solve(state=result)
+
+
+def test_hits_of_another_target_are_dropped():
+    """Row 62: a run that goes on with a lower target does not succeed by hits of the higher one."""
+
+    def stop(snapshot):
+        return snapshot.step >= 15
+
+    options = {"check_every": 100, "chunk_steps": 15}
+    part = js.solve(
+        line(), countdown(), 0, num_searches=2, target=10, callback=stop, max_steps=50, **options
+    )
+    assert (part.status, part.first_hit) == (Status.CALLBACK, (10, 0))
+    rest = js.solve(line(), countdown(), 0, state=part.state, target=-90, max_steps=200, **options)
+    assert (rest.first_hit, rest.success) == ((110, 0), True)
+    assert rest.fun <= -90
+
+
+def test_two_threads():
+    """Row 54: calls in several threads share nothing and agree with calls one after another."""
+    expected = [solve(key) for key in range(4)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(solve, range(4)))
+    for one, other in zip(found, expected, strict=True):
+        assert_same_results(one, other)
+
+
+def test_out_of_memory(monkeypatch):
+    """Row 56: running out of device memory is a MemoryError that says what to change."""
+
+    def fail(*args, **kwargs):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
+
+    state = solve(max_steps=0).state
+    monkeypatch.setattr(loop, "_advance", fail)
+    with pytest.raises(MemoryError, match="num_searches=5; use fewer") as caught:
+        solve(num_searches=5)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value.__cause__, jax.errors.JaxRuntimeError)
+    with pytest.raises(MemoryError, match="num_searches=3"):
+        solve(state=state, num_searches=128)
+
+
+def test_other_device_errors_pass(monkeypatch):
+    """Row 56: an error of the device that is not about memory is not renamed."""
+
+    def fail(*args, **kwargs):
+        raise jax.errors.JaxRuntimeError("INTERNAL: no luck")
+
+    monkeypatch.setattr(loop, "_advance", fail)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
+        solve()
+
+
+def interrupt(snapshot):
+    if snapshot.step >= 32:
+        raise KeyboardInterrupt
+
+
+def test_interrupt_in_a_callback():
+    """Row 57: Ctrl-C between chunks returns the best so far, and the run can go on from there."""
+    broken, whole = solve(callback=interrupt), solve()
+    assert (broken.status, broken.success, broken.nit) == (Status.INTERRUPTED, False, 32)
+    assert broken.fun == solve(max_steps=32).fun
+    resumed = solve(state=broken.state)
+    assert_same_results(resumed, whole)
+    assert resumed.nfev + broken.nfev == whole.nfev
+
+
+def test_interrupt_in_a_chunk(monkeypatch):
+    """Row 57: Ctrl-C while the device works returns what stood before that chunk."""
+    calls, advance = [], loop._advance
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return advance(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "_advance", interrupted)
+        broken = solve()
+    assert (broken.status, broken.nit) == (Status.INTERRUPTED, 32)
+    assert_same_results(solve(state=broken.state), solve())
+
+
+@pytest.mark.parametrize("name", ["_init", "_advance"])
+def test_interrupt_while_compiling(monkeypatch, name):
+    """Row 57: before there is a solution, Ctrl-C is a plain KeyboardInterrupt."""
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        solve()
+
+
+def test_real_signal():
+    """Row 57: the same with a signal from outside."""
+    solve(max_steps=1)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    # A shell has what it starts in the background ignore this signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # Python swallows what is raised in JAX's callback for the garbage collector
+    try:
+        timer.start()
+        result = solve(max_seconds=30, max_steps=None)
+        timer.join()
+    finally:
+        gc.enable()
+        signal.signal(signal.SIGINT, before)
+    assert result.status == Status.INTERRUPTED
+    assert result.elapsed < 10
+    assert sorted(result.x.tolist()) == list(range(8))
+
+
+def test_interrupt_after_the_target():
+    """Row 57: Ctrl-C in the callback of the last chunk does not take the success away."""
+
+    def at_the_end(snapshot):
+        if snapshot.status == Status.TARGET:
+            raise KeyboardInterrupt
+
+    result = js.solve(line(), countdown(), 0, num_searches=2, target=10, callback=at_the_end)
+    assert result.first_hit == (10, 0)
+    assert result.success
+
+
+@pytest.mark.parametrize("answer", [None, 0, 1, "yes", [1], np.float32(1)], ids=repr)
+def test_callback_that_returns_anything(answer):
+    """Row 78: only True ends a run."""
+    result = solve(callback=lambda snapshot: answer)
+    assert (result.nit, result.status) == (80, Status.MAX_STEPS)
+
+
+@pytest.mark.parametrize("answer", [True, np.True_], ids=["True", "np.True_"])
+def test_callback_that_ends_the_run(answer):
+    """Row 78: True does, Python's and NumPy's, and the run can go on from there."""
+    seen = []
+
+    def callback(snapshot):
+        seen.append(snapshot)
+        return answer if snapshot.step >= 32 else False
+
+    result = solve(callback=callback)
+    assert (result.nit, result.status, result.success) == (32, Status.CALLBACK, True)
+    assert [snapshot.step for snapshot in seen] == [0, 16, 32]
+    assert [snapshot.status for snapshot in seen] == [Status.RUNNING] * 3
+    assert_same_results(solve(state=result.state), solve())
+
+
+def test_callback_at_the_end_does_not_rename_it():
+    """Row 78: True at a run's own end leaves the reason as it is."""
+    result = solve(callback=lambda snapshot: snapshot.status != Status.RUNNING)
+    assert result.status == Status.MAX_STEPS
+
+
+def test_callback_that_raises():
+    """Row 78: its exception comes out as it is."""
+    error = RuntimeError("mine")
+
+    def callback(snapshot):
+        raise error
+
+    with pytest.raises(RuntimeError) as caught:
+        solve(callback=callback)
+    assert caught.value is error
+
+
+def test_callback_that_writes_into_its_snapshot():
+    """Row 78: a snapshot's arrays are copies, the callback's own, and the run is not changed."""
+
+    def callback(snapshot):
+        snapshot.x[:] = 0
+
+    assert_same_results(solve(callback=callback), solve())
+
+
+def test_result_belongs_to_the_caller():
+    """Row 78: so are the arrays of a result."""
+    result = solve(max_steps=0)
+    result.x[:] = 0
+    result.solutions[:] = 0
+    result.costs[:] = 0
+
+
+def test_callback_that_sleeps():
+    """Row 78: its time counts, and it is not taken for slow steps."""
+    result = solve(max_steps=None, max_seconds=0.3, callback=lambda snapshot: time.sleep(0.15))
+    assert result.status == Status.MAX_SECONDS
+    assert 0.3 <= result.elapsed < 5
+    assert len(result.history) <= 5
+
+
+def test_progress_in_a_file(monkeypatch, capsys):
+    """Row 79: what is no terminal gets plain lines, the first and the last among them."""
+    solve(show_progress=True)
+    text = capsys.readouterr().err
+    assert text.endswith("\n")
+    assert text.startswith("compiling (")
+    assert "\nstep 0 " in text
+    assert "step 80 " in text.splitlines()[-1]
+    assert all(character.isprintable() for character in text.replace("\n", ""))
+
+
+def test_progress_on_a_terminal():
+    """Row 79: a terminal's line is rewritten in place, and ended at the end."""
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    out = Terminal()
+    solve(callback=progress.reporter(out))
+    assert out.getvalue().count("\n") == 1
+    assert out.getvalue().startswith("\rstep 0 ")
+    assert out.getvalue().endswith("\n")
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.vmap], ids=["jit", "vmap"])
+def test_solve_under_a_transformation(transform):
+    """Row 53: the driver says that it is none of JAX's functions, instead of a tracer error."""
+    keys = jnp.zeros((2, 2), jnp.uint32)
+    argument = keys[0] if transform is jax.jit else keys
+    with refuses(RuntimeError, "inside jit or vmap; use run there"):
+        transform(lambda key: solve(key).state.step.low)(argument)
+
+
+def test_solve_in_grad():
+    """Row 53: the same under `grad`."""
+
+    def fun(points):
+        problem = js.tsp_from_coords(
+            np.zeros((8, 2)) + np.arange(8)[:, None], storage="coordinates"
+        )
+        problem = dataclasses.replace(problem, coords=problem.coords._replace(first=points[0]))
+        return js.solve(problem, SEARCH, 0, max_steps=1, num_searches=2).fun
+
+    with refuses(RuntimeError, "use run there"):
+        jax.grad(fun)(jnp.ones((2, 8)))
+
+
+@pytest.mark.parametrize(
+    ("best_known", "gap", "text"),
+    [(20, -0.4, "better than the best known 20"), (12, 0.0, ""), (0, math.inf, ""), (-3, 5.0, "")],
+)
+def test_best_known_tables_may_be_wrong(best_known, gap, text):
+    """Row 76: a cost below the recorded one is reported, and 0 is no divisor."""
+    problem = js.tsp(4 * (1 - np.eye(3, dtype=int)), best_known=best_known)
+    result = js.solve(problem, SEARCH, 0, max_steps=1)
+    assert result.fun == 12
+    assert result.gap == gap
+    assert ("better than" in result.message) == bool(text)
+    assert text in result.message
+
+
+def test_a_callback_may_steer():
+    """Settings that a callback returns hold from the next chunk on; the run is one all the same."""
+    seen = []
+
+    def steer(snapshot):
+        seen.append((snapshot.step, snapshot.fun))
+        floor = 20 if snapshot.step < 30 else -100
+        return js.Steer(countdown(floor), None)
+
+    result = js.solve(
+        line(40), countdown(20), 0, num_searches=2, max_steps=60, chunk_steps=10, callback=steer
+    )
+    assert seen == [(0, 40), (10, 30), (20, 20), (30, 20), (40, 10), (50, 0), (60, -10)]
+    assert (result.fun, result.nit) == (-10, 60)

@@ -1,0 +1,202 @@
+"""Arrays and problems of the wrong kind, wherever they are handed in: one line that names them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import annealing, refuses, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.problems import matrix_input
+from jaxopt_search.problems.qap import build as qap_build
+from jaxopt_search.problems.queens.problem import greedy_placement
+from jaxopt_search.problems.tsp import build as tsp_build
+
+MATRIX = np.arange(16.0).reshape(4, 4) ** 2
+COORDS = np.array([[0.0, 0], [1, 0], [1, 1.5], [0, 1]])
+
+TAKERS = {
+    "distances": (js.tsp, MATRIX),
+    "coords": (js.tsp_from_coords, COORDS),
+    "flow": (lambda data: js.qap(data, MATRIX), MATRIX),
+    "distance": (lambda data: js.qap(MATRIX, data), MATRIX),
+    "distances of solve_tsp": (lambda data: js.solve_tsp(data, max_steps=1), MATRIX),
+    "coords of solve_tsp": (lambda data: js.solve_tsp(data, max_steps=1), COORDS),
+    "coords of several": (lambda data: js.solve_tsp(data, max_steps=1), np.stack([COORDS] * 2)),
+    "flow of solve_qap": (lambda data: js.solve_qap(data, MATRIX, max_steps=1), MATRIX),
+    "partial_match": (
+        lambda data: js.qap(MATRIX, MATRIX, partial_match=data),
+        np.eye(2, dtype=int),
+    ),
+    "matrix of qubo": (js.qubo, MATRIX),
+    "entries of qubo": (lambda data: js.qubo([1.0] * 4, entries=data), np.arange(8).reshape(4, 2)),
+    "weights of max_cut": (js.max_cut, MATRIX + MATRIX.T),
+    "costs": (lambda data: js.generalized_assignment(data, MATRIX, [9] * 4), MATRIX),
+    "loads": (lambda data: js.generalized_assignment(MATRIX, data, [9] * 4), MATRIX),
+    "capacities": (lambda data: js.generalized_assignment(MATRIX, MATRIX, data), np.arange(4)),
+    "initial": (
+        lambda data: js.solve(small_tsp(4), annealing(), 0, max_steps=1, initial=data),
+        np.arange(4),
+    ),
+}
+
+
+def deleted(array):
+    array = jnp.asarray(array)
+    array.delete()
+    return array
+
+
+def ragged(array):
+    *rows, last = array.tolist() if array.ndim > 1 else [array.tolist(), [0]]
+    return [*rows, last[:-1]]
+
+
+@pytest.mark.parametrize("name", TAKERS)
+@pytest.mark.parametrize(
+    ("spoil", "kind", "text"),
+    [
+        (lambda array: np.ma.masked_equal(array, array.flat[1]), ValueError, "masked entries"),
+        (deleted, ValueError, "is an array that was deleted"),
+        (ragged, ValueError, "is a ragged list"),
+        (lambda array: jax.random.split(jax.random.key(0), array.shape), TypeError, "dtype key<"),
+    ],
+    ids=["masked", "deleted", "ragged", "keys"],
+)
+def test_arrays_without_values_are_refused(name, spoil, kind, text):
+    """Row 9 and beyond: masked, deleted, ragged, or of keys."""
+    take, good = TAKERS[name]
+    with refuses(kind, name.split()[0], text):
+        take(spoil(good))
+
+
+@pytest.mark.parametrize("name", [name for name in TAKERS if " of " not in name])
+def test_traced_arrays_are_refused(name):
+    """Row 53: instances are made on the host."""
+    take, good = TAKERS[name]
+    with pytest.raises(RuntimeError, match="inside jit|outside jit") as caught:
+        jax.jit(lambda data: take(data))(good)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda data: js.solve_tsp(data, max_steps=1),
+        lambda data: js.solve_tsp(COORDS, max_steps=1),
+        lambda data: js.solve_tsp(COORDS[None], max_steps=1),
+        lambda data: js.solve_qap(MATRIX, MATRIX, max_steps=1),
+        lambda data: js.solve_qap(data, MATRIX, max_steps=1),
+        lambda data: js.solve_nqueens(5),
+    ],
+)
+def test_solvers_inside_jit_are_refused(solve):
+    """Row 53: at once and in one line, with traced data and without."""
+    with pytest.raises(RuntimeError, match="solve_.* is a host driver") as caught:
+        jax.jit(solve)(MATRIX)
+    assert "\n" not in str(caught.value)
+
+
+def test_masked_arrays_without_a_mask_are_arrays():
+    """Only what is masked has no value."""
+    problem = js.tsp(np.ma.masked_array(MATRIX))
+    assert problem.host.cost(np.arange(4)) == js.tsp(MATRIX).host.cost(np.arange(4))
+    assert js.qap(np.ma.masked_array(MATRIX), MATRIX).n == 4
+
+
+@pytest.mark.parametrize("value", ["x", [1], float("nan"), float("inf"), True])
+def test_best_known_is_a_number(value):
+    """Row 76: it is checked where it is given, not when a gap is to be computed."""
+    for make in (
+        lambda: js.tsp(MATRIX, best_known=value),
+        lambda: js.tsp_from_coords(COORDS, best_known=value),
+        lambda: js.qap(MATRIX, MATRIX, best_known=value),
+    ):
+        with refuses(ValueError, "best_known is"):
+            make()
+
+
+@pytest.mark.parametrize("make", [np.asarray, np.ndarray.tolist], ids=["array", "list"])
+def test_a_matrix_beyond_memory_is_refused_at_once(make, monkeypatch):
+    """Row 24: by its shape, before it is copied."""
+    monkeypatch.setattr(tsp_build, "_MAX_MATRIX_BYTES", 4 * 15)
+    monkeypatch.setattr(qap_build, "_MAX_MATRIX_BYTES", 4 * 15)
+    monkeypatch.setattr(matrix_input, "plain_array", None)
+    with refuses(ValueError, "a matrix of 4 cities takes"):
+        js.solve_tsp(make(MATRIX))
+    with refuses(ValueError, "flow has shape (4, 4), expected fewer facilities"):
+        js.solve_qap(make(MATRIX), MATRIX)
+
+
+TSP, QAP, QUEENS = small_tsp(5), js.qap(MATRIX, MATRIX), js.nqueens(5)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: js.two_opt(QAP), "problem is a QAP, expected a TSP for two_opt"),
+        (lambda: js.two_opt(QUEENS), "problem is a NQueens, expected a TSP for two_opt"),
+        (lambda: js.edge_assembly(QAP), "problem is a QAP, expected a TSP for edge_assembly"),
+        (lambda: js.two_opt(MATRIX), "problem is a ndarray, expected a TSP"),
+    ],
+)
+def test_parts_of_an_instance_want_the_right_one(make, text):
+    """What is built from a TSP cannot be built from another problem."""
+    with refuses(TypeError, text):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("problem", "neighborhood", "text"),
+    [
+        (QAP, js.Relocate(), "problem is a QAP, expected a TSP for Relocate"),
+        (QUEENS, js.Relocate(), "problem is a NQueens, expected a TSP for Relocate"),
+        (QAP, js.two_opt(TSP), "problem is a QAP, expected a TSP for TwoOpt"),
+        (TSP, js.SwapTable(), "problem is a TSP, expected a QAP for SwapTable"),
+        (TSP, js.DeltaSwap(), "problem is a TSP, expected one with swap_delta for DeltaSwap"),
+        (TSP, js.QueenSwap(), "problem is a TSP, expected an NQueens for QueenSwap"),
+    ],
+)
+def test_neighborhoods_want_their_problem(problem, neighborhood, text):
+    """Beyond the list: both are named, before anything runs."""
+    search = js.simulated_annealing(neighborhood, 1.0)
+    with pytest.raises(TypeError, match=text) as caught:
+        js.solve(problem, search, 0, max_steps=5, num_searches=2)
+    assert "\n" not in str(caught.value)
+
+
+def test_edge_assembly_wants_a_tsp_when_it_is_used():
+    """The crossover of a TSP on another problem."""
+    exchange = js.recombine(every=2, alike=None, crossover=js.edge_assembly(TSP))
+    search = js.simulated_annealing(js.DeltaSwap(), 1.0)
+    with pytest.raises(TypeError, match="problem is a QAP, expected a TSP for EdgeAssembly"):
+        js.solve(QAP, search, 0, max_steps=5, num_searches=2, exchange=exchange)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "text"),
+    [
+        ((0, 8), TypeError, "key is a int, expected a jax.random.key"),
+        ((jax.random.key(0), 0), ValueError, "n is 0"),
+        ((jax.random.key(0), 8, 0), ValueError, "tries is 0"),
+        ((jax.random.key(0), 8, -1), ValueError, "tries is -1"),
+    ],
+)
+def test_greedy_placement_checks_its_arguments(arguments, kind, text):
+    """Before anything is traced."""
+    with refuses(kind, text):
+        greedy_placement(*arguments)
+
+
+def test_a_random_start_wants_a_key():
+    """A seed is none."""
+    with refuses(TypeError, "key is a int, expected a jax.random.key"):
+        TSP.init(0)
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400)], ids=["huge", "low"])
+def test_numbers_beyond_floats_are_infinite(number):
+    """Rows 39, 43: an integer that no float holds is a target like infinity."""
+    for problem in (TSP, js.tsp(MATRIX + 0.5)):
+        result = js.solve(problem, annealing(), 0, max_steps=5, num_searches=2, target=number)
+        assert result.success == (number > 0)

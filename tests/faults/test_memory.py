@@ -1,0 +1,169 @@
+"""Rows 25, 56: more searches than fit are refused by their number, before any memory is taken."""
+
+import os
+import subprocess
+import sys
+import types
+from unittest import mock
+
+import jax
+import numpy as np
+import pytest
+from probes import annealing, refuses, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.guards import capacity
+from jaxopt_search.solvers import queens_found
+
+PROBLEM = small_tsp()
+SEARCH = annealing()
+CPU = jax.devices("cpu")[0]
+MANY = 2**28  # times 8 cities are 2**31
+
+CALLS = {
+    "solve": lambda count: js.solve(PROBLEM, SEARCH, 0, num_searches=count, max_steps=1),
+    "one start": lambda count: js.solve(
+        PROBLEM, SEARCH, 0, num_searches=count, max_steps=1, initial=range(8)
+    ),
+    "init": lambda count: js.init(0, PROBLEM, SEARCH, num_searches=count),
+    "run": lambda count: js.run(0, PROBLEM, SEARCH, num_searches=count, max_steps=1),
+    "tsp": lambda count: js.solve_tsp(PROBLEM, max_steps=1, num_searches=count),
+    "curves": lambda count: js.solve_tsp(np.eye(8)[:, :2], max_steps=1, num_searches=count),
+    "stacked": lambda count: js.solve_tsp(
+        np.eye(8)[None, :, :2], max_steps=1, num_searches=count, devices=1
+    ),
+    "qap": lambda count: js.solve_qap(
+        np.ones((8, 8), int), np.ones((8, 8), int), max_steps=1, num_searches=count
+    ),
+    "queens": lambda count: js.solve_nqueens(8, num_searches=count),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_more_than_an_array_can_index(name):
+    """Row 25: everywhere, and not only in `solve`."""
+    with refuses(ValueError, f"{2**31} elements in all, beyond {2**31 - 1}"):
+        CALLS[name](MANY)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_more_than_there_is_memory(name, monkeypatch):
+    """Row 56: with the sizes, and before anything is allocated."""
+    monkeypatch.setattr(capacity, "free_bytes", lambda device: 100 * 2**20)
+    with refuses(MemoryError, "num_searches is 1000000", "GiB at least, and 0.1 GiB are free on"):
+        CALLS[name](10**6)
+
+
+def test_what_a_gpu_has_left():
+    """A GPU tells its memory; what tells nothing is taken for large enough."""
+
+    def gpu(stats):
+        return types.SimpleNamespace(platform="gpu", memory_stats=lambda: stats)
+
+    assert capacity.free_bytes(gpu({"bytes_limit": 100, "bytes_in_use": 30})) == 70
+    assert capacity.free_bytes(gpu(None)) == float("inf")
+    assert capacity.free_bytes(gpu({})) == float("inf")
+
+
+def test_what_a_machine_has_left(tmp_path, monkeypatch):
+    """A CPU has what is left of the machine, its control group and the limit of the process."""
+    assert 0 < capacity.free_bytes(CPU) < 2**50
+    (tmp_path / "self").mkdir()
+    (tmp_path / "meminfo").write_text("MemTotal:  900 kB\nMemAvailable:     700 kB\n")
+    (tmp_path / "self" / "cgroup").write_text("1:name=x:/y\n0::/some/group\n")
+    (tmp_path / "self" / "status").write_text("VmSize:\t  20 kB\n")
+    monkeypatch.setattr(capacity, "_PROC", tmp_path)
+    monkeypatch.setattr(capacity, "_CGROUP", tmp_path)
+    assert capacity.free_bytes(CPU) == 700 * 1024
+    group = tmp_path / "some" / "group"
+    group.mkdir(parents=True)
+    (group / "memory.current").write_text("5000\n")
+    (group / "memory.stat").write_text("active_file 7\ninactive_file 1000\n")
+    for limit, left in (("max", 700 * 1024), ("6000", 2000)):
+        (group / "memory.max").write_text(f"{limit}\n")
+        assert capacity.free_bytes(CPU) == left
+    limits = mock.Mock(RLIM_INFINITY=-1, getrlimit=lambda which: (21 * 1024, -1))
+    monkeypatch.setitem(sys.modules, "resource", limits)
+    assert capacity.free_bytes(CPU) == 1024
+    for file in ("meminfo", "self/cgroup", "self/status"):
+        (tmp_path / file).unlink()
+    limits.getrlimit = lambda which: (-1, -1)
+    assert capacity.free_bytes(CPU) == float("inf")
+
+
+@pytest.mark.parametrize(
+    "text", ["RESOURCE_EXHAUSTED: no room", "INTERNAL: Error: Out of memory allocating 9 bytes."]
+)
+def test_both_ways_to_say_it(text):
+    """Row 56: JAX has several texts for it."""
+    with (
+        pytest.raises(MemoryError, match="num_searches=7; use fewer"),
+        capacity.memory_errors_explained(7),
+    ):
+        raise jax.errors.JaxRuntimeError(text)
+
+
+def test_placements_take_room_as_they_are_found():
+    """Row 56: many placements may be asked for, and few found."""
+    finds = queens_found.PlacementSet(2**31 - 1, "raw", 1000)
+    rng = np.random.default_rng(0)
+    batches = [rng.integers(0, 1000, (size, 1000)) for size in (3, 1, 20, 40)]
+    for number, batch in enumerate(batches):
+        words = np.stack([np.arange(len(batch)), np.full(len(batch), number)], axis=1)
+        finds.add(batch, words.astype(np.uint32))
+    np.testing.assert_array_equal(finds.solutions, np.concatenate(batches))
+    assert finds._queens.nbytes < 2**20
+
+
+SCRIPT = """
+import resource, sys
+import numpy as np
+import jax
+import jaxopt_search as js
+from jaxopt_search import capacity
+
+points = np.random.default_rng(0).random((1000, 2))
+problem = js.tsp_from_coords(points)
+search = js.simulated_annealing(js.Relocate(), 1.0)
+js.run(0, problem, search, num_searches=2, max_steps=1)
+jax.block_until_ready(js.curve_tours(problem, 0, 2))
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+limit = used + 10**9
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+calls = {
+    "solve": lambda: js.solve(problem, search, 0, num_searches=2**18, max_steps=1),
+    "run": lambda: js.run(0, problem, search, num_searches=2**18, max_steps=1),
+    "solve_tsp": lambda: js.solve_tsp(problem, num_searches=2**18, max_steps=1),
+}
+for unknown in (False, True):
+    if unknown:  # as on a machine that tells less than there is, or more
+        capacity.free_bytes = lambda device: float("inf")
+    for name, call in calls.items():
+        try:
+            call()
+        except MemoryError as error:
+            print(name, unknown, "MemoryError", error, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits are Linux's")
+def test_a_process_with_little_memory(tmp_path):
+    """Row 56: under `ulimit -v` nothing hangs or aborts, foreseen or not."""
+    script = tmp_path / "small.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, script],
+        env=os.environ | {"PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    found = [line.split()[:3] for line in lines]
+    names = ("solve", "run", "solve_tsp")
+    assert found == [[name, str(un), "MemoryError"] for un in (False, True) for name in names]
+    assert all("num_searches is 262144" in line for line in lines[:3])
+    assert all("num_searches=262144" in line for line in lines[3:])

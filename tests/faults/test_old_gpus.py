@@ -1,0 +1,90 @@
+"""GPUs on which XLA refuses Triton kernels (issue 26799 of jax-ml/jax): XLA runs instead."""
+
+import functools
+import types
+from unittest import mock
+
+import jax
+import numpy as np
+import pytest
+from probes import annealing, refuses
+
+import jaxopt_search as js
+from jaxopt_search import kernels
+from jaxopt_search.engine import stepping
+from jaxopt_search.problems.queens.attacks import coarse_kernel
+
+PROBLEM = js.tsp_from_coords(np.random.default_rng(0).integers(0, 300, (12, 2)), metric="EUC_2D")
+SEARCH = annealing()
+REASON = "compute capability 7.5; the Triton kernel needs 8.0"
+
+
+def gpu(capability):
+    return types.SimpleNamespace(platform="gpu", compute_capability=capability)
+
+
+@pytest.mark.parametrize("capability", ["7.5", "7.0", "5.2"])
+def test_an_old_gpu_has_no_kernel(capability):
+    """`auto` takes XLA and says why; the kernel is refused by name."""
+    reason = REASON.replace("7.5", capability)
+    assert stepping.choose("auto", gpu(capability), PROBLEM, SEARCH) == ("xla", reason)
+    with refuses(ValueError, "implementation is 'triton', expected 'auto' or 'xla'", reason):
+        stepping.choose("triton", gpu(capability), PROBLEM, SEARCH)
+    for way in ("xla", "algorithmic", "iteration", "interpret"):
+        assert stepping.choose(way, gpu(capability), PROBLEM, SEARCH) == (way, "")
+
+
+@pytest.mark.parametrize("capability", ["8.0", "8.9", "9.0", "10.0", "12.1", "gfx942", None])
+def test_other_gpus_have_one(capability):
+    """From 8.0 on, and where nothing is known of the device."""
+    assert stepping.choose("auto", gpu(capability), PROBLEM, SEARCH) == ("triton", "")
+    assert stepping.choose("auto", "cuda", PROBLEM, SEARCH) == ("triton", "")
+
+
+@pytest.fixture
+def old_gpu(monkeypatch):
+    """Has the devices of this machine taken for old GPUs."""
+    choose = kernels.choose
+
+    def choose_for_old(implementation, device, *others):
+        assert isinstance(device, jax.Device)  # with its compute capability
+        return choose(implementation, gpu("7.5"), *others)
+
+    monkeypatch.setattr(kernels, "choose", choose_for_old)
+
+
+def test_results_say_why(old_gpu):
+    """The devices themselves are looked at, and `env` tells what ran and why."""
+    options = {"max_steps": 5, "num_searches": 2}
+    result = js.solve(PROBLEM, SEARCH, 0, **options)
+    assert result.env["implementation"] == f"xla ({REASON})"
+    state = js.run(0, PROBLEM, SEARCH, **options)
+    assert int(state.step.low) == 5
+    assert int(jax.jit(lambda: js.run(0, PROBLEM, SEARCH, **options).step.low)()) == 5
+
+
+@pytest.mark.slow
+def test_results_of_other_drivers_say_why(old_gpu):
+    """So do batches of instances and sets of placements."""
+    corners = [[0, 0], [2, 2], [0, 2], [2, 0], [1, 3]]
+    for result in (
+        js.solve_tsp([corners], max_steps=5, num_searches=2),
+        js.solve_nqueens(6, max_steps=5, num_searches=2),
+    ):
+        assert result.env["implementation"] == f"xla ({REASON})"
+
+
+SCHEMES = [coarse_kernel.coarse, functools.partial(coarse_kernel.subtasks, threshold=64)]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=["coarse", "subtasks"])
+def test_counting_schemes(scheme):
+    """The schemes with a kernel of their own go without it there."""
+    for n, capability in ((300, "7.5"), (301, "9.0")):
+        devices = mock.Mock(return_value=[gpu(capability)])
+        with (
+            mock.patch.object(jax, "local_devices", devices),
+            mock.patch.object(coarse_kernel, "in_pieces", wraps=coarse_kernel.in_pieces) as kernel,
+        ):
+            jax.eval_shape(scheme, jax.ShapeDtypeStruct((n,), "int32"))
+        assert kernel.called == (capability == "9.0")

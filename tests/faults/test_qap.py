@@ -1,0 +1,316 @@
+"""Faults 1-21 and 24-28: what bad, odd and tiny QAP instances get."""
+
+import itertools
+import tracemalloc
+
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from probes import refuses
+
+import jaxopt_search as js
+from jaxopt_search.problems.qap import build
+from jaxopt_search.problems.qap.build import as_qap, qap
+
+FLOW = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
+DISTANCE = np.array([[0, 1, 2, 3], [1, 0, 4, 2], [2, 4, 0, 1], [3, 2, 1, 0]])
+
+
+def changed(row, column, value, dtype=float):
+    matrix = FLOW.astype(dtype)
+    matrix[row, column] = value
+    return matrix
+
+
+def solve(problem, **options):
+    search = js.simulated_annealing(js.Swap(), 30.0)
+    options = {"max_steps": 200, "num_searches": 4} | options
+    return js.solve(problem, search, 0, **options)
+
+
+def exact_cost(flow, distance, p):
+    flow, distance = np.asarray(flow).astype(object), np.asarray(distance).astype(object)
+    return (flow * distance[np.ix_(p, p)]).sum()
+
+
+@pytest.mark.parametrize("name", ["flow", "distance"])
+@pytest.mark.parametrize(
+    ("row", "matrix", "kind", "text"),
+    [
+        (1, changed(2, 3, np.nan), ValueError, "[2,3] is NaN, expected a finite number"),
+        (2, changed(1, 0, np.inf), ValueError, "[1,0] is inf, expected a finite number"),
+        (3, changed(1, 0, -np.inf), ValueError, "[1,0] is -inf"),
+        (4, changed(1, 1, np.nan), ValueError, "[1,1] is NaN"),
+        (4, changed(1, 1, np.inf), ValueError, "[1,1] is inf"),
+        (8, np.ones((5, 3)), ValueError, " has shape (5, 3), expected (n, n)"),
+        (9, np.ones(5), ValueError, " has shape (5,)"),
+        (9, np.ones((3, 3, 3)), ValueError, " has shape (3, 3, 3)"),
+        (9, [[0, 1], [1]], ValueError, " is a ragged list"),
+        (9, 5.0, ValueError, " has shape ()"),
+        (10, FLOW.astype(object), TypeError, " has dtype object"),
+        (10, FLOW.astype(str), TypeError, " has dtype <U"),
+        (10, FLOW.astype(complex), TypeError, " has dtype complex128"),
+        (14, changed(0, 1, 2**63, np.uint64), ValueError, " holds 9223372036854775808"),
+        (19, [], ValueError, " has shape (0,)"),
+        (19, np.ones((0, 0)), ValueError, " has shape (0, 0), expected (n, n) with n >= 1"),
+        (26, np.ones((5, 2)), ValueError, " has shape (5, 2), expected (n, n)"),
+    ],
+)
+def test_bad_matrix_is_refused(row, matrix, kind, text, name):
+    """A flow or a distance that is no matrix is refused by name, value and expectation."""
+    with refuses(kind, name + text):
+        qap(**({"flow": FLOW, "distance": DISTANCE} | {name: matrix}))
+
+
+@pytest.mark.parametrize(
+    ("row", "flow", "distance", "text"),
+    [
+        (13, FLOW * (2**31 - 1) + 1, DISTANCE, "beyond int32 (2147483647); use dtype='float32'"),
+        (13, FLOW * 2**15 + 1, DISTANCE * 2**15 + 1, "beyond int32"),
+        (14, FLOW * 2**54 + 1, DISTANCE, "beyond int32"),
+        (14, FLOW * 2**54 + 1, DISTANCE * 2**54 + 1, "beyond int32"),
+        (14, -FLOW * 2**60 + 1, DISTANCE - 2**60, "beyond int32"),
+        (14, -FLOW * 2**60 - 2**60, DISTANCE, "flow holds -9223372036854775808, expected"),
+        (17, FLOW, DISTANCE[:3, :3], "distance has shape (3, 3), expected (4, 4) as flow has"),
+        (2, FLOW / 3, DISTANCE * 1e307, "distance reaches 4e+307, expected 0 to"),
+        (2, FLOW * 1e155, DISTANCE * 1.5e155, "flow times distance reaches inf, expected"),
+        (2, FLOW / 3e200, DISTANCE / 1e200, "flow times distance reaches 0, expected"),
+    ],
+)
+def test_pairs_of_matrices_that_do_not_go_together(row, flow, distance, text):
+    """Of different sizes, or with products that int32 or float64 cannot hold."""
+    with refuses(ValueError, text):
+        qap(flow, distance)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"dtype": "int16"}, "dtype is 'int16'"),
+        ({"dtype": "float64"}, "dtype is 'float64'"),
+        ({"flow": FLOW + 0.5, "dtype": "int32"}, "dtype is 'int32', expected None or 'float32'"),
+    ],
+)
+def test_dtype_that_cannot_be_is_refused(options, text):
+    """Rows 10, 13: an unknown type, or int32 for fractions."""
+    with refuses(ValueError, text):
+        qap(**({"flow": FLOW, "distance": DISTANCE} | options))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((FLOW,), "distance is None"),
+        ((qap(FLOW, DISTANCE), DISTANCE), "distance is given beside a QAP, expected None"),
+    ],
+)
+def test_distance_is_given_where_it_belongs(arguments, text):
+    """Row 17: one matrix is no instance, and an instance needs no matrix."""
+    with refuses(ValueError, text):
+        as_qap(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([0, 1, 1, 2], "initial holds 1 twice"),
+        ([1, 2, 3, 4], "initial counts from 1"),
+        ([0, 1, 2], "initial has shape (3,), expected (4,)"),
+    ],
+)
+def test_start_that_is_no_assignment_is_refused(values, text):
+    """Row 49: every facility has one location, and every location one facility."""
+    with refuses(ValueError, text):
+        solve(qap(FLOW, DISTANCE), initial=values)
+
+
+def test_truth_values_as_flow():
+    """Row 10: an adjacency matrix is a flow of zeros and ones; distances are not truth values."""
+    for flow in (FLOW > 4, jnp.asarray(FLOW > 4)):
+        problem = qap(flow, DISTANCE)
+        np.testing.assert_array_equal(problem.flow, (FLOW > 4).ravel())
+        assert problem.flow.dtype == jnp.int32
+    with refuses(TypeError, "distance has dtype bool"):
+        qap(FLOW, DISTANCE > 1)
+
+
+def test_negative_entries():
+    """Row 5: negative flows are data like any other."""
+    p = np.array([2, 0, 3, 1])
+    problem = qap(-FLOW, DISTANCE)
+    assert int(problem.cost(jnp.asarray(p))) == -int(qap(FLOW, DISTANCE).cost(jnp.asarray(p)))
+    assert problem.host.cost(p) == exact_cost(-FLOW, DISTANCE, p)
+
+
+def test_nearly_symmetric():
+    """Row 7: relative asymmetries of 1e-7 are averaged out with a note; one of 1e-3 is data."""
+    flow, distance = FLOW + 0.25, DISTANCE + 0.25
+    flow[0, 1] *= 1 + 1e-7
+    problem = qap(flow, distance)
+    assert problem.is_symmetric
+    assert "symmetrized" in solve(problem, max_steps=0).message
+    distance[1, 2] *= 1 + 1e-3
+    problem = qap(flow, distance)
+    assert (problem.is_symmetric, problem.host.note) == (False, "")
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [np.uint8, np.int8, np.uint16, np.float16, ml_dtypes.bfloat16, np.float32, np.uint64],
+    ids=lambda dtype: dtype.__name__,
+)
+def test_narrow_types_are_widened(dtype):
+    """Rows 11, 12: products beyond the range of the input's type are exact."""
+    flow, distance = (FLOW * 16).astype(dtype), (DISTANCE * 16).astype(dtype)
+    problem = qap(flow, distance)
+    assert problem.flow.dtype == problem.distance.dtype == jnp.int32
+    p = np.array([2, 0, 3, 1])
+    assert int(problem.cost(jnp.asarray(p))) == exact_cost(FLOW * 16, DISTANCE * 16, p)
+
+
+def test_float16_fractions_do_not_overflow():
+    """Row 12: float16 fractions are multiplied in float32."""
+    problem = qap(np.full((4, 4), 300.5, np.float16), np.full((4, 4), 1000.5, np.float16))
+    assert problem.flow.dtype == jnp.float32
+    assert float(problem.cost(jnp.arange(4))) == pytest.approx(16 * 300.5 * 1000.5, rel=1e-6)
+
+
+@pytest.mark.parametrize(("f", "d"), [(10**9, 1), (1, 10**12), (10**9, 10**9)])
+def test_common_divisor(f, d):
+    """Rows 13, 14: integers beyond int32 with a common divisor are solved exactly, in units."""
+    problem = qap(FLOW * f, DISTANCE * d)
+    assert problem.host.unit == f * d
+    result = solve(problem)
+    assert result.fun == f * d * solve(qap(FLOW, DISTANCE)).fun
+    assert result.fun == exact_cost(FLOW * f, DISTANCE * d, result.x)
+
+
+def test_integral_floats():
+    """Row 15: floats beyond 2**24 that are integers take the integer path, to the last digit."""
+    flow = changed(0, 1, 20_000_001.0)
+    problem = qap(flow, DISTANCE)
+    assert problem.flow.dtype == jnp.int32
+    p = np.array([1, 2, 0, 3])
+    expected = exact_cost(flow.astype(int), DISTANCE, p)
+    assert int(problem.cost(jnp.asarray(p))) == expected == problem.host.cost(p)
+    assert type(problem.host.cost(p)) is int
+
+
+def test_refused_size_is_accepted_as_float():
+    """Row 13: the way out that the message names works."""
+    flow = FLOW * 2**34 + 1
+    result = solve(qap(flow, DISTANCE, dtype="float32"), max_steps=0)
+    assert result.fun == exact_cost(flow, DISTANCE, result.x)
+
+
+def test_diagonals_count():
+    """Row 18: known by hand, facility 1 with flow 5 to itself belongs where that costs least."""
+    flow, distance = np.diag([0, 5, 0]), np.diag([7, 3, 4])
+    result = solve(qap(flow, distance))
+    assert (result.fun, result.x[1]) == (15, 1)
+
+
+@pytest.mark.parametrize(
+    ("flow", "distance", "fun"),
+    [
+        ([[0]], [[0]], 0),
+        ([[3]], [[5]], 15),
+        ([[0, 2], [5, 0]], [[0, 1], [10, 0]], 25),
+        ([[1, 0], [0, 2]], [[4, 0], [0, 3]], 10),
+        ([[0, 2, 4], [8, 0, 9], [1, 7, 0]], np.ones((3, 3)), 31),
+    ],
+    ids=["n=1", "n=1 diagonal", "n=2", "n=2 diagonal", "n=3 equal"],
+)
+def test_tiny_instances(flow, distance, fun):
+    """Rows 20, 21: one facility needs no step; two and three get the exact answer."""
+    result = solve(qap(flow, distance), max_steps=50)
+    assert (result.fun, result.status) == (fun, js.Status.MAX_STEPS)
+    assert sorted(result.x.tolist()) == list(range(len(flow)))
+    assert result.nit == (0 if len(flow) == 1 else 50)
+
+
+def test_matrix_beyond_memory(monkeypatch):
+    """Row 24: a matrix beyond the limit is refused before anything of its size is allocated."""
+    monkeypatch.setattr(build, "_MAX_MATRIX_BYTES", 2**20)
+    matrix = np.broadcast_to(np.int8(1), (1000, 1000))
+    tracemalloc.start()
+    with refuses(ValueError, "flow has shape (1000, 1000), expected fewer facilities"):
+        qap(matrix, matrix)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+@pytest.mark.parametrize("value", [0, 7, 0.1], ids=str)
+def test_all_entries_equal(value):
+    """Row 28: every assignment is the answer, a zero matrix included, and its gap is 0."""
+    expected = value * DISTANCE.sum()
+    problem = qap(np.full((4, 4), value), DISTANCE, best_known=expected)
+    result = solve(problem)
+    assert result.fun == pytest.approx(expected)
+    assert result.gap == pytest.approx(0)
+
+
+A, B = np.random.default_rng(0).random((2, 6, 6))
+
+
+@pytest.mark.parametrize(("flow", "distance"), [(A, B), (A + A.T, B + B.T)], ids=["", "symmetric"])
+def test_scale_changes_no_bit_of_a_search(flow, distance):
+    """Tiny and huge matrices are searched as the same ones of ordinary size, 1e-300 to 1e300."""
+
+    def result(f, d):
+        problem = qap(flow * f, distance * d)
+        search = js.simulated_annealing(js.DeltaSwap(), 0.3 * (f * d / problem.host.unit))
+        return js.solve(problem, search, 0, max_steps=40, num_searches=3)
+
+    expected = result(1.0, 1.0)
+    assert "units" not in expected.message and expected.history[-1].acceptance > 0
+    for f, d in ((-996, 0), (-996, 900), (-126, 0), (-500, -400), (400, 500), (0, 130)):
+        found = result(2.0**f, 2.0**d)
+        np.testing.assert_array_equal(found.solutions, expected.solutions)
+        np.testing.assert_array_equal(found.costs, expected.costs * 2.0 ** np.float64(f + d))
+        assert found.fun == expected.fun * 2.0 ** (f + d)
+        assert "units of 2**" in found.message
+
+
+@pytest.mark.slow
+def test_scale_changes_no_bit_of_solve_qap():
+    """Temperatures follow the scale, too."""
+    options = {"method": "annealing", "max_steps": 40, "num_searches": 3}
+    expected = js.solve_qap(A, B, **options)
+    result = js.solve_qap(A * 2.0**-996, B * 2.0**700, **options)
+    np.testing.assert_array_equal(result.solutions, expected.solutions)
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-900], ids=["", "tiny"])
+@pytest.mark.parametrize("fixed", [None, [[1, 2]]], ids=["", "fixed"])
+@pytest.mark.parametrize("of_flow", [0.0, 1e3], ids=["distance", "both"])
+def test_what_all_assignments_share_drowns_no_difference(of_flow, fixed, unit):
+    """Entries of 1e6 with differences of about 1 are solved like the differences."""
+    off, on = 1 - np.eye(6), np.eye(6)
+    flow = A + of_flow * off + of_flow / 8 * on
+    problem = qap(flow * unit, B + 1e6 * off, partial_match=fixed)
+    own = [
+        (A * B[np.ix_(p, p)]).sum()
+        for p in itertools.permutations(range(6))
+        if fixed is None or p[1] == 2
+    ]
+    search = js.simulated_annealing(js.DeltaSwap(), 0.1 * (unit / problem.host.unit))
+    result = js.solve(problem, search, 0, max_steps=500, num_searches=8)
+    found = (A * B[np.ix_(result.x, result.x)]).sum()
+    assert found == pytest.approx(min(own), rel=1e-5)
+    for p in (result.x, np.array([5, 2, 1, 0, 4, 3])):
+        in_full = problem.host.in_full(float(problem.cost(jnp.asarray(p))))
+        assert in_full == pytest.approx(problem.host.cost(p), rel=1e-12)
+    np.testing.assert_allclose(result.costs / unit, result.fun / unit, rtol=0, atol=9)
+
+
+def test_ordinary_matrices_are_taken_as_they_are():
+    """Nothing is taken off, and no unit is set, where float32 has digits enough."""
+    problem = qap([[0.3]], [[0.7]])
+    assert float(problem.cost(jnp.arange(1))) == pytest.approx(0.21)
+    problem = qap(A * 1e-9, B + 20)
+    assert (problem.host.unit, problem.host.offset, problem.host.note) == (1, 0, "")
+    np.testing.assert_array_equal(problem.flow, (A * 1e-9).astype(np.float32).ravel())
+    np.testing.assert_array_equal(problem.distance, (B + 20).astype(np.float32).ravel())

@@ -1,0 +1,122 @@
+"""Faults 29-31: schedules that are zero, negative, infinite or no schedules at all."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import annealing, refuses, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.searches import schedules
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep_best", ["light", "standard"])
+@pytest.mark.parametrize(
+    "schedule", [0.0, lambda step: 0, lambda step: jnp.zeros(1)], ids=["number", "int", "(1,)"]
+)
+def test_zero_temperature_is_hill_climbing(schedule, keep_best):
+    """Row 29: at temperature 0 no cost rises; from a local optimum nothing is accepted."""
+    problem = small_tsp()
+    search = js.simulated_annealing(js.Relocate(), schedule, keep_best=keep_best)
+    state = js.init(0, problem, search, num_searches=4)
+    before = state.searches.cost
+    for _ in range(30):
+        state = js.advance(problem, search, state, 1)
+        cost, accepted = state.searches.cost, state.info.accepted
+        assert (cost <= before).all()
+        assert ((accepted == 1) | (cost == before)).all()
+        before = cost
+    far = js.advance(problem, search, state, 3000)
+    end = js.advance(problem, search, far, 200)
+    np.testing.assert_array_equal(end.searches.cost, far.searches.cost)
+    np.testing.assert_array_equal(js.readout.all_best(problem, search, end)[1], end.searches.cost)
+
+
+def test_schedule_that_reaches_zero():
+    """Row 29: a schedule that underflows to 0 makes no NaN, for float costs either."""
+    points = np.random.default_rng(1).random((8, 2))
+    problem, search = js.tsp_from_coords(points), annealing(js.geometric(1.0, 1e-30))
+    result = js.solve(problem, search, 0, num_searches=4, max_steps=300)
+    assert float(schedules.temperature(search.schedule, jnp.int32(2))) == 0
+    assert math.isfinite(result.fun)
+    assert np.isfinite(result.state.searches.cost).all()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "text"),
+    [
+        (-1.0, "temperature is -1.0, expected a finite number >= 0"),
+        (math.nan, "temperature is nan"),
+        (math.inf, "temperature is inf"),
+        (lambda step: -1.0, "temperature -1.0 at step 0"),
+        (lambda step: 10.0 - step, "temperature -40.0 at step 50"),
+        (lambda step: 60.0 - step, "temperature -40.0 at step 100"),
+        (lambda step: jnp.exp(step.astype(jnp.float32)), "temperature inf at step 100"),
+        (lambda step: jnp.sqrt(10.0 - step), "temperature nan at step 50"),
+        (lambda step: jnp.ones(2), "float32 of shape (2,), expected one real number"),
+        (lambda step: jnp.ones((0,)), "of shape (0,), expected one real number"),
+        (lambda step: jnp.complex64(1), "complex64 of shape ()"),
+        (lambda step: step > 3, "bool of shape ()"),
+        (lambda step: None, "schedule returns"),
+        (lambda step: "hot", "schedule returns"),
+        (lambda step: {"temperature": 1.0}, "schedule returns"),
+    ],
+)
+def test_bad_schedule_is_refused(schedule, text):
+    """Rows 30, 31: a schedule that is negative, not finite or no number is refused by value."""
+    with refuses(ValueError, text):
+        js.solve(small_tsp(), annealing(schedule), 0, max_steps=100)
+
+
+@pytest.mark.parametrize("schedule", [None, "hot", True, [1.0], 1j])
+def test_no_schedule_at_all(schedule):
+    """Row 31: what is neither number nor function is refused by its type."""
+    with refuses(TypeError, f"schedule is a {type(schedule).__name__}"):
+        annealing(schedule)
+
+
+@pytest.mark.parametrize("number", [2, 2.0, np.float64(2), np.int32(2), np.array(2.0)], ids=repr)
+def test_kinds_of_temperatures(number):
+    """Row 31: any real number is a constant temperature; so is a function that returns one."""
+    for schedule in (number, lambda step: number):
+        value = schedules.temperature(schedules.as_schedule(schedule), jnp.int32(7))
+        assert (value.dtype, value.shape, float(value)) == (jnp.float32, (), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((0.0, 0.5), "start is 0.0"),
+        ((math.inf, 0.5), "start is inf"),
+        ((1e39, 0.5), "start is 1e+39"),
+        ((1.0, 0.0), "alpha is 0.0"),
+        ((1.0, 1.5), "alpha is 1.5"),
+        ((1.0, math.nan), "alpha is nan"),
+        ((1.0, 0.5, 0), "steps_per_temperature is 0"),
+        ((1.0, 0.5, 1.5), "steps_per_temperature is 1.5"),
+        ((1.0, 0.5, 2**31), "steps_per_temperature is 2147483648"),
+        ((1.0, 0.5, math.nan), "steps_per_temperature is nan"),
+        ((1.0, 0.5, math.inf), "steps_per_temperature is inf"),
+    ],
+)
+def test_bad_geometric_schedule(arguments, text):
+    """Row 30: every number of a geometric schedule has its range, that of its device dtype."""
+    with refuses(ValueError, text):
+        js.geometric(*arguments)
+
+
+@pytest.mark.parametrize("moves", [0, -1, 1.5, 2**24, math.nan, None], ids=str)
+def test_bad_number_of_moves(moves):
+    """Row 34: so has the number of moves per step."""
+    with refuses(ValueError, f"moves_per_search is {moves}"):
+        annealing(1.0, moves_per_search=moves)
+
+
+def test_late_steps_stay_finite():
+    """Row 30: a cooling schedule is finite and not negative up to the last step there is."""
+    schedule = js.geometric(1e4, 0.99, steps_per_temperature=1)
+    for step in (0, 2**24, 2**31 - 1):
+        assert 0 <= float(schedules.temperature(schedule, jnp.int32(step))) <= 1e4
+    schedules.check(schedule, 2**40)

@@ -1,0 +1,501 @@
+"""Faults 1-15, 19-21 and 24-28: what bad, odd and tiny TSP instances get."""
+
+import itertools
+import tracemalloc
+
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from probes import annealing, refuses, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.checks import highest_cost_that_meets
+from jaxopt_search.problems.tsp import build
+from jaxopt_search.problems.tsp.build import as_tsp
+
+GOOD = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
+
+
+def changed(row, column, value, dtype=float):
+    matrix = GOOD.astype(dtype)
+    matrix[row, column] = value
+    return matrix
+
+
+def optimum(matrix):
+    n = len(matrix)
+    return min(
+        sum(matrix[a][b] for a, b in zip((0, *rest), (*rest, 0), strict=True))
+        for rest in itertools.permutations(range(1, n))
+    )
+
+
+def solve(problem, **options):
+    options = {"max_steps": 200, "num_searches": 4} | options
+    return js.solve(problem, annealing(3.0), 0, **options)
+
+
+@pytest.mark.parametrize(
+    ("row", "matrix", "kind", "text"),
+    [
+        (1, changed(2, 3, np.nan), ValueError, "distance[2,3] is NaN"),
+        (2, changed(1, 0, np.inf), ValueError, "distance[1,0] is inf"),
+        (2, changed(1, 0, np.inf), ValueError, "forbidden='inf' allows it"),
+        (3, changed(1, 0, -np.inf), ValueError, "distance[1,0] is -inf"),
+        (8, np.ones((5, 3)), ValueError, "shape (5, 3), expected (n, n)"),
+        (9, np.ones(5), ValueError, "shape (5,)"),
+        (9, np.ones((3, 3, 3)), ValueError, "shape (3, 3, 3)"),
+        (9, [[0, 1], [1]], ValueError, "ragged"),
+        (9, 5.0, ValueError, "shape ()"),
+        (10, GOOD.astype(object), TypeError, "dtype object"),
+        (10, GOOD.astype(str), TypeError, "dtype <U"),
+        (10, GOOD.astype(complex), TypeError, "dtype complex128"),
+        (10, GOOD > 4, TypeError, "dtype bool"),
+        (13, GOOD * (2**31 - 1) + 1, ValueError, "beyond int32 (2147483647)"),
+        (14, GOOD * 2**54 + 1, ValueError, "beyond int32 (2147483647)"),
+        (14, changed(0, 1, 2**63, np.uint64), ValueError, "holds 9223372036854775808"),
+        (14, changed(0, 1, -(2**63), np.int64), ValueError, "holds -9223372036854775808"),
+        (19, [], ValueError, "shape (0,)"),
+        (19, np.ones((0, 0)), ValueError, "shape (0, 0), expected (n, n) with n >= 1"),
+        (26, np.ones((5, 2)), ValueError, "use tsp_from_coords"),
+    ],
+)
+def test_bad_matrix_is_refused(row, matrix, kind, text):
+    """A matrix that is no distance matrix is refused by name, value and expectation."""
+    with refuses(kind, text):
+        js.tsp(matrix)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"forbidden": "nan"}, "forbidden is 'nan'"),
+        ({"forbidden": True}, "forbidden is True"),
+        ({"dtype": "int16"}, "dtype is 'int16'"),
+        ({"dtype": "float64"}, "dtype is 'float64'"),
+    ],
+)
+def test_unknown_option_is_refused(options, text):
+    """Rows 2, 10: an option that is none of the documented ones is refused, not ignored."""
+    with refuses(ValueError, text):
+        js.tsp(GOOD, **options)
+
+
+def test_int32_is_not_promised_for_fractions():
+    """Row 13: `dtype="int32"` with distances that are no integers is refused."""
+    with refuses(ValueError, "dtype"):
+        js.tsp(GOOD + 0.5, dtype="int32")
+
+
+@pytest.mark.parametrize("value", [1e308, -1e307])
+def test_floats_beyond_float64_are_refused(value):
+    """Rows 2, 13: finite distances whose tours are infinite in float64 are refused."""
+    with refuses(ValueError, "distances reach", "float64 can add up over 4 cities"):
+        js.tsp(changed(0, 1, value) * 1.5)
+
+
+@pytest.mark.parametrize("storage", ["matrix", "coordinates"])
+def test_coordinates_beyond_float64_are_refused(storage):
+    """Rows 2, 26: coordinates so far apart that their distances overflow float64 are refused."""
+    with refuses(ValueError, "distances reach inf"):
+        js.tsp_from_coords([[0, -1e308], [1e308, 1e308], [0, 0]], storage=storage)
+
+
+def distances_of(points):
+    return np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
+
+
+PLACES = np.random.default_rng(0).random((12, 2))
+TABLES = {
+    "coordinates": lambda scale: js.tsp_from_coords(scale * PLACES, storage="coordinates"),
+    "coordinates as a matrix": lambda scale: js.tsp_from_coords(scale * PLACES, storage="matrix"),
+    "matrix": lambda scale: js.tsp(scale * distances_of(PLACES)),
+    "asymmetric": lambda scale: js.tsp(scale * np.random.default_rng(1).random((12, 12))),
+    "forbidden": lambda scale: js.tsp(
+        np.where(np.arange(12) % 4 == 3, np.inf, scale * distances_of(PLACES)), forbidden="inf"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_scale_changes_no_bit_of_a_search(kind):
+    """Tiny and huge distances are searched as the same ones of ordinary size, 1e-300 to 1e300."""
+    options = {"max_steps": 40, "num_searches": 3}
+    expected = js.solve(TABLES[kind](1.0), annealing(0.1), 0, **options)
+    assert "units" not in expected.message and expected.history[-1].acceptance > 0
+    for scale in (2.0**-996, 2.0**-126, 2.0**-63, 2.0**63, 2.0**996):
+        problem = TABLES[kind](scale)
+        result = js.solve(problem, annealing(0.1 * (scale / problem.host.unit)), 0, **options)
+        np.testing.assert_array_equal(result.solutions, expected.solutions)
+        np.testing.assert_array_equal(result.costs, scale * expected.costs.astype(float))
+        assert result.fun == scale * expected.fun
+        assert ("units of 2**" in result.message) == (problem.host.unit != 1)
+
+
+@pytest.mark.slow
+def test_scale_changes_no_bit_of_solve_tsp():
+    """Starts, candidates, temperatures and crossover follow the scale, too."""
+    expected = js.solve_tsp(PLACES, max_steps=60, num_searches=3)
+    for scale in (2.0**-996, 2.0**996):
+        result = js.solve_tsp(scale * PLACES, max_steps=60, num_searches=3)
+        np.testing.assert_array_equal(result.solutions, expected.solutions)
+        assert result.fun == scale * expected.fun
+
+
+def test_target_in_another_unit():
+    """Row 39: a target is in the user's units, whatever the device counts in."""
+    problem, start = js.tsp(2.0**-900 * distances_of(PLACES)), np.arange(12)
+    length, options = problem.host.cost(start), {"initial": np.tile(start, (4, 1))}
+    assert solve(problem, target=length * 1.0001, **options).nit == 0
+    result = solve(problem, max_steps=5, target=length / 1000, **options)
+    assert result.status == js.Status.MAX_STEPS
+    assert js.solve(problem, annealing(3.0), 0, max_steps=9, state=result.state).nit == 9
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-900], ids=["", "tiny"])
+@pytest.mark.parametrize("is_symmetric", [True, False], ids=["symmetric", ""])
+@pytest.mark.parametrize("kind", ["constant", "per city"])
+def test_what_all_tours_share_drowns_no_difference(kind, is_symmetric, unit):
+    """Distances of 1e9 and more with differences of about 1 are solved like the differences."""
+    n = 7
+    own = distances_of(PLACES[:n]) if is_symmetric else np.random.default_rng(1).random((n, n))
+    leaving, coming = np.random.default_rng(2).integers(1, 2**30, (2, n)).astype(float)
+    if kind == "constant":
+        leaving, coming = np.full((2, n), 5e8)
+    if is_symmetric:
+        coming = leaving
+    problem = js.tsp(unit * (own + leaving[:, None] + coming))
+    assert problem.is_symmetric == is_symmetric
+    options = {"max_steps": 400, "num_searches": 8}
+    result = js.solve(problem, annealing(0.05 * (unit / problem.host.unit)), 0, **options)
+    shared, best = leaving.sum() + coming.sum(), optimum(own)
+    assert result.fun / unit - shared == pytest.approx(best, abs=1e-4)
+    np.testing.assert_allclose(result.costs / unit - shared, best, atol=0.3)
+    tour = np.arange(n)
+    in_full = problem.host.in_full(float(problem.cost(jnp.asarray(tour))))
+    assert (in_full - problem.host.cost(tour)) / unit == pytest.approx(0, abs=1e-4)
+    meets = highest_cost_that_meets(result.fun, np.float32, problem.host.unit, problem.host.offset)
+    assert problem.host.in_full(meets.item()) / unit - shared == pytest.approx(best, abs=1e-4)
+
+
+def test_forbidden_edges_beside_a_shared_number():
+    """Row 2: what all tours share is found beside infinities, and no tour takes one."""
+    own = distances_of(PLACES[:7])
+    own[np.arange(7), np.roll(np.arange(7), -1)] = np.inf
+    problem = js.tsp(own + 1e9, forbidden="inf")
+    assert problem.host.offset == pytest.approx(7e9, rel=1e-6)
+    result = js.solve(problem, annealing(0.05), 0, max_steps=400, num_searches=8)
+    assert result.feasible
+    assert result.fun - 7e9 == pytest.approx(optimum(own), abs=1e-4)
+    for tour, is_feasible in ((result.x, True), (np.arange(7), False)):
+        assert problem.host.is_feasible(tour) == is_feasible
+        cost = float(problem.cost(jnp.asarray(tour)))
+        assert (cost <= problem.host.max_feasible) == is_feasible
+        assert problem.host.in_full(cost) == pytest.approx(problem.host.cost(tour), rel=1e-9)
+
+
+def test_an_asymmetry_beside_a_shared_number_is_data():
+    """Row 7: what is noise beside 1e9 is none beside what the tours differ by."""
+    own = np.random.default_rng(1).random((7, 7))
+    assert not js.tsp(own + 1e9).is_symmetric
+    noisy = distances_of(PLACES) + 1e9
+    noisy[0, 1] += 1e-7
+    problem = js.tsp(noisy)
+    assert problem.is_symmetric and "symmetrized" in problem.host.note
+
+
+def test_ordinary_distances_are_taken_as_they_are():
+    """Nothing is taken off, and no unit is set, where float32 has digits enough."""
+    own = distances_of(PLACES)
+    for matrix in (own, 1e-9 * own, 20 * (1 - np.eye(12)) + own, 0.1 * (1 - np.eye(12))):
+        problem = js.tsp(matrix)
+        assert (problem.host.unit, problem.host.offset, problem.host.note) == (1, 0, "")
+        np.testing.assert_array_equal(problem.matrix, matrix.astype(np.float32).ravel())
+    problem = js.tsp_from_coords(1e9 * PLACES, storage="matrix")
+    assert (problem.host.unit, problem.host.offset) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "fun"),
+    [
+        ([[0, 0], [10, 0]], {}, 20),
+        ([[0.0, 0.0], [3.0, 4.0]], {}, 10),
+        ([[0, 7], [7, 0]], {}, 2 * np.hypot(7, 7)),
+        ([[0, 0], [10, 0]], {"metric": "EUCLID"}, 20),
+        ([[0, 0], [3, 4.6]], {"metric": "EUC_2D"}, 10),
+        ([[0, 0], [3, 4.6]], {"metric": "CEIL_2D"}, 12),
+        ([[0, 7], [5, 0]], {"metric": "MATRIX"}, 12),
+        ([[0, 7], [5, 0]], {"dtype": "int32"}, 12),
+        ([[0, 7], [5, 0]], {"metric": "MATRIX", "dtype": "float32"}, 12),
+        (js.tsp([[0, 7], [5, 0]]), {}, 12),
+        ([[0, 0], [3, 0], [3, 4]], {}, 12),
+        ([[0, 0], [3, 0], [3, 4]], {"metric": "EUC_2D"}, 12),
+        ([[0, 1, 2], [1, 0, 3], [2, 3, 0]], {}, 6),
+        ([[5, 6]], {}, 0),
+        ([[5]], {}, 0),
+    ],
+)
+def test_two_by_two_is_two_cities(data, options, fun):
+    """Rows 20, 21, 26: [n, 2] are coordinates, also for n = 2, unless something says otherwise."""
+    problem = as_tsp(data, **options)
+    assert problem.host.cost(np.arange(problem.n)) == pytest.approx(fun)
+
+
+@pytest.mark.parametrize(("options", "fun"), [({}, 20), ({"metric": "MATRIX"}, 10)], ids=str)
+def test_two_cities_are_solved(options, fun):
+    """Row 21: the argument reaches the instance."""
+    assert js.solve_tsp([[0, 0], [10, 0]], max_steps=1, num_searches=2, **options).fun == fun
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "text"),
+    [
+        (GOOD, {"metric": "EUCLIDEAN"}, "metric is 'EUCLIDEAN', expected one of None, MATRIX, EU"),
+        (GOOD, {"metric": "EUC_2D"}, "coords has shape (4, 4), expected (n, 2)"),
+        (GOOD, {"dtype": "int64"}, "dtype is 'int64'"),
+        (GOOD, {"metric": "EUCLID", "dtype": "float32"}, "dtype is 'float32' beside metric"),
+        (PLACES, {"metric": "MATRIX"}, "distances has shape (12, 2), expected (n, n)"),
+        (PLACES, {"dtype": "float32"}, "distances has shape (12, 2), expected (n, n)"),
+        (js.tsp(GOOD), {"metric": "MATRIX"}, "metric is 'MATRIX' beside a TSP, expected None"),
+        (js.tsp(GOOD), {"dtype": "int32"}, "dtype is 'int32' beside a TSP, expected None"),
+        (js.datasets.grid_tsp(2, 2), {"metric": "EUCLID"}, "beside a TSPInstance, expected None"),
+        (PLACES[None], {"metric": "EUC_2D"}, "metric is 'EUC_2D' and dtype is None, expected"),
+        (PLACES[None], {"dtype": "float32"}, "dtype is 'float32', expected 'EUCLID' or None"),
+    ],
+)
+def test_metric_and_dtype_have_to_suit_the_data(data, options, text):
+    """What the data is said to be, and what it is."""
+    with refuses(ValueError, text):
+        js.solve_tsp(data, max_steps=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("row", "coords", "kind", "text"),
+    [
+        (1, [[0, 0], [1, np.nan]], ValueError, "coords[1,1] is NaN"),
+        (2, [[0, 0], [np.inf, 1]], ValueError, "coords[1,0] is inf"),
+        (9, [[0, 0], [1]], ValueError, "ragged"),
+        (9, np.ones((4, 3)), ValueError, "shape (4, 3), expected (n, 2)"),
+        (10, [["a", "b"]], TypeError, "dtype <U1"),
+        (19, np.ones((0, 2)), ValueError, "shape (0, 2), expected (n, 2) with n >= 1"),
+    ],
+)
+def test_bad_coordinates_are_refused(row, coords, kind, text):
+    """Coordinates that are none are refused by name, value and expectation."""
+    with refuses(kind, text):
+        js.tsp_from_coords(coords)
+
+
+def test_forbidden_edges():
+    """Row 2: +inf forbids an edge; the best tour without it is found and is feasible."""
+    matrix = changed(0, 1, np.inf)
+    matrix[1, 0] = np.inf
+    result = solve(js.tsp(matrix, forbidden="inf"))
+    assert result.feasible
+    assert (result.fun, type(result.fun)) == (optimum(matrix), int)
+    matrix[0, 1:] = np.inf
+    result = solve(js.tsp(matrix, forbidden="inf"))
+    assert not result.feasible
+    assert result.fun == np.inf
+
+
+def test_forbidden_edges_beside_negative_distances():
+    """Rows 2, 5: a tour with a forbidden edge is dearer than any without, negative ones or not."""
+    matrix = np.full((4, 4), np.inf)
+    for city in range(4):
+        matrix[city, (city + 1) % 4] = 10
+        matrix[(city + 1) % 4, city] = -10
+    matrix[0, 3] = np.inf  # the cheap way round is closed
+    problem = js.tsp(matrix, forbidden="inf")
+    assert problem.cost(jnp.array([0, 3, 2, 1])) > problem.cost(jnp.arange(4))
+    assert not problem.host.is_feasible(np.array([0, 3, 2, 1]))
+    assert problem.host.is_feasible(np.arange(4))
+
+
+def test_target_is_not_met_by_a_forbidden_edge():
+    """Rows 2, 39: a generous finite target is not reached by a solution of infinite cost."""
+    matrix = np.full((5, 5), np.inf)
+    matrix[range(5), np.roll(range(5), -1)] = 1
+    result = solve(
+        js.tsp(matrix, forbidden="inf"), target=10**6, initial=np.tile([0, 4, 3, 2, 1], (4, 1))
+    )
+    assert result.fun <= 10**6 or not result.success
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 7.5])
+def test_diagonal_is_ignored(value):
+    """Row 4: what stands on the diagonal changes nothing, and there is no warning."""
+    matrix = GOOD.astype(float)
+    np.fill_diagonal(matrix, value)
+    problem, expected = js.tsp(matrix), js.tsp(GOOD)
+    assert problem.matrix.dtype == jnp.int32
+    np.testing.assert_array_equal(problem.matrix, expected.matrix)
+    assert problem.host.note == ""
+
+
+def test_negative_distances():
+    """Row 5: negative distances are data like any other, and the bound takes their size."""
+    matrix = -GOOD
+    result = solve(js.tsp(matrix))
+    assert result.fun == optimum(matrix)
+    with refuses(ValueError, "beyond int32"):
+        js.tsp(changed(0, 1, -(2**31) + 1, np.int64))
+
+
+def test_nearly_symmetric():
+    """Row 7: a relative asymmetry of 1e-7 is averaged out with a note; one of 1e-3 is data."""
+    noisy = GOOD + 0.25 * (GOOD > 0)
+    noisy[0, 1] *= 1 + 1e-7
+    problem = js.tsp(noisy)
+    assert problem.is_symmetric
+    assert "symmetrized" in solve(problem, max_steps=0).message
+    noisy[0, 1] *= 1 + 1e-3
+    assert not js.tsp(noisy).is_symmetric
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [np.uint8, np.int8, np.uint16, np.float16, ml_dtypes.bfloat16, np.float32, np.uint64],
+    ids=lambda dtype: dtype.__name__,
+)
+def test_narrow_types_are_widened(dtype):
+    """Rows 11, 12: sums and differences beyond the range of the input's type are exact."""
+    matrix = (GOOD * 16).astype(dtype)  # 112 is the largest; tours reach 352
+    result = solve(js.tsp(matrix), max_steps=0)
+    expected = int((GOOD * 16)[result.x, np.roll(result.x, -1)].sum())
+    assert (result.fun, type(result.fun)) == (expected, int)
+    assert js.tsp(matrix).matrix.dtype == jnp.int32
+
+
+def test_float16_fractions_do_not_overflow():
+    """Row 12: float16 distances that are no integers are summed in float32."""
+    n = 40
+    matrix = np.full((n, n), 3000.5).astype(np.float16)
+    matrix[0, 1] = 1.5
+    problem = js.tsp(matrix)
+    assert problem.matrix.dtype == jnp.float32
+    assert float(problem.cost(jnp.arange(n))) == float(matrix[2, 3]) * (n - 1) + 1.5
+
+
+@pytest.mark.parametrize("unit", [10**9, 10**12], ids=["1e9", "1e12"])
+def test_common_divisor(unit):
+    """Rows 13, 14: integers beyond int32 with a common divisor are solved exactly, in units."""
+    matrix = GOOD * unit
+    result = solve(js.tsp(matrix))
+    assert result.fun == optimum(matrix.tolist())
+    expected = [int(matrix[tour, np.roll(tour, -1)].sum()) for tour in result.solutions]
+    np.testing.assert_array_equal(result.costs, expected)
+
+
+def test_common_divisor_and_target():
+    """Rows 13, 39: a target between two multiples of the divisor is met by the lower one only."""
+    matrix, best = GOOD * 10**9, 10**9 * optimum(GOOD)
+    problem = js.tsp(matrix)
+    assert solve(problem, target=best + 1).success
+    result = solve(problem, target=best - 1)
+    assert (result.success, result.status) == (False, js.Status.MAX_STEPS)
+
+
+def test_common_divisor_beside_forbidden_edges():
+    """Rows 2, 13: forbidding an edge does not undo the division by a common divisor."""
+    matrix = changed(0, 1, np.inf) * 10.0**12
+    result = solve(js.tsp(matrix, forbidden="inf"))
+    assert result.fun == optimum(matrix)
+
+
+def test_integral_floats():
+    """Row 15: floats beyond 2**24 that are integers take the integer path, to the last digit."""
+    matrix = changed(0, 1, 20_000_001.0)
+    matrix[1, 0] = 20_000_001.0
+    problem = js.tsp(matrix)
+    assert problem.matrix.dtype == jnp.int32
+    result = solve(problem, max_steps=0, initial=np.tile(np.arange(4), (4, 1)))
+    assert result.fun == 20_000_001 + 6 + 7 + 5
+
+
+def test_refused_size_is_accepted_as_float():
+    """Row 13: the way out that the message names works."""
+    matrix = GOOD * (2**31 - 1) + 1
+    result = solve(js.tsp(matrix, dtype="float32"), max_steps=0)
+    assert result.fun == matrix[result.x, np.roll(result.x, -1)].sum()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("matrix", "fun"),
+    [
+        ([[7]], 0),
+        ([[0, 2], [5, 0]], 7),
+        ([[0, 2, 4], [2, 0, 9], [4, 9, 0]], 15),
+        ([[0, 2, 4], [8, 0, 9], [1, 7, 0]], 12),
+    ],
+    ids=["n=1", "n=2", "n=3", "n=3 asymmetric"],
+)
+def test_tiny_instances(matrix, fun):
+    """Rows 20, 21: up to three cities the answer is exact; without a choice there are no steps."""
+    problem, search = js.tsp(matrix), annealing(1.0)
+    result = js.solve(problem, search, 0, max_steps=50, num_searches=4)
+    assert (result.fun, result.status) == (fun, js.Status.MAX_STEPS)
+    assert sorted(result.x.tolist()) == list(range(len(matrix)))
+    assert result.nit == (0 if problem.is_trivial else 50)
+    state = js.run(0, problem, search, num_searches=4, max_steps=20)
+    assert int(js.best(problem, search, state)[1]) == fun
+    if len(matrix) < 3:
+        assert not state.info.accepted.any()
+
+
+def test_tiny_instance_and_target():
+    """Rows 20, 40: an instance without a choice meets its target, or does not, without a step."""
+    problem = js.tsp([[7]])
+    result = solve(problem, target=0)
+    assert (result.nit, result.status, result.success) == (0, js.Status.TARGET, True)
+    result = solve(problem, target=-1)
+    assert (result.nit, result.status, result.success) == (0, js.Status.MAX_STEPS, False)
+
+
+def test_matrix_beyond_memory(monkeypatch):
+    """Row 24: a matrix beyond the limit is refused before anything of its size is allocated."""
+    monkeypatch.setattr(build, "_MAX_MATRIX_BYTES", 2**20)
+    matrix = np.broadcast_to(np.int8(1), (1000, 1000))
+    tracemalloc.start()
+    with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):
+        js.tsp(matrix)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+    points = np.stack([np.arange(1000), np.zeros(1000)], axis=1)
+    with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):
+        js.tsp_from_coords(points, storage="matrix")
+    assert js.tsp_from_coords(points, storage="coordinates").matrix is None
+
+
+def test_too_many_searches():
+    """Row 25: searches whose solutions pass 2**31 - 1 elements are refused."""
+    with refuses(ValueError, "num_searches is 268435456", "2147483648 elements"):
+        js.solve(small_tsp(), annealing(), 0, num_searches=2**31 // 8, max_steps=1)
+
+
+@pytest.mark.parametrize("storage", ["matrix", "coordinates"])
+@pytest.mark.parametrize("metric", ["EUCLID", "EUC_2D", "CEIL_2D", "ATT"])
+def test_duplicate_coordinates(metric, storage):
+    """Row 27: cities at one place are at distance 0, and nothing becomes NaN."""
+    problem = js.tsp_from_coords([[5, 5]] * 4, metric=metric, storage=storage)
+    assert float(problem.cost(jnp.arange(4))) == 0
+    assert problem.host.cost(np.arange(4)) == 0
+    if metric == "EUCLID" and storage == "coordinates":
+        result = solve(problem, max_steps=20)
+        assert result.fun == 0
+        assert result.history[-1].acceptance == 1
+
+
+@pytest.mark.parametrize("value", [0, 7, 0.1], ids=str)
+@pytest.mark.parametrize("temperature", [0.0, 5.0])
+def test_all_distances_equal(value, temperature):
+    """Row 28: every move is accepted and any permutation is the answer."""
+    problem = js.tsp(np.full((8, 8), value), best_known=8 * value)
+    result = js.solve(problem, annealing(temperature), 0, max_steps=30, num_searches=4)
+    assert sorted(result.x.tolist()) == list(range(8))
+    assert result.fun == pytest.approx(8 * value)
+    assert result.gap == pytest.approx(0)
+    assert result.history[-1].acceptance == 1

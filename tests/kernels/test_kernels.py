@@ -1,0 +1,399 @@
+"""Kernels: the same searches as XLA, bit for bit, and lowering for CUDA without a GPU.
+
+On a machine with a GPU the kernels run there; elsewhere Pallas interprets them.
+"""
+
+import dataclasses
+import functools
+import re
+import sys
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import NEIGHBORHOOD_CASES, coords_tsp, ends, linear_ordering, matrix_tsp
+
+import jaxopt_search as js
+from jaxopt_search import kernels
+from jaxopt_search.engine import loop, stepping
+from jaxopt_search.kernels import choice, portability
+from jaxopt_search.portable import memory, random
+from jaxopt_search.types import null_delta
+
+# Other metrics and candidates differ in numbers only; test_nqueens.py has queens, and
+# test_graph_coloring.py colorings.
+ELSEWHERE = (
+    *("relocate-CEIL_2D", "relocate-ATT", "two_opt-quadrant", "queen_swap"),
+    *("Assign-coloring", "SwapValues-coloring", "Guided-coloring", "Guided-labeling"),
+)
+PORTABLE = [
+    case for case in NEIGHBORHOOD_CASES if case.is_portable and not case.name.startswith(ELSEWHERE)
+]
+
+ON_GPU = jax.default_backend() == "gpu"
+KERNEL = "triton" if ON_GPU else "interpret"
+ALONE = (KERNEL,) if ON_GPU else ("native", KERNEL)
+"""The ways to run one search by itself."""
+needs_cpu = pytest.mark.skipif(ON_GPU, reason="the default devices are GPUs")
+
+
+def run(problem, search, implementation, *, max_steps=1000, **options):
+    options = {"num_searches": 3, "max_steps": max_steps} | options
+    return js.run(5, problem, search, implementation=implementation, **options)
+
+
+def annealing(neighborhood, **options):
+    options = {"moves_per_search": 6} | options
+    return js.simulated_annealing(neighborhood, js.geometric(300.0, 0.9, 50), **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ends(PORTABLE), ids=str)
+def test_every_implementation_makes_the_same_searches(case):
+    """1000 steps in a kernel, one search after the other, and abreast: the same bits."""
+    search = annealing(case.neighborhood)
+    expected = run(case.problem, search, "xla")
+    for implementation in ALONE:
+        found = run(case.problem, search, implementation)
+        if case.is_exact:
+            chex.assert_trees_all_equal(expected, found)
+        else:
+            np.testing.assert_array_equal(expected.step.low, found.step.low)
+    assert int(expected.info.accepted.sum()) > 0
+
+
+@pytest.mark.parametrize(
+    ("moves_per_search", "choose", "keep_best", "exchange"),
+    [
+        (1, "best", "light", "none"),
+        (12, "best", "standard", "broadcast"),
+        (12, "first", "light", "resample"),
+    ],
+)
+def test_everything_around_the_kernel(moves_per_search, choose, keep_best, exchange):
+    """Exchanges, a target, hits: between and inside kernels."""
+    problem = matrix_tsp(12)
+    rule = {
+        "none": None,
+        "broadcast": js.broadcast_best(every=70),
+        "resample": js.resample(js.geometric(300.0, 0.9, 50), every=100),
+    }[exchange]
+    search = annealing(
+        js.two_opt(problem),
+        moves_per_search=moves_per_search,
+        choose=choose,
+        keep_best=keep_best,
+    )
+    states = [
+        run(problem, search, name, max_steps=400, exchange=rule, target=2200, num_searches=5)
+        for name in ("xla", KERNEL)
+    ]
+    chex.assert_trees_all_equal(*states)
+    assert js.first_hit(states[0])[1] >= 0
+
+
+@pytest.mark.parametrize("neighborhood", ["relocate", "two_opt"])
+def test_many_moves_take_several_warps(neighborhood):
+    """Few searches of 128 moves: what one warp writes, the others read."""
+    problem = coords_tsp(60)
+    hood = js.Relocate() if neighborhood == "relocate" else js.two_opt(problem)
+    search = annealing(hood, moves_per_search=128)
+    assert search.num_warps(problem, 3) == 4
+    states = [run(problem, search, name, max_steps=60) for name in ("xla", KERNEL)]
+    chex.assert_trees_all_equal(*states)
+
+
+@pytest.mark.slow
+def test_hot_searches_take_the_same_course():
+    """2112 searches at temperature 30, where XLA once rounded a threshold in another way."""
+    problem = coords_tsp(100)
+    search = js.simulated_annealing(js.Relocate(), 30.0, moves_per_search=12)
+    states = [
+        run(problem, search, name, num_searches=2112, max_steps=2000 if ON_GPU else 200)
+        for name in ("xla", ALONE[0])
+    ]
+    chex.assert_trees_all_equal(*states)
+
+
+def test_many_steps_take_several_launches(monkeypatch):
+    """The table of temperatures is as long as a launch; a run is not."""
+    monkeypatch.setattr(kernels, "MAX_STEPS", 64)
+    problem = matrix_tsp(8)
+    search = annealing(js.Relocate(), keep_best="standard", moves_per_search=5)
+    expected = run(problem, search, "xla", max_steps=203)
+    found = run(problem, search, KERNEL, max_steps=203)
+    chex.assert_trees_all_equal(expected, found)
+
+
+def test_kernels_run_on_several_devices():
+    """`pmap` over kernels gives what one device gives."""
+    num_devices = min(3, jax.local_device_count())
+    problem = matrix_tsp(9)
+    search = annealing(js.two_opt(problem))
+    options = {"num_searches": 6, "max_steps": 150, "exchange": js.broadcast_best(every=40)}
+    results = [
+        js.solve(problem, search, 1, devices=devices, implementation=implementation, **options)
+        for devices, implementation in ((1, "xla"), (num_devices, KERNEL))
+    ]
+    chex.assert_trees_all_equal(*(result.state._replace(info=None) for result in results))
+    assert results[1].env["implementation"] == KERNEL
+
+
+def test_a_vmap_over_keys_runs_kernels():
+    """Whole runs are batched with the kernel inside."""
+    problem = matrix_tsp(9)
+    search = annealing(js.two_opt(problem))
+
+    def go(implementation):
+        return jax.vmap(
+            lambda key: js.run(
+                key, problem, search, num_searches=2, max_steps=60, implementation=implementation
+            )
+        )(jax.vmap(jax.random.key)(jnp.arange(3)))
+
+    chex.assert_trees_all_equal(go("xla").searches, go(KERNEL).searches)
+
+
+LOWERED = {
+    "relocate": lambda problem: annealing(js.Relocate()),
+    "two_opt": lambda problem: annealing(js.two_opt(problem), moves_per_search=8),
+    "standard": lambda problem: annealing(js.two_opt(problem), keep_best="standard"),
+    "wide": lambda problem: annealing(js.Relocate(), moves_per_search=256),
+    "first": lambda problem: annealing(js.two_opt(problem), moves_per_search=32, choose="first"),
+}
+
+
+@pytest.mark.parametrize("name", LOWERED)
+@pytest.mark.parametrize("target", [None, 5])
+def test_kernels_lower_for_cuda(name, target):
+    """The whole run, exchange and stop test included, lowers for an NVIDIA GPU without one."""
+    problem = matrix_tsp(20)
+    search = LOWERED[name](problem)
+
+    def go(key, problem, search):
+        state = js.init(key, problem, search, num_searches=4)
+        return stepping.run(
+            stepping.Fixed(problem, search, state.step, target),
+            random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high),
+            stepping.Running(state.searches, state.hit, state.info),
+            jnp.int32(100),
+            "triton",
+        )
+
+    text = portability.lower_for_cuda(go, jax.random.key(0), problem, search)
+    assert re.search(r"custom_call @\S*triton", text)
+
+
+@pytest.mark.parametrize("storage", ["coordinates", "matrix"])
+@pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "EUCLID"])
+def test_auto_takes_the_kernel_on_cuda(metric, storage):
+    """Our own searches have a kernel, whatever the distances."""
+    coords = np.random.default_rng(0).integers(0, 300, (30, 2))
+    problem = js.tsp_from_coords(coords, metric=metric, storage=storage)
+    search = annealing(js.two_opt(problem))
+    assert _choose("auto", "cuda", problem, search) == ("triton", "")
+
+
+def _choose(implementation, platform, problem, search):
+    return stepping.choose(implementation, platform, problem, search)
+
+
+def test_auto_on_a_cpu():
+    """What is portable is compiled as one function; the rest runs abreast."""
+    problem = matrix_tsp(9)
+    assert _choose("auto", "cpu", problem, annealing(js.two_opt(problem))) == ("native", "")
+    assert _choose("auto", "cpu", problem, annealing(js.Relocate())) == ("native", "")
+    assert _choose("auto", "cpu", problem, annealing(js.Swap())) == ("xla", "")
+
+
+@needs_cpu
+def test_portable_searches_are_one_function_on_a_cpu():
+    """XLA runs the loop over steps as one function: no list of small ones, no scatter."""
+    problem = matrix_tsp(150)
+    search = annealing(js.two_opt(problem))
+    state = js.init(0, problem, search, num_searches=2)
+
+    def go(problem, search, state):
+        options = {"exchange": None, "target": None, "patience": None, "check_every": 100}
+        return loop.advance_by("native", problem, search, state, 10, axis_name=None, **options)
+
+    text = jax.jit(go).lower(problem, search, state).compile().as_text()
+    calls = [
+        line for line in text.splitlines() if "xla_cpu_small_call" in line and " call(" in line
+    ]
+    assert calls
+    assert " scatter(" not in text
+
+
+@needs_cpu
+@pytest.mark.parametrize("name", ["jit", "vmap"])
+def test_native_loops_are_not_part_of_a_users_function(name):
+    """Arrays that a user's function closes over would become constants: XLA runs instead."""
+    problem = matrix_tsp(60)
+    search = annealing(js.two_opt(problem))
+    go = functools.partial(js.run, problem=problem, search=search, num_searches=2, max_steps=20)
+    wrapped = {"jit": jax.jit(lambda key: go(key)), "vmap": jax.vmap(lambda key: go(key))}[name]
+    keys = jax.random.key(3) if name == "jit" else jax.random.key(3)[None]
+    found = wrapped(keys)
+    expected = go(3, implementation="native")
+    np.testing.assert_array_equal(np.ravel(found.searches.cost), expected.searches.cost)
+    state = js.init(3, problem, search, num_searches=2)
+    enclosed = jax.jit(lambda: js.advance(problem, search, state, 20))()  # nothing is an argument
+    chex.assert_trees_all_equal(enclosed.searches, expected.searches)
+    with pytest.raises(js.NotPortable, match="expected 'auto' or 'xla': inside jit or vmap"):
+        jax.jit(lambda key: go(key, implementation="native"))(jax.random.key(3))
+
+
+@needs_cpu
+@pytest.mark.parametrize("schedule", [lambda step: 5.0, lambda step: jnp.arange(2000.0)[step]])
+def test_schedules_with_constants_run_natively(schedule):
+    """Constant arrays in a schedule stay outside of what is compiled as one function."""
+    problem = matrix_tsp(60)
+    search = js.simulated_annealing(js.Relocate(), schedule, moves_per_search=4)
+    states = [run(problem, search, name, max_steps=1100) for name in ("xla", "native")]
+    chex.assert_trees_all_equal(*states)
+
+
+def test_full_evaluation_says_what_a_kernel_would_take():
+    """`auto` falls back to XLA and says why; `triton` refuses."""
+    problem = linear_ordering(6)
+    search = annealing(js.Swap())
+    reason = "Swap has no delta of its own and is priced in full"
+    assert js.why_not_portable(problem, search) == reason
+    assert _choose("auto", "cuda", problem, search) == ("xla", reason)
+    with pytest.raises(js.NotPortable, match=reason):
+        _choose("triton", "cuda", problem, search)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Sorting(js.Relocate):
+    """A neighborhood that does what a kernel cannot."""
+
+    def propose(self, problem, representation, words):
+        move = super().propose(problem, representation, words)
+        return move._replace(city=jnp.sort(move.city)) if words[0].ndim else move
+
+
+def test_the_function_and_the_operation_are_named():
+    """The error points at the user's own function, not at JAX's or ours."""
+    problem = matrix_tsp(9)
+    with pytest.raises(js.NotPortable) as caught:
+        _choose("triton", "cuda", problem, annealing(Sorting()))
+    message = str(caught.value)
+    assert re.fullmatch(
+        r"propose \(test_kernels.py:\d+\) uses sort, which a fused kernel cannot", message
+    )
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Weak(js.Relocate):
+    """A neighborhood that chooses between Python numbers, which Pallas-Triton gets wrong."""
+
+    def commit(self, problem, representation, move, accept):
+        tour = super().commit(problem, representation, move, accept)
+        return memory.fori_loop(jnp.where(accept, 1, 0), lambda i, tour: tour, tour)
+
+
+@pytest.mark.skipif(
+    jax.__version_info__ >= (0, 12), reason="this JAX chooses between Python numbers correctly"
+)
+def test_code_that_only_a_gpu_would_refuse():
+    """JAX lowers it, and XLA on a GPU fails: the kernel is checked before."""
+    reason = js.why_not_portable(matrix_tsp(9), annealing(Weak()))
+    assert re.fullmatch(
+        r"no fused kernel can be made of Weak.commit \(test_kernels.py:\d+\): 'scf.for' op .*type",
+        reason,
+    )
+
+
+ILL_FORMED = """
+module { tt.func @kernel(%end: i1) {
+  %zero = arith.constant 0 : i32
+  "scf.for"(%zero, %end, %zero) ({^bb0(%i: i32): "scf.yield"() : () -> ()})
+    : (i32, i1, i32) -> () loc("Weak.commit"("mine.py":12:3))
+  tt.return
+} }
+"""
+
+
+def test_ill_formed_code_is_traced_to_its_function():
+    """Of the code of a kernel itself, whatever JAX made it."""
+    reason = r"Weak.commit \(mine.py:12\): 'scf.for' op .*type"
+    with pytest.raises(portability._IllFormedError, match=reason):
+        portability._verify(ILL_FORMED)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Replacing(js.Relocate):
+    """A neighborhood that forgets to go on with what `store` returned."""
+
+    def commit(self, problem, representation, move, accept):
+        tour = super().commit(problem, representation, move, accept)
+        return tour._replace(successor=tour.predecessor)
+
+
+def test_a_buffer_must_come_back():
+    """A state whose refs were exchanged is refused: a kernel writes in place."""
+    search = annealing(Replacing())
+    with pytest.raises(js.NotPortable, match="was replaced, expected the buffer itself"):
+        _choose("triton", "cuda", matrix_tsp(9), search)
+
+
+@needs_cpu
+@pytest.mark.parametrize(
+    ("implementation", "text"),
+    [("cuda", "implementation is 'cuda', expected one of auto"), ("triton", "on 'cpu' devices")],
+)
+def test_implementations_are_checked(implementation, text):
+    """An unknown one, or a kernel where there is no GPU, is refused in one line."""
+    problem = matrix_tsp(9)
+    with pytest.raises(ValueError, match=text):
+        js.solve(problem, annealing(js.Relocate()), 0, max_steps=1, implementation=implementation)
+
+
+def test_without_pallas_xla_runs_with_one_warning(monkeypatch):
+    """A JAX without the Triton backend is no error."""
+    choice.has_triton.cache_clear()
+    monkeypatch.setitem(sys.modules, "jax.experimental.pallas.triton", None)
+    with pytest.warns(UserWarning, match="no fused kernels, XLA runs instead") as caught:
+        for _ in range(2):
+            assert choice.choose("auto", "cuda", False, False, lambda: "").implementation == "xla"
+    assert len(caught) == 1
+    choice.has_triton.cache_clear()
+
+
+def test_lanes_and_null_deltas():
+    """Lanes come as asked for under XLA, and in full warps or one by one in a kernel."""
+    assert memory.lanes(12).shape == (12,)
+    with memory.one_search("gpu"):
+        assert memory.lanes(12).shape == (32,)
+        assert memory.lanes(33).shape == (64,)
+        assert memory.lanes(1).shape == (1,)
+    assert null_delta(jnp.int32) == 2**31 - 1
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Cautious(js.Relocate):
+    """A neighborhood whose commit copies, branches and stores by lanes."""
+
+    def commit(self, problem, representation, move, accept):
+        tour = super().commit(problem, representation, move, accept)
+        successor = memory.copy(tour.successor, tour.successor, accept)
+        lane = memory.lanes(4)
+        value = memory.load(successor, jnp.int32(0))
+        successor = memory.store(successor, lane, value, accept & (lane < 1))
+        return tour._replace(successor=successor)
+
+
+def test_copies_and_scalars_for_all_lanes():
+    """`copy` inside of a commit, and one value and one condition for all lanes, are fine."""
+    problem, search = matrix_tsp(9), annealing(Cautious())
+    assert js.why_not_portable(problem, search) == ""
+    runs = [run(problem, search, name, max_steps=60) for name in ("xla", *ALONE)]
+    chex.assert_trees_all_equal(*runs)

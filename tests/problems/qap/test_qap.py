@@ -1,0 +1,170 @@
+"""QAP instances: costs and swap deltas are exact, on every matrix, everywhere."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import kernels
+import numpy as np
+import pytest
+from qaps import KINDS, all_assignments, all_pairs, assert_same, double_sum, exchanged, matrices
+from scipy import optimize
+
+import jaxopt_search as js
+from jaxopt_search.problems.qap.build import as_qap, qap
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
+def test_cost_is_the_double_sum(n, kind):
+    """On the device and on the host, with whatever stands on the diagonals."""
+    flow, distance = matrices(n, kind)
+    problem = qap(flow, distance)
+    assert problem.flow.dtype == (jnp.float32 if kind == "float" else jnp.int32)
+    for seed in range(5):
+        p = np.random.default_rng(seed).permutation(n)
+        expected = double_sum(flow.tolist(), distance.tolist(), p)
+        cost = problem.cost(jnp.asarray(p, jnp.int32)).item()
+        if kind == "float":
+            assert cost == pytest.approx(expected, rel=1e-6)
+            assert problem.host.cost(p) == pytest.approx(expected, rel=1e-14)
+        else:
+            assert cost == expected == problem.host.cost(p)
+            assert type(problem.host.cost(p)) is int
+
+
+def test_orientation_is_that_of_scipy():
+    """SciPy's result on matrices where exchanging them, or inverting it, changes the cost."""
+    flow, distance = matrices(8, "asymmetric")
+    found = optimize.quadratic_assignment(flow, distance, options={"rng": np.random.default_rng(0)})
+    p = jnp.asarray(found.col_ind, jnp.int32)
+    assert int(qap(flow, distance).cost(p)) == found.fun
+    assert int(qap(distance, flow).cost(p)) != found.fun
+    assert int(qap(flow, distance).cost(jnp.argsort(p))) != found.fun
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 9])
+def test_swap_delta_is_the_change_in_cost(n, kind):
+    """For every pair of facilities in both orders, equal ones included, from 20 assignments."""
+    problem = qap(*matrices(n, kind))
+    assert problem.is_symmetric == (kind == "symmetric")
+
+    def check(key):
+        p = problem.init(key)
+
+        def change(r, s):
+            return problem.cost(exchanged(p, r, s)) - problem.cost(p)
+
+        return problem.swap_delta(p, *all_pairs(n)), jax.vmap(change)(*all_pairs(n))
+
+    found, expected = jax.jit(jax.vmap(check))(jax.random.split(jax.random.key(0), 20))
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lanes_are_scalars_side_by_side(kind):
+    """Pricing M swaps at once is the same as one by one, dtype included, jitted or not."""
+    problem = qap(*matrices(5, kind))
+    p = problem.init(jax.random.key(0))
+    r, s = all_pairs(5)
+    lanes = problem.swap_delta(p, r, s)
+    one = problem.swap_delta(p, r[7], s[7])
+    assert (one.dtype, one.shape) == (problem.flow.dtype, ())
+    assert_same(lanes[7], one)
+    assert_same(lanes, jax.jit(jax.vmap(problem.swap_delta, in_axes=(None, 0, 0)))(p, r, s))
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "diagonal", "float"])
+@pytest.mark.parametrize("shape", [(), (8,)], ids=["scalar", "lanes"])
+def test_swap_delta_is_portable(kind, shape):
+    """A kernel computes the same delta from refs, and lowers for CUDA."""
+    problem = qap(*matrices(9, kind))
+    data, structure = jax.tree.flatten(problem)
+    p = problem.init(jax.random.key(0))
+    r, s = (row.reshape(-1)[:8].reshape(8) for row in all_pairs(9)[:, ::7])
+
+    def price(p, r, s, *data):
+        first = (slice(None),) if shape else (0,)
+        return jax.tree.unflatten(structure, data).swap_delta(p, r[first], s[first])
+
+    def body(*refs):
+        *inputs, out = refs
+        out[...] = price(*inputs)
+
+    out_shape = jax.ShapeDtypeStruct(shape, problem.flow.dtype)
+    kernels.check_in_kernel(body, out_shape, price, p, r, s, *data)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_wide_types_change_nothing(kind):
+    """With 64-bit types and strict promotion on, costs and deltas are the same, dtypes included."""
+    problem = qap(*matrices(5, kind))
+    p = problem.init(jax.random.key(0))
+
+    def price(p):
+        return problem.cost(p), problem.swap_delta(p, *all_pairs(5))
+
+    expected = price(p)
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"):
+        found = jax.jit(price)(p)
+    for one, other in zip(found, expected, strict=True):
+        assert_same(one, other)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("kind", ["symmetric", "diagonal", "float"])
+def test_search_finds_the_brute_force_optimum(n, kind):
+    """Annealing with swaps ends at the best of all n! assignments, and reports its exact cost."""
+    flow, distance = matrices(n, kind)
+    problem = qap(flow, distance)
+    optimum = min(problem.host.cost(order) for order in all_assignments(n))
+    search = js.simulated_annealing(js.Swap(), js.geometric(1e4, 0.9, 20), moves_per_search=2)
+    result = js.solve(problem, search, 0, num_searches=16, max_steps=2000)
+    assert result.fun == optimum
+    assert result.fun == problem.host.cost(result.x)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 30])
+def test_perturbed_assignments_stay_near(n):
+    """Four facilities, or all where there are fewer, change places; every facility can be one."""
+    problem = qap(*matrices(n, "symmetric"))
+    p = problem.init(jax.random.key(1))
+    keys = jax.random.split(jax.random.key(0), 200)
+    moved = np.asarray(jax.vmap(lambda key: problem.perturb(key, p))(keys))
+    np.testing.assert_array_equal(np.sort(moved), np.broadcast_to(np.arange(n), (200, n)))
+    has_moved = moved != np.asarray(p)
+    assert (has_moved.sum(axis=1) == (min(n, 4) if n > 1 else 0)).all()
+    assert has_moved.any(axis=0).all() == (n > 1)
+    assert problem.is_trivial == (n == 1)
+
+
+def test_instances_of_one_size_share_their_code():
+    """Another instance of the same size and symmetry, with an offset or without, is not traced."""
+    num_traces = 0
+
+    @jax.jit
+    def price(problem, p):
+        nonlocal num_traces
+        num_traces += 1
+        return problem.cost(p) + problem.swap_delta(p, jnp.int32(0), jnp.int32(1))
+
+    for seed, shift in itertools.product(range(2), (0, 10**9)):
+        flow, distance = matrices(5, "symmetric", seed)
+        problem = qap(flow, distance + shift)
+        price(problem, problem.init(jax.random.key(seed)))
+    assert num_traces == 1
+
+
+def test_what_stands_for_a_qap():
+    """A QAP, an instance that was read, and two matrices; best-known costs go with them."""
+    flow, distance = matrices(4, "diagonal")
+    instance = js.datasets.instances.QAPInstance(
+        name="four", flow=flow, distance=distance, best_known=7
+    )
+    problem = as_qap(instance)
+    assert problem.host.best_known == 7
+    assert as_qap(problem) is problem
+    for other in (as_qap(flow, distance), as_qap(flow.tolist(), distance.tolist())):
+        np.testing.assert_array_equal(other.flow, flow.ravel())
+        np.testing.assert_array_equal(other.distance, distance.ravel())

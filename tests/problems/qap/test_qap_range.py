@@ -1,0 +1,204 @@
+"""QAP costs beyond what int32 holds, and all of QAPLIB: exact, or refused."""
+
+import csv
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from qaps import (
+    all_assignments,
+    all_pairs,
+    costs_of,
+    deltas_of,
+    exchanged,
+    matrices,
+)
+
+import jaxopt_search as js
+from jaxopt_search.datasets import qaplib
+from jaxopt_search.problems.qap import build
+from jaxopt_search.problems.qap.build import qap, qap_from_instance
+
+
+def largest_that_fits(flow, distance):
+    """Returns `distance` times the largest integer with which costs still fit int32."""
+    low, high = 1, 2**30
+    while low < high:
+        middle = (low + high + 1) // 2
+        is_fit = build._bounds(flow, distance * middle).fit
+        low, high = (middle, high) if is_fit else (low, middle - 1)
+    return distance * low
+
+
+def assert_costs_differ_exactly(problem, exact, costs):
+    """Checks that no cost on the device has wrapped: differences are those of the exact costs."""
+    unit = problem.host.unit
+    costs = [cost * unit for cost in np.asarray(costs).tolist()]
+    assert [cost - costs[0] for cost in costs] == [cost - exact[0] for cost in exact]
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "asymmetric", "diagonal", "negative"])
+@pytest.mark.parametrize("seed", range(3))
+def test_costs_at_the_limits_of_int32(kind, seed):
+    """All assignments of 6 facilities, as dear as is accepted, and all swaps of some of them."""
+    flow, distance = matrices(6, kind, seed)
+    distance = largest_that_fits(flow, distance)
+    bounds = build._bounds(flow, distance)
+    assert bounds.high - bounds.low > 2**30
+    problem, orders = qap(flow, distance), all_assignments(6)
+    assert problem.host.unit == 1
+    exact = [problem.host.cost(order) for order in orders]
+    assert bounds.low <= min(exact) <= max(exact) <= bounds.high
+    assert_costs_differ_exactly(problem, exact, costs_of(problem, orders))
+    cost_of = dict(zip(map(tuple, orders.tolist()), exact, strict=True))
+    pairs = np.asarray(all_pairs(6)).T.tolist()
+    for order, deltas in zip(orders[::20], deltas_of(problem, orders[::20]), strict=True):
+        for (r, s), delta in zip(pairs, deltas.tolist(), strict=True):
+            after = order.copy()
+            after[[r, s]] = after[[s, r]]
+            assert delta == cost_of[tuple(after.tolist())] - cost_of[tuple(order.tolist())]
+            assert abs(delta) <= bounds.delta
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "asymmetric", "diagonal", "negative"])
+def test_bounds_hold(kind):
+    """No cost and no swap of a small instance exceeds what is said about it."""
+    for seed, n in itertools.product(range(30), (2, 3, 5)):
+        flow, distance = matrices(n, kind, seed)
+        problem, orders = qap(flow, distance), all_assignments(n)
+        low, high, *_ = build._bounds(flow, distance)
+        costs = np.asarray(costs_of(problem, orders))
+        assert low <= costs.min() <= costs.max() <= high
+        deltas = np.asarray(deltas_of(problem, orders))
+        assert abs(deltas).max() <= build._delta_bound(flow, distance)
+
+
+def test_bounds_of_large_entries():
+    """Bounds are exact where sums of products are beyond 64 bits."""
+    flow, distance = 2 * matrices(5, "asymmetric")
+    expected = [2**46 * bound for bound in build._cost_bounds(flow, distance)]
+    assert expected[1] > 2**63
+    assert [*build._cost_bounds(flow * 2**23, distance * 2**23)] == expected
+
+
+def test_range_of_costs_that_fits():
+    """With many facilities it is the range of costs that counts: 2**32 - 2, and no more."""
+    flow, distance = matrices(40, "symmetric")
+    scale = largest_that_fits(flow, distance)[0, 1] // distance[0, 1]
+    accepted, refused = (build._bounds(flow, distance * k) for k in (scale, scale + 1))
+    assert max(accepted.delta, refused.delta) < 2**30
+    assert accepted.high - accepted.low <= 2**32 - 2 < refused.high - refused.low
+
+
+@pytest.mark.parametrize(("largest", "is_fit"), [(2**31 - 2, True), (2**31 - 1, False)])
+def test_deltas_that_fit(largest, is_fit):
+    """With two facilities it is the one swap: the largest int32 is left to null moves."""
+    flow, distance = np.array([[0, 1], [0, 0]]), np.array([[0, 0], [largest, 1]])
+    assert build._bounds(flow, distance) == (0, largest, largest, is_fit)
+    if is_fit:
+        deltas = deltas_of(qap(flow, distance), all_assignments(2))
+        assert deltas[0].tolist() == [0, largest, largest, 0]
+        assert deltas[1].tolist() == [0, -largest, -largest, 0]
+
+
+def test_large_costs_close_together():
+    """Row 16: costs all beyond int32 are exact where their range fits."""
+    flow, distance = matrices(7, "asymmetric")
+    problem = qap(flow, distance + 10**9 * (1 - np.eye(7, dtype=int)))
+    assert problem.host.unit == 1
+    orders = all_assignments(7)[::17]
+    exact = [problem.host.cost(order) for order in orders]
+    assert min(exact) > 10**11
+    assert_costs_differ_exactly(problem, exact, costs_of(problem, orders))
+
+
+@functools.partial(jax.jit, static_argnames="num_swaps")
+def walk(problem, key, starts, num_swaps):
+    """Returns where random swaps lead from `starts`; the starts' costs; those plus all deltas."""
+
+    def swap(carry, word):
+        p, cost = carry
+        r, s = word[0] % problem.n, word[1] % problem.n
+        return (exchanged(p, r, s), cost + problem.swap_delta(p, r, s)), None
+
+    def one(key, p):
+        words = jax.random.randint(key, (num_swaps, 2), 0, 2**30, jnp.int32)
+        cost = problem.cost(p)
+        return *lax.scan(swap, (p, cost), words)[0], cost
+
+    return jax.vmap(one)(jax.random.split(key, len(starts)), starts)
+
+
+def check_qaplib_file(path, solution_cost):
+    """Checks a published solution, and 10,000 swaps: 100 from each of 100 assignments."""
+    instance = js.datasets.load_qaplib(path)
+    _, _, found = qaplib.load_qaplib_solution(path.with_suffix(".sln"))
+    published = qaplib.orient(instance, solution_cost, found)
+    problem = qap_from_instance(instance)
+    assert problem.host.unit == 1
+    assert problem.host.cost(published) == solution_cost
+    rng = np.random.default_rng()
+    starts = np.stack([published, *(rng.permutation(instance.n) for _ in range(99))])
+    key = jax.random.key(rng.integers(2**31))
+    ends, summed, costs = walk(problem, key, jnp.asarray(starts, jnp.int32), num_swaps=100)
+    exact = [instance.cost(p) for p in (*starts, *np.asarray(ends))]
+    assert_costs_differ_exactly(problem, exact, np.concatenate([costs, summed]))
+    assert (int(costs[0]) + int(problem.offset) - solution_cost) % 2**32 == 0
+
+
+def solution_costs(data_dir):
+    with open(data_dir / "qaplib" / "best_known.csv", newline="") as file:
+        return {row["name"]: int(row["sln_cost"]) for row in csv.DictReader(file)}
+
+
+@pytest.mark.parametrize("name", ["bur26a", "chr12a", "esc16f", "lipa20a", "nug12", "tai15b"])
+def test_some_qaplib_files(data_dir, name):
+    """With diagonals, sparse, zero, asymmetric, plain, and beyond int32 without an offset."""
+    check_qaplib_file(data_dir / "qaplib" / f"{name}.dat", solution_costs(data_dir)[name])
+
+
+@pytest.mark.slow
+def test_every_qaplib_file(data_dir):
+    """All files are accepted as they are, and exact."""
+    costs = solution_costs(data_dir)
+    paths = sorted((data_dir / "qaplib").glob("*.dat"))
+    assert len(paths) > 100
+    for path in paths:
+        check_qaplib_file(path, costs[path.stem])
+
+
+@pytest.mark.parametrize("name", ["tai15b", "tai30b", "tai80b", "tai100b"])
+def test_costs_beyond_int32_are_exact(data_dir, name):
+    """Where int32 holds costs only relative to one, results, targets and resuming are exact."""
+    instance = js.datasets.load(name, data_dir=data_dir)
+    problem = qap_from_instance(instance)
+    assert problem.host.offset
+    search = js.simulated_annealing(js.Swap(), js.geometric(1e7, 0.9, 100), moves_per_search=4)
+    run = functools.partial(js.solve, problem, search, 0, num_searches=4)
+    result = run(max_steps=300)
+    assert result.fun == instance.cost(result.x) == min(result.costs)
+    assert result.costs.tolist() == [instance.cost(x) for x in result.solutions]
+    assert run(max_steps=300, target=result.fun).success
+    assert not run(max_steps=300, target=result.fun - 1).success
+    assert run(state=result.state, max_steps=350).fun <= result.fun
+
+
+def test_unit_and_offset_together():
+    """Entries in multiples of a large number, with costs far from 0: exact all the same."""
+    generator = np.random.default_rng(0)
+    flow = generator.integers(0, 99, (6, 6)) * 10**10
+    distance = (generator.integers(0, 99, (6, 6)) + 10**8) * (1 - np.eye(6, dtype=int))
+    problem = qap(flow, distance)
+    assert problem.host.unit > 1
+    assert problem.host.offset
+    run = functools.partial(
+        js.solve, problem, js.simulated_annealing(js.Swap(), 100.0), 0, num_searches=4
+    )
+    result = run(max_steps=300)
+    expected = flow.astype(object) * distance.astype(object)[np.ix_(result.x, result.x)]
+    assert result.fun == expected.sum()
+    assert run(max_steps=300, target=result.fun).success

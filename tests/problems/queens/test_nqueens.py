@@ -1,0 +1,346 @@
+"""N-Queens: the problem, its constructions, and its neighborhood."""
+
+import functools
+import itertools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import Case
+from probes import refuses
+from queens import assert_valid, attacks, permutations, slow_count
+
+import jaxopt_search as js
+from jaxopt_search.neighborhoods.swap import Positions
+from jaxopt_search.portable import random
+from jaxopt_search.problems.queens import attacks as evaluation
+from jaxopt_search.problems.queens.problem import count_on_host
+from jaxopt_search.types import null_delta
+
+slow = functools.partial(pytest.param, marks=pytest.mark.slow)
+KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
+WAYS = (KERNEL,) if KERNEL == "triton" else ("native", KERNEL)
+
+
+def moves(n):
+    """Returns all n (n - 1) ordered pairs of rows."""
+    pairs = jnp.asarray(list(itertools.permutations(range(n), 2)), jnp.int32).reshape(-1, 2)
+    return Positions(pairs[:, 0], pairs[:, 1])
+
+
+def placed(case, queens):
+    return jax.jit(case.neighborhood.init)(case.problem, jnp.asarray(queens, jnp.int32))
+
+
+def propose(case, representation, words):
+    """Returns the rows of moves, two arrays on the host."""
+    moves = jax.jit(case.neighborhood.propose)(case.problem, representation, tuple(words))
+    return jax.device_get(moves)
+
+
+def annealing(**options):
+    options = {"moves_per_search": 32} | options
+    return js.simulated_annealing(js.QueenSwap(), 0.1, **options)
+
+
+@pytest.mark.parametrize("name", evaluation.SCHEMES)
+def test_cost_is_the_number_of_attacking_pairs(name):
+    """By every scheme, and on the host."""
+    problem, queens = js.nqueens(9, name), permutations(9, 20)
+    assert (problem.n, problem.evaluation) == (9, name)
+    costs = jax.jit(jax.vmap(problem.cost))(queens)
+    assert costs.dtype == jnp.int32
+    assert costs.tolist() == slow_count(queens).tolist()
+    assert costs.tolist() == [problem.host.cost(row) for row in queens]
+
+
+def test_the_host_counts_beyond_32_bits():
+    """Exactly, of any integers."""
+    for dtype in (np.int32, np.int64, np.uint32):
+        assert count_on_host(np.arange(100_000, dtype=dtype)) == 4_999_950_000
+    assert type(count_on_host(np.arange(3))) is int
+
+
+@pytest.mark.parametrize(("n", "tries"), [(1, 4), (2, 1), (8, 1), (30, 3), (30, 40)])
+def test_a_greedy_placement_is_that_of_a_slow_reference(n, tries):
+    """Row by row the first column of some on which no queen before attacks, else the first."""
+    key = jax.random.key(7)
+    (first, second), lanes = jax.random.key_data(key), jnp.arange(tries, dtype=jnp.uint32)
+    columns, queens = list(range(n)), []
+    for row in range(n):
+        words, _ = random.threefry2x32((first, second), (lanes, jnp.uint32(row)))
+        places = [row + (int(word) * (n - row) >> 32) for word in words]
+        free = [
+            place
+            for place in places
+            if all(abs(columns[place] - a) != row - i for i, a in enumerate(queens))
+        ]
+        place = (free or places)[0]
+        queens.append(columns[place])
+        columns[place], columns[row] = columns[row], columns[place]
+    np.testing.assert_array_equal(js.greedy_placement(key, n, tries), queens)
+
+
+def test_few_queens_of_greedy_placements_are_attacked():
+    """Side by side; about 40 of 1000 in the mean, where random placements have more than 600."""
+    keys = jax.random.split(jax.random.key(0), 30)
+    greedy = np.asarray(jax.jit(jax.vmap(lambda key: js.greedy_placement(key, 1000)))(keys))
+    plain = np.asarray(jax.jit(jax.vmap(js.nqueens(1000).init))(keys))
+    np.testing.assert_array_equal(np.sort(greedy), np.tile(np.arange(1000), (30, 1)))
+    attacked = [np.mean(attacks(queens).any(axis=-1).sum(axis=-1)) for queens in (greedy, plain)]
+    assert 20 < attacked[0] < 60 and attacked[1] > 600
+    assert len(np.unique(greedy, axis=0)) == 30
+
+
+def test_hoffman_is_valid():
+    for n in (1, *range(4, 301)):
+        queens = js.hoffman(n)
+        assert queens.dtype == np.int32
+        assert_valid(queens)
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [
+        (2, "n is 2, expected 1 or at least 4: no placement of 2 queens is valid"),
+        (3, "n is 3, expected 1 or at least 4"),
+        (0, "n is 0, expected an integer from 1"),
+        (-4, "n is -4"),
+        (2.5, "n is 2.5"),
+        (2**29 + 1, "n is 536870913, expected an integer from 1 to 536870912"),
+        ("8", "n is '8'"),
+    ],
+)
+def test_sizes_without_a_placement_are_refused(n, text):
+    """Two and three queens are a problem all the same."""
+    with refuses(ValueError, text):
+        js.hoffman(n)
+    if n not in (2, 3):
+        with refuses(ValueError, text):
+            js.nqueens(n)
+
+
+@pytest.mark.parametrize("name", [name for name in evaluation.SCHEMES if name != "fine_pairs"])
+def test_the_largest_size(name):
+    """Diagonals of 2**29 queens still have numbers in int32; nothing is computed."""
+    problem = js.nqueens(2**29, name)
+    queens = jax.ShapeDtypeStruct((problem.n,), jnp.int32)
+    assert jax.eval_shape(problem.cost, queens).dtype == jnp.int32
+
+
+@pytest.mark.parametrize(
+    ("n", "initial", "text"),
+    [
+        (4, [0, 1, 1, 3], "initial holds 1 twice"),
+        (4, [0, 1, 2, 4], "initial holds 4"),
+        (4, [0, 1, 2], "initial has shape (3,), expected (4,)"),
+        (70_000, np.arange(70_000), "initial has 2449965000 attacking pairs, expected at most"),
+        (65_537, np.arange(65_537), "initial has 2147516416 attacking pairs"),
+    ],
+)
+def test_starts_that_are_refused(n, initial, text):
+    """What is no permutation, and more attacking pairs than int32 holds."""
+    with refuses(ValueError, text):
+        js.solve(js.nqueens(n), annealing(), 0, initial=initial, max_steps=1)
+
+
+def test_the_most_attacking_pairs():
+    """All queens on the longest diagonal that int32 can count, 32,767 below its limit."""
+    problem = js.nqueens(65_536)
+    queens = problem.host.check(np.arange(65_536), "initial")
+    assert int(jax.jit(problem.cost)(queens)) == 65_536 * 65_535 // 2 == 2**31 - 1 - 32_767
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_starts_are_permutations(n):
+    """Random ones, and those near another: the same if there is but one."""
+    problem = js.nqueens(n)
+    keys = jax.random.split(jax.random.key(1), 50)
+    starts = jax.jit(jax.vmap(problem.init))(keys)
+    near = jax.jit(jax.vmap(problem.perturb))(jax.random.split(jax.random.key(2), 50), starts)
+    for queens in (starts, near):
+        np.testing.assert_array_equal(np.sort(queens, axis=1), np.tile(np.arange(n), (50, 1)))
+    assert (np.asarray(near) != starts).any() == (n > 1)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, slow(4), slow(7)])
+def test_every_swap_is_priced_and_made_exactly(n):
+    """Of all rows of all small placements, facing queens included; the counters stay true."""
+    problem, hood = js.nqueens(n), js.QueenSwap()
+
+    def check(queens):
+        before = hood.init(problem, queens)
+
+        def one(move):
+            delta = hood.delta(problem, before, move)
+            rejected = hood.commit(problem, before, move, jnp.bool_(False))
+            accepted = hood.commit(problem, before, move, jnp.bool_(True))
+            fresh = hood.init(problem, hood.solution(problem, accepted))
+            return delta, before, rejected, accepted, fresh
+
+        return jax.vmap(one)(moves(n))
+
+    starts = permutations(n)
+    found = jax.device_get(jax.jit(jax.vmap(check))(starts))
+    delta, before, rejected, accepted, fresh = found
+    chex.assert_trees_all_equal(before, rejected)
+    chex.assert_trees_all_equal(accepted, fresh)
+    first, second = jax.device_get(moves(n))
+    for queens, after, change in zip(starts, accepted.queens, delta, strict=True):
+        swapped = np.tile(queens, (len(first), 1))
+        lane = np.arange(len(first))
+        swapped[lane, first], swapped[lane, second] = queens[second], queens[first]
+        np.testing.assert_array_equal(after, swapped)
+        np.testing.assert_array_equal(change, slow_count(swapped) - slow_count(queens))
+
+
+def test_counters_stay_true_over_many_moves():
+    """At sizes of both types of counters, after moves that were made or not."""
+    for n, dtype in ((2**15 - 1, jnp.int16), (2**15, jnp.int32)):
+        case = Case("", js.nqueens(n), js.QueenSwap())
+        problem, hood = case.problem, case.neighborhood
+        _, words = case.draws(200)
+        start = placed(case, np.random.default_rng(n).permutation(n))
+
+        def step(state, drawn, problem=problem, hood=hood):
+            move = hood.propose(problem, state, drawn[:-1])
+            return hood.commit(problem, state, move, drawn[-1]), None
+
+        end, _ = jax.jit(lambda *args: jax.lax.scan(step, *args))(start, (*words, words[0] % 3 > 0))
+        queens = hood.solution(problem, hood.snapshot(end))
+        assert queens.dtype == jnp.int32
+        chex.assert_trees_all_equal(end, placed(case, queens))
+        assert end.queens.dtype == end.rising.dtype == end.falling.dtype == dtype
+        assert (np.asarray(end.queens) != start.queens).sum() > 30
+
+
+def test_one_queen_has_no_move():
+    problem, hood = js.nqueens(1), js.QueenSwap()
+    state = hood.init(problem, jnp.zeros(1, jnp.int32))
+    words = tuple(jnp.arange(5, dtype=jnp.uint32) for _ in range(hood.num_words))
+    move = hood.propose(problem, state, words)
+    assert (hood.delta(problem, state, move) == null_delta(jnp.int32)).all()
+    result = js.solve(problem, annealing(), 0, max_steps=20, target=0, devices=1)
+    assert (result.fun, result.x.tolist()) == (0, [0])
+
+
+def test_swaps_are_proposed_evenly():
+    """Each of the n (n - 1) ordered pairs has the same chance."""
+    case = Case("", js.nqueens(4), js.QueenSwap())
+    state = placed(case, np.arange(4))
+    _, words = case.draws(20_000, seed=int(np.random.default_rng().integers(2**31)))
+    first, second = propose(case, state, words)
+    counts = np.bincount(first * 4 + second, minlength=16).reshape(4, 4)
+    mean = 20_000 / 12
+    assert (np.diag(counts) == 0).all()
+    assert np.abs(counts[~np.eye(4, dtype=bool)] - mean).max() < 7 * mean**0.5
+
+
+@pytest.mark.parametrize("n", [1, 2, 100])
+def test_queens_in_conflict(n):
+    """Those that attack another, as a double loop finds them."""
+    case = Case("", js.nqueens(n), js.QueenSwap())
+    queens = permutations(n)[-1]
+    found = case.neighborhood.is_in_conflict(case.problem, placed(case, queens), jnp.arange(n))
+    np.testing.assert_array_equal(found, attacks(queens).any(axis=1))
+
+
+@pytest.mark.parametrize("num_partners", [1, slow(4), 64])
+def test_partners_from_which_no_queen_attacks(num_partners):
+    """Of independent draws, of a share p, at least one finds with 1 - (1 - p) ** num_partners."""
+    n, row, number = 100, 17, 20_000
+    case = Case("", js.nqueens(n), js.QueenSwap(num_partners))
+    queens = permutations(n)[-1]
+    others = np.delete(np.arange(n), row)
+    apart = np.abs(others - row)
+    is_free = np.array([(np.abs(queens[others] - queens[k]) != apart).all() for k in range(n)])
+    is_free[row] = False
+    assert case.neighborhood.num_words_at == num_partners
+    seed = int(np.random.default_rng().integers(2**31))
+    stream = random.Stream(random.as_key(seed), jnp.uint32(0), jnp.int32(0))
+    words = stream.words(jnp.arange(number, dtype=jnp.uint32), num_partners)
+    propose_at = jax.jit(case.neighborhood.propose_at)
+    first, second = propose_at(case.problem, placed(case, queens), jnp.int32(row), words)
+    assert (np.asarray(first) == row).all()
+    assert set(np.asarray(second).tolist()) <= set(others.tolist())
+    p = is_free.sum() / (n - 1)
+    assert 0.05 < p < 0.5
+    share = 1 - (1 - p) ** num_partners
+    error = (share * (1 - share) / number) ** 0.5
+    assert abs(is_free[second].mean() - share) < 7 * error + 1 / number
+
+
+@pytest.mark.parametrize("n", [slow(2), 5])
+def test_partners_are_drawn_evenly(n):
+    """Where no partner is better than another, each other row is as likely."""
+    case = Case("", js.nqueens(n), js.QueenSwap(1))
+    state = placed(case, np.arange(n))
+    words = jnp.asarray(np.random.default_rng().integers(0, 2**32, 20_000, dtype=np.uint32))
+    for row in (0, n - 1):
+        _, second = case.neighborhood.propose_at(case.problem, state, jnp.int32(row), (words,))
+        counts, mean = np.bincount(second, minlength=n), 20_000 / (n - 1)
+        assert counts[row] == 0
+        assert np.abs(np.delete(counts, row) - mean).max() < 7 * mean**0.5 + (n == 2)
+
+
+@pytest.mark.parametrize("num_partners", [0, 65, 1.5, True])
+def test_number_of_partners_is_checked(num_partners):
+    with refuses(ValueError, f"num_partners is {num_partners}, expected an integer from 1 to 64"):
+        js.QueenSwap(num_partners)
+
+
+@pytest.mark.parametrize("n", [4, 50])
+def test_annealing_finds_valid_placements(n):
+    options = {"num_searches": 4, "max_steps": 20_000, "target": 0, "devices": 1}
+    result = js.solve(js.nqueens(n), annealing(), 0, **options)
+    assert (result.fun, result.status) == (0, js.Status.TARGET)
+    assert_valid(result.x)
+
+
+@pytest.mark.slow
+def test_problems_without_a_valid_placement():
+    """Known by hand: the best of three queens has one attacking pair."""
+    options = {"num_searches": 2, "max_steps": 200, "target": 0, "devices": 1}
+    result = js.solve(js.nqueens(3), annealing(), 0, **options)
+    assert (result.fun, result.success) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("n", "options"),
+    [
+        (9, {"moves_per_search": 6}),
+        slow(2, {"moves_per_search": 1}),
+    ],
+    ids=str,
+)
+def test_every_implementation_makes_the_same_searches(n, options):
+    """Abreast, one after the other and in a kernel: the same bits, down to the counters."""
+    problem, search = js.nqueens(n), annealing(**options)
+    assert js.why_not_portable(problem, search) == ""
+    start = js.init(5, problem, search, num_searches=3)
+    run = [
+        js.advance(problem, search, start, 300, implementation=implementation)
+        for implementation in ("xla", *WAYS)
+    ]
+    for found in run[1:]:
+        chex.assert_trees_all_equal(run[0], found)
+    assert (int(run[0].info.accepted.sum()) > 0) == (n > 1)
+
+
+@functools.cache
+def annealed(name):
+    """Returns the end of a run on four devices that evaluates by this scheme."""
+    devices = min(4, jax.local_device_count())
+    return js.solve(
+        js.nqueens(12, name), annealing(), 3, num_searches=4, max_steps=50, devices=devices
+    )
+
+
+@pytest.mark.parametrize("name", ["fork_join", slow("fine_pairs")])
+def test_searches_do_not_depend_on_the_evaluation(name):
+    """A run on four devices evaluates by any kind of scheme and takes the same course."""
+    results = [annealed(by) for by in ("serial", name)]
+    chex.assert_trees_all_equal(*(result.state.searches for result in results))
+    assert results[1].fun == slow_count(results[1].x)

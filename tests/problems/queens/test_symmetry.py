@@ -1,0 +1,101 @@
+"""Sets of placements: symmetries as those of a board, fingerprints, and diversity by hand."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import refuses
+from queens import all_valid, assert_valid
+
+from jaxopt_search.problems.queens import symmetry
+from jaxopt_search.problems.queens.symmetry import Diversity, canonical, diversity, symmetric_images
+
+
+def turned_and_mirrored(queens):
+    """Returns the placements read off a board that is turned and mirrored, as a set."""
+    board = np.eye(len(queens), dtype=int)[np.asarray(queens)]
+    boards = [np.rot90(each, turns) for each in (board, board.T) for turns in range(4)]
+    return {tuple(each.argmax(axis=1).tolist()) for each in boards}
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 8])
+def test_images_are_those_of_the_board(n):
+    """All eight, valid as the placement is, and those of every image again."""
+    for queens in all_valid(n):
+        images = symmetric_images(np.array(queens, np.int16))
+        assert (images.shape, images.dtype) == ((8, n), np.int16)
+        assert_valid(images)
+        found = {tuple(image) for image in images.tolist()}
+        assert found == turned_and_mirrored(queens)
+        first = min(found)
+        for image in images:
+            assert {tuple(other) for other in symmetric_images(image).tolist()} == found
+            assert tuple(canonical(image).tolist()) == first
+
+
+def test_images_of_any_permutation():
+    """Whatever its type, and whether or not queens attack each other."""
+    queens = np.random.default_rng(0).permutation(300)
+    assert len(turned_and_mirrored(queens)) == 8
+    for dtype in (np.uint16, np.int64):
+        images = symmetric_images(queens.astype(dtype))
+        assert {tuple(image) for image in images.tolist()} == turned_and_mirrored(queens)
+
+
+@pytest.mark.parametrize(("n", "number", "num_classes"), [(8, 92, 12), (9, 352, 46)])
+def test_fingerprints_tell_placements_apart(n, number, num_classes):
+    """All that differ, or all classes: the same for what is turned or mirrored."""
+    there = jnp.asarray(all_valid(n), jnp.int32)
+
+    def numbers(distinct):
+        words = jax.jit(jax.vmap(lambda one: symmetry.fingerprint(one, distinct)))(there)
+        assert (words.shape, words.dtype) == ((number, 2), jnp.uint32)
+        return symmetry.as_numbers(np.asarray(words)).tolist()
+
+    assert len(set(numbers("raw"))) == number
+    classes = [tuple(canonical(queens).tolist()) for queens in np.asarray(there)]
+    pairs = set(zip(numbers("symmetry"), classes, strict=True))
+    assert len(pairs) == len(set(classes)) == len(set(numbers("symmetry"))) == num_classes
+    assert diversity(there).num_classes == num_classes
+
+
+def test_fingerprints_as_numbers():
+    """The first word is the high one; neither is lost."""
+    words = np.array([[1, 2], [2**32 - 1, 2**32 - 1], [0, 2**31]], np.uint32)
+    numbers = symmetry.as_numbers(words)
+    assert (numbers.dtype, numbers.tolist()) == (np.uint64, [2**32 + 2, 2**64 - 1, 2**31])
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([[1, 3, 0, 2], [1, 3, 0, 2], [2, 0, 3, 1]], (2 / 3, 0.75, 0.5, 1)),
+        ([[0, 1, 2], [0, 2, 1]], (2 / 3, 2 / 3, 5 / 9, 2)),
+        ([[0, 1, 2], [2, 1, 0], [0, 1, 2], [2, 1, 0]], (4 / 9, 2 / 3, 5 / 9, 1)),
+        ([[0], [0]], (0, 0, 1, 1)),
+    ],
+)
+def test_diversity_by_hand(rows, expected):
+    """Doubles differ in no row; a mirrored placement is no class of its own."""
+    for dtype in (np.int16, np.int64):
+        assert diversity(np.array(rows, dtype)) == pytest.approx(Diversity(*expected))
+
+
+def test_diversity_by_a_double_loop():
+    """The share of rows in which two of 40 random placements differ."""
+    generator = np.random.default_rng(1)
+    rows = np.array([generator.permutation(7) for _ in range(40)])
+    found = diversity(rows)
+    pairs = itertools.combinations(rows, 2)
+    assert found.mean_difference == pytest.approx(np.mean([a != b for a, b in pairs]))
+    squares = {(i, int(column)) for row in rows for i, column in enumerate(row)}
+    assert found.coverage == pytest.approx(len(squares) / 49)
+    assert found.num_classes == len({tuple(canonical(row)) for row in rows})
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (2, 0), (4,), (1, 2, 2), ()])
+def test_what_is_no_set_is_refused(shape):
+    with refuses(ValueError, f"placements has shape {shape}, expected [B, n]"):
+        diversity(np.zeros(shape, int))

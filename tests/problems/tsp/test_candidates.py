@@ -1,0 +1,102 @@
+"""Candidate lists: the nearest cities, or some from every quadrant."""
+
+import numpy as np
+import pytest
+from cases import coords_tsp, matrix_tsp
+
+import jaxopt_search as js
+from jaxopt_search.problems.tsp import candidates
+
+
+def sorted_distances(problem, lists):
+    """Returns [n, K] the distances from each city to its candidates, in their order."""
+    n = problem.n
+    matrix = np.asarray(problem.matrix).reshape(n, n)
+    return matrix[np.arange(n)[:, None], lists]
+
+
+@pytest.mark.parametrize("num", [1, 4, 19, 50])
+def test_nearest_of_a_matrix(num):
+    """K others, none nearer left out, nearest first; all n - 1 if K is larger."""
+    problem = matrix_tsp(20)
+    lists = candidates.neighbors(problem, num)
+    assert lists.shape == (20, min(num, 19))
+    assert lists.dtype == np.int32
+    assert (lists != np.arange(20)[:, None]).all()
+    expected = np.asarray(problem.matrix).reshape(20, 20)
+    expected = np.sort(np.where(np.eye(20, dtype=bool), 10**6, expected), axis=1)
+    np.testing.assert_array_equal(sorted_distances(problem, lists), expected[:, : lists.shape[1]])
+
+
+@pytest.mark.parametrize("n", [2, 3, 40, 300])
+def test_coordinates_give_the_same_distances_as_a_matrix(n):
+    """Ties may be broken differently; the distances are the same."""
+    stored = {name: coords_tsp(n, storage=name) for name in ("matrix", "coordinates")}
+    lists = [candidates.neighbors(problem, 7) for problem in stored.values()]
+    found = [sorted_distances(stored["matrix"], rows) for rows in lists]
+    np.testing.assert_array_equal(*found)
+
+
+def test_cities_at_the_same_place():
+    """A city is not its own candidate, however many others are where it is."""
+    coords = np.concatenate([np.zeros((12, 2)), np.ones((12, 2))])
+    problem = js.tsp_from_coords(coords, metric="EUC_2D", storage="coordinates")
+    lists = candidates.neighbors(problem, 5)
+    assert (lists != np.arange(24)[:, None]).all()
+    assert ((lists < 12) == (np.arange(24)[:, None] < 12)).all()
+    assert all(len(set(row)) == 5 for row in lists.tolist())
+
+
+def test_quadrants_are_served_evenly():
+    """From the middle of a cluster, two from each quadrant; the nearest make up the number."""
+    points = np.random.default_rng(0).normal(size=(200, 2))
+    points[0] = 0
+    problem = js.tsp_from_coords(points)
+    lists = candidates.neighbors(problem, 10, "quadrant")
+    assert lists.shape == (200, 10)
+    for city, row in enumerate(lists):
+        others = np.delete(np.arange(200), city)
+        difference = points - points[city]
+        distance = np.hypot(*difference.T)
+        expected = set()
+        for right in (True, False):
+            for above in (True, False):
+                is_inside = (difference[others, 0] >= 0) == right
+                is_inside &= (difference[others, 1] >= 0) == above
+                inside = others[is_inside]
+                expected |= set(inside[np.argsort(distance[inside])][:2].tolist())
+        rest = sorted(set(others.tolist()) - expected, key=lambda other: distance[other])
+        expected |= set(rest[: 10 - len(expected)])
+        assert set(row.tolist()) == expected
+        assert (np.diff(distance[row]) >= 0).all()
+
+
+def test_candidates_of_many_cities_are_those_among_all(monkeypatch):
+    """Where a quadrant has its cities far away, the nearest of all do not tell who they are."""
+    generator = np.random.default_rng(0)
+    centers = generator.uniform(-1000, 1000, (6, 2))
+    points = np.concatenate([center + generator.normal(size=(60, 2)) for center in centers])
+    problem = js.tsp_from_coords(points)
+    found = candidates.neighbors(problem, 8, "quadrant")
+    monkeypatch.setattr(candidates, "_ROWS", len(points))
+    np.testing.assert_array_equal(found, candidates.neighbors(problem, 8, "quadrant"))
+
+
+def test_one_city_is_its_own_candidate():
+    """There is no other."""
+    assert candidates.neighbors(js.tsp([[0]]), 3).tolist() == [[0]]
+
+
+@pytest.mark.parametrize(
+    ("problem", "options", "text"),
+    [
+        (matrix_tsp(5), {"num_candidates": 0}, "num_candidates is 0, expected an integer from 1"),
+        (matrix_tsp(5), {"candidates": "near"}, "candidates is 'near', expected 'nearest' or"),
+        (matrix_tsp(5), {"candidates": "quadrant"}, "there are no coordinates"),
+        (matrix_tsp(5, symmetric=False), {}, "asymmetric distances, expected symmetric ones"),
+    ],
+)
+def test_options_are_checked(problem, options, text):
+    """Each is refused by name."""
+    with pytest.raises(ValueError, match=text):
+        js.two_opt(problem, **options)

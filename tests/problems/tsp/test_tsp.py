@@ -1,0 +1,162 @@
+"""TSP instances: distances on the device equal TSPLIB's, costs are exact, inputs are understood."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.datasets import distances as metrics
+from jaxopt_search.problems import permutation
+from jaxopt_search.problems.tsp.build import is_computable
+from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_SQUARED
+
+ROUNDED = ["EUC_2D", "CEIL_2D", "ATT"]
+
+
+def device_distance(metric, dx, dy):
+    return np.asarray(jax.jit(DISTANCES[metric])(jnp.asarray(dx), jnp.asarray(dy)))
+
+
+def host_distance(metric, dx, dy):
+    points = np.stack([dx, dy], axis=-1).astype(np.float64)
+    return metrics.EDGE_WEIGHTS[metric](points, np.zeros_like(points))
+
+
+def squared_distances_near_every_change(metric):
+    """Returns dx, dy whose squared length lies where the rounded distance changes."""
+    rng = np.random.default_rng(0)
+    roots = np.unique(np.concatenate([np.arange(1, 2000), rng.integers(1, 46_000, 4000)]))
+    pairs = []
+    for root in roots:
+        turning = {"EUC_2D": root * root + root, "CEIL_2D": root * root, "ATT": 10 * root * root}
+        for squared in range(max(turning[metric] - 2, 1), turning[metric] + 3):
+            pair = two_squares(squared)
+            if pair is not None and squared <= MAX_SQUARED:
+                pairs.append(pair)
+    return np.array(pairs, np.int32).T
+
+
+def two_squares(squared):
+    """Returns dx, dy with dx**2 + dy**2 == squared, if a short search finds them."""
+    for dx in range(int(squared**0.5), max(int(squared**0.5) - 40, 0), -1):
+        rest = squared - dx * dx
+        root = round(rest**0.5)
+        if rest >= 0 and root * root == rest:
+            return dx, root
+    return None
+
+
+@pytest.mark.parametrize("metric", ROUNDED)
+def test_rounding_is_exact_where_it_turns_over(metric):
+    """On both sides of every change of the rounded distance, up to the largest squares."""
+    dx, dy = squared_distances_near_every_change(metric)
+    assert dx.size > 1000
+    np.testing.assert_array_equal(device_distance(metric, dx, dy), host_distance(metric, dx, dy))
+
+
+@pytest.mark.parametrize("metric", ROUNDED)
+def test_rounding_is_exact_at_random(metric):
+    """A million pairs over the whole range, the extremes and zero among them."""
+    rng = np.random.default_rng()
+    side = int((MAX_SQUARED / 2) ** 0.5)
+    dx, dy = rng.integers(-side, side + 1, (2, 10**6), dtype=np.int32)
+    dx[:2], dy[:2] = (0, side), (0, -side)
+    np.testing.assert_array_equal(device_distance(metric, dx, dy), host_distance(metric, dx, dy))
+
+
+def test_every_tsplib_file_that_can_be_computed_is(data_dir):
+    """250,000 pairs of each file whose distances the device computes from coordinates."""
+    num_computed = 0
+    for path in sorted((data_dir / "tsplib").glob("*.tsp")):
+        instance = js.datasets.load_tsplib(path, fixed_edges="ignore")
+        metric, coords = instance.edge_weight_type, instance.coordinates
+        if coords is None or not is_computable(coords, metric):
+            continue
+        num_computed += 1
+        a, b = np.random.default_rng(0).integers(0, instance.n, (2, 250_000))
+        dx, dy = (coords[a] - coords[b]).T.astype(np.int32)
+        found, expected = device_distance(metric, dx, dy), host_distance(metric, dx, dy)
+        np.testing.assert_array_equal(found, expected, err_msg=path.name)
+    assert num_computed >= 45
+
+
+@pytest.mark.parametrize("name", ["burma14", "att48", "gr17", "rd100", "dsj1000", "d493", "lin318"])
+def test_tours_of_tsplib_files_cost_what_the_host_says(data_dir, name):
+    """GEO, ATT, EXPLICIT, fractional, CEIL_2D and plain instances, from both kinds of storage."""
+    instance = js.datasets.load(name, data_dir=data_dir)
+    tour = np.random.default_rng(0).permutation(instance.n).astype(np.int32)
+    for storage in ("auto", "matrix"):
+        problem = js.tsp_from_instance(instance, storage=storage)
+        expected = instance.tour_length(tour)
+        assert int(problem.cost(jnp.asarray(tour))) == expected == problem.host.cost(tour)
+
+
+def test_storage_changes_no_distance():
+    """All pairs of an integer instance are equal from a matrix and from coordinates."""
+    coords = np.random.default_rng(1).integers(-5000, 5000, (60, 2))
+    pairs = np.array(list(itertools.product(range(60), repeat=2)), np.int32).T
+    for metric in ROUNDED:
+        problems = [
+            js.tsp_from_coords(coords, metric=metric, storage=storage)
+            for storage in ("matrix", "coordinates")
+        ]
+        first, second = (np.asarray(p.distance(*jnp.asarray(pairs))) for p in problems)
+        np.testing.assert_array_equal(first, second)
+
+
+def test_float_coordinates_far_from_the_origin_keep_their_precision():
+    """Distances of a few units around (1e7, 1e7), where float32 itself has steps of 1."""
+    coords = np.random.default_rng(0).uniform(0, 10, (20, 2))
+    tour = jnp.arange(20, dtype=jnp.int32)
+    for storage in ("matrix", "coordinates"):
+        far = js.tsp_from_coords(coords + 1e7, storage=storage)
+        near = js.tsp_from_coords(coords, storage=storage)
+        np.testing.assert_allclose(far.cost(tour), near.cost(tour), rtol=1e-5)
+
+
+def test_coordinates_that_float32_cannot_round_go_through_a_matrix():
+    """Fractional or far-apart coordinates are exact all the same."""
+    rng = np.random.default_rng(0)
+    for coords in (rng.uniform(0, 1000, (30, 2)), rng.integers(0, 10**6, (30, 2))):
+        problem = js.tsp_from_coords(coords, metric="EUC_2D")
+        assert problem.metric == "MATRIX"
+        tour = rng.permutation(30)
+        assert int(problem.cost(jnp.asarray(tour, jnp.int32))) == metrics.tour_length(
+            coords, "EUC_2D", tour
+        )
+        with pytest.raises(ValueError, match="storage is 'coordinates', expected 'matrix'"):
+            js.tsp_from_coords(coords, metric="EUC_2D", storage="coordinates")
+
+
+def test_a_common_divisor_brings_large_integers_into_range():
+    """Distances of 1e9 that share the factor 10**7 are solved exactly, in their own units."""
+    distances = np.random.default_rng(0).integers(1, 100, (6, 6)) * 10**7
+    problem = js.tsp(distances)
+    assert problem.host.unit % 10**7 == 0
+    search = js.simulated_annealing(js.Relocate(), js.geometric(50.0, 0.98, 5))
+    orders = [np.array([0, *order]) for order in itertools.permutations(range(1, 6))]
+    optimum = min(int(distances[order, np.roll(order, -1)].sum()) for order in orders)
+    result = js.solve(problem, search, 0, num_searches=8, max_steps=2000, target=optimum)
+    assert (result.fun, result.success, int(result.costs.min())) == (optimum, True, optimum)
+    below = js.solve(problem, search, 0, num_searches=8, max_steps=200, target=optimum - 1)
+    assert not below.success
+
+
+def test_start_solutions_near_another():
+    """A double bridge gives a permutation with at most three new edges, and mostly a new one."""
+    tour = jnp.arange(12, dtype=jnp.int32)[::-1]
+    keys = jax.random.split(jax.random.key(0), 200)
+    moved = np.asarray(jax.vmap(lambda key: permutation.exchange_segments(key, tour))(keys))
+    np.testing.assert_array_equal(np.sort(moved, axis=1), np.broadcast_to(np.arange(12), (200, 12)))
+    edges = {
+        frozenset(edge) for edge in zip(tour.tolist(), np.roll(tour, -1).tolist(), strict=True)
+    }
+    changed = [
+        sum(frozenset(edge) not in edges for edge in zip(row, np.roll(row, -1), strict=True))
+        for row in moved.tolist()
+    ]
+    assert max(changed) == 3
+    assert np.mean(np.array(changed) > 0) > 0.5

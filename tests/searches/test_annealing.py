@@ -1,0 +1,353 @@
+"""Simulated annealing: the Metropolis rule, what is remembered, and limits known by hand."""
+
+import functools
+import itertools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from cases import coords_tsp, linear_ordering, matrix_tsp
+
+import jaxopt_search as js
+from jaxopt_search.portable import random
+from jaxopt_search.searches import base
+
+NUM_STREAMS = 200_000
+
+
+class TwoLevels:
+    """A problem of two solutions, 0 and 1, whose costs are the two entries of `costs`."""
+
+    def __init__(self, costs):
+        self.costs = jnp.asarray(costs)
+
+    def init(self, key):
+        return jnp.int32(0)
+
+    def cost(self, solution):
+        return self.costs[solution]
+
+
+class Flip:
+    num_words = 1
+
+    def propose(self, problem, solution, words):
+        return words[0]
+
+    def apply(self, problem, solution, move):
+        return 1 - solution
+
+
+def streams(seed):
+    index = jnp.arange(NUM_STREAMS, dtype=jnp.uint32)
+    key = random.search_key(random.as_key(seed), index, jnp.uint32(0))
+    return random.Stream(key, jnp.zeros_like(index), jnp.zeros(NUM_STREAMS, jnp.int32))
+
+
+@pytest.mark.parametrize("dtype", [jnp.int32, jnp.float32])
+@pytest.mark.parametrize(
+    ("delta", "temperature"), [(1, 1.0), (3, 1.0), (7, 10.0), (1, 100.0), (0, 1.0), (-2, 0.5)]
+)
+def test_worse_moves_pass_as_often_as_metropolis_says(delta, temperature, dtype):
+    """Acceptance is min(1, exp(-delta / T)) within six standard errors and the stated 1e-4."""
+    problem = TwoLevels(jnp.asarray([10, 10 + delta], dtype))
+    search = js.simulated_annealing(Flip(), temperature)
+    state = search.init(problem, jnp.int32(0))
+    step = jax.jit(
+        jax.vmap(
+            lambda stream: (
+                search.step(stream, search.control(stream.step), problem, state)[1].accepted
+            )
+        )
+    )
+    found = float(step(streams(int(np.random.default_rng().integers(2**31)))).mean())
+    expected = min(1.0, np.exp(-delta / temperature))
+    error = (expected * (1 - expected) / NUM_STREAMS) ** 0.5
+    assert abs(found - expected) <= 6 * error + (1e-4 if expected < 1 else 0)
+
+
+@pytest.mark.parametrize("schedule", [0.0, optax.linear_schedule(0.0, 0.0, 10)])
+def test_temperature_zero_is_hill_climbing(schedule):
+    """No worse solution is ever accepted, equal ones are, and nothing becomes NaN."""
+    for costs, expected in (([5, 6], 0), ([5, 5], 1), ([5, 4], 1)):
+        problem = TwoLevels(jnp.asarray(costs, jnp.float32))
+        search = js.simulated_annealing(Flip(), schedule)
+        state = search.init(problem, jnp.int32(0))
+        stream = jax.tree.map(lambda leaf: leaf[0], streams(1))
+        state, info = search.step(stream, search.control(stream.step), problem, state)
+        assert int(state.representation.solution) == expected == int(info.accepted)
+        assert np.isfinite(state.cost)
+
+
+@pytest.mark.parametrize("temperature", [1e30, 3e38])
+def test_null_moves_are_never_accepted(temperature):
+    """However hot it is: on two cities every relocation is null, and the cost stays."""
+    problem = matrix_tsp(2)
+    search = js.simulated_annealing(js.Relocate(), temperature, moves_per_search=3)
+    state = js.run(0, problem, search, num_searches=4, max_steps=50)
+    assert int(state.info.accepted.sum()) == 0
+    expected = jnp.full(4, problem.cost(jnp.arange(2, dtype=jnp.int32)))
+    chex.assert_trees_all_equal(state.searches.cost, expected)
+
+
+@pytest.mark.parametrize("moves", [1, 5])
+def test_the_cheapest_of_the_moves_is_put_to_the_test(moves):
+    """At temperature 0 the step makes the first of the cheapest among the M proposed moves."""
+    problem, hood = matrix_tsp(12), js.Relocate()
+    search = js.simulated_annealing(hood, 0.0, moves_per_search=moves)
+
+    @jax.jit
+    def one(stream):
+        state = search.init(problem, problem.init(jax.random.key(3)))
+        after, _ = search.step(stream, search.control(stream.step), problem, state)
+        words = [stream.words(jnp.uint32(slot), 2) for slot in range(moves)]
+        move = [hood.propose(problem, state.representation, word) for word in words]
+        deltas = jnp.stack([hood.delta(problem, state.representation, each) for each in move])
+        return after.cost - state.cost, deltas
+
+    some = jax.tree.map(lambda leaf: leaf[:300], streams(5))
+    change, deltas = jax.vmap(one)(some)
+    chex.assert_trees_all_equal(change, jnp.minimum(deltas.min(axis=1), 0))
+
+
+@pytest.mark.parametrize("moves", [1, 5])
+def test_the_cheapest_of_the_moves_is_accepted_by_a_word_of_its_own(moves):
+    """That behind the words of all proposals, so acceptance does not depend on what is proposed."""
+    problem, hood, temperature = matrix_tsp(12), js.Relocate(), jnp.float32(300.0)
+    search = js.simulated_annealing(hood, 300.0, moves_per_search=moves)
+
+    @jax.jit
+    def one(stream):
+        state = search.init(problem, problem.init(jax.random.key(3)))
+        after, info = search.step(stream, search.control(stream.step), problem, state)
+        words = [stream.words(jnp.uint32(slot), 2) for slot in range(moves)]
+        move = [hood.propose(problem, state.representation, word) for word in words]
+        deltas = [hood.delta(problem, state.representation, each) for each in move]
+        delta, (word,) = jnp.stack(deltas).min(), stream.words(jnp.uint32(moves), 1)
+        is_made = base.passes(temperature, word, delta)
+        change = jnp.where(is_made, delta, 0)
+        return (after.cost - state.cost, info.accepted == 1), (change, is_made)
+
+    some = jax.tree.map(lambda leaf: leaf[:300], streams(5))
+    found, expected = jax.vmap(one)(some)
+    chex.assert_trees_all_equal(found, expected)
+    assert found[1].any()
+
+
+def test_of_equal_solutions_the_first_is_remembered():
+    """Where each is written down at once; a search walks on between equals all the same."""
+    search = js.simulated_annealing(Flip(), 1.0, keep_best="standard")
+    problem = TwoLevels(jnp.asarray([5, 5]))
+    state = search.init(problem, jnp.int32(0))
+    stream = jax.tree.map(lambda leaf: leaf[0], streams(5))
+    after, info = search.step(stream, jnp.float32(1.0), problem, state)
+    assert (int(info.accepted), int(search.current(problem, after))) == (1, 1)
+    assert int(search.best(problem, after)) == 0
+
+
+def test_of_equally_cheap_moves_the_first_is_made():
+    """Where all moves of a step cost the same, its first proposal is the one that is made."""
+    problem, hood = js.tsp(np.ones((12, 12), np.int32) - np.eye(12, dtype=np.int32)), js.Relocate()
+    search = js.simulated_annealing(hood, 0.0, moves_per_search=5)
+
+    @jax.jit
+    def one(stream):
+        state = search.init(problem, problem.init(jax.random.key(3)))
+        after, _ = search.step(stream, search.control(stream.step), problem, state)
+        words = stream.words(jnp.uint32(0), 2)
+        move = hood.propose(problem, state.representation, words)
+        expected = hood.commit(problem, state.representation, move, jnp.bool_(True))
+        return after.representation, expected
+
+    some = jax.tree.map(lambda leaf: leaf[:100], streams(5))
+    chex.assert_trees_all_equal(*jax.vmap(one)(some))
+
+
+@pytest.mark.parametrize("moves", [1, 5])
+def test_the_first_of_the_moves_that_passes_is_made(moves):
+    """As if the moves were priced one after the other, each with a random word of its own."""
+    problem, hood, temperature = matrix_tsp(12), js.Relocate(), 300.0
+    search = js.simulated_annealing(hood, temperature, moves_per_search=moves, choose="first")
+
+    @jax.jit
+    def one(stream):
+        state = search.init(problem, problem.init(jax.random.key(3)))
+        after, info = search.step(stream, search.control(stream.step), problem, state)
+        change, is_made = jnp.int32(0), jnp.bool_(False)
+        for slot in reversed(range(moves)):
+            *words, word = stream.words(jnp.uint32(slot), 3)
+            move = hood.propose(problem, state.representation, tuple(words))
+            delta = hood.delta(problem, state.representation, move)
+            passes = delta <= temperature * random.exponential(word)
+            change, is_made = jnp.where(passes, delta, change), is_made | passes
+        return (after.cost - state.cost, info.accepted), (change, is_made.astype(jnp.int32))
+
+    some = jax.tree.map(lambda leaf: leaf[:300], streams(5))
+    found, expected = jax.vmap(one)(some)
+    chex.assert_trees_all_equal(found, expected)
+
+
+def run_both(problem, neighborhood, moves, temperature):
+    searches = [
+        js.simulated_annealing(
+            neighborhood, temperature, moves_per_search=moves, keep_best=keep_best
+        )
+        for keep_best in ("light", "standard")
+    ]
+    return searches, [
+        js.run(7, problem, search, num_searches=6, max_steps=3000) for search in searches
+    ]
+
+
+@pytest.mark.parametrize(
+    ("problem", "moves"),
+    [
+        (matrix_tsp(9), 1),
+        (matrix_tsp(9), 4),
+        (coords_tsp(15), 4),
+        (matrix_tsp(9, dtype=np.float64), 1),
+    ],
+    ids=["matrix", "matrix-4", "coords-4", "float"],
+)
+@pytest.mark.slow
+def test_light_and_standard_remember_the_same_best_cost(problem, moves):
+    """LWSA walks the same path and reports the same best cost, solution and cost agreeing."""
+    searches, states = run_both(problem, js.Relocate(), moves, 60.0)
+    chex.assert_trees_all_equal(
+        states[0].searches.representation, states[1].searches.representation
+    )
+    best_costs = [
+        jax.vmap(search.best_cost)(state.searches)
+        for search, state in zip(searches, states, strict=True)
+    ]
+    chex.assert_trees_all_equal(*best_costs)
+    for search, state in zip(searches, states, strict=True):
+        best = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
+        costs = jax.vmap(problem.cost)(best)
+        chex.assert_trees_all_close(costs, best_costs[0], rtol=1e-5)
+        assert (best_costs[0] <= state.searches.cost).all()
+
+
+class Levels(TwoLevels):
+    """Solutions 0, 1, 2, ... with these costs; `Onward` leads from each to the next."""
+
+
+class Onward(Flip):
+    def apply(self, problem, solution, move):
+        return solution + 1
+
+
+@pytest.mark.parametrize("keep_best", ["light", "standard"])
+def test_light_writes_its_best_only_before_leaving_it_for_worse(keep_best):
+    """The paper's Algorithm 2, line 12: of 9, 6, 4, 4, 8, 5, 7 light writes 4 only, standard 6 too.
+
+    Both tell the lowest cost so far at any time.
+    """
+    costs = [9, 6, 4, 4, 8, 5, 7]
+    written = {"light": [9, 9, 9, 4, 4, 4], "standard": [6, 4, 4, 4, 4, 4]}[keep_best]
+    solution = {"light": [0, 0, 0, 3, 3, 3], "standard": [1, 2, 2, 2, 2, 2]}[keep_best]
+    problem = Levels(jnp.asarray(costs, jnp.int32))
+    search = js.simulated_annealing(Onward(), 1e9, keep_best=keep_best)
+    stream = jax.tree.map(lambda leaf: leaf[0], streams(0))
+    state = search.init(problem, jnp.int32(0))
+    found = []
+    for number in range(1, len(costs)):
+        state, _ = search.step(stream, search.control(stream.step), problem, state)
+        assert int(state.cost) == costs[number]
+        assert int(search.best_cost(state)) == min(costs[: number + 1])
+        found.append((int(state.best_cost), int(state.best.solution)))
+    assert found == list(zip(written, solution, strict=True))
+
+
+@pytest.mark.slow
+def test_best_covers_the_start():
+    """A search that starts at the optimum and is heated still reports it."""
+    problem = matrix_tsp(7)
+    tours = [np.array([0, *order]) for order in itertools.permutations(range(1, 7))]
+    optimal = min(tours, key=problem.host.cost)
+    for keep_best in ("light", "standard"):
+        search = js.simulated_annealing(js.Relocate(), 1e6, keep_best=keep_best)
+        result = js.solve(problem, search, 0, num_searches=1, max_steps=500, initial=optimal)
+        assert result.fun == problem.host.cost(optimal)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [3, 4, 5, 8])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_small_tours_come_out_optimal(n, symmetric):
+    """Against all tours, by brute force."""
+    problem = matrix_tsp(n, seed=n, symmetric=symmetric)
+    optimum = min(
+        problem.host.cost(np.array([0, *order])) for order in itertools.permutations(range(1, n))
+    )
+    search = js.simulated_annealing(js.Relocate(), js.geometric(500.0, 0.97, 10))
+    options = {"num_searches": 16, "max_steps": 3000, "devices": 1}
+    result = js.solve(problem, search, 1, target=optimum, **options)
+    assert result.fun == optimum
+    assert result.success
+    assert sorted(result.x.tolist()) == list(range(n))
+
+
+@pytest.mark.slow
+def test_small_tsplib_instances_come_out_near_optimal(data_dir):
+    """Relocation alone, a second each: never below the optimum, at most 3 % above."""
+    for name in ("burma14", "gr17", "swiss42"):
+        instance = js.datasets.load(name, data_dir=data_dir)
+        problem = js.tsp_from_instance(instance)
+        steps = 40 * instance.n
+        schedule = js.geometric(instance.best_known / 10, 0.9, steps)
+        search = js.simulated_annealing(js.Relocate(), schedule, moves_per_search=4)
+        result = js.solve(problem, search, 0, num_searches=16, max_steps=60 * steps)
+        assert 0 <= result.gap <= 0.03, name
+
+
+def test_float_costs_are_refreshed():
+    """A running float cost that has drifted is put right at the next refresh; the path goes on."""
+    problem = matrix_tsp(12, dtype=np.float64)
+    search = js.simulated_annealing(js.Relocate(), 30.0)
+    state = js.init(0, problem, search, num_searches=3)
+    state = js.advance(problem, search, state, 9_990)
+    drifted = state._replace(searches=state.searches._replace(cost=state.searches.cost + 5))
+    drifted = js.advance(problem, search, drifted, 20)
+    expected = js.advance(problem, search, state, 20)
+    chex.assert_trees_all_close(drifted.searches.cost, expected.searches.cost, rtol=1e-6)
+    solutions = jax.vmap(lambda state: search.neighborhood.solution(problem, state.representation))(
+        expected.searches
+    )
+    costs = jax.vmap(problem.cost)(solutions)
+    chex.assert_trees_all_close(expected.searches.cost, costs, rtol=1e-5)
+
+
+def test_exchange_by_full_evaluation_and_by_delta_agree():
+    """`adopt` puts a search on the given solution and keeps a better best of its own."""
+    problem = linear_ordering(6)
+    search = js.simulated_annealing(js.Swap(), 1e9)
+    run = functools.partial(js.run, 0, problem, search, num_searches=1)
+    state = jax.tree.map(lambda leaf: leaf[0], run(max_steps=200).searches)
+    worst = jnp.asarray(
+        max(itertools.permutations(range(6)), key=lambda p: int(problem.cost(jnp.asarray(p)))),
+        jnp.int32,
+    )
+    after = search.adopt(problem, state, worst)
+    chex.assert_trees_all_equal(after.representation.solution, worst)
+    assert int(after.cost) == int(problem.cost(worst))
+    assert int(search.best_cost(after)) == int(search.best_cost(state)) < int(after.cost)
+    chex.assert_trees_all_equal(problem.cost(search.best(problem, after)), search.best_cost(state))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"moves_per_search": 0}, "moves_per_search is 0, expected"),
+        ({"moves_per_search": 1.5}, "moves_per_search is 1.5, expected"),
+        ({"choose": "last"}, "choose is 'last', expected one of best, first"),
+        ({"keep_best": "never"}, "keep_best is 'never', expected"),
+    ],
+)
+def test_arguments_out_of_range_are_named(arguments, message):
+    """The factory refuses what cannot work."""
+    with pytest.raises(ValueError, match=message):
+        js.simulated_annealing(js.Relocate(), 1.0, **arguments)

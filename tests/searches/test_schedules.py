@@ -1,0 +1,96 @@
+"""Cooling schedules match literal tables, and anything callable will do."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from jaxopt_search.searches import schedules
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [(0, 100.0), (4, 100.0), (5, 50.0), (9, 50.0), (10, 25.0), (52, 100 / 1024), (10**6, 0.0)],
+)
+def test_geometric_cools_once_per_temperature(step, expected):
+    """start * alpha**(step // steps_per_temperature), down to zero without NaN."""
+    schedule = schedules.geometric(100.0, 0.5, 5)
+    found = schedules.temperature(schedule, jnp.int32(step))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_schedule_may_start_later():
+    """At its first step it has the first temperature; before, it was hotter by the same rule."""
+    schedule = schedules.geometric(100.0, 0.5, 5, first_step=20)
+    found = [float(schedules.temperature(schedule, jnp.int32(s))) for s in (10, 19, 20, 24, 25)]
+    np.testing.assert_allclose(found, [400.0, 200.0, 100.0, 100.0, 50.0], rtol=1e-5)
+
+
+def test_the_papers_schedule_ends_where_it_says():
+    """From 10000 by 0.99: the 1146th temperature is the last above 0.1."""
+    schedule = schedules.geometric(10_000.0, 0.99)
+    assert schedules.num_temperatures(10_000.0, 0.1, 0.99) == 1146
+    last, after = (float(schedule(jnp.int32(step))) for step in (1145, 1146))
+    assert after <= 0.1 < last
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        2.5,
+        np.float64(2.5),
+        optax.constant_schedule(2.5),
+        lambda step: 2.5,
+        lambda step: jnp.full((1,), 2.5),
+        lambda step: jnp.asarray(2.5, jnp.bfloat16),
+        optax.join_schedules([optax.constant_schedule(9.0), optax.constant_schedule(2.5)], [3]),
+        optax.exponential_decay(10.0, 1, 0.5, end_value=2.5),
+    ],
+)
+def test_numbers_and_functions_are_schedules(schedule):
+    """Whatever a schedule returns becomes one float32."""
+    value = schedules.temperature(schedules.as_schedule(schedule), jnp.int32(7))
+    assert value.dtype == jnp.float32
+    assert value.shape == ()
+    assert float(value) == 2.5
+
+
+@pytest.mark.parametrize(
+    ("schedule", "error", "message"),
+    [
+        ("hot", TypeError, "schedule is a str, expected a number or a function"),
+        (True, TypeError, "schedule is a bool, expected"),
+        (-1.0, ValueError, "temperature is -1.0, expected a finite number >= 0"),
+        (float("nan"), ValueError, "temperature is nan, expected"),
+        (lambda step: jnp.zeros(2), ValueError, r"float32 of shape \(2,\), expected one real"),
+        (lambda step: jnp.bool_(True), ValueError, "returns bool of shape"),
+    ],
+)
+def test_what_is_no_schedule_is_refused(schedule, error, message):
+    """By name, before a run starts."""
+    with pytest.raises(error, match=message):
+        schedules.as_schedule(schedule)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.0, 0.9, 1), "start is 0.0, expected"),
+        ((float("inf"), 0.9, 1), "start is inf, expected"),
+        ((1.0, 1.1, 1), "alpha is 1.1, expected"),
+        ((1.0, 0.0, 1), "alpha is 0.0, expected"),
+        ((1.0, 0.9, 0), "steps_per_temperature is 0, expected"),
+        ((1.0, 0.9, 1.5), "steps_per_temperature is 1.5, expected"),
+    ],
+)
+def test_geometric_checks_its_numbers(arguments, message):
+    """The factory names what is out of range."""
+    with pytest.raises(ValueError, match=message):
+        schedules.geometric(*arguments)
+
+
+def test_a_change_of_temperature_is_data():
+    """Two geometric schedules have one structure, so they share compiled code."""
+    first, second = schedules.geometric(1.0, 0.9, 3), schedules.geometric(2.0, 0.8, 4)
+    assert jax.tree.structure(first) == jax.tree.structure(second)

@@ -1,0 +1,304 @@
+"""Tabu search: its course by a slow reference, what it forbids, and edges of its settings."""
+
+import collections
+import functools
+import itertools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import linear_ordering, matrices, matrix_tsp, small_qap
+from probes import refuses
+from references import swaps
+
+import jaxopt_search as js
+from jaxopt_search.portable import random
+
+SETTINGS = [
+    {},
+    {"tenure": 0},
+    {"tenure": 3},
+    {"tenure": (2, 9), "aspiration_age": 20},
+    {"tenure": 10**6},
+    {"tenure": 10**6, "aspiration_age": 0},
+    {"aspiration_age": 2**30},
+]
+
+
+def course(problem, search, num_steps, state=None):
+    """Returns the assignments, [num_steps + 1, n], and best costs of one search, step by step."""
+    state = start(problem, search) if state is None else state
+    locations, best, accepted = map(np.asarray, scan(problem, search, state, num_steps))
+    return np.concatenate([[state.representation.location], locations]), best, accepted
+
+
+@functools.partial(jax.jit, static_argnums=3)
+def scan(problem, search, state, num_steps):
+    def step(state, i):
+        stream = random.Stream(own_key(), i, i.astype(jnp.int32))
+        state, info = search.step(stream, None, problem, state)
+        return state, (state.representation.location, state.best_cost, info.accepted)
+
+    return jax.lax.scan(step, state, jnp.arange(num_steps, dtype=jnp.uint32))[1]
+
+
+def own_key():
+    return random.search_key(random.as_key(7), jnp.uint32(0), jnp.uint32(0))
+
+
+@jax.jit
+def start(problem, search):
+    return search.init(problem, problem.init(jax.random.key(1)))
+
+
+def draws(problem, search, num_steps):
+    """Returns the tenures, [num_steps, 2], that a run of `course` draws."""
+    low, high = search.tenure or (int(np.floor(0.9 * problem.n)), int(np.ceil(1.1 * problem.n)))
+
+    def at(i):
+        words = random.Stream(own_key(), i, i).words(jnp.uint32(0), 2)
+        return jnp.stack([low + random.below(word, high - low + 1) for word in words])
+
+    return np.asarray(jax.vmap(at)(jnp.arange(num_steps, dtype=jnp.uint32)))
+
+
+def slow_tabu(problem, assignment, tenures, age):
+    """Yields the assignments of Taillard's tabu search, written from its description."""
+    n = problem.n
+    until = {(u, place): -1 - (u * n + place) for u in range(n) for place in range(n)}
+    cost = best = problem.host.cost(assignment)
+    for now, tenure in enumerate(tenures):
+        ranked = []
+        for number, after, cost_after in swaps(problem, assignment):
+            last = until[divmod(number, n)]
+            if cost_after < best or last < now - age:
+                key = (0, cost_after - cost)
+            elif last < now:
+                key = (1, cost_after - cost)
+            else:
+                key = (2, last)
+            ranked.append((*key, number, after, cost_after))
+        _, _, number, after, cost_after = min(ranked, key=lambda one: one[:3])
+        first, other = number // n, list(assignment).index(number % n)
+        until[first, assignment[first]] = now + tenure[0]
+        until[other, assignment[other]] = now + tenure[1]
+        assignment, cost, best = after, cost_after, min(best, cost_after)
+        yield assignment, best
+
+
+@pytest.mark.parametrize(
+    ("n", "symmetric", "settings"),
+    [(3, True, {}), (6, True, {}), *((6, False, settings) for settings in SETTINGS)],
+    ids=str,
+)
+def test_the_course_is_that_of_a_slow_reference(n, symmetric, settings):
+    """250 steps: forbidden, allowed, aspired by cost and by age, and all of them forbidden."""
+    problem = small_qap(n, symmetric=symmetric)
+    search = js.tabu_search(js.SwapTable(), **settings)
+    locations, best, accepted = course(problem, search, 250)
+    age = settings.get("aspiration_age", 5 * n * n)
+    tenures = draws(problem, search, 250)
+    slow = list(slow_tabu(problem, locations[0], tenures, age))
+    np.testing.assert_array_equal(locations[1:], [assignment for assignment, _ in slow])
+    np.testing.assert_array_equal(best, [cost for _, cost in slow])
+    assert accepted.all()
+
+
+def test_a_forbidden_move_is_made_by_aspiration_only():
+    """No two facilities return both to where they were within the tenure, but to a new best.
+
+    Told from the course alone: where each facility was when.
+    """
+    problem, tenure = small_qap(12), 9
+    search = js.tabu_search(js.SwapTable(), tenure=tenure, aspiration_age=2**30)
+    locations, best, _ = course(problem, search, 2000)
+    left = np.full((12, 12), -(2**30))
+    returns = 0
+    for now, (before, after) in enumerate(itertools.pairwise(locations)):
+        (moved,) = np.nonzero(before != after)
+        if (now - left[moved, after[moved]] <= tenure).all():
+            returns += 1
+            assert best[now] < best[now - 1]
+        left[moved, before[moved]] = now
+    assert returns  # by aspiration, in this run
+
+
+def test_without_a_tenure_it_is_steepest_descent_that_goes_on():
+    """Each step leads to the best neighbor, whatever was before: it ends in a cycle of two."""
+    problem = small_qap(8)
+    search = js.tabu_search(js.SwapTable(), tenure=0, aspiration_age=2**30)
+    locations, _, _ = course(problem, search, 60)
+    for before, after in itertools.pairwise(locations):
+        lowest = min(cost for _, _, cost in swaps(problem, before))
+        assert problem.host.cost(after) == lowest
+    np.testing.assert_array_equal(locations[-1], locations[-3])
+
+
+def test_steps_may_count_beyond_all_bounds():
+    """Times count modulo 2**32: the course at the wrap is that at the start."""
+    problem, search = small_qap(7), js.tabu_search(js.SwapTable())
+    state = start(problem, search)
+    for shift in (2**31 - 100, 2**32 - 100):
+        shift = jnp.asarray(shift, jnp.uint32).astype(jnp.int32)
+        late = state._replace(now=state.now + shift, until=state.until + shift)
+        chex.assert_trees_all_equal(
+            course(problem, search, 300), course(problem, search, 300, state=late)
+        )
+
+
+def test_of_equals_each_is_as_likely():
+    """All 15 swaps of six facilities cost nothing: each is made as often, none again and again."""
+    zero = np.zeros((6, 6), int)
+    search = js.tabu_search(js.SwapTable(), tenure=0, aspiration_age=2**30, ties="random")
+    locations, _, _ = course(js.qap(zero, zero), search, 3000)
+    pairs = [tuple(np.nonzero(a != b)[0].tolist()) for a, b in itertools.pairwise(locations)]
+    made = collections.Counter(pairs)
+    repeats = sum(one == other for one, other in itertools.pairwise(pairs))
+    # Six standard deviations of a binomial number of 3000 with a chance of 1 in 15.
+    assert len(made) == 15
+    assert all(abs(number - 200) < 82 for number in [*made.values(), repeats])
+
+
+def test_random_ties_are_the_same_everywhere():
+    """Many swaps of zeros and ones are equal: XLA, compiled for a CPU and in a kernel."""
+    rng = np.random.default_rng(0)
+    flow, distance = (np.triu(rng.integers(0, 2, (6, 6)), 1) for _ in range(2))
+    problem = js.qap(flow + flow.T, distance + distance.T)
+    search = js.tabu_search(js.SwapTable(), ties="random")
+    expected, *others = (
+        js.run(5, problem, search, num_searches=3, max_steps=60, implementation=implementation)
+        for implementation in ("xla", "auto", "interpret")
+    )
+    for found in others:
+        chex.assert_trees_all_equal(expected, found)
+    assert len(np.unique(np.asarray(expected.searches.order))) == 3  # drawn by each for itself
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_small_instances(n):
+    """Where there is no move or one, and the optimum otherwise."""
+    problem = small_qap(n, symmetric=False)
+    search = js.tabu_search(js.SwapTable())
+    state = js.run(0, problem, search, num_searches=2, max_steps=40)
+    assert (np.asarray(state.info.accepted) == (40 if n > 1 else 0)).all()
+    assignments = {tuple(p) for p in np.argsort(np.random.default_rng(0).random((99, n)), axis=1)}
+    optimum = min(problem.host.cost(np.array(p)) for p in assignments)
+    assert int(js.best(problem, search, state)[1]) == optimum
+
+
+def test_floats_agree_with_integers():
+    """A float instance of whole numbers has the same course."""
+    problem = small_qap(9)
+    n = problem.n
+    flow, distance = (np.asarray(m, float).reshape(n, n) for m in (problem.flow, problem.distance))
+    inexact = js.qap(flow, distance, dtype="float32")
+    search = js.tabu_search(js.SwapTable())
+    exact_course, float_course = course(problem, search, 300), course(inexact, search, 300)
+    np.testing.assert_array_equal(exact_course[0], float_course[0])
+
+
+SEARCHES = {
+    "tabu": functools.partial(js.tabu_search, js.SwapTable(), aspiration_age=60),
+    "first": functools.partial(js.hill_climbing, js.SwapTable(), choose="first"),
+    "annealing": functools.partial(
+        js.simulated_annealing, js.SwapTable(), js.geometric(2000.0, 0.9, 20), moves_per_search=5
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_parallel_models_give_the_same_searches(name):
+    """A lane per search, a lane per move, and both: every state is the same, bit for bit."""
+    problem, search = small_qap(7, symmetric=False), SEARCHES[name]()
+    states = [
+        js.run(5, problem, search, num_searches=4, max_steps=150, implementation=implementation)
+        for implementation in ("xla", "algorithmic", "iteration", "auto")
+    ]
+    for state in states[1:]:
+        chex.assert_trees_all_equal(states[0], state)
+
+
+@pytest.mark.parametrize(
+    ("implementation", "moves_at_once", "searches_at_once"),
+    [("xla", (3,), {5}), ("algorithmic", (), {5}), ("iteration", (3,), set())],
+)
+def test_the_parallel_models_are_different_programs(
+    implementation, moves_at_once, searches_at_once, monkeypatch
+):
+    """Five searches of three moves: which of the two are priced as one vector, when traced."""
+    shapes, sizes, delta = set(), set(), js.Relocate.delta
+
+    @jax.custom_batching.custom_vmap
+    def seen(city):
+        return city
+
+    @seen.def_vmap
+    def _(axis_size, in_batched, city):
+        sizes.add(axis_size)
+        return city, in_batched[0]
+
+    def priced(self, problem, representation, move):
+        shapes.add(move.city.shape)
+        return delta(self, problem, representation, move._replace(city=seen(move.city)))
+
+    monkeypatch.setattr(js.Relocate, "delta", priced)
+    search = js.simulated_annealing(js.Relocate(), 30.0, moves_per_search=3)
+    problem, options = matrix_tsp(13), {"num_searches": 5, "implementation": implementation}
+    jax.clear_caches()
+    jax.eval_shape(lambda: js.run(5, problem, search, max_steps=2, **options))
+    assert shapes == {moves_at_once}
+    assert sizes == searches_at_once
+
+
+@pytest.mark.parametrize("make", [js.tabu_search, js.hill_climbing])
+def test_swaps_priced_in_full_give_the_same_searches(make):
+    """Any permutation problem will do; of a QAP, with what is fixed, states end up the same."""
+    problem = js.qap(*matrices(6, symmetric=False), partial_match=[[1, 3]])
+    options = {"num_searches": 3, "max_steps": 60}
+    expected = js.run(5, problem, make(js.SwapTable()), **options)
+    for implementation in ("xla", "algorithmic"):
+        search = make(js.Swap())
+        found = js.run(5, problem, search, implementation=implementation, **options)
+        solutions = found.searches.representation.solution
+        chex.assert_trees_all_equal(solutions, expected.searches.representation.location)
+        chex.assert_trees_all_equal(found.info, expected.info)
+    assert search.evaluations_per_step(problem) == 10
+
+
+def test_a_problem_of_a_users_own():
+    """Tabu search comes to the best of all 720 orders."""
+    problem = linear_ordering(6)
+    orders = jnp.asarray(list(itertools.permutations(range(6))), jnp.int32)
+    search = js.tabu_search(js.Swap())
+    result = js.solve(problem, search, 0, num_searches=4, max_steps=150)
+    assert result.fun == jax.vmap(problem.cost)(orders).min()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tabu", "first"])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_kernel_gives_the_same_searches(name, symmetric):
+    """In Pallas' interpreter; and it lowers for CUDA."""
+    problem, search = small_qap(6, symmetric=symmetric), SEARCHES[name]()
+    options = {"num_searches": 3, "max_steps": 100}
+    expected = js.run(5, problem, search, implementation="xla", **options)
+    found = js.run(5, problem, search, implementation="interpret", **options)
+    chex.assert_trees_all_equal(expected, found)
+    assert js.why_not_portable(problem, search) == ""
+
+
+def test_what_it_refuses():
+    """Negative and swapped numbers, and neighborhoods that do not enumerate their moves."""
+    table = js.SwapTable()
+    with refuses(ValueError, "tenure is -1"):
+        js.tabu_search(table, tenure=-1)
+    with refuses(ValueError, "tenure is 3, expected an integer from 5"):
+        js.tabu_search(table, tenure=(5, 3))
+    with refuses(ValueError, "aspiration_age is 'never'"):
+        js.tabu_search(table, aspiration_age="never")
+    with refuses(ValueError, "ties is 'last', expected one of first, random"):
+        js.tabu_search(table, ties="last")
+    with refuses(TypeError, "neighborhood is a DeltaSwap without num_moves"):
+        js.tabu_search(js.DeltaSwap())

@@ -1,0 +1,101 @@
+"""solve_tsp on several instances at once."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.kernels import Choice
+from jaxopt_search.solvers import many_tsps
+
+POINTS = np.random.default_rng(0).normal(size=(3, 7, 2)) * [[[1]], [[1e-3]], [[1e4]]]
+
+
+def length(points, tour):
+    return np.hypot(*(points[tour] - points[np.roll(tour, -1)]).T).sum()
+
+
+def shortest(points):
+    tours = (np.array((0, *rest)) for rest in itertools.permutations(range(1, len(points))))
+    return min(length(points, tour) for tour in tours)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("implementation", ["native", "xla", "interpret"])
+def test_tiny_instances_are_solved_to_optimality(implementation, monkeypatch):
+    """Whatever their scale and however they are run; three instances on two devices."""
+    monkeypatch.setattr(many_tsps, "_choice", lambda *_: Choice(implementation))
+    result = js.solve_tsp(POINTS, max_steps=300, devices=min(2, jax.local_device_count()))
+    assert result.x.shape == (3, 7) and result.x.dtype == np.int32
+    for points, tour, cost in zip(POINTS, result.x, result.fun, strict=True):
+        assert sorted(tour.tolist()) == list(range(7))
+        assert cost == pytest.approx(length(points, tour))
+        assert cost == pytest.approx(shortest(points))
+    assert (result.status, result.nit) == (js.Status.MAX_STEPS, 300)
+    assert result.nfev == 300 * 3 * 16 * 8
+    assert result.env["implementation"] == implementation
+
+
+@pytest.mark.slow
+def test_neither_devices_nor_neighbors_in_the_stack_change_a_run():
+    """Instances have keys of their own, by their numbers: the same tours, other ones for a key."""
+    points = np.random.default_rng(1).random((3, 40, 2))
+    options = {"max_steps": 20, "num_searches": 2, "moves_per_search": 3}
+    three = js.solve_tsp(points, 5, devices=1, **options)
+    two = js.solve_tsp(points[:2], 5, devices=min(2, jax.local_device_count()), **options)
+    np.testing.assert_array_equal(three.x[:2], two.x)
+    assert (three.x != js.solve_tsp(points, 6, devices=1, **options).x).any()
+
+
+def test_a_limit_of_seconds_ends_all_runs(capsys):
+    """A short limit leaves longer tours."""
+    result = js.solve_tsp(POINTS[:, :6], max_seconds=0.01, devices=1, show_progress=True)
+    assert (result.status, result.success) == (js.Status.MAX_SECONDS, True)
+    assert "best" in capsys.readouterr().err
+    longer = js.solve_tsp(POINTS[:, :6], max_seconds=2, devices=1)
+    assert longer.nit > 100
+    assert (longer.fun <= result.fun + 1e-9).all()
+
+
+def test_scale_changes_no_bit_of_a_search(capsys):
+    """Each instance is counted in a unit of its own, so that tiny and huge ones are searched."""
+    scales = np.array([2.0**-996, 2.0**900, 2.0**-63])
+    points = np.random.default_rng(2).random((3, 20, 2))
+    options = {"max_steps": 20, "num_searches": 2, "moves_per_search": 3, "devices": 1}
+    expected = js.solve_tsp(points, **options)
+    result = js.solve_tsp(points * scales[:, None, None], show_progress=True, **options)
+    np.testing.assert_array_equal(result.x, expected.x)
+    np.testing.assert_allclose(result.fun / scales, expected.fun, rtol=1e-12)
+    assert f"{(result.fun / 3).sum():.3g}"[-4:] in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_few_cities(n):
+    """Rows 20, 21: up to three cities all tours are the same, and they are measured rightly."""
+    points = np.array([[[0, 0], [3, 0], [3, 4]], [[0, 0], [1e-300, 0], [0, 0]]])[:, :n]
+    result = js.solve_tsp(points, max_steps=2, num_searches=2, devices=1, metric="EUCLID")
+    np.testing.assert_allclose(result.fun, [[0, 0], [6, 2e-300], [12, 2e-300]][n - 1])
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "text"),
+    [
+        (np.zeros((0, 5, 2)), {}, r"coords has shape \(0, 5, 2\), expected \(B, n, 2\)"),
+        (np.zeros((2, 5, 3)), {}, r"coords has shape \(2, 5, 3\)"),
+        (np.where(np.arange(2) == 1, np.nan, POINTS), {}, r"coords\[0,0,1\] is NaN"),
+        (np.full((2, 5, 2), [0, 4e307]) * np.arange(5)[:, None], {}, "float64 can add up"),
+        (POINTS, {"target": 1}, "target is 1, expected None"),
+        (POINTS, {"num_searches": 0}, "num_searches is 0"),
+        (POINTS, {"moves_per_search": 0}, "moves_per_search is 0"),
+        (POINTS, {"max_steps": -1}, "max_steps is -1"),
+        (POINTS, {"max_seconds": float("nan")}, "max_seconds is nan"),
+    ],
+)
+def test_bad_stacks_are_refused(points, options, text):
+    """In one line, before anything is compiled."""
+    with pytest.raises(ValueError, match=text) as caught:
+        js.solve_tsp(points, **{"max_steps": 5} | options)
+    assert "\n" not in str(caught.value)

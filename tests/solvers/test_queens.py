@@ -1,0 +1,181 @@
+"""Sets of placements: all there are and no others, the same for a key, and ends of every kind."""
+
+import functools
+
+import numpy as np
+import pytest
+from probes import refuses
+from queens import all_valid, assert_valid
+
+import jaxopt_search as js
+from jaxopt_search.problems.queens.symmetry import canonical
+from jaxopt_search.solvers import queens_found
+
+AMPLE = {"max_seconds": 300.0, "devices": 1}
+
+
+def as_set(placements):
+    return set(map(tuple, placements.tolist()))
+
+
+@pytest.mark.parametrize(("n", "number"), [(8, 92), (9, 352)])
+def test_all_placements_are_found(n, number):
+    """Just those of a backtracking enumeration, each once, though more are found again."""
+    result = js.solve_nqueens(n, number, **AMPLE)
+    assert (result.success, result.status) == (True, js.Status.TARGET)
+    assert (result.solutions.shape, result.solutions.dtype) == ((number, n), np.int16)
+    assert as_set(result.solutions) == set(all_valid(n))
+    assert result.num_found > number
+    assert f"{number} of {number} placements were found" in result.message
+
+
+def test_all_classes_are_found():
+    """Of the twelve classes of eight queens one placement each; a thirteenth there is not."""
+    result = js.solve_nqueens(8, 13, distinct="symmetry", **AMPLE)
+    assert not result.success
+    found = [tuple(canonical(queens)) for queens in result.solutions]
+    assert len(found) == 12
+    assert set(found) == {tuple(canonical(np.array(queens))) for queens in all_valid(8)}
+    assert result.message == "there are no more: 8 queens have 12 valid classes of placements"
+
+
+@functools.cache
+def ended(n, wanted):
+    return js.solve_nqueens(n, wanted, max_seconds=3600, devices=1)
+
+
+@pytest.mark.parametrize(("n", "wanted"), [(1, (1, 2)), (2, (1,)), (3, (1,)), (4, (2, 2**31 - 1))])
+def test_no_more_than_there_are(n, wanted):
+    """All there are come back, none for two and three queens, and without waiting for a limit."""
+    there = all_valid(n)
+    for number in wanted:
+        result = ended(n, number)
+        assert as_set(result.solutions) == set(there)
+        assert result.solutions.shape == (len(there), n)
+        is_enough = len(there) == number
+        status = js.Status.TARGET if is_enough else js.Status.EXHAUSTED
+        assert (result.success, result.status) == (is_enough, status)
+        expected = f"there are no more: {n} queens have {len(there)} valid placements"
+        assert result.success or result.message == expected
+
+
+def test_the_known_numbers():
+    """Of placements and of classes, as far as they are enumerated in no time."""
+    for n in range(1, 10):
+        there = all_valid(n)
+        classes = {tuple(canonical(np.array(queens))) for queens in there}
+        assert (queens_found.ALL[n - 1], queens_found.CLASSES[n - 1]) == (
+            len(there),
+            len(classes),
+        )
+
+
+@functools.cache
+def many(key, devices=1):
+    return js.solve_nqueens(20, 300, key, num_searches=16, max_seconds=300, devices=devices)
+
+
+def test_many_placements():
+    """They are valid, all different, and as many as were asked for."""
+    result = many(0)
+    assert (result.success, len(as_set(result.solutions))) == (True, 300)
+    assert_valid(result.solutions)
+    assert result.num_found >= 300
+    assert 0 < result.elapsed < 300
+    assert result.nit % 32 == 0
+
+
+@pytest.mark.devices(2)
+def test_a_set_is_a_function_of_its_key():
+    """On any number of devices; another key gives another set."""
+    again = js.solve_nqueens(20, 300, 0, num_searches=16, max_seconds=300, devices=1)
+    for result in (again, many(0, 2)):
+        np.testing.assert_array_equal(result.solutions, many(0).solutions)
+        assert (result.num_found, result.nit) == (many(0).num_found, many(0).nit)
+    assert len(as_set(many(1).solutions) & as_set(many(0).solutions)) < 100
+
+
+def test_steps_run_out():
+    """No step more is made, though a look is taken every 32 steps."""
+    for max_steps in (0, 3, 33):
+        result = js.solve_nqueens(50, 1000, num_searches=16, max_steps=max_steps, devices=1)
+        assert (result.success, result.status) == (False, js.Status.MAX_STEPS)
+        assert result.nit == max_steps
+        assert len(result.solutions) < 1000
+        assert f"{len(result.solutions)} of 1000 placements were found" in result.message
+        assert_valid(result.solutions)
+
+
+@pytest.mark.parametrize("n", [50, 10_000])
+def test_time_runs_out(n):
+    """At once."""
+    result = js.solve_nqueens(n, 100_000, max_seconds=0, devices=1)
+    assert (result.success, result.status) == (False, js.Status.MAX_SECONDS)
+    assert len(result.solutions) < 100_000
+
+
+def test_many_queens_are_repaired():
+    """Beyond what searches are good for; the same for a key, another one for another."""
+    n = 10_000
+    results = [js.solve_nqueens(n, 2, key, max_seconds=300, devices=1) for key in (3, 3, 4)]
+    for result in results:
+        assert (result.success, result.num_found) == (True, 2)
+        assert result.solutions.dtype == np.int16
+        np.testing.assert_array_equal(np.sort(result.solutions), np.tile(np.arange(n), (2, 1)))
+        assert js.attacking_pairs(result.solutions).tolist() == [0, 0]
+    rows = np.concatenate([result.solutions for result in results])
+    np.testing.assert_array_equal(rows[:2], rows[2:4])
+    assert len(as_set(rows)) == 4
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(2**15 - 1, np.int16), (2**15, np.int32)])
+def test_types_of_placements(n, dtype):
+    """Columns up to 2**15 - 1 fit; here there is no time for any."""
+    result = js.solve_nqueens(n, 3, max_seconds=0, devices=1)
+    assert (result.solutions.shape, result.solutions.dtype) == ((0, n), dtype)
+
+
+def test_rounds_of_repair_run_out():
+    """Eight are far too few for so many queens, none even more; they are not given back."""
+    for max_steps in (0, 8):
+        result = js.solve_nqueens(10_000, max_steps=max_steps, devices=1)
+        assert (result.status, result.nit) == (js.Status.MAX_STEPS, max_steps)
+        assert (result.success, len(result.solutions)) == (False, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"n": 0}, "n is 0, expected an integer from 1"),
+        ({"n": 2.5}, "n is 2.5"),
+        ({"n": "8"}, "n is '8'"),
+        ({"num_solutions": 0}, "num_solutions is 0"),
+        ({"num_solutions": 1.5}, "num_solutions is 1.5"),
+        ({"num_solutions": None}, "num_solutions is None"),
+        ({"distinct": "all"}, "distinct is 'all', expected one of raw, symmetry"),
+        ({"distinct": None}, "distinct is None"),
+        ({"max_steps": -1}, "max_steps is -1"),
+        ({"max_steps": 0.5}, "max_steps is 0.5"),
+        ({"max_seconds": -1}, "max_seconds is -1"),
+        ({"max_seconds": float("nan")}, "max_seconds is nan"),
+        ({"max_seconds": "1"}, "max_seconds is '1'"),
+        ({"num_searches": 0}, "num_searches is 0"),
+        ({"num_searches": 0, "n": 10_000}, "num_searches is 0"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_refused(arguments, text):
+    """By name, before anything is compiled."""
+    with refuses(ValueError, text):
+        js.solve_nqueens(**({"n": 8, "max_steps": 1, "devices": 1} | arguments))
+
+
+@pytest.mark.parametrize(("n", "wanted", "found"), [(8, 200, 92), (10_000, 2, 2)])
+def test_progress(n, wanted, found, capsys):
+    """That it compiles, and a line at the end, however they are found; none unless asked for."""
+    js.solve_nqueens(n, wanted, max_seconds=60)
+    assert capsys.readouterr().err == ""
+    js.solve_nqueens(n, wanted, max_seconds=60, show_progress=True)
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first == "compiling"
+    assert last.endswith(f" s  {found} of {wanted} placements")

@@ -1,0 +1,137 @@
+"""solve_tsp: any kind of input, sensible temperatures, and it keeps to its limits."""
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+import jaxopt_search as js
+from jaxopt_search import Status
+from jaxopt_search.solvers import scales, tsp
+
+
+@pytest.mark.parametrize("kind", ["instance", "problem", "coords", "matrix", "list"])
+def test_any_kind_of_input(kind):
+    """An instance, a TSP, coordinates, a matrix and nested lists; fun is a tour's exact length."""
+    instance = js.datasets.grid_tsp(3, 4, spacing=7, seed=0)
+    data = {
+        "instance": instance,
+        "problem": js.tsp_from_instance(instance),
+        "coords": instance.coordinates,
+        "matrix": instance.distances(),
+        "list": instance.distances().tolist(),
+    }[kind]
+    result = js.solve_tsp(data, max_steps=4000, target=instance.best_known, devices=1)
+    assert sorted(result.x.tolist()) == list(range(12))
+    assert result.fun == pytest.approx(instance.best_known)
+    if kind != "coords":
+        assert isinstance(result.fun, int)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_temperatures_follow_the_scale_of_the_distances(scale):
+    """An instance a million times as large is solved as well: within 3 % of the grid's optimum."""
+    instance = js.datasets.grid_tsp(6, 6, spacing=10, seed=1)
+    result = js.solve_tsp(instance.coordinates * scale, max_steps=6000, devices=1)
+    assert result.fun <= 1.03 * instance.best_known * scale
+
+
+@pytest.mark.parametrize(
+    ("matrix", "expected"),
+    [
+        (np.array([[0, 3, 4], [3, 0, 5], [4, 5, 0]]), 4.0),
+        (np.zeros((5, 5), int), 1.0),
+        (-np.ones((5, 5), int), 1.0),
+        (np.zeros((1, 1)), 1.0),
+    ],
+)
+def test_near_distance(matrix, expected):
+    """The mean of the three nearest, and never 0 or less."""
+    assert float(scales.near_distance(js.tsp(matrix))) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("coords", "expected"),
+    [
+        ([[0, 0], [8, 0], [1, 0], [3, 0]], 10**0.5),  # 1, 2 and 5
+        ([[0, 0], [0, 3], [4, 0]], 12.5**0.5),
+        ([[2, 2]] * 5, 0.0),
+        ([[7, 1]], 0.0),
+    ],
+)
+def test_tree_edge(coords, expected):
+    """Root mean squares of edges, by hand."""
+    assert float(scales.tree_edge(js.tsp_from_coords(coords))) == pytest.approx(expected)
+
+
+def test_tree_edge_is_that_of_the_shortest_tree():
+    """As SciPy finds it."""
+    distances = np.random.default_rng(0).integers(1, 500, (40, 40))
+    distances = np.triu(distances, 1) + np.triu(distances, 1).T
+    expected = np.sqrt(np.square(minimum_spanning_tree(distances).data).mean())
+    found = float(scales.tree_edge(js.tsp(distances)))
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_limit_of_seconds_is_kept():
+    """The run ends in time, its steps fill most of the time, and the tour is good."""
+    instance = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
+    result = js.solve_tsp(instance, max_seconds=3, target=None, devices=1)
+    assert 3.0 <= result.elapsed - result.compile_seconds < 5.0
+    assert (result.success, result.status) == (True, Status.MAX_SECONDS)
+    assert result.nit > 200
+    assert result.gap <= 0.03
+
+
+@pytest.mark.parametrize("kind", ["matrices", "instance", "problem"])
+def test_any_kind_of_qap(kind):
+    """Matrices, an instance and a QAP; the planted optimum is found and fun is exact."""
+    instance = js.datasets.planted_qap(2, 4, seed=1)
+    data = {
+        "matrices": (instance.flow, instance.distance),
+        "instance": (instance,),
+        "problem": (js.qap_from_instance(instance),),
+    }[kind]
+    result = js.solve_qap(*data, max_steps=400, devices=1)
+    assert sorted(result.x.tolist()) == list(range(8))
+    assert result.fun == instance.best_known == instance.cost(result.x)
+    assert isinstance(result.fun, int)
+
+
+def test_solve_qap_minimizes_what_scipy_does():
+    """Never worse than SciPy's two methods, on the same orientation of asymmetric matrices."""
+    optimize = pytest.importorskip("scipy.optimize")
+    flow, distance = np.random.default_rng(0).integers(0, 30, (2, 12, 12))
+    result = js.solve_qap(flow, distance, max_steps=2000, devices=1)
+    for method in ("faq", "2opt"):
+        other = optimize.quadratic_assignment(
+            flow, distance, method, {"rng": np.random.default_rng(0)}
+        )
+        assert result.fun <= other.fun
+    assert result.fun == (flow * distance[np.ix_(result.x, result.x)]).sum()
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_tiny_qaps(n):
+    """One assignment, or two: the better one."""
+    flow, distance = np.arange(n * n).reshape(n, n), np.eye(n)
+    assert js.solve_qap(flow, distance, max_steps=10, devices=1).success
+
+
+def test_a_flow_without_a_distance_is_refused():
+    """In one line, by name."""
+    with pytest.raises(ValueError, match="distance is None, expected"):
+        js.solve_qap(np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"), [(100, 2112), (1002, 2112), (2392, 528), (5934, 264), (100_000, 132)]
+)
+def test_fewer_searches_of_many_cities(n, expected):
+    """On a GPU the tours of all should fit into its cache."""
+    assert tsp.tsp_recipe(True, "gpu", n).num_searches == expected
+
+
+@pytest.mark.parametrize(("n", "expected"), [(4, 128), (1002, 128), (2392, 32), (10**6, 16)])
+def test_fewer_searches_of_many_cities_on_a_cpu(n, expected):
+    """As many as can be cooled in about ten seconds."""
+    assert tsp.tsp_recipe(True, "cpu", n).num_searches == expected
