@@ -271,9 +271,8 @@ def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Swap | None = None) -> t
 
 def _is_fixed(problem: QAP, u: jax.Array, v: jax.Array) -> jax.Array:
     """Returns whether facility `u` or `v` may not move."""
-    if problem.partial is None:
+    if (is_free := problem.is_free) is None:
         return jnp.bool_(False)
-    is_free = problem.partial.is_free
     return (load(is_free, u) & load(is_free, v)) == 0
 
 

@@ -92,7 +92,7 @@ class GeneralizedAssignment:
     num_agents: int
     host: Original = dataclasses.field(repr=False)
 
-    space = vector.SPACE
+    space = "vector"
 
     @property
     def max_domain(self) -> int:

@@ -88,7 +88,7 @@ class GraphColoring:
     max_degree: int
     host: Original = dataclasses.field(repr=False)
 
-    space = vector.SPACE
+    space = "vector"
 
     @property
     def num_colors(self) -> int:

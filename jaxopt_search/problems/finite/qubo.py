@@ -59,7 +59,7 @@ class QUBO:
     n: int
     host: Original = dataclasses.field(repr=False)
 
-    space = vector.SPACE
+    space = "vector"
     max_domain = 2
 
     def init(self, key: jax.Array) -> jax.Array:
