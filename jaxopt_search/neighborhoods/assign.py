@@ -27,7 +27,7 @@ class Assignment(NamedTuple):
 class VectorNeighborhood:
     """What neighborhoods of vectors share: moves are priced by the problem's hooks or in full.
 
-    Representations are `types.Tallied`, or of problems without hooks `Evaluated`. A subclass has
+    Representations are `types.Tallied` or, for problems without hooks, `Evaluated`. A subclass has
     `_in_full`, its moves priced in full.
     """
 
@@ -88,12 +88,12 @@ class _Assignments:
 class Assign(VectorNeighborhood):
     """All assignments of another value to a variable; on binary vectors, all flips.
 
-    A proposal draws a variable and then one of its other values, each with the same chance; a
-    variable of one value gives a null move. In tables, rows are variables and columns are values; a
+    A proposal draws a variable and then one of its other values, each equally likely; a variable
+    with only one value gives a null move. In tables, rows are variables and columns are values; a
     move undoes the assignment of the value that the variable had.
 
-    Of problems with hooks (`types.VectorProblem`) a move is priced by `assign_delta`, others are
-    evaluated in full. A pass over all moves is as fast as the problem's `scan` makes it.
+    If the problem has hooks (`types.VectorProblem`), a move is priced by `assign_delta`, else by a
+    full evaluation. A pass over all moves is as fast as the problem's `scan` makes it.
 
     Example:
       >>> import jaxopt_search as js
@@ -143,7 +143,7 @@ class Assign(VectorNeighborhood):
 
 
 def is_null(problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
-    """Returns whether assignments change nothing or are none; portable."""
+    """Returns whether assignments change nothing or are out of range; portable."""
     is_outside = move.value >= load(problem.domain_sizes, move.variable)
     return is_outside | (move.value == load(solution, move.variable))
 
@@ -152,9 +152,8 @@ class Allowed(NamedTuple):
     """Which assignments of another value are moves.
 
     Attributes:
-      of_variable: maps variables, of any shape, to what is needed of them: a pytree.
-      is_allowed: maps variables, values, which broadcast, and what is needed of the variables to
-        truth values.
+      of_variable: maps variables, of any shape, to a pytree of what `is_allowed` needs of them.
+      is_allowed: maps variables, values, which broadcast, and this pytree to booleans.
       is_movable: maps variables, of any shape, to whether they have moves at all; None if that is
         not known.
     """
@@ -176,7 +175,7 @@ class _Row(NamedTuple):
 def first(
     problem: Any, tallied: Tallied, rank: Any, others: Any, allowed: Allowed | None = None
 ) -> tuple[tables.First, Assignment]:
-    """Returns the first entry of the table of assignments, as `types.Enumerable.first`; portable.
+    """Like `types.Enumerable.first`, for the table of assignments; portable.
 
     Args:
       allowed: which are moves; None for all.

@@ -1,4 +1,4 @@
-"""One binary variable gets its other value: moves for problems on vectors of zeros and ones."""
+"""A binary variable gets its other value: moves for problems on vectors of zeros and ones."""
 
 import dataclasses
 from typing import Any
@@ -16,7 +16,7 @@ from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
 from jaxopt_search.types import Cost, Scan, Tallied, null_delta
 
-_COLUMNS = 32  # of the table: a warp of a GPU, and some vectors of a CPU, which handle them at once
+_COLUMNS = 32  # of the table: handled at once by a warp of a GPU, or a few vectors of a CPU
 
 
 class _Flips:
@@ -51,8 +51,8 @@ class Flip(VectorNeighborhood):
     """All flips of a problem whose variables have two values.
 
     These are the moves of `Assign`, in another table: there each variable has an entry for each
-    value, here only one. Variable i stands in row i // 32 and column i % 32. The rows being so few,
-    a tenure counted in them, as that of `tabu_search` is by default, is about n / 32.
+    value, here only one. Variable i stands in row i // 32 and column i % 32. With so few rows, the
+    default tenure of `tabu_search`, which counts them, is about n / 32.
 
     A variable with a domain of one value has a null move.
 
@@ -130,13 +130,13 @@ def _undone(move: Assignment) -> tuple[tuple[jax.Array, jax.Array], ...]:
 
 
 def _pricing(problem: Any, tallied: Tallied) -> Any:
-    """Returns what maps numbers of entries of the table to the deltas there; portable."""
+    """Returns a function from numbers of entries of the table to the deltas there; portable."""
     n = problem.domain_sizes.shape[0]
     get_scan = capabilities.scan(problem)
     scan = None if get_scan is None else get_scan(*tallied)
 
     def look_up(variable: jax.Array) -> Any:
-        """Returns what the flips of variables take: values, domain sizes, what `Scan` says."""
+        """Returns what the flips of variables need: values, domain sizes, what `Scan` says."""
         own = tables.in_rows(tallied.solution, variable)
         size = tables.in_rows(problem.domain_sizes, variable)
         return own, size, None if scan is None else scan.of_variable(variable)
@@ -157,7 +157,7 @@ def _pricing(problem: Any, tallied: Tallied) -> Any:
 
     if memory.is_in_kernel() or memory.takes_turns():
         return lambda number: price(number, look_up(jnp.minimum(number, n - 1)))
-    # All at once, and in their order: nothing is looked up by its number, which is slow on a CPU.
+    # All at once and in order: looking things up by their numbers is slow on a CPU.
     rows, columns = _shape(n)
     in_order = look_up(lax.iota(jnp.int32, n)[:, None])
     spread = jax.tree.map(

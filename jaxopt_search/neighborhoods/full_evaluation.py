@@ -1,7 +1,7 @@
 """A neighborhood for any problem: moves are priced by evaluating the whole solution.
 
-What it takes is an object with `num_words`, `propose(problem, solution, words)` and
-`apply(problem, solution, move)`: the few lines with which a new problem starts.
+It needs an object with `num_words`, `propose(problem, solution, words)` and
+`apply(problem, solution, move)`: a few lines to start with for a new problem.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from jaxopt_search.types import Cost, Move, Solution, null_delta
 class Moves(Protocol):
     """How to change a solution; hashable, because it is part of the compiled program.
 
-    A move must change the solution: one that changes nothing would be priced 0 and win.
+    A move must change the solution: if it changed nothing, its price 0 would win.
     """
 
     @property

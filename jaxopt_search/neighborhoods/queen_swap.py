@@ -1,7 +1,6 @@
 """N-Queens: two rows exchange their queens, priced in O(1) by counters of the diagonals.
 
-The counters are those of Sosic and Gu, "A polynomial time algorithm for the N-Queens problem",
-1990.
+The counters are from Sosic and Gu, "A polynomial time algorithm for the N-Queens problem", 1990.
 """
 
 import dataclasses
@@ -42,8 +41,8 @@ class QueenSwap:
     """All n (n - 1) / 2 swaps of two rows of an `NQueens` problem.
 
     Attributes:
-      num_partners: `propose_at` takes the first of so many random rows from which a queen would
-        find no other on its diagonals, or the last.
+      num_partners: `propose_at` draws this many random rows, and takes the first one from which a
+        queen would find no other on its new diagonals, or the last.
     """
 
     num_partners: int = 4
@@ -150,7 +149,7 @@ class QueenSwap:
 def _moved(
     counts: Any, left: tuple[jax.Array, ...], met: tuple[jax.Array, ...], one: jax.Array
 ) -> list[tuple[jax.Array, jax.Array]]:
-    """Returns four diagonals with their counts after two queens went over to others."""
+    """Returns four diagonals with their counts after two queens changed diagonals."""
     after = []
     for (place, other), change in ((left, -one), (met, one)):
         both = change + change * (place == other).astype(jnp.int32)

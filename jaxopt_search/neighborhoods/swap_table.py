@@ -190,7 +190,7 @@ class _Finish(NamedTuple):
       swap: the swap.
       at_r, at_s: [] int32, where r and s are now.
       begun: the representation so far, see `_begin`.
-      in_one_pass: whether this pass changes the costs, too.
+      in_one_pass: whether this pass also changes the costs.
     """
 
     problem: QAP

@@ -44,12 +44,12 @@ class _Swaps:
 class SwapValues(VectorNeighborhood):
     """All n (n - 1) / 2 exchanges of the values of two variables.
 
-    Null where the values are equal, or where one lies outside the other's domain. A proposal draws
-    two different variables, each pair with the same chance. In tables, rows and columns are
-    variables, and each exchange stands there twice; a move undoes itself.
+    Moves are null where the values are equal, or where one lies outside the other's domain. A
+    proposal draws two different variables, each pair equally likely. In tables, rows and columns
+    are variables, and each exchange stands there twice; a move undoes itself.
 
-    Of problems with hooks (`types.VectorProblem`) a move is priced by `swap_values_delta`, others
-    are evaluated in full.
+    If the problem has hooks (`types.VectorProblem`), a move is priced by `swap_values_delta`, else
+    by a full evaluation.
 
     Example:
       >>> import jaxopt_search as js
