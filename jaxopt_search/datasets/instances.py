@@ -63,7 +63,7 @@ class TSPInstance:
         return len(data)
 
     def distances(self) -> np.ndarray:
-        """Returns the [n, n] int64 distances; 8 n^2 bytes, computed from coordinates at each call."""
+        """Returns the [n, n] int64 distances; 8 n^2 bytes, computed by each call if need be."""
         if self.matrix is not None:
             return self.matrix
         assert self.coordinates is not None  # checked on construction
