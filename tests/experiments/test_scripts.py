@@ -6,7 +6,10 @@ import sys
 import pytest
 
 import jaxopt_search as js
-from experiments import bandwidth, benchmark, benchmark_tables, common, quickstart
+from experiments import common, quickstart
+from experiments.benchmark import bandwidth
+from experiments.benchmark import script as benchmark
+from experiments.benchmark import tables as benchmark_tables
 from jaxopt_search.engine import device_split
 from jaxopt_search.kernels import Choice
 
