@@ -99,47 +99,8 @@ def compiled() -> Any:
 
 
 def build(compile_fn: Callable[[Any], Any]) -> Any:
-    """Returns what `compiled` does, made by another compiler of plain functions."""
-
-    @compile_fn
-    def find(search):
-        """Returns the vertex and color of the best allowed move, and its change; or n, 0, 0.
-
-        One that leads below the best is allowed always. Of equals each is as likely.
-        """
-        colors, _, counts, until, bad, _, numbers = search
-        n, k = counts.shape
-        low, equals, vertex, color = n, 0, n, 0
-        for place in range(numbers[4]):
-            v = bad[place]
-            own, now = counts[v, colors[v]], numbers[0]
-            for c in range(k):
-                change = counts[v, c] - own
-                if change > low or c == colors[v]:
-                    continue
-                if until[v, c] < now or numbers[1] + change < numbers[2]:
-                    if change < low:
-                        low, equals = change, 0
-                    equals += 1
-                    numbers[3] = numbers[3] * 48271 % (2**31 - 1)  # Park, Miller, Stockmeyer, 1993
-                    if numbers[3] % equals == 0:
-                        vertex, color = v, c
-        return vertex, color, low if vertex < n else 0
-
-    @compile_fn
-    def note(search, v):
-        """Adds vertex v to those in conflict, or takes it out."""
-        colors, _, counts, _, bad, place, numbers = search
-        is_bad = counts[v, colors[v]] > 0
-        if is_bad and place[v] < 0:
-            place[v] = numbers[4]
-            bad[numbers[4]] = v
-            numbers[4] += 1
-        elif not is_bad and place[v] >= 0:
-            numbers[4] -= 1
-            last = bad[numbers[4]]
-            bad[place[v]], place[last] = last, place[v]
-            place[v] = -1
+    """Like `compiled`, but by any compiler of plain functions."""
+    find, note = compile_fn(_find), compile_fn(_note)
 
     @compile_fn
     def advance(first, vertex, search, num_steps, target, tenure):
@@ -169,3 +130,43 @@ def build(compile_fn: Callable[[Any], Any]) -> Any:
         return num_steps
 
     return advance
+
+
+def _find(search):
+    """Returns the vertex and color of the best allowed move, and its change; or n, 0, 0.
+
+    One that leads below the best is allowed always. Of equals each is as likely.
+    """
+    colors, _, counts, until, bad, _, numbers = search
+    n, k = counts.shape
+    low, equals, vertex, color = n, 0, n, 0
+    for place in range(numbers[4]):
+        v = bad[place]
+        own, now = counts[v, colors[v]], numbers[0]
+        for c in range(k):
+            change = counts[v, c] - own
+            if change > low or c == colors[v]:
+                continue
+            if until[v, c] < now or numbers[1] + change < numbers[2]:
+                if change < low:
+                    low, equals = change, 0
+                equals += 1
+                numbers[3] = numbers[3] * 48271 % (2**31 - 1)  # Park, Miller, Stockmeyer, 1993
+                if numbers[3] % equals == 0:
+                    vertex, color = v, c
+    return vertex, color, low if vertex < n else 0
+
+
+def _note(search, v):
+    """Adds vertex v to those in conflict, or takes it out."""
+    colors, _, counts, _, bad, place, numbers = search
+    is_bad = counts[v, colors[v]] > 0
+    if is_bad and place[v] < 0:
+        place[v] = numbers[4]
+        bad[numbers[4]] = v
+        numbers[4] += 1
+    elif not is_bad and place[v] >= 0:
+        numbers[4] -= 1
+        last = bad[numbers[4]]
+        bad[place[v]], place[last] = last, place[v]
+        place[v] = -1

@@ -81,30 +81,8 @@ def compiled() -> Any:
 
 
 def build(compile_fn: Callable[[Any], Any]) -> Any:
-    """Returns what `compiled` does, made by another compiler of plain functions."""
-
-    @compile_fn
-    def find(gains, until, keys, now, missing, word):
-        """Returns the vertex of most gain of those allowed, from a random place on; or n.
-
-        A vertex is allowed that is not forbidden, or that gains more than is `missing`.
-        """
-        n, lowest = len(gains), -(1 << 30)
-        for v in range(n):
-            keys[v] = gains[v] if (until[v] < now) | (gains[v] > missing) else lowest
-        most = lowest
-        for v in range(n):
-            most = max(most, keys[v])
-        if most == lowest:
-            return n
-        origin = word % n
-        for v in range(origin, n):
-            if keys[v] == most:
-                return v
-        for v in range(origin):
-            if keys[v] == most:
-                return v
-        return n
+    """Like `compiled`, but by any compiler of plain functions."""
+    find = compile_fn(_find)
 
     @compile_fn
     def advance(first, vertex, weight, search, num_steps, target, low, high):
@@ -133,3 +111,26 @@ def build(compile_fn: Callable[[Any], Any]) -> Any:
         return num_steps
 
     return advance
+
+
+def _find(gains, until, keys, now, missing, word):
+    """Returns the vertex of most gain of those allowed, from a random place on; or n.
+
+    A vertex is allowed that is not forbidden, or that gains more than is `missing`.
+    """
+    n, lowest = len(gains), -(1 << 30)
+    for v in range(n):
+        keys[v] = gains[v] if (until[v] < now) | (gains[v] > missing) else lowest
+    most = lowest
+    for v in range(n):
+        most = max(most, keys[v])
+    if most == lowest:
+        return n
+    origin = word % n
+    for v in range(origin, n):
+        if keys[v] == most:
+            return v
+    for v in range(origin):
+        if keys[v] == most:
+            return v
+    return n

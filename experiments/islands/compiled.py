@@ -60,7 +60,7 @@ def run(
       flow, distance: [n, n] integers below 2**31.
     """
     pair = (np.ascontiguousarray(matrix, np.int32) for matrix in (flow, distance))
-    return End(*loop(*pair, *setup, seed, generations, target))
+    return End(*loop(*pair, setup, seed, generations, target))
 
 
 def timed(
@@ -87,34 +87,12 @@ def compiled() -> Any:
 
 
 def build(compile_fn: Any) -> Any:
-    """Returns what `compiled` does, made by another compiler of plain functions."""
-    make_child, price = compile_fn(pmx), compile_fn(cost)
+    """Like `compiled`, but by any compiler of plain functions."""
+    fill, breed = _filler(compile_fn), _breeder(compile_fn)
 
     @compile_fn
-    def below(n):
-        return int(np.random.random() * n)  # noqa: NPY002, what numba knows
-
-    @compile_fn
-    def fill(flow, distance, population, costs):
-        for i in range(len(population)):
-            for k in range(population.shape[1]):  # Fisher and Yates
-                other = below(k + 1)
-                population[i, k] = population[i, other]
-                population[i, other] = k
-            costs[i] = price(flow, distance, population[i])
-
-    @compile_fn
-    def loop(
-        flow,
-        distance,
-        size,
-        mutation,
-        alike,
-        restart_every,
-        seed,
-        generations,
-        target,
-    ):
+    def loop(flow, distance, setup, seed, generations, target):
+        size, mutation, alike, restart_every = setup
         np.random.seed(seed)  # noqa: NPY002
         n = len(flow)
         population, children = np.zeros((size, n), np.int32), np.zeros((size, n), np.int32)
@@ -126,19 +104,7 @@ def build(compile_fn: Any) -> Any:
             if is_due and np.sum(costs == costs.min()) >= alike * size:
                 fill(flow, distance, population, costs)
             for i in range(size):
-                partner = below(size - 1)
-                partner += partner >= i
-                cut = below(n)
-                other = below(n - 1)
-                other += other >= cut
-                start, end, child = min(cut, other), max(cut, other), children[i]
-                make_child(population[i], population[partner], start, end, child)
-                if np.random.random() < mutation:  # noqa: NPY002
-                    a = below(n)
-                    b = below(n - 1)
-                    b += b >= a
-                    child[a], child[b] = child[b], child[a]
-                child_costs[i] = price(flow, distance, child)
+                child_costs[i] = breed(flow, distance, population, i, mutation, children[i])
             for i in range(size):
                 if child_costs[i] < costs[i]:
                     costs[i] = child_costs[i]
@@ -151,6 +117,50 @@ def build(compile_fn: Any) -> Any:
         return made, lowest, best
 
     return loop
+
+
+def _filler(compile_fn: Any) -> Any:
+    """Returns what makes a random population and its costs."""
+    below, price = compile_fn(_below), compile_fn(cost)
+
+    @compile_fn
+    def fill(flow, distance, population, costs):
+        for i in range(len(population)):
+            for k in range(population.shape[1]):  # Fisher and Yates
+                other = below(k + 1)
+                population[i, k] = population[i, other]
+                population[i, other] = k
+            costs[i] = price(flow, distance, population[i])
+
+    return fill
+
+
+def _breeder(compile_fn: Any) -> Any:
+    """Returns what writes the child of individual `i` into `child`, and returns its cost."""
+    below, make_child, price = map(compile_fn, (_below, pmx, cost))
+
+    @compile_fn
+    def breed(flow, distance, population, i, mutation, child):
+        size, n = population.shape
+        partner = below(size - 1)
+        partner += partner >= i
+        cut = below(n)
+        other = below(n - 1)
+        other += other >= cut
+        start, end = min(cut, other), max(cut, other)
+        make_child(population[i], population[partner], start, end, child)
+        if np.random.random() < mutation:  # noqa: NPY002
+            a = below(n)
+            b = below(n - 1)
+            b += b >= a
+            child[a], child[b] = child[b], child[a]
+        return price(flow, distance, child)
+
+    return breed
+
+
+def _below(n):
+    return int(np.random.random() * n)  # noqa: NPY002, what numba knows
 
 
 def pmx(first, second, start, end, child):

@@ -79,7 +79,7 @@ def annealer() -> Callable[..., tuple[int, int]]:
 
 
 def build_climber(compile_fn: Callable[[Any], Any]) -> Any:
-    """Returns what `climber` does, made by another compiler of plain functions."""
+    """Like `climber`, but by any compiler of plain functions."""
     start, swap = build_table(compile_fn)
 
     @compile_fn
@@ -117,15 +117,9 @@ def build_climber(compile_fn: Callable[[Any], Any]) -> Any:
 
 
 def build_annealer(compile_fn: Callable[[Any], Any]) -> Any:
-    """Returns what `annealer` does, made by another compiler of plain functions."""
+    """Like `annealer`, but by any compiler of plain functions."""
     delta, exchange = build_parts(compile_fn)
-
-    @compile_fn
-    def draw(state):
-        """Marsaglia, "Xorshift RNGs", 2003, of 32 bits."""
-        state ^= (state << 13) & 0xFFFFFFFF
-        state ^= state >> 17
-        return state ^ ((state << 5) & 0xFFFFFFFF)
+    draw = compile_fn(_draw)
 
     @compile_fn
     def anneal(flow, distance, assignments, hottest, factor, num_steps, moves, seed):
@@ -164,6 +158,13 @@ def build_annealer(compile_fn: Callable[[Any], Any]) -> Any:
         return priced, made
 
     return anneal
+
+
+def _draw(state):
+    """Marsaglia, "Xorshift RNGs", 2003, of 32 bits."""
+    state ^= (state << 13) & 0xFFFFFFFF
+    state ^= state >> 17
+    return state ^ ((state << 5) & 0xFFFFFFFF)
 
 
 def build_parts(compile_fn: Callable[[Any], Any]) -> tuple[Any, Any]:

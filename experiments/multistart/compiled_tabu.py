@@ -71,44 +71,9 @@ def compiled() -> Any:
 
 
 def build(compile_fn: Callable[[Any], Any]) -> Any:
-    """Returns what `compiled` does, made by another compiler of plain functions."""
+    """Like `compiled`, but by any compiler of plain functions."""
     _, swap = compiled_qap.build_table(compile_fn)
-
-    @compile_fn
-    def find(deltas, soonest, keys, limits):
-        """Returns the swap to make, and its key: its delta, less `far` if it aspires.
-
-        That is the lowest, the first of equals: of those that aspire, by age or as a new best;
-        without one, of those that are not forbidden; the key is `far` where all are.
-        """
-        far, gain, now, oldest = limits[0], limits[1], limits[2], limits[3]
-        r, best = 0, far
-        for i in range(len(deltas) - 1):
-            row, last = deltas[i, i + 1 :], soonest[i, i + 1 :]
-            for j in range(len(row)):
-                key = row[j] if last[j] < now else far
-                keys[j] = row[j] - far if (last[j] < oldest) | (row[j] < gain) else key
-            low = far
-            for j in range(len(row)):
-                low = min(low, keys[j])
-            if low < best:
-                r, best = i, low
-        row, last = deltas[r, r + 1 :], soonest[r, r + 1 :]
-        for j in range(len(row)):
-            key = row[j] if last[j] < now else far
-            if (row[j] - far if (last[j] < oldest) | (row[j] < gain) else key) == best:
-                return r, r + 1 + j, best
-        return r, r, far
-
-    @compile_fn
-    def forbid(until, soonest, r, s, first, second):
-        """Exchanges facilities r and s, and forbids each the place it leaves."""
-        for i in range(len(until)):
-            until[i, r], until[i, s] = until[i, s], until[i, r]
-        until[r, s], until[s, r] = first, second
-        for u in (r, s):
-            for i in range(len(until)):
-                soonest[i, u] = soonest[u, i] = min(until[i, u], until[u, i])
+    find, forbid = compile_fn(_find), compile_fn(_forbid)
 
     @compile_fn
     def advance(flow, distance, search, num_steps, target):
@@ -142,3 +107,39 @@ def build(compile_fn: Callable[[Any], Any]) -> Any:
         return num_steps
 
     return advance
+
+
+def _find(deltas, soonest, keys, limits):
+    """Returns the swap to make, and its key: its delta, less `far` if it aspires.
+
+    That is the lowest, the first of equals: of those that aspire, by age or as a new best;
+    without one, of those that are not forbidden; the key is `far` where all are.
+    """
+    far, gain, now, oldest = limits[0], limits[1], limits[2], limits[3]
+    r, best = 0, far
+    for i in range(len(deltas) - 1):
+        row, last = deltas[i, i + 1 :], soonest[i, i + 1 :]
+        for j in range(len(row)):
+            key = row[j] if last[j] < now else far
+            keys[j] = row[j] - far if (last[j] < oldest) | (row[j] < gain) else key
+        low = far
+        for j in range(len(row)):
+            low = min(low, keys[j])
+        if low < best:
+            r, best = i, low
+    row, last = deltas[r, r + 1 :], soonest[r, r + 1 :]
+    for j in range(len(row)):
+        key = row[j] if last[j] < now else far
+        if (row[j] - far if (last[j] < oldest) | (row[j] < gain) else key) == best:
+            return r, r + 1 + j, best
+    return r, r, far
+
+
+def _forbid(until, soonest, r, s, first, second):
+    """Exchanges facilities r and s, and forbids each the place it leaves."""
+    for i in range(len(until)):
+        until[i, r], until[i, s] = until[i, s], until[i, r]
+    until[r, s], until[s, r] = first, second
+    for u in (r, s):
+        for i in range(len(until)):
+            soonest[i, u] = soonest[u, i] = min(until[i, u], until[u, i])

@@ -40,48 +40,13 @@ def annealer() -> Callable[..., Any]:
 
 
 def build(compile_fn: Callable[[Any], Any]) -> Any:
-    """Returns what `annealer` does, made by another compiler of plain functions."""
-
-    @compile_fn
-    def draw(word):
-        """Marsaglia, "Xorshift RNGs", 2003, of 32 bits."""
-        word ^= (word << 13) & 0xFFFFFFFF
-        word ^= word >> 17
-        return word ^ ((word << 5) & 0xFFFFFFFF)
-
-    @compile_fn
-    def price(distance, after, before, words, cities, places, deltas):
-        """Draws a relocation for each lane and prices it."""
-        n = len(after)
-        for lane in range(len(deltas)):
-            word = draw(words[lane])
-            city = word * n >> 32
-            word = draw(word)
-            words[lane] = word
-            left, right = before[city], after[city]
-            # Count through the cities that are neither `city` nor the one before.
-            place = word * (n - 2) >> 32
-            place += place >= min(city, left)
-            place += place >= max(city, left)
-            behind = after[place]
-            deltas[lane] = (
-                distance[left, right]
-                + distance[place, city]
-                + distance[city, behind]
-                - distance[left, city]
-                - distance[city, right]
-                - distance[place, behind]
-            )
-            cities[lane], places[lane] = city, place
+    """Like `annealer`, but by any compiler of plain functions."""
+    draw, price = compile_fn(_draw), _pricer(compile_fn)
+    linked, relocate, write = map(compile_fn, (_linked, _relocate, _write))
 
     @compile_fn
     def anneal(distance, tour, words, cooling, steps, moves, refused):
-        n = len(tour)
-        after, before = np.empty(n, np.int32), np.empty(n, np.int32)
-        length = 0
-        for k in range(n):
-            after[tour[k - 1]], before[tour[k]] = tour[k], tour[k - 1]
-            length += distance[tour[k - 1], tour[k]]
+        after, before, length = linked(distance, tour)
         best, shortest = after.copy(), length
         cities, places = np.empty(moves, np.int32), np.empty(moves, np.int32)
         deltas = np.empty(moves, np.int32)
@@ -106,23 +71,80 @@ def build(compile_fn: Callable[[Any], Any]) -> Any:
                     if length < shortest:
                         best[:], shortest = after, length
                         stored += 1
-                city, place = cities[lane], places[lane]
-                left, right, behind = before[city], after[city], after[place]
-                after[left], before[right] = right, left
-                after[place], before[city] = city, place
-                after[city], before[behind] = behind, city
+                relocate(after, before, cities[lane], places[lane])
                 length += delta
                 accepted += 1
             temperature *= factor
         if length < shortest:
             best[:], shortest = after, length
-        city = 0
-        for k in range(n):
-            tour[k] = city
-            city = best[city]
+        write(best, tour)
         return shortest, accepted, stored
 
     return anneal
+
+
+def _pricer(compile_fn: Callable[[Any], Any]) -> Any:
+    """Returns what draws a relocation for each lane and prices it."""
+    draw = compile_fn(_draw)
+
+    @compile_fn
+    def price(distance, after, before, words, cities, places, deltas):
+        n = len(after)
+        for lane in range(len(deltas)):
+            word = draw(words[lane])
+            city = word * n >> 32
+            word = draw(word)
+            words[lane] = word
+            left, right = before[city], after[city]
+            # Count through the cities that are neither `city` nor the one before.
+            place = word * (n - 2) >> 32
+            place += place >= min(city, left)
+            place += place >= max(city, left)
+            behind = after[place]
+            deltas[lane] = (
+                distance[left, right]
+                + distance[place, city]
+                + distance[city, behind]
+                - distance[left, city]
+                - distance[city, right]
+                - distance[place, behind]
+            )
+            cities[lane], places[lane] = city, place
+
+    return price
+
+
+def _draw(word):
+    """Marsaglia, "Xorshift RNGs", 2003, of 32 bits."""
+    word ^= (word << 13) & 0xFFFFFFFF
+    word ^= word >> 17
+    return word ^ ((word << 5) & 0xFFFFFFFF)
+
+
+def _linked(distance, tour):
+    """Returns the cities after and before each city, and the length of the tour."""
+    n, length = len(tour), 0
+    after, before = np.empty(n, np.int32), np.empty(n, np.int32)
+    for k in range(n):
+        after[tour[k - 1]], before[tour[k]] = tour[k], tour[k - 1]
+        length += distance[tour[k - 1], tour[k]]
+    return after, before, length
+
+
+def _relocate(after, before, city, place):
+    """Puts a city behind the one at `place`."""
+    left, right, behind = before[city], after[city], after[place]
+    after[left], before[right] = right, left
+    after[place], before[city] = city, place
+    after[city], before[behind] = behind, city
+
+
+def _write(after, tour):
+    """Writes the cities of a linked list into a tour."""
+    city = 0
+    for k in range(len(tour)):
+        tour[k] = city
+        city = after[city]
 
 
 def start(n: int, moves: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -36,7 +36,7 @@ def counter(evaluation: str) -> Callable[[np.ndarray], int]:
 
 
 def build_counter(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
-    """Returns what `counter` does, made by another compiler of plain functions."""
+    """Like `counter`, but by any compiler of plain functions."""
 
     @compile_fn
     def pairs(queens):
@@ -102,7 +102,7 @@ def annealer(evaluation: str) -> Callable[..., tuple[int, int, int]]:
 
 
 def build_annealer(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
-    """Returns what `annealer` does, made by another compiler of plain functions."""
+    """Like `annealer`, but by any compiler of plain functions."""
     count, draw = build_counter(compile_fn, evaluation), compile_fn(_draw)
 
     @compile_fn
@@ -156,29 +156,23 @@ def placer() -> Callable[[int, int], tuple[np.ndarray, int]]:
 
 
 def build_placer(compile_fn: Callable[[Any], Any]) -> Any:
-    """Returns what `placer` does, made by another compiler of plain functions."""
-
-    draw = compile_fn(_draw)
-
-    @compile_fn
-    def put(i, column, queens, rising, falling, number):
-        """Puts a queen on a square, or takes it away (`number` -1)."""
-        queens[i] = column
-        rising[i + column] += number
-        falling[i - column + len(queens)] += number
+    """Like `placer`, but by any compiler of plain functions."""
+    start, repair = _starter(compile_fn), _repairer(compile_fn)
 
     @compile_fn
-    def others(i, column, rising, falling, n):
-        """Counts the queens on the diagonals of a square."""
-        return rising[i + column] + falling[i - column + n]
+    def place(n, state):
+        while True:
+            queens, rising, falling, placed, state = start(n, state)
+            is_valid, state = repair(queens, rising, falling, placed, state)
+            if is_valid:
+                return queens, state
 
-    @compile_fn
-    def exchange(i, k, queens, rising, falling):
-        a, b = queens[i], queens[k]
-        put(i, a, queens, rising, falling, -1)
-        put(k, b, queens, rising, falling, -1)
-        put(i, b, queens, rising, falling, 1)
-        put(k, a, queens, rising, falling, 1)
+    return place
+
+
+def _starter(compile_fn: Callable[[Any], Any]) -> Any:
+    """Returns what places the queens, and counts those on the diagonals and those placed freely."""
+    draw, put, others = map(compile_fn, (_draw, _put, _others))
 
     @compile_fn
     def start(n, state):
@@ -201,9 +195,26 @@ def build_placer(compile_fn: Callable[[Any], Any]) -> Any:
             put(i, column, queens, rising, falling, 1)
         return queens, rising, falling, placed, state
 
+    return start
+
+
+def _repairer(compile_fn: Callable[[Any], Any]) -> Any:
+    """Returns what exchanges attacked queens until all are free.
+
+    It returns whether they are in the end, and the state of the generator.
+    """
+    draw, put, others = map(compile_fn, (_draw, _put, _others))
+
+    @compile_fn
+    def exchange(i, k, queens, rising, falling):
+        a, b = queens[i], queens[k]
+        put(i, a, queens, rising, falling, -1)
+        put(k, b, queens, rising, falling, -1)
+        put(i, b, queens, rising, falling, 1)
+        put(k, a, queens, rising, falling, 1)
+
     @compile_fn
     def repair(queens, rising, falling, placed, state):
-        """Returns whether all queens are free in the end, and the state."""
         n = len(queens)
         for i in range(placed, n):
             tries = 0
@@ -219,12 +230,16 @@ def build_placer(compile_fn: Callable[[Any], Any]) -> Any:
                     return False, state
         return True, state
 
-    @compile_fn
-    def place(n, state):
-        while True:
-            queens, rising, falling, placed, state = start(n, state)
-            is_valid, state = repair(queens, rising, falling, placed, state)
-            if is_valid:
-                return queens, state
+    return repair
 
-    return place
+
+def _put(i, column, queens, rising, falling, number):
+    """Puts a queen on a square, or takes it away (`number` -1)."""
+    queens[i] = column
+    rising[i + column] += number
+    falling[i - column + len(queens)] += number
+
+
+def _others(i, column, rising, falling, n):
+    """Counts the queens on the diagonals of a square."""
+    return rising[i + column] + falling[i - column + n]
