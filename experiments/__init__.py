@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-MOVED = {
+NAMES = {
     "bandwidth": "benchmark/bandwidth.py",
     "coloring": "finite/coloring.py",
     "exam_timetable": "finite/exam_timetable.py",
@@ -27,18 +27,18 @@ MOVED = {
     "tsp_many": "tsp/many.py",
     "tsp_quality": "tsp/quality.py",
 }
-"""Scripts that can be run by a shorter name, too, as `python -m experiments.coloring`."""
+"""Scripts by the names that documents and records know, as `python -m experiments.coloring`."""
 
 
-class _ByShortName(importlib.abc.MetaPathFinder):
+class _ByName(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, name = fullname.rpartition(".")
-        if package != __name__ or name not in MOVED:
+        if package != __name__ or name not in NAMES:
             return None
-        file = pathlib.Path(__file__).parent / MOVED[name]
+        file = pathlib.Path(__file__).parent / NAMES[name]
         return importlib.util.spec_from_file_location(fullname, file)
 
 
-sys.meta_path.append(_ByShortName())
+sys.meta_path.append(_ByName())

@@ -6,9 +6,10 @@
     python -m experiments.benchmark --report speed.jsonl --plot speed.png
 
 Uniform random instances, relocation or 2-opt and Or-opt moves, the PSPM paper's cooling and
-broadcast. Compilation is timed apart; then each repetition goes on from where the one before ended.
-To make a 2-opt takes longer than to price it, so that with 2-opt the speed rises as it gets colder.
-The paper's 12-core CPU made 4.7e6 (SSPM) and 1.3e7 moves/s (PSSM), its GPU 4.6e8 to 9.1e8 (PSPM).
+broadcast. Compilation is timed apart; then each repetition continues from where the one before
+ended. Making a 2-opt move takes longer than pricing it, so with 2-opt the speed rises as it gets
+colder. The paper's 12-core CPU made 4.7e6 (SSPM) and 1.3e7 moves/s (PSSM), its GPU 4.6e8 to 9.1e8
+(PSPM).
 """
 
 from experiments.benchmark.script import main

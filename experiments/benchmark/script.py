@@ -32,7 +32,7 @@ Advance: TypeAlias = Callable[[RunState, int], RunState]
 
 
 class Case(NamedTuple):
-    """One line of the table; `implementation` is what was asked for."""
+    """One line of the table; `implementation` is the requested one."""
 
     cities: int
     searches: int
@@ -46,7 +46,7 @@ class Prepared(NamedTuple):
     """A case ready to run.
 
     Attributes:
-      advance: makes so many steps.
+      advance: makes this many steps.
       start: where to begin.
       search_best: gets the best cost.
       ran: the implementation that runs.
@@ -106,7 +106,7 @@ def choose(case: Case) -> Choice:
     """Returns the implementation that runs a case.
 
     Raises:
-      ValueError: if the one that was asked for cannot.
+      ValueError: if the requested one cannot.
     """
     problem, search = annealing(case)
     return stepping.choose(case.implementation, case.devices[0], problem, search)
@@ -116,20 +116,20 @@ def _prepared(case: Case) -> Prepared:
     (problem, search), ran = annealing(case), choose(case)
     per_temperature = Cooling().sweeps * case.cities
     rule = js.broadcast_best(every=Cooling().exchange_every * per_temperature)
-    placement = device_split.DeviceSplit(case.devices)
+    split = device_split.DeviceSplit(case.devices)
 
     def advance(state: RunState, num_steps: int) -> RunState:
         dtype = state.best_cost.dtype
         rules = make_rules(search, dtype, exchange=rule, check_every=per_temperature)
         return jax.block_until_ready(
-            placement.advance(problem, search, state, num_steps, rules, ran.implementation)
+            split.advance(problem, search, state, num_steps, rules, ran.implementation)
         )
 
     def best(state: RunState) -> int:
-        tour, _ = outcome.best(problem, search, placement.join(state, case.searches))
+        tour, _ = outcome.best(problem, search, split.join(state, case.searches))
         return int(problem.host.cost(jax.device_get(tour)))
 
-    start = placement.split(js.init(0, problem, search, num_searches=case.searches))
+    start = split.split(js.init(0, problem, search, num_searches=case.searches))
     return Prepared(advance, start, best, ran)
 
 

@@ -3,8 +3,8 @@
 The paper's method for CPUs, which is that for GPUs (its Figure 2): of each state, variable by
 variable, all possibilities are rated and their ratings kept, the maximum is found, ratings become
 weights, weights are added up in segments, and one possibility is drawn: first its segment, then its
-place in it. Numbers drawn and segments are those of `js.successors`, so that the states that come
-out are the same, bit for bit. It needs numba, from the extra `peers`.
+place in it. It draws the same numbers in the same segments as `js.successors`, so that the
+successors are the same, bit for bit. It needs numba, from the extra `peers`.
 
 As the paper's kernels are made for a heuristic by templates, a loop is compiled for one size of the
 window and one load, which are constants in it.

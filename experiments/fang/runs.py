@@ -97,8 +97,8 @@ def devices_of(way: str, number: int) -> tuple[Any, ...]:
 def measure(setting: Setting, limits: Limits) -> dict[str, Any]:
     """Returns the record of a setting.
 
-    Its `seconds` are those of each execution, as a caller finds them: from the call to when all
-    successors are there, in the memory that the states had. `seconds_in_a_program` are those of an
+    Its `seconds` are the times of the executions, as a caller finds them: from the call until all
+    successors are in the memory that the states had. `seconds_in_a_program` are the times of an
     execution among many in one program, where no call is in between; only on one GPU.
     """
     devices = devices_of(setting.way, setting.devices)

@@ -24,7 +24,7 @@ class Neighbors(NamedTuple):
     """The neighbors of each vertex, one after the other.
 
     Attributes:
-      first: [n + 1] int64, where those of a vertex begin, and where the last one's end.
+      first: [n + 1] int64, where the neighbors of each vertex begin; last, where all end.
       vertex: [2 m] int64.
       weight: [2 m] int64, of the edge to it.
     """
@@ -43,7 +43,7 @@ class Search(NamedTuple):
       until: [n, k] int64, the last step at which the vertex is forbidden the color.
       bad: [n] int64, the vertices in conflict, in any order, and then anything.
       place: [n] int64, where each stands in `bad`, or -1.
-      numbers: [5] int64: steps made, conflicting edges, those of the best, the state of the
+      numbers: [5] int64: steps made, conflicting edges now and at best, the state of the
         generator, vertices in conflict.
     """
 

@@ -2,10 +2,10 @@
 
 As in Kochenberger, Hao, Lu, Wang and Glover, "Solving large scale max cut problems via tabu search"
 (2013), the flip that gains most of those not forbidden is made, and one that leads to a new best is
-never forbidden. The tenure is that of Benlic and Hao, "Breakout local search for the max-cut
+never forbidden. The tenure is from Benlic and Hao, "Breakout local search for the max-cut
 problem" (2013), 3 steps and a random number up to n / 10: from single starts it came closer to the
-best than n / 100 and up to 10, the former paper's. Gains are kept, and a flip updates those of the
-vertex's neighbors. It needs numba, from the extra `peers`.
+best than n / 100 and up to 10, the former paper's. Gains are kept, and a flip updates the gains of
+the vertex's neighbors. It needs numba, from the extra `peers`.
 """
 
 import functools

@@ -5,7 +5,7 @@
     python -m experiments.maxcut --graphs G1,G43 --ways ours,numba --seeds 10 --seconds 10
     python -m experiments.maxcut --report maxcut.jsonl --markdown
 
-The graphs are those of the G-set (Helmberg and Rendl, 2000), made from their seeds by
+The graphs are the G-set's (Helmberg and Rendl, 2000), made from their seeds by
 `js.datasets.random_graph` and `toroidal_grid`; nothing is read from files. G1 to G5 are random
 graphs of 800 vertices with 6 % of all edges, G6 to G10 the same with weights of 1 and -1, G11 to
 G13 grids on a torus with such weights, and G43 a random graph of 1000 vertices with 2 % of all

@@ -1,4 +1,4 @@
-"""What `coloring.py` and `maxcut.py` share: runs for a limited time, ours and those of one core."""
+"""What `coloring.py` and `maxcut.py` share: runs for a limited time, ours and on one core."""
 
 import argparse
 import json
@@ -80,7 +80,7 @@ def ours(
 ) -> tuple[js.Result, dict[str, Any]]:
     """Returns the result of a run, and the fields of its record that do not depend on the problem.
 
-    Seconds are those of the search; what is prepared and compiled before is `seconds_before`.
+    Seconds are the search's; what is prepared and compiled before is `seconds_before`.
     """
     result = js.solve(
         problem,
@@ -92,8 +92,7 @@ def ours(
         history_size=100,
         **how,
     )
-    if result.status == js.Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    common.unless_interrupted(result)
     fields = {
         "seconds": result.elapsed - result.compile_seconds,
         "seconds_before": result.compile_seconds,

@@ -18,8 +18,8 @@ class Setup(NamedTuple):
     Attributes:
       population: individuals.
       mutation: the rate of mutation.
-      alike: the share of individuals with the lowest cost at which all are made anew; above 1 for
-        never.
+      alike: the share of individuals with the lowest cost at which the population restarts; above
+        1 for never.
       restart_every: generations between looks at that.
     """
 
@@ -53,7 +53,7 @@ def run(
     generations: int,
     target: int,
 ) -> End:
-    """Returns the end of a run: at `target`, or after so many generations.
+    """Returns the end of a run: at `target`, or after this many generations.
 
     Args:
       loop: what `compiled` returns.

@@ -1,62 +1,31 @@
 """The flags of the script, and what they do."""
 
 import argparse
-import concurrent.futures
-import dataclasses
-import functools
-import math
-import multiprocessing
 import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
-
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jax import lax
+from collections.abc import Callable, Sequence
 
 import jaxopt_search as js
 from experiments import common, flag_types
-from experiments.common import Progress, Runs
-from experiments.islands import compiled
-from experiments.islands.paper import FLOW, GAPS, INSTANCES, POPULATION
-from experiments.islands.tables import FIGURES, TABLES, VARIANTS
-from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.engine import device_split
-from jaxopt_search.engine.state import make_rules
-from jaxopt_search.portable import counts
-from jaxopt_search.problems.queens.attacks.host import num_cores
+from experiments.islands import studies, tables
+from experiments.islands.figures import FIGURES
+from experiments.islands.paper import INSTANCES, POPULATION
+from experiments.islands.records import VARIANTS
+from experiments.islands.runs import Setting, Task, execute
 
-RESTART = 0.6
-RING_EVERY, SHUFFLE_EVERY = 50, 500
-"""Generations between exchanges; the second is that of an earlier model of the authors."""
 RATES = (0.1, 1.0)
 """Of mutation: the paper's, and the one with which ours takes fewer generations."""
-_LOOK_EVERY = 50  # generations
-_LOOKS_IN_A_RUN = 100  # at least, in a long run
-_LOOKS_IN_A_CALL = 10
-_CORE_RUNS, _CORE_GENERATIONS = 3, 1000
-"""What tells how long a generation takes on one core."""
 
 
-class Setting(NamedTuple):
-    """What a run is, beside its instance and seed."""
-
-    islands: int
-    population: int = POPULATION
-    restarts: bool = True
-    mutation: float = 1.0
-    local_steps: int = 0
-    on: str = "all"
-    """`"all"` devices, or how many of them; `"core"`: short runs of the compiled loop on one core,
-    which tell its pace; `"cores"`: runs of it to their end, as many at a time as there are cores,
-    which tell how many generations they take."""
-    encoding: str = "paper"
-    """`"paper"`: as in its equation 1; `"file"`: the first matrix of a QAPLIB file is the flow."""
-    crossover: str = "pmx"
-    keep_best: bool = False
-    exchange: str = "none"
+TABLES: dict[int, Callable[..., str]] = {
+    1: tables.table_1,
+    2: tables.table_2,
+    3: tables.table_3,
+    4: studies.table_4,
+    5: studies.table_5,
+    6: studies.table_6,
+    7: studies.table_7,
+    8: studies.table_8,
+}
 
 
 def settings_of(args: argparse.Namespace) -> list[Setting]:
@@ -94,182 +63,6 @@ def settings_of(args: argparse.Namespace) -> list[Setting]:
     return together + settings
 
 
-@functools.cache
-def _processes() -> concurrent.futures.ProcessPoolExecutor:
-    """Returns as many processes as cores; not forks, as JAX has threads."""
-    context = multiprocessing.get_context("spawn")
-    return concurrent.futures.ProcessPoolExecutor(num_cores(), context)
-
-
-@jax.jit
-def _further(problem: js.QAP, search: Any, state: Any, target: Any, generations: Any) -> Any:
-    """Returns the state after some looks, and who was done at each, with so many generations."""
-
-    def look(state: Any, _: None) -> tuple[Any, jax.Array]:
-        state = js.advance(problem, search, state, generations)
-        return state, state.searches.best_cost <= target
-
-    return lax.scan(look, state, None, length=_LOOKS_IN_A_CALL)
-
-
-class Task:
-    """How runs of a setting on an instance are made, of at most so many generations."""
-
-    def __init__(self, instance: QAPInstance, setting: Setting, generations: int):
-        if setting.encoding == "paper" and FLOW.get(instance.name) == 2:
-            matrices = {"flow": instance.distance, "distance": instance.flow}
-            instance = dataclasses.replace(instance, **matrices)
-        self.instance, self.problem = instance, js.qap_from_instance(instance)
-        self.search = js.genetic(
-            population_size=setting.population,
-            crossover=setting.crossover,
-            mutation_rate=setting.mutation,
-            alike=RESTART if setting.restarts else None,
-            keep_best=setting.keep_best,
-            local_search=js.hill_climbing(js.SwapTable()) if setting.local_steps else None,
-            local_steps=max(setting.local_steps, 1),
-        )
-        makers = {
-            "none": None,
-            "ring": js.ring(every=RING_EVERY),
-            "shuffle": js.shuffle(every=SHUFFLE_EVERY),
-        }
-        self.exchange = makers[setting.exchange]
-        self.name, self.setting, self.generations = instance.name, setting, generations
-        is_single = setting.on == "all" and setting.islands == 1
-        is_compiled = setting.on in ("core", "cores")
-        on = "cpu" if is_compiled else "all" if setting.on == "all" else int(setting.on)
-        devices = device_split.find_devices(on)
-        self.devices = devices[:1] if is_single or is_compiled else devices
-        self.target = math.floor((instance.best_known or 0) * (1 + GAPS.get(instance.name, 0.0)))
-        host = self.problem.host
-        self.own_target = jnp.int32(self.target // host.unit - host.offset)
-        self._is_side_by_side = is_single
-        self._begun: dict[concurrent.futures.Future, int] = {}
-
-    def seeds(self, seeds: range) -> range:
-        """Returns those of `seeds` for which there is a run."""
-        return seeds[:_CORE_RUNS] if self.setting.on == "core" else seeds
-
-    def prepare(self, seeds: Sequence[int]) -> None:
-        """Compiles what `make` runs on devices, or begins runs of the loop on all cores."""
-        if not seeds or self.setting.on == "core":
-            return
-        if self.setting.on == "cores":
-            limits = self.generations, self.target
-            self._begun = {
-                _processes().submit(compiled.timed, *self._loop(), seed, *limits): seed
-                for seed in seeds
-            }
-        elif self._is_side_by_side:
-            self._advance(self._start(seeds), 0)
-        else:
-            self._one(seeds[0], 0)
-
-    def make(self, seeds: Sequence[int]) -> Iterable[dict[str, Any]]:
-        """Makes runs, after `prepare` of them, and gives the record of each once it is there."""
-        if not seeds:
-            return ()
-        if self.setting.on == "core":
-            return self._on_a_core(seeds)
-        if self.setting.on == "cores":
-            return self._on_all_cores()
-        if self._is_side_by_side:
-            return self._side_by_side(seeds)
-        return (self._one(seed, self.generations) for seed in seeds)
-
-    def _one(self, seed: int, generations: int) -> dict[str, Any]:
-        """Returns the record of a run."""
-        islands, placement = self.setting.islands, device_split.DeviceSplit(self.devices)
-        with jax.default_device(self.devices[0]):
-            state = js.init(seed, self.problem, self.search, num_searches=islands)
-        state = jax.block_until_ready(placement.split(state))
-        rules = make_rules(
-            self.search, state.best_cost.dtype, exchange=self.exchange, target=self.own_target
-        )
-        began = time.perf_counter()
-        state = jax.block_until_ready(
-            placement.advance(self.problem, self.search, state, generations, rules)
-        )
-        seconds = time.perf_counter() - began
-        state = placement.join(state, islands)
-        count, island = js.first_hit(state)
-        reached = int(island) >= 0
-        made = counts.as_python(count if reached else state.step)
-        cost = self.problem.host.in_full(js.best(self.problem, self.search, state)[1].item())
-        won = {"island": int(island), "best_cost": cost}
-        return self._record(seed, seconds, made, reached) | won
-
-    def _start(self, seeds: Sequence[int]) -> Any:
-        with jax.default_device(self.devices[0]):
-            return js.init(seeds[0], self.problem, self.search, num_searches=len(seeds))
-
-    def _side_by_side(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
-        """Returns the records of runs of one island each, made together."""
-        state = jax.block_until_ready(self._start(seeds))
-        seconds, made, done = 0.0, 0, np.zeros(len(seeds), bool)
-        records: dict[int, dict[str, Any]] = {}
-        while made < self.generations and not done.all():
-            left = -(-(self.generations - made) // _LOOKS_IN_A_CALL)
-            each = min(max(_LOOK_EVERY, made // _LOOKS_IN_A_RUN), left)
-            began = time.perf_counter()
-            state, are_there = self._advance(state, each)
-            between = (time.perf_counter() - began) / _LOOKS_IN_A_CALL
-            for is_there in np.asarray(are_there):
-                seconds, made = seconds + between, made + each
-                for place in np.flatnonzero(is_there & ~done):
-                    records[place] = self._record(seeds[place], seconds, made, True)
-                done = is_there
-        for place in np.flatnonzero(~done):
-            records[place] = self._record(seeds[place], seconds, made, False)
-        return [records[place] for place in range(len(seeds))]
-
-    def _advance(self, state: Any, generations: int) -> tuple[Any, jax.Array]:
-        with jax.default_device(self.devices[0]):
-            return jax.block_until_ready(
-                _further(self.problem, self.search, state, self.own_target, jnp.int32(generations))
-            )
-
-    def _on_a_core(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """Yields the records of short runs of the compiled loop."""
-        for seed in seeds:
-            end, seconds = compiled.timed(*self._loop(), seed, _CORE_GENERATIONS, -1)
-            yield self._record(seed, seconds, end.made, False)
-
-    def _on_all_cores(self) -> list[dict[str, Any]]:
-        """Returns the records of the runs of the compiled loop that `prepare` began.
-
-        All of them at once: of an interrupted script those would be left that ended early.
-        """
-        records = []
-        for future, seed in self._begun.items():
-            end, seconds = future.result()
-            record = self._record(seed, seconds, end.made, end.cost <= self.target)
-            records.append(record | {"best_cost": end.cost})
-        return records
-
-    def _loop(self) -> tuple[Any, ...]:
-        alike = RESTART if self.setting.restarts else math.inf
-        setup = compiled.Setup(self.setting.population, self.setting.mutation, alike)
-        return self.instance.flow, self.instance.distance, setup
-
-    def settings(self) -> dict[str, Any]:
-        """Returns what tells a run from others on the same instance."""
-        return self.setting._asdict() | {"limit": self.generations}
-
-    def _record(self, seed: int, seconds: float, made: int, reached: bool) -> dict[str, Any]:
-        return {
-            "experiment": "qap_islands",
-            "instance": self.name,
-            "seed": seed,
-            "settings": self.settings(),
-            "reached": reached,
-            "seconds": seconds,
-            "generations": made,
-            **common.provenance(self.devices),
-        }
-
-
 def plan_from_arguments(args: argparse.Namespace) -> list[Task]:
     """Returns what to run.
 
@@ -290,26 +83,6 @@ def plan_from_arguments(args: argparse.Namespace) -> list[Task]:
     ]
 
 
-def execute(plan: Sequence[Task], seeds: range, runs: Runs) -> list[dict[str, Any]]:
-    """Makes the runs that are not in the file yet; returns the records of all."""
-    progress, wanted = Progress(sum(len(task.seeds(seeds)) for task in plan)), []
-    missing = [
-        [s for s in task.seeds(seeds) if not runs.has(task.settings(), task.name, s)]
-        for task in plan
-    ]
-    # Several at a time, unless they talk between devices: then all have to do so in one order.
-    is_spread = any(len(task.devices) > 1 for task in plan)
-    with concurrent.futures.ThreadPoolExecutor(1 if is_spread else num_cores()) as pool:
-        list(pool.map(Task.prepare, plan, missing))
-    for task, left in zip(plan, missing, strict=True):
-        wanted += [(task.settings(), task.name, seed) for seed in task.seeds(seeds)]
-        progress.skip(len(task.seeds(seeds)) - len(left))
-        for record in task.make(left):
-            runs.add(record)
-            progress.step(1, f"{task.name}, {task.setting.islands} x {task.setting.population}")
-    return runs.those(wanted)
-
-
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
@@ -317,9 +90,7 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--table", type=int, choices=tuple(TABLES), default=1)
     flags.add_argument("--figure", type=int, choices=tuple(FIGURES), default=6, help="for --plot")
-    flags.add_argument(
-        "--instances", type=flag_types.words, help="names, or all: those of the paper"
-    )
+    flags.add_argument("--instances", type=flag_types.words, help="names, or all of the paper's")
     flags.add_argument("--islands", type=flag_types.integers, default=[1, 30, 60])
     flags.add_argument(
         "--sizes", type=flag_types.integers, default=[64, 128, 256, 512, 1024, 2048], help="Table 3"
@@ -328,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
         "--only",
         choices=("all", "core", "cores"),
         help="Table 3: only the runs on all devices, the short ones of the compiled loop on a core,"
-        " or those of it to their end on all cores",
+        " or its complete runs on all cores",
     )
     flags.add_argument(
         "--no-restarts", action="store_true", help="Table 1: only the runs without restarts"
@@ -337,6 +108,18 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--runs", type=flag_types.positive, default=5, help="of each, seeds from 0 on"
     )
+    _add_island_arguments(flags)
+    flags.add_argument(
+        "--generations", type=flag_types.positive, default=100_000, help="of the longest run"
+    )
+    flags.add_argument("--plot", metavar="FILE", help="where to draw a figure of these runs")
+    common.add_data_argument(flags)
+    common.add_record_arguments(flags, "qap_islands")
+    return flags
+
+
+def _add_island_arguments(flags: argparse.ArgumentParser) -> None:
+    """Adds what an island is."""
     flags.add_argument("--mutation", type=float, default=1.0, help="rate (paper: 0.1)")
     flags.add_argument(
         "--individuals", type=flag_types.positive, default=POPULATION, help="of an island"
@@ -344,7 +127,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--crossover", choices=("pmx", "ox"), default="pmx")
     flags.add_argument("--exchange", choices=("none", "ring", "shuffle"), default="none")
     flags.add_argument(
-        "--keep-best", action="store_true", help="islands that start anew keep their best"
+        "--keep-best", action="store_true", help="islands that restart keep their best"
     )
     flags.add_argument(
         "--encoding",
@@ -355,13 +138,6 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--local-steps", type=int, default=0, help="of hill climbing from each child; 0 for none"
     )
-    flags.add_argument(
-        "--generations", type=flag_types.positive, default=100_000, help="of the longest run"
-    )
-    flags.add_argument("--plot", metavar="FILE", help="where to draw a figure of these runs")
-    common.add_data_argument(flags)
-    common.add_record_arguments(flags, "qap_islands")
-    return flags
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,15 +14,15 @@ do not compare with the paper's, therefore; speed-ups and moves per second do.
 
 All ratios are over one core of the same machine, measured in the same run: the same searches as
 loops that numba compiles for it (`compiled_qap`, `compiled_tabu`), one search after the other.
-Table 1 has it beside all that the machine has (`auto`), and beside XLA on one core (`native`).
+Table 1 compares it with all that the machine has (`auto`), and with XLA on one core (`native`).
 Figure 2 has the speed-up of tabu search over that core by the number of searches, on one device,
 with searches side by side and moves in turn (where the paper's algorithmic level has a thread for
 each search), with moves side by side and searches in turn (iteration level), both, and `auto`.
 `--targets` makes runs of `solve_qap` to the best known cost, and shows the share of runs that have
 reached it by a time (Hoos, Stuetzle, "Evaluating Las Vegas algorithms", 1998).
 
-What compiles is called before. Each finished run is one line of the file, and the same command goes
-on where it was interrupted.
+What compiles is called before. Each finished run is one line of the file, and the same command
+continues where it was interrupted.
 """
 
 from experiments.multistart.script import main

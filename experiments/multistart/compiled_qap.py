@@ -67,7 +67,7 @@ def annealer() -> Callable[..., tuple[int, int]]:
     """Returns `anneal(flow, distance, assignments, hottest, factor, num_steps, moves, seed)`.
 
     Each step prices up to `moves` random swaps one after the other and makes the first that passes
-    the Metropolis test; the temperature of a step is `factor` times that of the one before.
+    the Metropolis test; the temperature of a step is `factor` times the one before.
     Assignments are [S, n] and become the best found. It returns the moves priced and made.
 
     Raises:

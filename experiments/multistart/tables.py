@@ -59,7 +59,7 @@ _TABLE_HEADER = (
 def table_1(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """Returns Table 1: a line per instance, algorithm and way; medians over executions.
 
-    Speed-ups are of whole searches: those of hill climbing end after different numbers of steps.
+    Speed-ups are of whole searches: hill climbing ends after different numbers of steps.
     """
     groups = _groups(records, "way", "searches")
     cores = {key[:2]: group for key, group in groups.items() if key[2] == CORE}

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 
 import jaxopt_search as js
+from experiments import common
 from jaxopt_search.driver import environment
 from jaxopt_search.engine import device_split
 
@@ -39,8 +40,7 @@ class Ours:
         began = time.perf_counter()
         result = self.call(data, key=seed, max_seconds=limit, target=target, devices=self.devices)
         before = time.perf_counter() - began - result.elapsed + result.compile_seconds
-        if result.status == js.Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        common.unless_interrupted(result)
         return result.x, [(before + record.seconds, record.best) for record in result.history]
 
     def forget(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxopt_search as js
+from experiments import common
 from experiments.peers.ours import Ours
 from experiments.queens import compiled
 
@@ -32,7 +33,7 @@ class QueensTask(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it is asked for, such as `1000` or `1000x50`."""
+        """As `--instances` has it, such as `1000` or `1000x50`."""
         return f"{self.n}x{self.wanted}" if self.wanted > 1 else f"{self.n}"
 
 
@@ -49,7 +50,9 @@ def _task(name: str) -> QueensTask:
     numbers = name.split("x")
     are_counts = all(one.isascii() and one.isdigit() and int(one) for one in numbers)
     if len(numbers) > 2 or not are_counts:
-        raise ValueError(f"instance {name!r} is none of N-Queens; such are 1000 and 1000x50")
+        raise ValueError(
+            f"instance {name!r} is not of N-Queens, expected one such as 1000 or 1000x50"
+        )
     n, wanted = map(int, (*numbers, "1")[:2])
     return QueensTask(n, wanted)
 
@@ -81,9 +84,7 @@ class JaxoptSearch(Ours):
         result = js.solve_nqueens(
             task.n, task.wanted, seed, max_seconds=limit, devices=self.devices
         )
-        if result.status == js.Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        return result.solutions.astype(np.int32), []
+        return common.unless_interrupted(result).solutions.astype(np.int32), []
 
 
 class Peer:
@@ -167,7 +168,7 @@ class MinConflicts(OneByOne):
         return task
 
     def placements(self, task: QueensTask, seed: int, limit: float) -> Iterator[Sequence[int]]:
-        """Yields those of searches of 10 n steps each that succeed."""
+        """Yields what searches of 10 n steps each have found."""
         deadline, generator = time.perf_counter() + limit, random.Random(seed)
         solver = self._package.MinConflictsSolver(steps=10 * task.n, rand=generator)
         problem = self._package.Problem(solver)

@@ -51,7 +51,7 @@ class FastTsp:
     name, unit, compiles = "fast-tsp", "seconds", False
     first = 0.002
     runs_on = "1 thread"
-    note = "find_tour, single-threaded; no seed, tells no course: the time is that of the call"
+    note = "find_tour, single-threaded; no seed, tells no course: the time is the whole call's"
 
     def __init__(self):
         import fast_tsp

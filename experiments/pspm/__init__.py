@@ -14,20 +14,20 @@ TSP with the relocation move, as PSPM (98 searches x 12 moves), SSPM (1 x 12) an
 - `core`: PSPM over one core of the same machine, on which numba has compiled the same annealing
   with 12 moves (SSPM) and with one;
 - `exchange`: PSPM by the temperatures from one broadcast to the next (`--exchange-every`);
-- `descent`: one search with one move that accepts nothing worse, beside the paper's PSSM; with
-  numba, also one that accepts nothing equal.
+- `descent`: one search with one move that accepts nothing worse, compared with the paper's PSSM;
+  with numba, also one that accepts nothing equal.
 
-Each finished run is one line of the file; the same command goes on where it was interrupted. The
+Each finished run is one line of the file; the same command continues where it was interrupted. The
 number of devices and the batch are part of a run's settings. How we differ from the paper:
 
 - All schemes run on the same device, so the quotients of speeds in Tables 2 to 4 compare numbers
   of lanes, not a GPU with a CPU. For that, see `--study core`.
 - Runs of one scheme may be made side by side ("batch"), as narrow schemes leave a device idle. They
-  are independent; but seconds are those of the batch, and SSES counts the moves of all its runs.
+  are independent; but seconds are the batch's, and SSES counts the moves of all its runs.
 - Run times leave out compilation and the reading of results between chunks of 10 temperatures,
   which is how finely a time to the threshold is known (1% of a cooling).
-- A search that has cooled down without reaching the threshold starts afresh, from another random
-  tour; its time goes on.
+- A search that has cooled down without reaching the threshold restarts from another random
+  tour; its time continues.
 """
 
 from experiments.pspm.script import main

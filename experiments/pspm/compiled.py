@@ -2,7 +2,7 @@
 
 Light-weight annealing with relocations, as in Lam, Tsoi, Luk, "Parallel neighbourhood search on
 many-core platforms", Algorithm 2 and section 4.2: tours as doubly linked lists, moves priced in
-O(1), the cheapest of those of a step put to the Metropolis test. It needs numba, from the extra
+O(1), the cheapest of a step put to the Metropolis test. It needs numba, from the extra
 `peers`.
 """
 

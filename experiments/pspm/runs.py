@@ -12,7 +12,7 @@ import numpy as np
 import jaxopt_search as js
 from experiments import common
 from experiments.pspm import compiled
-from experiments.pspm.tables import sec, sses
+from experiments.pspm.measures import sec, sses
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.engine import device_split, outcome, starting
 from jaxopt_search.engine.state import RunState, make_rules
@@ -86,7 +86,7 @@ class Limit(NamedTuple):
     """When a batch ends.
 
     Attributes:
-      max_steps: of each search, those of all its coolings together; None for no limit.
+      max_steps: of each search, of all its coolings together; None for no limit.
       max_seconds: of searching; None for no limit.
       threshold: ends once every run has a tour shorter than this; None for none.
     """
@@ -135,7 +135,7 @@ class Job(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Where a batch stands: seconds and steps so far, and [R] the best cost of each run."""
+    """The state of a batch: seconds and steps so far, and [R] the best cost of each run."""
 
     seconds: float
     steps: int
@@ -143,7 +143,7 @@ class Point(NamedTuple):
 
 
 def trace(job: Job) -> Iterator[Point]:
-    """Yields where a batch stands after each chunk, cooling after cooling, without an end.
+    """Yields the state of a batch after each chunk, cooling after cooling, without an end.
 
     Runs are groups of consecutive searches that exchange nothing with other groups. The costs are
     recomputed on the host from the best tours.
@@ -289,14 +289,14 @@ def _record(
 
 def _prepared(job: Job) -> tuple[js.TSP, Callable[[RunState, int], RunState]]:
     problem = js.tsp_from_instance(job.instance)
-    placement, search, rule = device_split.DeviceSplit(job.devices), annealing(job), exchange(job)
+    split, search, rule = device_split.DeviceSplit(job.devices), annealing(job), exchange(job)
     # Nothing is tested for, so the stop test only has to be rare.
     check_every = CHUNK_TEMPERATURES * job.cooling.sweeps * problem.n
 
     def advance(state: RunState, num_steps: int) -> RunState:
         dtype = state.best_cost.dtype
         rules = make_rules(search, dtype, exchange=rule, check_every=check_every)
-        return placement.advance(problem, search, state, num_steps, rules)
+        return split.advance(problem, search, state, num_steps, rules)
 
     return problem, advance
 

@@ -10,6 +10,7 @@ import jax
 import jaxopt_search as js
 from experiments import common, flag_types, one_core
 from experiments.common import Progress, Runs
+from experiments.pspm import figures, measures
 from experiments.pspm import runs as pspm_runs
 from experiments.pspm import tables as pspm_tables
 from experiments.pspm.runs import (
@@ -37,7 +38,7 @@ STUDIES = ("core", "exchange", "descent")
 
 
 class Plan(NamedTuple):
-    """What the user asked for.
+    """What is to be run.
 
     Attributes:
       table: 2, 3 or 4; or one of `STUDIES`.
@@ -147,11 +148,11 @@ def _limit(plan: Plan, runs: Runs, instance: TSPInstance, kind: str) -> Limit | 
         and record["settings"]["cooling"] == plan.cooling._asdict()
         and record["seed"] in seeds
     ]
-    sspm = pspm_tables.select(earlier, "quality", "sspm", SCHEMES["sspm"].moves)
+    sspm = measures.select(earlier, "quality", "sspm", SCHEMES["sspm"].moves)
     threshold = min(record["cost"] for record in sspm)
     if kind == "throughput":
         return Limit(max_steps=plan.max_coolings * steps, threshold=threshold)
-    pspm = pspm_tables.select(earlier, "throughput", "pspm", SCHEMES["pspm"].moves)
+    pspm = measures.select(earlier, "throughput", "pspm", SCHEMES["pspm"].moves)
     seconds = [record["seconds"] for record in pspm if record["reached"]]
     return Limit(max_seconds=sum(seconds) / len(seconds)) if seconds else None
 
@@ -184,13 +185,35 @@ def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
         prog="experiments.pspm",
-        description="Tables 2, 3, 4 and Figure 4 of the PSPM paper, ours beside the paper's.",
+        description="Tables 2, 3, 4 and Figure 4 of the PSPM paper, ours and the paper's.",
     )
     flags.add_argument("--table", type=int, choices=(2, 3, 4), help="default: 2; of a report, all")
     flags.add_argument("--figure", type=int, choices=(4,), help="also draw it, from Table 4's runs")
     flags.add_argument("--study", choices=STUDIES, help="instead of a table: see above")
     flags.add_argument("--instances", type=flag_types.words, help="names, or all (default: rd100)")
     flags.add_argument("--schemes", type=_schemes, default=list(SCHEMES), help="of pspm,sspm,pssm")
+    _add_run_arguments(flags)
+    flags.add_argument("--quick", action="store_true", help=f"{QUICK.alpha=}: a tenth of the steps")
+    flags.add_argument(
+        "--sweeps",
+        type=flag_types.positive,
+        default=10,
+        help="of n steps a temperature (paper: 10)",
+    )
+    flags.add_argument(
+        "--exchange-every",
+        type=_periods,
+        default=_periods("1,10,100,1000,never"),
+        help="of --study exchange: temperatures, or never (default: 1,10,100,1000,never)",
+    )
+    common.add_record_arguments(flags, "pspm", out="results/pspm.jsonl")
+    flags.add_argument("--plot", metavar="FILE", help="where to draw Figure 4")
+    common.add_data_argument(flags)
+    return flags
+
+
+def _add_run_arguments(flags: argparse.ArgumentParser) -> None:
+    """Adds how many runs there are, and where they are made."""
     flags.add_argument(
         "--runs", type=flag_types.positive, default=1, help="independent (paper: 10)"
     )
@@ -211,23 +234,6 @@ def parser() -> argparse.ArgumentParser:
         type=flag_types.devices,
         help=f"a number or all (default: one for every {MOVES_PER_DEVICE} moves per step)",
     )
-    flags.add_argument("--quick", action="store_true", help=f"{QUICK.alpha=}: a tenth of the steps")
-    flags.add_argument(
-        "--sweeps",
-        type=flag_types.positive,
-        default=10,
-        help="of n steps a temperature (paper: 10)",
-    )
-    flags.add_argument(
-        "--exchange-every",
-        type=_periods,
-        default=_periods("1,10,100,1000,never"),
-        help="of --study exchange: temperatures, or never (default: 1,10,100,1000,never)",
-    )
-    common.add_record_arguments(flags, "pspm", out="results/pspm.jsonl")
-    flags.add_argument("--plot", metavar="FILE", help="where to draw Figure 4")
-    common.add_data_argument(flags)
-    return flags
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -258,11 +264,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _draw(args: argparse.Namespace, records: pspm_tables.Records, default: str = "") -> None:
-    """Draws Figure 4 if it is asked for."""
+def _draw(args: argparse.Namespace, records: measures.Records, default: str = "") -> None:
+    """Draws Figure 4 if requested."""
     path = args.plot or (default if args.figure else "")
     if path:
-        common.save_plot(path, lambda ax: pspm_tables.draw(records, ax), (7, 5))
+        common.save_plot(path, lambda ax: figures.draw(records, ax), (7, 5))
 
 
 def _announcement(plan: Plan) -> str:

@@ -22,7 +22,7 @@ Figure 1: the share of annealing's time that evaluation takes: what a step is lo
 same step with an evaluation that does nothing, on the same device. A step evaluates twice, the
 second time when it is made; compiled loops once.
 Figures 2 and 3: the speed of the schemes on threads by their number, and the best number by size.
-Figures 4 and 5: all schemes beside one another, and their speed-ups.
+Figures 4 and 5: all schemes side by side, and their speed-ups.
 Figure 6: `coarse` on random placements and on valid ones.
 Figure 7: annealing with full evaluation, and with deltas in O(1), a step.
 Tables 3 and 4: `subtasks` by their threshold, up to and from 100,000 queens.

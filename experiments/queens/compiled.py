@@ -13,7 +13,7 @@ _MODULUS = 2**31 - 1
 _TRIES = 3.08
 """Columns tried per row before the rest of the queens is placed blindly."""
 _STUCK = 50
-"""Times the number of queens: exchanges tried for one queen before all is placed anew."""
+"""Times the number of queens: exchanges tried for one queen before all are placed again."""
 
 
 EVALUATIONS = ("pairs", "diagonals", "nothing")

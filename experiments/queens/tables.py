@@ -1,51 +1,33 @@
 """The tables and figures of `script.py`, from its records."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from statistics import median
-from typing import Any, TypeAlias
+from typing import Any
 
 from experiments import common
-from jaxopt_search.problems.queens import attacks
+from experiments.queens.records import (
+    ON_ONE_CORE,
+    Records,
+    annealed,
+    best_count,
+    by_threads,
+    in_full,
+    of_kind,
+    plain,
+    schemes,
+    seconds_at,
+    share,
+    sizes_in,
+    speedup,
+    thread_counts,
+    time_of,
+)
 from jaxopt_search.problems.queens.attacks import host
-
-Records: TypeAlias = Sequence[dict[str, Any]]
-
-_NAMES = ("numba", "numba_histogram", *attacks.SCHEMES, "deltas")
-_NOTHING = {"numba": "numba_nothing", "numba_histogram": "numba_nothing"}
-"""What a step is compared with that evaluates by a scheme; where not "nothing"."""
-ON_ONE_CORE = ("numba", "numba_histogram", "numba_nothing", "serial")
-
-
-def _of(records: Records, kind: str, **settings: Any) -> Records:
-    """Returns the records of a kind with these settings."""
-    return [
-        r
-        for r in records
-        if r["settings"]["kind"] == kind
-        and all(r["settings"].get(name) == value for name, value in settings.items())
-    ]
-
-
-def _seconds(records: Records, n: int) -> float:
-    """Returns the median over seeds, or NaN where nothing was measured."""
-    times = [r["seconds"] for r in records if r["n"] == n and r["seconds"] is not None]
-    return median(times) if times else math.nan
-
-
-def _sizes(records: Iterable[dict[str, Any]]) -> list[int]:
-    return sorted({record["n"] for record in records})
 
 
 def _shown(value: float, form: str = ".3g") -> str:
     return "-" if math.isnan(value) else f"{value:{form}}"
-
-
-def _plain(records: Records, scheme: str) -> Records:
-    """Returns single evaluations of random placements with the scheme's own settings."""
-    options = ("num_threads", "threshold")
-    own = _of(records, "evaluate", scheme=scheme, placement="random", batch=1)
-    return [r for r in own if not any(name in r["settings"] for name in options)]
 
 
 def _runs_on(records: Records) -> str:
@@ -69,7 +51,7 @@ def _by_scheme(
     form: str = ".3g",
 ) -> str:
     """Returns a line for each scheme: where it ran, and a number for each size."""
-    sizes = _sizes(record for own in records.values() for record in own)
+    sizes = sizes_in(record for own in records.values() for record in own)
     rows = [
         [name, _runs_on(own), *(_shown(cell(name, n), form) for n in sizes)]
         for name, own in records.items()
@@ -77,31 +59,17 @@ def _by_scheme(
     return common.table(("scheme", "runs on", *map(str, sizes)), rows, markdown=markdown)
 
 
-def _times_of(groups: dict[str, Records], name: str, n: int) -> float:
-    return _seconds(groups.get(name, ()), n)
-
-
 def figure_1(records: Records, *, markdown: bool = False) -> str:
     """Returns the share, in percent, of a step of annealing that evaluation takes."""
-    own = _in_full(records)
-    return _by_scheme(own, lambda name, n: 100 * _share(records, name, n), markdown, ".1f")
-
-
-def _in_full(records: Records) -> dict[str, Records]:
-    """Returns the records of annealing with evaluation in full by scheme."""
-    return {name: own for name, own in _annealed(records).items() if name != "deltas"}
-
-
-def _share(records: Records, name: str, n: int) -> float:
-    nothing = _of(records, "anneal", scheme=_NOTHING.get(name, "nothing"))
-    return 1 - _seconds(nothing, n) / _seconds(_of(records, "anneal", scheme=name), n)
+    own = in_full(records)
+    return _by_scheme(own, lambda name, n: 100 * share(records, name, n), markdown, ".1f")
 
 
 def figure_2(records: Records, *, markdown: bool = False) -> str:
     """Returns speed-ups of schemes on threads over the compiled loop, by the number of threads."""
-    counts, rows = _counts(records), []
-    for name, n, times in _by_threads(records):
-        base = _times_of(_schemes(records), "numba", n)
+    counts, rows = thread_counts(records), []
+    for name, n, times in by_threads(records):
+        base = time_of(schemes(records), "numba", n)
         ups = [_shown(base / times[count]) for count in counts]
         rows.append([str(n), name, _shown(1e3 * base), *ups])
     header = ("n", "scheme", "numba: ms", *(f"x {count}" for count in counts))
@@ -111,62 +79,33 @@ def figure_2(records: Records, *, markdown: bool = False) -> str:
 def figure_3(records: Records, *, markdown: bool = False) -> str:
     """Returns the best number of threads, its time, and its speed-up over the compiled loop."""
     rows = []
-    for name, n, times in _by_threads(records):
-        best, base = _best(times), _times_of(_schemes(records), "numba", n)
+    for name, n, times in by_threads(records):
+        best, base = best_count(times), time_of(schemes(records), "numba", n)
         own = 1e3 * times[best], times[1] / times[best], base / times[best]
         rows.append([str(n), name, str(best), *map(_shown, own)])
     header = ("n", "scheme", "best number", "ms", "x one thread", "x numba")
     return common.table(header, rows, markdown=markdown)
 
 
-def _by_threads(records: Records) -> Iterator[tuple[str, int, dict[int, float]]]:
-    """Yields schemes on threads, sizes, and seconds by the number of threads."""
-    counts = _counts(records)
-    for name in host.HOST:
-        own = [r for r in _of(records, "evaluate", scheme=name) if _num_threads(r)]
-        for n in _sizes(own):
-            yield name, n, {count: _seconds(_with_threads(own, count), n) for count in counts}
-
-
-def _counts(records: Records) -> list[int]:
-    return sorted({_num_threads(r) for r in _of(records, "evaluate")} - {0})
-
-
-def _best(times: dict[int, float]) -> int:
-    return min(times, key=lambda count: math.inf if math.isnan(times[count]) else times[count])
-
-
-def _num_threads(record: dict[str, Any]) -> int:
-    return record["settings"].get("num_threads") or 0
-
-
-def _with_threads(records: Records, count: int) -> Records:
-    return [r for r in records if _num_threads(r) == count]
-
-
 def figure_4(records: Records, *, markdown: bool = False) -> str:
     """Returns milliseconds of each scheme."""
-    own = _schemes(records)
-    return _by_scheme(own, lambda name, n: 1e3 * _times_of(own, name, n), markdown)
+    own = schemes(records)
+    return _by_scheme(own, lambda name, n: 1e3 * time_of(own, name, n), markdown)
 
 
 def figure_5(records: Records, *, markdown: bool = False) -> str:
     """Returns how many times faster each scheme is than the compiled loop on one core."""
-    own = _schemes(records)
-    return _by_scheme(own, lambda name, n: _speedup(own, name, n), markdown)
-
-
-def _speedup(groups: dict[str, Records], name: str, n: int) -> float:
-    return _times_of(groups, "numba", n) / _times_of(groups, name, n)
+    own = schemes(records)
+    return _by_scheme(own, lambda name, n: speedup(own, name, n), markdown)
 
 
 def figure_6(records: Records, *, markdown: bool = False) -> str:
     """Returns milliseconds on random and on valid placements, and by how much they differ."""
     rows = []
-    coarse = _of(records, "evaluate", scheme="coarse", batch=1)
-    random, valid = (_of(coarse, "evaluate", placement=name) for name in ("random", "valid"))
-    for n in _sizes(valid):
-        own, other = _seconds(random, n), _seconds(valid, n)
+    coarse = of_kind(records, "evaluate", scheme="coarse", batch=1)
+    random, valid = (of_kind(coarse, "evaluate", placement=name) for name in ("random", "valid"))
+    for n in sizes_in(valid):
+        own, other = seconds_at(random, n), seconds_at(valid, n)
         pairs = n * (n - 1) / 2 / own
         change = 100 * (own / other - 1)
         rows.append([str(n), *map(_shown, (1e3 * own, 1e3 * other, change, pairs))])
@@ -176,12 +115,12 @@ def figure_6(records: Records, *, markdown: bool = False) -> str:
 
 def figure_7(records: Records, *, markdown: bool = False) -> str:
     """Returns microseconds per step of annealing, and speed-ups over the compiled loop."""
-    own = _annealed(records)
-    sizes = _sizes(record for group in own.values() for record in group)
+    own = annealed(records)
+    sizes = sizes_in(record for group in own.values() for record in group)
     rows = []
     for name, group in own.items():
-        times = (1e6 * _times_of(own, name, n) for n in sizes)
-        ups = (_speedup(own, name, n) for n in sizes)
+        times = (1e6 * time_of(own, name, n) for n in sizes)
+        ups = (speedup(own, name, n) for n in sizes)
         rows.append([name, _runs_on(group), *map(_shown, (*times, *ups))])
     header = ("scheme", "runs on", *(f"{n}: us" for n in sizes), *(f"x at {n}" for n in sizes))
     return common.table(header, rows, markdown=markdown)
@@ -190,7 +129,7 @@ def figure_7(records: Records, *, markdown: bool = False) -> str:
 def table_annealed(records: Records, *, markdown: bool = False) -> str:
     """Returns after how long annealing with full evaluation found valid placements."""
     groups: dict[Any, list[dict[str, Any]]] = {}
-    for record in _of(records, "anneal to the end"):
+    for record in of_kind(records, "anneal to the end"):
         groups.setdefault((record["n"], *record["settings"].values()), []).append(record)
     rows = []
     for own in groups.values():
@@ -215,13 +154,17 @@ def table_annealed(records: Records, *, markdown: bool = False) -> str:
 
 
 def table_thresholds(records: Records, *, markdown: bool = False) -> str:
-    """Returns milliseconds of `subtasks` by threshold, beside those of `coarse`."""
-    cut = [r for r in _of(records, "evaluate", scheme="subtasks") if r["settings"].get("threshold")]
+    """Returns milliseconds of `subtasks` by threshold, and of `coarse`."""
+    cut = [
+        r for r in of_kind(records, "evaluate", scheme="subtasks") if r["settings"].get("threshold")
+    ]
     thresholds = sorted({r["settings"]["threshold"] for r in cut})
     rows = []
-    for n in _sizes(cut):
-        times = [_seconds(_of(cut, "evaluate", threshold=threshold), n) for threshold in thresholds]
-        coarse = _seconds(_plain(records, "coarse"), n)
+    for n in sizes_in(cut):
+        times = [
+            seconds_at(of_kind(cut, "evaluate", threshold=threshold), n) for threshold in thresholds
+        ]
+        coarse = seconds_at(plain(records, "coarse"), n)
         rows.append([str(n), *(_shown(1e3 * seconds) for seconds in (coarse, *times))])
     header = ("n", "coarse: ms", *(f"{threshold}" for threshold in thresholds))
     return common.table(header, rows, markdown=markdown)
@@ -231,7 +174,7 @@ def table_batch(records: Records, *, markdown: bool = False) -> str:
     """Returns microseconds per placement of evaluations in batches."""
     rows = [
         [str(r["n"]), r["settings"]["scheme"], str(r["settings"]["batch"]), f"{1e6 * s:.4g}"]
-        for r in _of(records, "evaluate")
+        for r in of_kind(records, "evaluate")
         if (s := r["seconds"]) and r["settings"]["batch"] > 1
     ]
     return common.table(("n", "scheme", "placements", "us each"), rows, markdown=markdown)
@@ -239,11 +182,11 @@ def table_batch(records: Records, *, markdown: bool = False) -> str:
 
 def table_solve(records: Records, *, markdown: bool = False) -> str:
     """Returns how long annealing takes to a valid placement."""
-    solved = _of(records, "solve")
+    solved = of_kind(records, "solve")
     rows = []
-    for n in _sizes(solved):
+    for n in sizes_in(solved):
         for search in sorted({r["settings"]["search"] for r in solved}):
-            own = [r for r in _of(solved, "solve", search=search) if r["n"] == n]
+            own = [r for r in of_kind(solved, "solve", search=search) if r["n"] == n]
             if not own:
                 continue
             times = sorted(r["seconds"] if r["reached"] else math.inf for r in own)
@@ -258,7 +201,7 @@ def table_solve(records: Records, *, markdown: bool = False) -> str:
 def table_set(records: Records, *, markdown: bool = False) -> str:
     """Returns how many different placements a second are found, by the run of median time."""
     groups: dict[Any, Records] = {}
-    for record in (*_of(records, "set"), *_of(records, "stream")):
+    for record in (*of_kind(records, "set"), *of_kind(records, "stream")):
         groups.setdefault((record["n"], *record["settings"].values()), []).append(record)
     rows = []
     for own in groups.values():
@@ -295,95 +238,4 @@ TABLES: dict[str, Callable[..., str]] = {
     "solve": table_solve,
     "set": table_set,
     "stream": table_set,
-}
-
-
-Lines: TypeAlias = dict[str, list[tuple[float, float]]]
-
-
-def _drawing(
-    lines: Callable[[Records], Lines], xlabel: str, ylabel: str, **axes: Any
-) -> Callable[[Records], Callable[[Any], None]]:
-    """Returns what makes a drawing: a line for each name in `lines`."""
-
-    def of(records: Records) -> Callable[[Any], None]:
-        def draw(ax: Any) -> None:
-            drawn = lines(records)
-            for name, points in drawn.items():
-                known = [point for point in points if not math.isnan(point[1])]
-                ax.plot([x for x, _ in known], [y for _, y in known], "o-", label=name)
-            ax.set(xlabel=xlabel, ylabel=ylabel, **{"xscale": "log", "yscale": "log"} | axes)
-            if drawn:
-                ax.legend()
-
-        return draw
-
-    return of
-
-
-def _lines(groups: dict[str, Records], value: Callable[[str, int], float]) -> Lines:
-    """Returns a number by size for each group."""
-    return {name: [(n, value(name, n)) for n in _sizes(own)] for name, own in groups.items()}
-
-
-def _schemes(records: Records) -> dict[str, Records]:
-    return {name: own for name in _NAMES if (own := _plain(records, name))}
-
-
-def _annealed(records: Records) -> dict[str, Records]:
-    return {name: own for name in _NAMES if (own := _of(records, "anneal", scheme=name))}
-
-
-def _placements(records: Records) -> dict[str, Records]:
-    coarse = _of(records, "evaluate", scheme="coarse", batch=1)
-    return {name: _of(coarse, "evaluate", placement=name) for name in ("random", "valid")}
-
-
-def _shares(records: Records) -> Lines:
-    return _lines(_in_full(records), lambda name, n: 100 * _share(records, name, n))
-
-
-def _by_count(records: Records) -> Lines:
-    """Returns the speed-ups of `threads` by their number for each size."""
-    return {
-        f"{n} queens": [(count, _times_of(_schemes(records), "numba", n) / times[count])
-                        for count in times]
-        for name, n, times in _by_threads(records)
-        if name == "threads"
-    }  # fmt: skip
-
-
-def _best_counts(records: Records) -> Lines:
-    """Returns the best number of threads and the speed-up over one thread by size."""
-    own = [(n, times) for name, n, times in _by_threads(records) if name == "threads"]
-    return {
-        "best number of threads": [(n, _best(times)) for n, times in own],
-        "speed-up over one thread": [(n, times[1] / times[_best(times)]) for n, times in own],
-    }
-
-
-def _seconds_of(
-    groups: Callable[[Records], dict[str, Records]],
-) -> Callable[[Records], Lines]:
-    def lines(records: Records) -> Lines:
-        own = groups(records)
-        return _lines(own, lambda name, n: _times_of(own, name, n))
-
-    return lines
-
-
-def _speedups(records: Records) -> Lines:
-    own = _schemes(records)
-    return _lines(own, lambda name, n: _speedup(own, name, n))
-
-
-_EVALUATION, _STEP = "seconds per evaluation", "seconds per step"
-PLOTS = {
-    1: _drawing(_shares, "queens", "evaluation, % of a step", yscale="linear"),
-    2: _drawing(_by_count, "threads", "times faster than the compiled loop", xscale="linear"),
-    3: _drawing(_best_counts, "queens", "threads; speed-up", yscale="linear"),
-    4: _drawing(_seconds_of(_schemes), "queens", _EVALUATION),
-    5: _drawing(_speedups, "queens", "times faster than the compiled loop"),
-    6: _drawing(_seconds_of(_placements), "queens", _EVALUATION),
-    7: _drawing(_seconds_of(_annealed), "queens", _STEP),
 }

@@ -1,4 +1,4 @@
-"""Many small TSPs at once: `solve_tsp` on stacked coordinates, beside fast-tsp on all cores.
+"""Many small TSPs at once: `solve_tsp` on stacked coordinates, and fast-tsp on all cores.
 
     python -m experiments.tsp_many
     python -m experiments.tsp_many --instances 1000 --cities 100 --seconds 1,3,10 --out many.jsonl
@@ -50,7 +50,7 @@ def ours(points: np.ndarray, seconds: float, seed: int, devices: Any) -> dict[st
 
 
 def fast_tsp(points: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
-    """Returns the record of fast-tsp with so many seconds for each instance."""
+    """Returns the record of fast-tsp with this many seconds for each instance."""
     context, num_cores = multiprocessing.get_context("spawn"), common.num_cores()
     with concurrent.futures.ProcessPoolExecutor(num_cores, mp_context=context) as pool:
         solve = functools.partial(_fast_tsp_tour, seconds)
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if importlib.util.find_spec("fast_tsp"):
         jobs += [functools.partial(fast_tsp, points, limit, args.seed) for limit in args.each]
     else:
-        print('no fast-tsp beside it: pip install "jaxopt_search[peers]"')
+        print('no fast-tsp to compare with: pip install "jaxopt_search[peers]"')
     progress, records = common.Progress(len(jobs)), []
     for job in jobs:
         records.append(job())

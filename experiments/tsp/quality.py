@@ -13,14 +13,14 @@ for the 20 instances of the PSPM paper. How runs are measured:
 - A run ends at the optimum, where that is proven.
 - Seconds are wall-clock time of the whole call. It takes longer than its limit by what `solve_tsp`
   does before the search, and by the chunk that is under way.
-- Times to a level are those of the first line of `Result.history` there, which has one for every
+- The time to a level is the first line of `Result.history` that reaches it; there is one for every
   fiftieth of the limit, or finer. As the cooling is stretched over the limit, they grow with it.
 - A table holds the mean and the worst gap, the runs that found the optimum, and medians of times; a
-  run that did not get there counts as infinite.
+  run that did not reach the level counts as infinite.
 
-Each finished run is one line of the file; the same command goes on where it was interrupted. A run
-is known by its limit, its recipe, the version and the devices: after another change of code, take
-another file.
+Each finished run is one line of the file; the same command continues where it was interrupted. A
+run is known by its limit, its recipe, the version and the devices: after another change of code,
+take another file.
 """
 
 import argparse
@@ -37,7 +37,7 @@ import jaxopt_search as js
 from experiments import common, flag_types
 from experiments.common import Progress, Runs
 from experiments.peers import tsp as peers_tsp
-from experiments.peers.script import gap, improvements, median_time, time_to_level
+from experiments.peers.levels import gap, improvements, median_time, time_to_level
 from experiments.pspm.paper import TABLE_2
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import environment
@@ -45,14 +45,14 @@ from jaxopt_search.engine import device_split
 from jaxopt_search.solvers import tsp
 
 NEAR = 0.001
-"""The gap for which a time is taken, beside that of the optimum."""
+"""The gap to which times are shown, next to the times to the optimum."""
 _WARM_SECONDS = 0.5
 
 Records = list[dict[str, Any]]
 
 
 class Plan(NamedTuple):
-    """What the user asked for.
+    """What is to be run.
 
     Attributes:
       instances: those with a best known cost.
@@ -146,14 +146,12 @@ def _timed(plan: Plan, instance: TSPInstance, seed: int, limit: float) -> tuple[
     """Returns the seconds of a call and its result.
 
     Raises:
-      KeyboardInterrupt: also if the call took one for a wish to end early.
+      KeyboardInterrupt: also if Ctrl-C has ended the call early.
     """
     began = time.perf_counter()
     result = js.solve_tsp(instance, seed, max_seconds=limit, devices=plan.devices)
     seconds = time.perf_counter() - began
-    if result.status == js.Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return seconds, result
+    return seconds, common.unless_interrupted(result)
 
 
 def _finite(value: float) -> float | None:
@@ -202,7 +200,7 @@ def summary(records: Records) -> str:
 
 
 def of_plan(plan: Plan, records: Records) -> Records:
-    """Returns those of the records that belong to a plan, by its limits."""
+    """Returns the records that belong to a plan, by its limits."""
     sizes = {instance.name: instance.n for instance in plan.instances}
     return [
         record
@@ -272,7 +270,7 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
 
 
 def _names(words: Sequence[str] | None) -> list[str] | None:
-    """Returns names of instances, each once, with those of the paper in place of "paper"."""
+    """Returns names of instances, each once, with the paper's in place of "paper"."""
     if words is None:
         return None
     return list(dict.fromkeys(n for w in words for n in (TABLE_2 if w == "paper" else [w])))

@@ -5,9 +5,10 @@ import pytest
 
 import jaxopt_search as js
 from experiments import common, one_core
-from experiments.multistart import compiled_qap, compiled_tabu, tables
+from experiments.multistart import compiled_qap, compiled_tabu, runs, tables
 from experiments.multistart import script as qap_multistart
 from experiments.multistart.paper import TABLE_1
+from jaxopt_search.solvers import scales
 
 
 def record(way=tables.CORE, searches=1, seconds=1.0, steps=10, algorithm="ts"):
@@ -67,10 +68,10 @@ def test_figure_2_by_hand():
 def test_the_searches_are_those_of_the_documents():
     """Best improvement; Taillard's tenures and aspiration; 32 moves, 0.3 to 0.03 mean changes."""
     problem = js.qap_from_instance(js.datasets.uniform_qap(12, seed=0))
-    made = qap_multistart.searches(problem, 144)
+    made = runs.searches(problem, 144)
     assert made["hc"].choose == "best"
     assert (made["ts"].tenure, made["ts"].aspiration_age) == (None, None)
-    annealing, unit = made["sa"], float(qap_multistart.scales.swap_change(problem))
+    annealing, unit = made["sa"], float(scales.swap_change(problem))
     assert (annealing.choose, annealing.moves_per_search) == ("first", 32)
     for step, share in ((0, 0.3), (143, 0.03)):
         temperature = float(annealing.control(jnp.int32(step)))
@@ -82,7 +83,7 @@ def test_the_searches_are_those_of_the_documents():
 def test_no_tenure_is_taillards_tenure():
     """The script's tabu search does not return at once to where it was, as one without would."""
     problem = js.qap_from_instance(js.datasets.uniform_qap(8, seed=0))
-    search = qap_multistart.searches(problem, 64)["ts"]
+    search = runs.searches(problem, 64)["ts"]
     state, seen = js.init(0, problem, search, num_searches=1), []
     for _ in range(40):
         state = js.advance(problem, search, state, 1)
@@ -98,7 +99,7 @@ def in_python(monkeypatch):
         "tabu": compiled_tabu.build,
     }
     monkeypatch.setattr(one_core, "has_numba", lambda: True)
-    monkeypatch.setattr(qap_multistart, "_compiled", lambda name: makers[name](lambda fn: fn))
+    monkeypatch.setattr(runs, "_compiled", lambda name: makers[name](lambda fn: fn))
 
 
 @pytest.mark.parametrize("algorithm", ["hc", "sa", "ts"])
@@ -107,7 +108,7 @@ def test_a_core_is_measured_as_it_says(algorithm, monkeypatch):
     in_python(monkeypatch)
     instance = js.datasets.planted_qap(3, 3, seed=0)
     way = qap_multistart.Way(tables.CORE, "numba", ())
-    found = qap_multistart.measure(instance, algorithm, way, 4, 50, 0)
+    found = runs.measure(instance, algorithm, way, 4, 50, 0)
     assert found["settings"]["implementation"] == "numba" and found["env"]["cpu"]
     assert 0 <= found["best_gap"] <= found["mean_gap"] < 2
     if algorithm == "hc":

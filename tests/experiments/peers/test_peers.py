@@ -10,6 +10,8 @@ import pytest
 
 import jaxopt_search as js
 from experiments import common
+from experiments.peers import levels, tables
+from experiments.peers import runs as runs_of
 from experiments.peers import script as peers
 from experiments.peers import tsp as peers_tsp
 
@@ -71,18 +73,18 @@ def test_examples():
 def test_time_to_level_is_that_of_the_first_point_at_most_so_high(level, seconds):
     """A gap equal to the level counts; a level that was not reached takes forever."""
     trace = [(0.5, 1011), (1.0, 1010), (2.5, 1001), (4.0, 1000)]
-    assert peers.time_to_level(trace, 1000, level) == seconds
+    assert levels.time_to_level(trace, 1000, level) == seconds
 
 
 def test_nothing_was_reached_in_an_empty_history():
     """No points, no time."""
-    assert peers.time_to_level([], 1000, 0.01) == math.inf
+    assert levels.time_to_level([], 1000, 0.01) == math.inf
 
 
 def test_improvements_leave_out_what_is_not_better():
     """Equal and higher costs go; the first point stays."""
     trace = [(0.1, 9), (0.2, 9), (0.3, 12), (0.4, 7), (0.5, 8)]
-    assert peers.improvements(trace) == [(0.1, 9), (0.4, 7)]
+    assert levels.improvements(trace) == [(0.1, 9), (0.4, 7)]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_improvements_leave_out_what_is_not_better():
 )  # fmt: skip
 def test_limits_grow_and_end_with_the_last(first, seconds, expected):
     """The last limit is there exactly once."""
-    assert list(peers.limits(Scripted([], first=first), seconds)) == expected
+    assert list(runs_of.limits(Scripted([], first=first), seconds)) == expected
 
 
 def test_a_row_holds_medians_of_the_shortest_times():
@@ -104,14 +106,14 @@ def test_a_row_holds_medians_of_the_shortest_times():
         record(2, [(9.0, 1020)], 1020),
     ]
     expected = ["i", "x 2", "1 thread", "2.000 (2/3)", "6.000 (2/3)", "- (1/3)", "0.10%", "-"]
-    assert peers.row(records, peers.LEVELS) == expected
+    assert tables.row(records, tables.LEVELS) == expected
 
 
 def test_first_calls_have_a_column_of_their_own():
     """A call that compiles counts for nothing else, though it found the best known cost."""
     first = record(0, [(0.1, 1000)], 1000, call="first")
     records = [{**first, "seconds": 4.25}, record(0, [(1.0, 1010)], 1010)]
-    line = peers.table(records, markdown=False).splitlines()[1]
+    line = tables.table(records, markdown=False).splitlines()[1]
     assert line.split()[-5:] == ["1.000", "-", "-", "1.00%", "4.2"]
 
 
@@ -120,7 +122,7 @@ def test_a_best_known_cost_of_zero_has_one_level():
     records = [
         {**record(seed, [(2.0, cost)], cost), "best_known": 0} for seed, cost in enumerate((0, 4))
     ]
-    header, line = peers.table(records, markdown=False).splitlines()
+    header, line = tables.table(records, markdown=False).splitlines()
     assert "s to best known" in header and "0.1%" not in header
     assert line.split()[-4:] == ["-", "(1/2)", "2", "-"]
 
@@ -137,7 +139,7 @@ def test_a_series_ends_at_the_best_known_cost():
 def test_runs_are_doubled_while_they_should_fit(monkeypatch):
     """A clock of one second per call: 2 more seconds fit in 2.5, and do not fit in 1.5."""
     ticks = iter(range(100))
-    monkeypatch.setattr(peers.time, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(runs_of.time, "perf_counter", lambda: float(next(ticks)))
     for seconds, limits in ((1.5, [1]), (2.5, [1, 2, 4])):
         solver = Scripted([110, 110, 100], unit="runs", first=1)
         measure(solver, seconds=seconds)

@@ -7,8 +7,8 @@ import pytest
 
 import jaxopt_search as js
 from experiments.multistart import compiled_tabu
+from experiments.peers import levels
 from experiments.peers import qap as peers_qap
-from experiments.peers import script as peers
 
 INSTANCE = js.datasets.planted_qap(3, 3, seed=0)
 
@@ -25,7 +25,7 @@ def test_solvers_find_a_planted_optimum(name, monkeypatch):
     data = solver.prepare(INSTANCE)
     solution, course = solver.solve(data, 1, 20.0, INSTANCE.best_known)
     assert peers_qap.cost(INSTANCE, solution) == INSTANCE.best_known == course[-1][1]
-    assert peers.improvements(course)[-1][1] == INSTANCE.best_known
+    assert levels.improvements(course)[-1][1] == INSTANCE.best_known
 
 
 @pytest.mark.parametrize("which", ["both", "flow", "distance"])

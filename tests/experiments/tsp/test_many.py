@@ -37,7 +37,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     flags = ["--instances", "2", "--cities", "7", "--seconds", "1", "--devices", "1"]
     assert tsp_many.main([*flags, "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "no fast-tsp beside it" in printed and "100.0%" in printed
+    assert "no fast-tsp to compare with" in printed and "100.0%" in printed
     (run,) = common.read(out)
     assert run["steps"] > 100 and len(run["lengths"]) == 2
     assert tsp_many.main(["--report", str(out)]) == 0
