@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import numpy as np
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import arguments, environment, progress
 from jaxopt_search.driver.arguments import Limits
@@ -176,7 +177,7 @@ def solve(
     )
     timer.limit(limits.max_steps, limits.max_seconds)
     history_size = check_count("history_size", history_size, 2, None)
-    getattr(search, "check", lambda max_steps: None)(limits.max_steps)
+    capabilities.check(search, problem, limits.max_steps)
     placement = device_split.DeviceSplit(device_split.find_devices(devices))
     problem, search, exchange = placement.bring((problem, search, exchange))
     choice = stepping.choose(implementation, placement.devices[0], problem, search)
