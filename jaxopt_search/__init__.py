@@ -15,7 +15,9 @@ from jaxopt_search import (
 from jaxopt_search.analysis import run_times
 from jaxopt_search.crossovers import permutations as crossover
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
-from jaxopt_search.driver.run import Report, Steer, solve
+from jaxopt_search.driver.results import Report
+from jaxopt_search.driver.run import solve
+from jaxopt_search.driver.steering import Steer
 from jaxopt_search.engine.loop import advance, run
 from jaxopt_search.engine.outcome import best, first_hit
 from jaxopt_search.engine.starting import init
