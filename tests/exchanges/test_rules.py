@@ -149,9 +149,10 @@ def test_resampling_copies_in_proportion(costs, num_searches):
     costs = np.asarray(costs, np.int32)
     weights = np.exp(-(1 / 1.0 - 1 / 2.0) * (costs[:num_searches] - costs.min()))
     share = weights / weights.sum() * num_searches
+    drawn = jax.jit(rule.donors)
     for counter in range(20):
         stream = random.Stream(random.as_key(1), jnp.uint32(counter), jnp.int32(10))
-        donors = np.asarray(rule.donors(stream, jnp.asarray(costs), jnp.int32(num_searches)))
+        donors = np.asarray(drawn(stream, jnp.asarray(costs), jnp.int32(num_searches)))
         found = copies(donors, num_searches)
         assert found.sum() == num_searches
         assert (np.abs(found - share) < 1 + 1e-4).all()
@@ -263,7 +264,7 @@ def stream_at(counter, seed=1):
     return random.Stream(random.as_key(seed), jnp.uint32(counter), jnp.int32(10))
 
 
-@pytest.mark.parametrize("num_searches", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("num_searches", [1, 2, 4])
 def test_recombination_draws_another_search(num_searches):
     """The first one is left alone and gives nothing; the others have each other, equally often."""
     rule, size, num_draws = js.recombine(every=1), num_searches + 3, 600

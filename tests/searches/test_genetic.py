@@ -4,10 +4,6 @@ import collections
 import dataclasses
 import functools
 import itertools
-import os
-import pathlib
-import subprocess
-import sys
 
 import chex
 import jax
@@ -74,7 +70,7 @@ def slow_generation(problem, search, state, words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("crossover", "n"), [("pmx", 2), ("pmx", 9), ("ox", 3), ("ox", 9)])
+@pytest.mark.parametrize(("crossover", "n"), [("pmx", 2), ("pmx", 9), ("ox", 9)])
 def test_a_generation_is_that_of_the_paper(crossover, n):
     """Word for word the same, over some generations; children never lose to worse parents."""
     problem = small_qap(n, symmetric=False)
@@ -213,7 +209,7 @@ def test_restarts_come_every_so_many_generations():
 
 @pytest.mark.parametrize(
     ("n", "population_size", "crossover"),
-    [(2, 2, "pmx"), (9, 20, "ox"), pytest.param(35, 70, "pmx", marks=pytest.mark.slow)],
+    [(2, 2, "pmx"), pytest.param(35, 70, "ox", marks=pytest.mark.slow)],
 )
 def test_a_kernel_makes_the_same_generations(n, population_size, crossover):
     """With restarts, bit for bit; rows and columns that do not fill a block."""
@@ -246,36 +242,20 @@ def check_the_kernel(problem, **options):
     assert (np.asarray(values) == np.arange(problem.n)).all()
 
 
-def check_the_first_to_finish(num_devices):
-    """Which island, after how many generations, and all costs at the end."""
+@pytest.mark.devices(4)
+@pytest.mark.slow
+def test_the_first_to_finish_is_the_same_on_any_number_of_devices():
+    """Which island, after how many generations, and all costs at the end; one island on each."""
     problem = small_qap(8)
     target = js.solve(problem, js.tabu_search(js.SwapTable()), 0, max_steps=300).fun
     search = js.genetic(population_size=12, restart_every=20)
-    options = {"num_searches": 8, "max_steps": 2000, "target": target, "check_every": 7}
+    options = {"num_searches": 4, "max_steps": 4000, "target": target, "check_every": 7}
     alone, spread = (
-        js.solve(problem, search, 3, devices=number, **options) for number in (1, num_devices)
+        js.solve(problem, search, 3, devices=number, **options) for number in (1, 4)
     )
     assert alone.success
     chex.assert_trees_all_equal(alone.state._replace(info=None), spread.state._replace(info=None))
     chex.assert_trees_all_equal(js.first_hit(spread.state), js.first_hit(alone.state))
-
-
-@pytest.mark.devices(4)
-@pytest.mark.slow
-@pytest.mark.parametrize("num_devices", [2, 4])
-def test_the_first_to_finish_is_the_same_on_any_number_of_devices(num_devices):
-    check_the_first_to_finish(num_devices)
-
-
-@pytest.mark.slow
-def test_the_first_to_finish_is_the_same_on_eight_devices():
-    """Which takes a process of its own."""
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
-    here = pathlib.Path(__file__).parent
-    path = os.pathsep.join(map(str, (here.parents[1], here.parent, here)))
-    code = "import test_genetic; test_genetic.check_the_first_to_finish(8)"
-    command, env = [sys.executable, "-c", code], os.environ | flags | {"PYTHONPATH": path}
-    subprocess.run(command, env=env, check=True, timeout=300)
 
 
 @pytest.mark.slow
@@ -370,7 +350,8 @@ def test_a_local_search_improves_the_children():
     assert "local search" in js.why_not_portable(problem, search)
     assert search.evaluations_per_step(problem) == 12 * (1 + 40 * 28)
     state = island(problem, search)
-    after, _ = jax.jit(search.step)(stream_at(3), None, problem, state)
+    step = jax.jit(search.step)
+    after, _ = step(stream_at(3), None, problem, state)
     children = np.asarray(after.children)
     assert (np.sort(children) == np.arange(8)).all()
     np.testing.assert_array_equal(after.child_costs, jax.vmap(problem.cost)(after.children))
@@ -380,7 +361,7 @@ def test_a_local_search_improves_the_children():
         assert int(problem.swap_delta(child, first, second).min()) >= 0
     better = np.asarray(after.child_costs) < np.asarray(state.costs)
     np.testing.assert_array_equal(np.asarray(after.population)[better], children[better])
-    again, _ = jax.jit(search.step)(stream_at(4), None, problem, state)
+    again, _ = step(stream_at(4), None, problem, state)
     assert (np.asarray(again.children) != children).any()
 
 
@@ -389,7 +370,7 @@ def test_with_a_local_search_a_run_ends_at_its_hit():
     problem = small_qap(9)
     climbing = js.hill_climbing(js.SwapTable())
     memetic = js.genetic(population_size=8, local_search=climbing, local_steps=2)
-    target = js.solve(problem, memetic, 0, num_searches=2, max_steps=60).fun
+    target = js.solve(problem, memetic, 0, num_searches=4, max_steps=60).fun
     for search, interval in ((memetic, 1), (js.genetic(population_size=8), 100)):
         result = js.solve(problem, search, 1, num_searches=4, target=target, max_steps=50_000)
         assert result.success
