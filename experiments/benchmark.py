@@ -25,7 +25,8 @@ from experiments import benchmark_tables, common, flag_types
 from experiments.common import Progress
 from experiments.pspm_runs import Cooling
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.engine import device_split, loop, outcome, stepping
+from jaxopt_search.engine import device_split, outcome, stepping
+from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.kernels import Choice, Implementation
 
 NEIGHBORHOODS: dict[str, Callable[[js.TSP], Any]] = {
@@ -37,7 +38,7 @@ SIZE = 30_000
 """Cities have whole coordinates below this, so that squared distances fit into 32 bits."""
 _PILOT_STEPS = 1000
 
-Advance: TypeAlias = Callable[[loop.RunState, int], loop.RunState]
+Advance: TypeAlias = Callable[[RunState, int], RunState]
 
 
 class Case(NamedTuple):
@@ -62,8 +63,8 @@ class Prepared(NamedTuple):
     """
 
     advance: Advance
-    start: loop.RunState
-    search_best: Callable[[loop.RunState], int]
+    start: RunState
+    search_best: Callable[[RunState], int]
     ran: Choice
 
 
@@ -125,16 +126,16 @@ def _prepared(case: Case) -> Prepared:
     (problem, search), ran = annealing(case), choose(case)
     per_temperature = Cooling().sweeps * case.cities
     rule = js.broadcast_best(every=Cooling().exchange_every * per_temperature)
-    options = {"exchange": rule, "check_every": per_temperature}
-    options["implementation"] = ran.implementation
     placement = device_split.DeviceSplit(case.devices)
 
-    def advance(state: loop.RunState, num_steps: int) -> loop.RunState:
+    def advance(state: RunState, num_steps: int) -> RunState:
+        dtype = state.best_cost.dtype
+        rules = make_rules(search, dtype, exchange=rule, check_every=per_temperature)
         return jax.block_until_ready(
-            placement.advance(problem, search, state, num_steps, **options)
+            placement.advance(problem, search, state, num_steps, rules, ran.implementation)
         )
 
-    def best(state: loop.RunState) -> int:
+    def best(state: RunState) -> int:
         tour, _ = outcome.best(problem, search, placement.join(state, case.searches))
         return int(problem.host.cost(jax.device_get(tour)))
 
@@ -142,7 +143,7 @@ def _prepared(case: Case) -> Prepared:
     return Prepared(advance, start, best, ran)
 
 
-def _timed(advance: Advance, state: loop.RunState, num_steps: int) -> tuple[float, loop.RunState]:
+def _timed(advance: Advance, state: RunState, num_steps: int) -> tuple[float, RunState]:
     began = time.perf_counter()
     state = advance(state, num_steps)
     return time.perf_counter() - began, state

@@ -56,6 +56,7 @@ from experiments.common import Progress, Runs
 from experiments.nqueens_annealing import COMPILED
 from experiments.nqueens_tables import FIGURES, ON_ONE_CORE, PLOTS, TABLES
 from jaxopt_search.engine import device_split
+from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
 from jaxopt_search.problems.queens.problem import hoffman
@@ -273,13 +274,13 @@ def _solve(job: Job, seed: int) -> dict[str, Any]:
         js.QueenSwap(), chosen["temperature"], moves_per_search=chosen["moves_per_search"]
     )
     placement = device_split.DeviceSplit(device_split.find_devices(None))
-    options = {"target": jnp.int32(0), "check_every": _CHECK_EVERY}
+    rules = make_rules(search, jnp.int32, target=0, check_every=_CHECK_EVERY)
 
     def run(steps: int) -> tuple[js.RunState, float]:
         state = js.init(seed, problem, search, num_searches=chosen["num_searches"])
         state = jax.block_until_ready(placement.split(state))
         began = time.perf_counter()
-        state = placement.advance(problem, search, state, steps, **options)
+        state = placement.advance(problem, search, state, steps, rules)
         return jax.block_until_ready(state), time.perf_counter() - began
 
     run(0)

@@ -13,7 +13,8 @@ import jaxopt_search as js
 from experiments import common, compiled_tsp
 from experiments.pspm_tables import sec, sses
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.engine import device_split, loop, outcome
+from jaxopt_search.engine import device_split, outcome, starting
+from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.searches import schedules
 
 CHUNK_TEMPERATURES = 10
@@ -162,7 +163,7 @@ def trace(job: Job) -> Iterator[Point]:
             yield Point(seconds, steps, best)
 
 
-def start(job: Job, problem: js.TSP, restart: int = 0) -> loop.RunState:
+def start(job: Job, problem: js.TSP, restart: int = 0) -> RunState:
     """Returns random tours for the searches of a batch, on the job's devices.
 
     Each kind of run has keys of its own: with those that gave the threshold, SSPM could not get
@@ -170,7 +171,7 @@ def start(job: Job, problem: js.TSP, restart: int = 0) -> loop.RunState:
     """
     key = jax.random.fold_in(jax.random.key(job.seeds[0]), KINDS.index(job.kind))
     key = jax.random.fold_in(key, restart)
-    state = loop.init(key, problem, annealing(job), num_searches=job.num_searches)
+    state = starting.init(key, problem, annealing(job), num_searches=job.num_searches)
     return device_split.DeviceSplit(job.devices).split(state)
 
 
@@ -191,7 +192,7 @@ def exchange(job: Job) -> Any:
     return js.broadcast_best(every=every, group_size=job.scheme.searches)
 
 
-def best_of_runs(job: Job, problem: js.TSP, state: loop.RunState) -> np.ndarray:
+def best_of_runs(job: Job, problem: js.TSP, state: RunState) -> np.ndarray:
     """Returns [R] int64, the exact cost of the best tour of each run.
 
     Raises:
@@ -285,16 +286,16 @@ def _record(
     }
 
 
-def _prepared(job: Job) -> tuple[js.TSP, Callable[[loop.RunState, int], loop.RunState]]:
+def _prepared(job: Job) -> tuple[js.TSP, Callable[[RunState, int], RunState]]:
     problem = js.tsp_from_instance(job.instance)
     placement, search, rule = device_split.DeviceSplit(job.devices), annealing(job), exchange(job)
     # Nothing is tested for, so the stop test only has to be rare.
     check_every = CHUNK_TEMPERATURES * job.cooling.sweeps * problem.n
 
-    def advance(state: loop.RunState, num_steps: int) -> loop.RunState:
-        return placement.advance(
-            problem, search, state, num_steps, exchange=rule, check_every=check_every
-        )
+    def advance(state: RunState, num_steps: int) -> RunState:
+        dtype = state.best_cost.dtype
+        rules = make_rules(search, dtype, exchange=rule, check_every=check_every)
+        return placement.advance(problem, search, state, num_steps, rules)
 
     return problem, advance
 

@@ -62,6 +62,7 @@ from experiments.paper_islands import FLOW, GAPS, INSTANCES, POPULATION
 from experiments.qap_islands_tables import FIGURES, TABLES, VARIANTS
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.engine import device_split
+from jaxopt_search.engine.state import make_rules
 from jaxopt_search.portable import counts
 from jaxopt_search.problems.queens.attacks.host import num_cores
 
@@ -221,16 +222,12 @@ class Task:
         with jax.default_device(self.devices[0]):
             state = js.init(seed, self.problem, self.search, num_searches=islands)
         state = jax.block_until_ready(placement.split(state))
+        rules = make_rules(
+            self.search, state.best_cost.dtype, exchange=self.exchange, target=self.own_target
+        )
         began = time.perf_counter()
         state = jax.block_until_ready(
-            placement.advance(
-                self.problem,
-                self.search,
-                state,
-                generations,
-                exchange=self.exchange,
-                target=self.own_target,
-            )
+            placement.advance(self.problem, self.search, state, generations, rules)
         )
         seconds = time.perf_counter() - began
         state = placement.join(state, islands)

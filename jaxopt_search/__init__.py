@@ -5,8 +5,10 @@ from jaxopt_search.analysis import run_times
 from jaxopt_search.crossovers import permutations as crossover
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.driver.run import Report, Steer, solve
-from jaxopt_search.engine.loop import RunState, advance, init, run
+from jaxopt_search.engine.loop import advance, run
 from jaxopt_search.engine.outcome import best, first_hit
+from jaxopt_search.engine.starting import init
+from jaxopt_search.engine.state import RunState
 from jaxopt_search.engine.stepping import why_not_portable
 from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
 from jaxopt_search.exchanges.rules import broadcast_best, recombine, resample, ring, shuffle

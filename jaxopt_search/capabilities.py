@@ -162,9 +162,9 @@ def started(search: Search, key: jax.Array, problem: Problem, solution: Solution
     equal for equal keys of a run and equal indices of the search.
     """
     init_with = getattr(search, "init_with", None)
-    return (
-        search.init(problem, solution) if init_with is None else init_with(key, problem, solution)
-    )
+    if init_with is None:
+        return search.init(problem, solution)
+    return init_with(key, problem, solution)
 
 
 def check(search: Search, problem: Problem, max_steps: int | None) -> None:

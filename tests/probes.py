@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.engine import loop
+from jaxopt_search.engine import loop, starting
 from jaxopt_search.portable import memory, random
 from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Info
@@ -141,7 +141,7 @@ def refuses(kind: type[Exception], *texts: str) -> Iterator[None]:
         raise AssertionError("the loop was compiled before the arguments were checked")
 
     with (
-        mock.patch.object(loop, "_init", fail),
+        mock.patch.object(starting, "_init", fail),
         mock.patch.object(loop, "_advance", fail),
         pytest.raises(kind) as caught,
     ):

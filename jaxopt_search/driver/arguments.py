@@ -17,8 +17,8 @@ from jaxopt_search.checks import (
     highest_cost_that_meets,
     plain_array,
 )
-from jaxopt_search.engine import exchanging, loop, outcome
-from jaxopt_search.engine.loop import RunState
+from jaxopt_search.engine import exchanging, outcome, starting
+from jaxopt_search.engine.state import MAX_PATIENCE, RunState
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.portable import counts, random
@@ -82,10 +82,8 @@ def check_limits(
         max_seconds=None if max_seconds is None else check_number("max_seconds", max_seconds, 0),
         target=target,
         goal=goal,
-        patience=None
-        if patience is None
-        else check_count("patience", patience, 1, loop.MAX_PATIENCE),
-        check_every=check_count("check_every", check_every, 1, loop.MAX_PATIENCE),
+        patience=None if patience is None else check_count("patience", patience, 1, MAX_PATIENCE),
+        check_every=check_count("check_every", check_every, 1, MAX_PATIENCE),
         chunk_steps=None if chunk_steps is None else check_count("chunk_steps", chunk_steps),
     )
 
@@ -169,7 +167,7 @@ def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int)
 def refuse_tracers(*arguments: Any, caller: str = "solve") -> None:
     """Refuses to drive a run from inside a traced function, or where JAX would hang."""
     refuse_orphans()
-    if loop.is_traced(arguments):
+    if starting.is_traced(arguments):
         raise RuntimeError(
             f"{caller} is a host driver and was called inside jit or vmap; use run there"
         )
@@ -194,7 +192,7 @@ def check_state(problem: Problem, search: Search, state: Any) -> int:
             raise ValueError(f"state.{path} was deleted, expected an array that is there")
     num_searches = state.index.shape[0] if state.index.ndim == 1 else 0
     if not num_searches or _signature(state) != _signature(
-        loop.shape(problem, search, num_searches)
+        starting.shape(problem, search, num_searches)
     ):
         raise ValueError("state is of another problem or search, expected one made with these")
     return num_searches
@@ -233,7 +231,7 @@ def steered(
 
 def _has_same_states(problem: Problem, search: Search, other: Any) -> bool:
     try:
-        ours, theirs = (_signature(loop.shape(problem, one, 1)) for one in (search, other))
+        ours, theirs = (_signature(starting.shape(problem, one, 1)) for one in (search, other))
         return ours == theirs
     except Exception:  # the other one is not for this problem
         return False

@@ -17,9 +17,9 @@ from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import arguments, environment, progress
 from jaxopt_search.driver.arguments import Limits
 from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.engine import device_split, loop, outcome, stepping
-from jaxopt_search.engine.loop import RunState
+from jaxopt_search.engine import device_split, outcome, starting, stepping
 from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.engine.state import RunState, check_interval, make_rules
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.guards.interrupts import held_back
@@ -170,7 +170,7 @@ def solve(
         max_seconds=max_seconds,
         target=target,
         patience=patience,
-        check_every=loop.check_interval(search, check_every),
+        check_every=check_interval(search, check_every),
         chunk_steps=chunk_steps,
         ends_by_itself=_ends_by_itself(search, exchange, cost.dtype),
     )
@@ -191,14 +191,14 @@ def solve(
         show(progress.Phase("compiling", timer.elapsed))
     if state is None:
         words, count = random.as_key(key), check_count("num_searches", num_searches, 1, None)
-        loop.check_room(problem, search, solution, count, placement.devices)
+        starting.check_room(problem, search, solution, count, placement.devices)
         starts = arguments.start_solutions(problem, host, words, count, solution, initial)
     else:
         count = arguments.check_state(problem, search, state)
     with memory_errors_explained(count):
         if state is None:
             words, starts = placement.bring((words, starts))
-            state = loop.start(words, problem, search, starts, count)
+            state = starting.start(words, problem, search, starts, count)
         else:
             state = placement.bring(state)
             state = arguments.reopened(problem, host, search, state, limits.target)
@@ -275,16 +275,16 @@ class _Driver:
         return self._result(self.placement.join(placed, num_searches), seen, status, first_step)
 
     def _advance(self, placed: RunState, num_steps: int) -> RunState:
-        placed = self.placement.advance(
-            self.problem,
+        rules = make_rules(
             self.search,
-            placed,
-            num_steps,
+            placed.best_cost.dtype,
             exchange=self.exchange,
             target=self.limits.target,
             patience=self.limits.patience,
             check_every=self.limits.check_every,
-            implementation=self.choice.implementation,
+        )
+        placed = self.placement.advance(
+            self.problem, self.search, placed, num_steps, rules, self.choice.implementation
         )
         return jax.block_until_ready(placed)
 

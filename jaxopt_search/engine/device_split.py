@@ -15,9 +15,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxopt_search.engine import loop, outcome, stepping
-from jaxopt_search.engine.loop import RunState
+from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.engine.state import Rules, RunState
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
 
@@ -55,7 +55,7 @@ def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
     local = jax.local_devices()
     match devices:
         case None:
-            return (loop.default_device(),)
+            return (starting.default_device(),)
         case "all":
             return tuple(local)
         case str():
@@ -68,7 +68,8 @@ def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
             return tuple(local[:devices]) if 0 < devices <= len(local) else ()
         case Sequence() if all(isinstance(device, jax.Device) for device in devices):
             return tuple(devices)
-    return ()
+        case _:
+            return ()
 
 
 def _platform_devices(platform: str) -> list[jax.Device]:
@@ -118,21 +119,14 @@ class DeviceSplit:
         search: Any,
         state: RunState,
         num_steps: int,
-        *,
+        rules: Rules,
         implementation: Implementation = "auto",
-        exchange: Any = None,
-        target: Any = None,
-        patience: Any = None,
-        check_every: int | None = None,
     ) -> RunState:
-        """Returns `loop.advance` of a state from `split`; arguments as there."""
+        """Like `loop.advance`, of a state from `split` and by rules from `make_rules`."""
         chosen = stepping.choose(implementation, self.devices[0], problem, search).implementation
-        options = {"exchange": exchange, "target": target, "patience": patience}
-        options["check_every"] = check_every
         if len(self.devices) == 1:
-            advance = functools.partial(loop.advance_by, chosen, axis_name=None)
-            return advance(problem, search, state, num_steps, **options)
-        return _pmapped(self.devices, chosen)(problem, search, state, num_steps, options)
+            return loop.advance_by(chosen, problem, search, state, num_steps, rules)
+        return _pmapped(self.devices, chosen)(problem, search, state, num_steps, rules)
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""
@@ -171,14 +165,8 @@ def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
 def _pmapped(
     devices: tuple[jax.Device, ...], implementation: Implementation
 ) -> Callable[..., RunState]:
-    def advance(
-        problem: Any, search: Any, state: RunState, num_steps: jax.Array, options: dict[str, Any]
-    ) -> RunState:
-        advance = functools.partial(loop.advance_by, implementation, axis_name=_AXIS)
-        return advance(problem, search, state, num_steps, **options)
-
     return jax.pmap(
-        advance,
+        functools.partial(loop.advance_by, implementation, axis_name=_AXIS),
         axis_name=_AXIS,
         in_axes=(None, None, AXES, None, None),
         out_axes=AXES,

@@ -1,11 +1,13 @@
 """Exchanges carried out: who gets what is the rule's to say, the solutions are moved here."""
 
+import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.engine import collectives
 from jaxopt_search.portable import random
 from jaxopt_search.portable.costs import no_nan
@@ -21,9 +23,8 @@ def start(keys: jax.Array, problem: Any, search: Search, solutions: Any) -> Any:
       keys: [S] typed, from which a search draws whatever else its start takes.
       solutions: leaves [S, ...].
     """
-    if (init_with := getattr(search, "init_with", None)) is not None:
-        return jax.vmap(init_with, in_axes=(0, None, 0))(keys, problem, solutions)
-    return jax.vmap(search.init, in_axes=(None, 0))(problem, solutions)
+    start_one = functools.partial(capabilities.started, search)
+    return jax.vmap(start_one, in_axes=(0, None, 0))(keys, problem, solutions)
 
 
 def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
@@ -63,24 +64,13 @@ def apply(
       index: [S] int32 global index of each search, -1 for padding.
       axis_name: the device axis, or None.
     """
-    order, combine, starts_anew = (
-        getattr(exchange, name, None) for name in ("order", "combine", "starts_anew")
-    )
-    if order is not None:
+    if (order := capabilities.order(exchange)) is not None:
         return _rearranged(order, stream, search, searches, index, axis_name), ancestor
     is_padding = index < 0
-    if exchange.passes_on == "best":
-        costs, solution_of = jax.vmap(search.best_cost)(searches), search.best
-    else:
-        costs, solution_of = jax.vmap(search.current_cost)(searches), search.current
-    costs = jnp.where(is_padding, null_delta(costs.dtype), no_nan(costs))
+    costs, solutions = _passed_on(exchange, problem, search, searches, is_padding)
     num_searches = collectives.total(jnp.sum(~is_padding, dtype=jnp.int32), axis_name)
     all_costs = collectives.all_gather(costs, axis_name)
-    donors = exchange.donors(stream, all_costs, num_searches)
-    (size,) = index.shape
-    donors = lax.dynamic_slice_in_dim(donors, collectives.device_index(axis_name) * size, size)
-    takes_part = (donors >= 0) & ~is_padding
-    solutions = jax.vmap(solution_of, in_axes=(None, 0))(problem, searches)
+    donors = _own_part(exchange.donors(stream, all_costs, num_searches), index, axis_name)
     offered = collectives.all_gather((solutions, ancestor), axis_name)
 
     def words() -> tuple[jax.Array, jax.Array]:
@@ -88,25 +78,42 @@ def apply(
         first, second = stream.words(slots, 2)
         return first, second
 
-    def go_on() -> tuple[Any, jax.Array]:
+    def take_over() -> tuple[Any, jax.Array]:
         given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], offered)
-        if combine is not None:
+        if (combine := capabilities.combine(exchange)) is not None:
             combine_all = jax.vmap(combine, in_axes=(0, None, 0, 0))
             given = combine_all(words(), problem, solutions, given)
         adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
+        takes_part = (donors >= 0) & ~is_padding
         return choose(takes_part, (adopted, ancestors), (searches, ancestor))
 
-    def start_anew() -> tuple[Any, jax.Array]:
+    def restart() -> tuple[Any, jax.Array]:
         best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)], offered[0])
         kept = jax.vmap(search.adopt, in_axes=(None, 0, None))(problem, searches, best)
         keys = random.typed_key(words())
         new = start(keys, problem, search, jax.vmap(problem.init)(keys))
         return choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
 
-    is_new_start = None if starts_anew is None else starts_anew(all_costs, num_searches)
-    if is_new_start is None:
-        return go_on()
-    return lax.cond(is_new_start, start_anew, go_on)
+    restarts = capabilities.restarts(exchange, all_costs, num_searches)
+    return take_over() if restarts is None else lax.cond(restarts, restart, take_over)
+
+
+def _passed_on(
+    exchange: Exchange, problem: Any, search: Search, searches: Any, is_padding: jax.Array
+) -> tuple[jax.Array, Any]:
+    """Returns what searches would pass on, leaves [S, ...], and its costs [S]."""
+    if exchange.passes_on == "best":
+        costs, solution_of = jax.vmap(search.best_cost)(searches), search.best
+    else:
+        costs, solution_of = jax.vmap(search.current_cost)(searches), search.current
+    costs = jnp.where(is_padding, null_delta(costs.dtype), no_nan(costs))
+    return costs, jax.vmap(solution_of, in_axes=(None, 0))(problem, searches)
+
+
+def _own_part(of_all: jax.Array, index: jax.Array, axis_name: str | None) -> jax.Array:
+    """Returns this device's entries of an array with one for each search."""
+    (size,) = index.shape
+    return lax.dynamic_slice_in_dim(of_all, collectives.device_index(axis_name) * size, size)
 
 
 def _rearranged(
@@ -118,7 +125,7 @@ def _rearranged(
     axis_name: str | None,
 ) -> Any:
     """Returns this device's searches with the individuals of all islands in another order."""
-    if not hasattr(search, "individuals"):
+    if not capabilities.has_islands(search):
         raise TypeError(f"search is a {type(search).__name__}, expected one that has islands")
     own = jax.vmap(search.individuals)(searches)
     size = jax.tree.leaves(own)[0].shape[1]

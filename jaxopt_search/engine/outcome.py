@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.engine import exchanging
-from jaxopt_search.engine.loop import RunState
+from jaxopt_search.engine.state import RunState
 from jaxopt_search.portable import counts
 from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Cost, Hit, Problem, Search, Solution, Status

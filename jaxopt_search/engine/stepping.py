@@ -1,7 +1,7 @@
 """The innermost loop: steps of every search, between which nothing else happens.
 
-`Search.step` is the same code in all of the ways to run it: all searches abreast, one after the
-other, or each in a program of a fused kernel.
+`Search.step` is the same code in all of the ways to run it: all searches side by side, one
+after the other, or each in a program of a fused kernel.
 """
 
 import functools
@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import kernels
+from jaxopt_search import capabilities, kernels
 from jaxopt_search.kernels import Choice, Implementation, native, portability
 from jaxopt_search.portable import counts, memory, random
 from jaxopt_search.portable.counts import Steps
@@ -59,149 +59,152 @@ def max_steps(implementation: Implementation) -> int:
             return counts.MAX_INT32
         case "native":
             return _NATIVE_STEPS
-    return kernels.MAX_STEPS
+        case _:
+            return kernels.MAX_STEPS
 
 
 def run(
-    setup: Fixed,
+    fixed: Fixed,
     keys: random.Key,
-    courses: Running,
+    running: Running,
     num_steps: jax.Array,
     implementation: Implementation,
 ) -> Running:
-    """Returns the courses after `num_steps` steps of each search.
+    """Returns what steps change, after `num_steps` steps of each search.
 
     Args:
       keys: [S] of the searches.
-      courses: leaves [S, ...].
+      running: leaves [S, ...].
       num_steps: [] int32, at most `max_steps(implementation)`.
       implementation: one of `kernels.Implementation`, not `"auto"`.
     """
     match implementation:
         case "xla":
-            return _abreast(setup, keys, courses, num_steps)
+            return _side_by_side(fixed, keys, running, num_steps)
         case "algorithmic":
             with memory.in_turns():
-                return _abreast(setup, keys, courses, num_steps)
+                return _side_by_side(fixed, keys, running, num_steps)
         case "iteration":
-            return _one_after_the_other(setup, keys, courses, num_steps)
+            return _one_after_the_other(fixed, keys, running, num_steps)
         case "native":
-            return _natively(setup, keys, courses, num_steps)
-    return _in_a_kernel(setup, keys, courses, num_steps, implementation == "interpret")
+            return _natively(fixed, keys, running, num_steps)
+        case _:
+            return _in_a_kernel(fixed, keys, running, num_steps, implementation == "interpret")
 
 
-def _abreast(setup: Fixed, keys: random.Key, courses: Running, num_steps: jax.Array) -> Running:
-    def step_one(i: jax.Array, control: Any, key: random.Key, course: Running) -> Running:
-        return _one_step(setup, _stream(setup, key, i), i, control, course)
+def _side_by_side(
+    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array
+) -> Running:
+    def step_one(i: jax.Array, control: Any, key: random.Key, running: Running) -> Running:
+        return _one_step(fixed, _stream(fixed, key, i), i, control, running)
 
     step_all = jax.vmap(step_one, in_axes=(None, None, 0, 0))
 
-    def step(i: jax.Array, courses: Running) -> Running:
-        return step_all(i, _control(setup, i), keys, courses)
+    def step(i: jax.Array, running: Running) -> Running:
+        return step_all(i, _control(fixed, i), keys, running)
 
-    return lax.fori_loop(0, num_steps, step, courses)
+    return lax.fori_loop(0, num_steps, step, running)
 
 
 def _one_after_the_other(
-    setup: Fixed, keys: random.Key, courses: Running, num_steps: jax.Array
+    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array
 ) -> Running:
     def run_one(one: tuple[random.Key, Running]) -> Running:
-        key, course = one
+        key, running = one
 
-        def step(i: jax.Array, course: Running) -> Running:
-            return _one_step(setup, _stream(setup, key, i), i, _control(setup, i), course)
+        def step(i: jax.Array, running: Running) -> Running:
+            return _one_step(fixed, _stream(fixed, key, i), i, _control(fixed, i), running)
 
-        return lax.fori_loop(0, num_steps, step, course)
+        return lax.fori_loop(0, num_steps, step, running)
 
-    return lax.map(run_one, (keys, courses))
+    return lax.map(run_one, (keys, running))
 
 
-def _natively(setup: Fixed, keys: random.Key, courses: Running, num_steps: jax.Array) -> Running:
+def _natively(fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array) -> Running:
     one = jax.custom_batching.sequential_vmap(native.as_one_function(_one_search))
     run_all = jax.vmap(one, in_axes=(None, None, None, 0, 0, None))
-    controls = _controls(setup, _NATIVE_STEPS)
-    return run_all(num_steps < 0, setup, controls, keys, courses, num_steps)
+    controls = _controls(fixed, _NATIVE_STEPS)
+    return run_all(num_steps < 0, fixed, controls, keys, running, num_steps)
 
 
 def _one_search(
-    setup: Fixed, controls: Any, key: random.Key, course: Running, num_steps: jax.Array
+    fixed: Fixed, controls: Any, key: random.Key, running: Running, num_steps: jax.Array
 ) -> Running:
-    """Returns the course of one search, whose random words are drawn for many steps at a time.
+    """Runs one search, whose random words are drawn for many steps at a time.
 
-    Drawn within a step, XLA would compute each word anew in every place that uses it.
+    Drawn within a step, XLA would compute each word again in every place that uses it.
     """
-    num_slots, num_words = getattr(setup.search, "draws", (0, 0))
+    num_slots, num_words = capabilities.draws(fixed.search)
     ahead = min(max(_DRAWN_AHEAD // max(num_slots * num_words, 1), 1), _MAX_AHEAD)
 
     def draw(i: jax.Array) -> tuple[jax.Array, ...]:
-        return _stream(setup, key, i).words(lax.iota(jnp.uint32, num_slots), num_words)
+        return _stream(fixed, key, i).words(lax.iota(jnp.uint32, num_slots), num_words)
 
-    def block(number: jax.Array, course: Running) -> Running:
+    def block(number: jax.Array, running: Running) -> Running:
         first = number * ahead
         drawn = jax.vmap(draw)(first + lax.iota(jnp.int32, ahead)) if num_slots else None
 
-        def step(j: jax.Array, course: Running) -> Running:
-            stream = _stream(setup, key, first + j)
+        def step(j: jax.Array, running: Running) -> Running:
+            stream = _stream(fixed, key, first + j)
             if drawn is not None:
                 row = [lax.dynamic_index_in_dim(words, j, keepdims=False) for words in drawn]
                 stream = random.DrawnStream(tuple(row), stream.step)
-            return _one_step(setup, stream, first + j, _at(controls, first + j), course)
+            return _one_step(fixed, stream, first + j, _at(controls, first + j), running)
 
-        return lax.fori_loop(0, jnp.minimum(num_steps - first, ahead), step, course)
+        return lax.fori_loop(0, jnp.minimum(num_steps - first, ahead), step, running)
 
     with memory.one_search("native"):
-        return lax.fori_loop(0, (num_steps + ahead - 1) // ahead, block, course)
+        return lax.fori_loop(0, (num_steps + ahead - 1) // ahead, block, running)
 
 
 def _in_a_kernel(
-    setup: Fixed, keys: random.Key, courses: Running, num_steps: jax.Array, interpret: bool
+    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array, interpret: bool
 ) -> Running:
     def step(i: jax.Array, shared: tuple[Fixed, Any], own: tuple[random.Key, Running]) -> Any:
-        setup, controls = shared
-        key, course = own
-        return key, _one_step(setup, _stream(setup, key, i), i, _at(controls, i), course)
+        fixed, controls = shared
+        key, running = own
+        return key, _one_step(fixed, _stream(fixed, key, i), i, _at(controls, i), running)
 
     (num_searches,) = keys.first.shape
-    num_warps = getattr(setup.search, "num_warps", lambda problem, num_searches: 1)
     return kernels.launch(
         step,
         num_steps,
-        (setup, _controls(setup, kernels.MAX_STEPS)),
-        (keys, courses),
-        num_warps=num_warps(setup.problem, num_searches),
+        (fixed, _controls(fixed, kernels.MAX_STEPS)),
+        (keys, running),
+        num_warps=capabilities.num_warps(fixed.search, fixed.problem, num_searches),
         interpret=interpret,
     )[1]
 
 
-def _control(setup: Fixed, i: jax.Array) -> Any:
-    return setup.search.control(counts.as_int32(counts.add(setup.start, i)))
+def _control(fixed: Fixed, i: jax.Array) -> Any:
+    return fixed.search.control(counts.as_int32(counts.add(fixed.start, i)))
 
 
-def _controls(setup: Fixed, length: int) -> Any:
+def _controls(fixed: Fixed, length: int) -> Any:
     """Returns what steers the next `length` steps, leaves [length].
 
     Computed for all searches together and outside of kernels, whose exponential may differ from
     XLA's in the last bit.
     """
-    return jax.vmap(functools.partial(_control, setup))(lax.iota(jnp.int32, length))
+    return jax.vmap(functools.partial(_control, fixed))(lax.iota(jnp.int32, length))
 
 
 def _at(controls: Any, i: jax.Array) -> Any:
     return jax.tree.map(lambda table: memory.load(table, i), controls)
 
 
-def _stream(setup: Fixed, key: random.Key, i: jax.Array) -> random.Stream:
-    now = counts.add(setup.start, i)
+def _stream(fixed: Fixed, key: random.Key, i: jax.Array) -> random.Stream:
+    now = counts.add(fixed.start, i)
     return random.Stream(key, now.low, counts.as_int32(now))
 
 
-def _one_step(setup: Fixed, stream: Any, i: jax.Array, control: Any, course: Running) -> Running:
-    problem, search, start, target = setup
-    state, info = search.step(stream, control, problem, course.search)
+def _one_step(fixed: Fixed, stream: Any, i: jax.Array, control: Any, running: Running) -> Running:
+    problem, search, start, target = fixed
+    state, info = search.step(stream, control, problem, running.search)
     return Running(
         state,
-        note_hit(search, target, state, course.hit, counts.add(start, i + 1)),
-        jax.tree.map(jnp.add, course.info, info),
+        note_hit(search, target, state, running.hit, counts.add(start, i + 1)),
+        jax.tree.map(jnp.add, running.info, info),
     )
 
 
@@ -227,7 +230,7 @@ def choose(
       device: one of those that are to run it, or only a platform.
       is_traced: whether the run is part of a function that is being traced.
     """
-    is_portable = getattr(search, "is_portable", lambda problem: False)(problem)
+    is_portable = capabilities.is_portable(search, problem)
     find_obstacle = functools.partial(why_not_portable, problem, search)
     return kernels.choose(implementation, device, is_portable, is_traced, find_obstacle)
 
@@ -235,7 +238,7 @@ def choose(
 def why_not_portable(problem: Any, search: Any) -> str:
     """Returns in one line what keeps a search from running as a fused kernel; "" if nothing does.
 
-    It is lowered for an NVIDIA GPU, which takes no GPU, about a second, and is remembered.
+    It is lowered for an NVIDIA GPU, which needs no GPU, takes about a second, and is remembered.
 
     Args:
       problem: the instance; only its shapes and dtypes count.
@@ -249,7 +252,7 @@ def why_not_portable(problem: Any, search: Any) -> str:
       >>> why_not_portable(problem, js.simulated_annealing(js.Swap(), 10.0))
       'Swap has no delta of its own and is priced in full'
     """
-    if obstacle := getattr(search, "obstacle", lambda problem: "")(problem):
+    if obstacle := capabilities.obstacle(search, problem):
         return obstacle
     leaves, structure = jax.tree.flatten((problem, search))
     return _obstacle(structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
@@ -263,14 +266,14 @@ def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     def start(problem: Any, search: Any) -> tuple[Steps, random.Key, Running]:
         solution = problem.init(random.start_key(random.as_key(0), jnp.uint32(0)))
         info = Info(*(jnp.int32(0) for _ in Info._fields))
-        course = Running(search.init(problem, solution), counts.never(()), info)
-        keys, courses = jax.tree.map(lambda leaf: leaf[None], (random.as_key(0), course))
-        return counts.zero(), keys, courses
+        running = Running(search.init(problem, solution), counts.never(()), info)
+        keys, running = jax.tree.map(lambda leaf: leaf[None], (random.as_key(0), running))
+        return counts.zero(), keys, running
 
     def launch(
-        problem: Any, search: Any, made: Steps, keys: random.Key, courses: Running
+        problem: Any, search: Any, made: Steps, keys: random.Key, running: Running
     ) -> Running:
-        setup = Fixed(problem, search, made, None)
-        return _in_a_kernel(setup, keys, courses, jnp.int32(1), interpret=False)
+        fixed = Fixed(problem, search, made, None)
+        return _in_a_kernel(fixed, keys, running, jnp.int32(1), interpret=False)
 
     return portability.obstacle(launch, problem, search, *jax.eval_shape(start, problem, search))

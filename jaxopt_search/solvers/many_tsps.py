@@ -14,8 +14,8 @@ from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver import arguments, environment, progress
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.run import Report
-from jaxopt_search.engine import loop, outcome, stepping
-from jaxopt_search.engine.loop import RunState
+from jaxopt_search.engine import loop, outcome, starting, stepping
+from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.kernels import Choice, Implementation
@@ -175,7 +175,7 @@ def _start(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
         starts = None
         if recipe.starts == "curves":
             starts = tours_through(points, own, recipe.num_searches)
-        state = loop.fresh(own, problem, search, starts, recipe.num_searches)
+        state = starting.fresh(own, problem, search, starts, recipe.num_searches)
         return _Run(problem, candidates, hottest, recipe.coldest * near, state)
 
     def start(key: random.Key, points: jax.Array, numbers: jax.Array) -> _Run:
@@ -198,18 +198,9 @@ def _advance(
             (run.hottest, run.coldest),
             pace,
         )
-        state = loop.advance_by(
-            implementation,
-            run.problem,
-            search,
-            run.state,
-            num_steps,
-            exchange=exchange if recombines else None,
-            target=None,
-            patience=None,
-            check_every=None,
-            axis_name=None,
-        )
+        dtype = run.state.best_cost.dtype
+        rules = make_rules(search, dtype, exchange=exchange if recombines else None)
+        state = loop.advance_by(implementation, run.problem, search, run.state, num_steps, rules)
         return run._replace(state=state)
 
     def advance_all(recombines: bool, runs: _Run, pace: Pace, num_steps: jax.Array) -> _Run:

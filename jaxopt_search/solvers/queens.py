@@ -19,7 +19,8 @@ from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.driver import environment, progress
 from jaxopt_search.driver.arguments import refuse_tracers
 from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.engine import device_split, loop, stepping
+from jaxopt_search.engine import device_split, starting, stepping
+from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
@@ -281,20 +282,19 @@ def _by_searches(
     choice = stepping.choose("auto", devices[0], problem, search)
     finds.how = str(choice)
 
-    def advanced(state: loop.RunState) -> loop.RunState:
+    def advanced(state: RunState) -> RunState:
         left = chosen.steps
         if timer.max_steps is not None:
             left = min(left, timer.max_steps - finds.made)
         finds.made += left
         return by(state, left)
 
-    def by(state: loop.RunState, num_steps: int) -> loop.RunState:
-        return placement.advance(
-            problem, search, state, num_steps, implementation=choice.implementation
-        )
+    def by(state: RunState, num_steps: int) -> RunState:
+        rules = make_rules(search, state.best_cost.dtype)
+        return placement.advance(problem, search, state, num_steps, rules, choice.implementation)
 
     with jax.default_device(devices[0]):
-        state = loop.init(key, problem, search, num_searches=num_searches)
+        state = starting.init(key, problem, search, num_searches=num_searches)
     state, look, status = placement.split(state), 0, Status.RUNNING
     age = jnp.full_like(state.index, _MAX_LOOKS)  # so that the first look starts them all
     harvest_of = _harvester(devices, finds.distinct, chosen.tries)
@@ -341,13 +341,13 @@ def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) 
 def harvested(
     problem: NQueens,
     search: Any,
-    state: loop.RunState,
+    state: RunState,
     age: jax.Array,
     look: jax.Array,
     *,
     distinct: Distinct,
     tries: int,
-) -> tuple[loop.RunState, jax.Array, Harvest]:
+) -> tuple[RunState, jax.Array, Harvest]:
     """Returns the searches after those at valid placements, and old ones, started anew.
 
     Args:

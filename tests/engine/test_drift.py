@@ -11,7 +11,7 @@ from probes import Countdown, Course, line, small_tsp
 
 import jaxopt_search as js
 from jaxopt_search import Status
-from jaxopt_search.engine import loop
+from jaxopt_search.engine.state import RunState
 from jaxopt_search.types import Info
 
 SMALL = small_tsp()
@@ -191,7 +191,7 @@ def test_a_missed_target_on_several_devices():
 
 def test_state_keeps_the_tested_cost_apart():
     """The end of a call is no stop test: patience counts from those only."""
-    assert {"best_cost", "tested_cost"} <= set(loop.RunState._fields)
+    assert {"best_cost", "tested_cost"} <= set(RunState._fields)
     search = js.simulated_annealing(js.Relocate(), 3.0)
     start = js.init(0, SMALL, search, num_searches=4)
     short = js.advance(SMALL, search, start, 30, patience=500, check_every=100)

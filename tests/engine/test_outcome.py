@@ -8,6 +8,7 @@ from probes import small_tsp
 import jaxopt_search as js
 from jaxopt_search.engine import device_split, outcome
 from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.engine.state import make_rules
 from jaxopt_search.types import Hit, Status
 
 SEARCH = js.simulated_annealing(js.Relocate(), 5.0, moves_per_search=4)
@@ -48,9 +49,8 @@ def test_it_is_what_there_is_to_see(num_devices, dtype):
     state = js.init(3, problem, SEARCH, num_searches=7)
     placement = device_split.DeviceSplit(tuple(jax.devices()[:num_devices]))
     target = float(js.best(problem, SEARCH, js.advance(problem, SEARCH, state, 60))[1]) + 2
-    placed = placement.advance(
-        problem, SEARCH, placement.split(state), 60, target=target, check_every=20
-    )
+    rules = make_rules(SEARCH, state.best_cost.dtype, target=target, check_every=20)
+    placed = placement.advance(problem, SEARCH, placement.split(state), 60, rules)
     seen, joined = placement.look(problem, SEARCH, placed), placement.join(placed, 7)
     solution, cost = js.best(problem, SEARCH, joined)
     count, winner = js.first_hit(joined)

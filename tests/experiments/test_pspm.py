@@ -11,7 +11,7 @@ import jaxopt_search as js
 from experiments import compiled_tsp, pspm, pspm_runs, pspm_tables
 from experiments.common import Progress, Runs
 from experiments.pspm_runs import SCHEMES, Cooling, Job, Limit
-from jaxopt_search.engine import device_split, loop
+from jaxopt_search.engine import device_split, starting
 
 TINY = Cooling(start=100.0, end=1.0, alpha=0.5, sweeps=2, exchange_every=2)
 INSTANCES = [js.datasets.grid_tsp(3, 4, spacing=100), js.datasets.grid_tsp(2, 6, spacing=100)]
@@ -143,7 +143,7 @@ def test_runs_of_a_batch_do_not_affect_one_another(changed):
 
     def others(tours, advance):
         tours = jax.numpy.array(tours)
-        state = loop.init(5, problem, search, num_searches=3 * size, solutions=tours)
+        state = starting.init(5, problem, search, num_searches=3 * size, solutions=tours)
         searches = advance(state, TINY.steps(12)).searches
         is_other = np.arange(3 * size) // size != changed
         return jax.tree.map(lambda leaf: np.asarray(leaf)[is_other], searches)

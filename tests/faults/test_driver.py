@@ -19,7 +19,7 @@ from probes import annealing, assert_same_results, countdown, line, refuses, sma
 import jaxopt_search as js
 from jaxopt_search import Status
 from jaxopt_search.driver import arguments, progress
-from jaxopt_search.engine import loop
+from jaxopt_search.engine import loop, starting
 from jaxopt_search.portable import random
 
 PROBLEM = small_tsp()
@@ -195,14 +195,14 @@ def test_interrupt_in_a_chunk(monkeypatch):
     assert_same_results(solve(state=broken.state), solve())
 
 
-@pytest.mark.parametrize("name", ["_init", "_advance"])
-def test_interrupt_while_compiling(monkeypatch, name):
+@pytest.mark.parametrize(("module", "name"), [(starting, "_init"), (loop, "_advance")])
+def test_interrupt_while_compiling(monkeypatch, module, name):
     """Row 57: before there is a solution, Ctrl-C is a plain KeyboardInterrupt."""
 
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(loop, name, interrupted)
+    monkeypatch.setattr(module, name, interrupted)
     with pytest.raises(KeyboardInterrupt):
         solve()
 

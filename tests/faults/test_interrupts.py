@@ -99,7 +99,7 @@ import jaxopt_search as js
 
 problem = js.tsp_from_coords(np.random.default_rng(0).random((20, 2)))
 search = js.simulated_annealing(js.two_opt(problem), 1.0)
-compile = js.loop._init
+compile = js.engine.starting._init
 
 def told(*arguments):
     print("compiling", flush=True)
@@ -107,7 +107,7 @@ def told(*arguments):
     print("compiled", flush=True)
     return state
 
-js.loop._init = told
+js.engine.starting._init = told
 js.solve(problem, search, 0, max_steps=1)
 print("solved", flush=True)
 """

@@ -18,6 +18,7 @@ from cases import NEIGHBORHOOD_CASES, coords_tsp, ends, linear_ordering, matrix_
 import jaxopt_search as js
 from jaxopt_search import kernels
 from jaxopt_search.engine import loop, stepping
+from jaxopt_search.engine.state import make_rules
 from jaxopt_search.kernels import choice, portability
 from jaxopt_search.portable import memory, random
 from jaxopt_search.types import null_delta
@@ -220,8 +221,8 @@ def test_portable_searches_are_one_function_on_a_cpu():
     state = js.init(0, problem, search, num_searches=2)
 
     def go(problem, search, state):
-        options = {"exchange": None, "target": None, "patience": None, "check_every": 100}
-        return loop.advance_by("native", problem, search, state, 10, axis_name=None, **options)
+        rules = make_rules(search, state.best_cost.dtype)
+        return loop.advance_by("native", problem, search, state, 10, rules)
 
     text = jax.jit(go).lower(problem, search, state).compile().as_text()
     calls = [

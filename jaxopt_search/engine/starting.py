@@ -1,0 +1,140 @@
+"""How a run begins: its checks, its memory, its first state."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+
+from jaxopt_search.checks import check_count
+from jaxopt_search.engine import exchanging
+from jaxopt_search.engine.state import RunState, Since
+from jaxopt_search.guards import capacity, contracts, spaces
+from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.portable import counts, random
+from jaxopt_search.types import Info, Problem, Search, Solution, Status
+
+
+def init(
+    key: Any,
+    problem: Problem,
+    search: Search,
+    *,
+    num_searches: int,
+    solutions: Solution | None = None,
+) -> RunState:
+    """Returns the state of a run before its first step.
+
+    Args:
+      key: an integer seed or a `jax.random.key`.
+      num_searches: S, how many searches run side by side.
+      solutions: start solutions, leaves [S, ...]; None for random ones.
+
+    Raises:
+      ValueError: if `num_searches` is no positive integer, or beyond what arrays can index, or the
+        search is for solutions of another kind.
+      MemoryError: if the searches do not fit into memory.
+      TypeError: if `problem` or `search` is none.
+    """
+    refuse_orphans()
+    solution, _ = contracts.check_problem(problem)
+    contracts.check_search(search)
+    num_searches = check_count("num_searches", num_searches, 1, None)
+    spaces.check(problem, search)
+    words = random.as_key(key)
+    if is_traced((words, problem, search, solutions)):
+        return _init(words, problem, search, solutions, num_searches)
+    check_room(problem, search, solution, num_searches, [default_device()])
+    return start(words, problem, search, solutions, num_searches)
+
+
+def start(
+    key: random.Key,
+    problem: Problem,
+    search: Search,
+    solutions: Solution | None,
+    num_searches: int,
+) -> RunState:
+    """Like `init`, of checked arguments, and returns once the state is there."""
+    with held_back(), capacity.memory_errors_explained(num_searches):
+        return jax.block_until_ready(_init(key, problem, search, solutions, num_searches))
+
+
+def check_room(
+    problem: Problem,
+    search: Search,
+    solution: Any,
+    num_searches: int,
+    devices: Sequence[jax.Device],
+) -> None:
+    """Refuses more searches than arrays can index or memory holds.
+
+    Args:
+      solution: the shape of one.
+      devices: those over which the searches will be spread.
+
+    Raises:
+      ValueError, MemoryError: with the sizes.
+    """
+    capacity.check_size(solution, num_searches)
+    capacity.check_state(shape(problem, search, num_searches), num_searches, devices)
+
+
+def shape(problem: Problem, search: Search, num_searches: int) -> RunState:
+    """Returns the shapes and dtypes of the state of a run; remembered for shapes alike."""
+    return _shape.eval_shape(random.as_key(0), problem, search, None, num_searches)
+
+
+def default_device() -> jax.Device:
+    """Returns JAX's default device, or the one that the user has set for it."""
+    default = getattr(jax.config, "jax_default_device", None)
+    return default if isinstance(default, jax.Device) else jax.local_devices()[0]
+
+
+def is_traced(tree: Any) -> bool:
+    """Returns whether the caller is being traced, by `jit` or another transformation."""
+    probe = lax.add(np.float32(0), np.float32(0))
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((probe, tree)))
+
+
+def fresh(
+    key: random.Key,
+    problem: Problem,
+    search: Search,
+    solutions: Solution | None,
+    num_searches: int,
+) -> RunState:
+    """Like `init`, without checks and without `jit`."""
+    index = lax.iota(jnp.int32, num_searches)
+    keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
+    if solutions is None:
+        solutions = jax.vmap(problem.init)(keys)
+    searches = exchanging.start(keys, problem, search, solutions)
+    never_yet, best_cost = jnp.int32(0), exchanging.best_costs(search, searches, index).min()
+    return RunState(
+        key=key,
+        step=counts.zero(),
+        since=Since(*[never_yet] * len(Since._fields)),
+        best_cost=best_cost,
+        tested_cost=best_cost,
+        stale=jnp.int32(0),
+        status=jnp.int32(Status.RUNNING),
+        index=index,
+        searches=searches,
+        ancestor=index,
+        hit=counts.never((num_searches,)),
+        info=no_info(num_searches),
+    )
+
+
+def no_info(size: int) -> Info:
+    """Returns what is known of no step."""
+    return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
+
+
+_init = jax.jit(fresh, static_argnames="num_searches")
+_shape = jax.jit(fresh, static_argnames="num_searches")  # is never called

@@ -1,0 +1,110 @@
+"""What a run is: where it stands, and the rules by which it continues and ends."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search import capabilities
+from jaxopt_search.checks import highest_cost_that_meets, int32, number
+from jaxopt_search.portable import random
+from jaxopt_search.portable.counts import Steps
+from jaxopt_search.types import Cost, Exchange, Info, Search
+
+MAX_PATIENCE = 2**30 - 1
+"""The largest `patience` and `check_every`: two of them add up in int32."""
+_CHECK_EVERY = 100
+
+
+class Since(NamedTuple):
+    """[] int32 steps since each event last happened."""
+
+    refresh: jax.Array
+    stop_test: jax.Array
+    exchange: jax.Array
+
+
+class RunState(NamedTuple):
+    """Where a run stands. Leaves marked [S] have one entry per search, padding included.
+
+    Attributes:
+      key: the run's key, two uint32 words.
+      step: steps made by each search.
+      since: steps since the last refresh, stop test and exchange.
+      best_cost: [] best of all searches, at the end of the last `init`, `advance` or `run`.
+      tested_cost: [] the lowest that any stop test has seen.
+      stale: [] int32 steps between stop tests that brought no better `tested_cost`.
+      status: [] int32 `Status`.
+      index: [S] int32 global index of each search; -1 for padding.
+      searches: states of the searches, leaves [S, ...].
+      ancestor: [S] int32 index of the search from whose start each one's solution descends.
+      hit: [S] steps after which each search first met the target.
+      info: [S] sums over the steps of the last `advance`.
+    """
+
+    key: random.Key
+    step: Steps
+    since: Since
+    best_cost: Cost
+    tested_cost: Cost
+    stale: jax.Array
+    status: jax.Array
+    index: jax.Array  # pyright: ignore[reportIncompatibleMethodOverride]: a tuple's is not used
+    searches: Any
+    ancestor: jax.Array
+    hit: Steps
+    info: Info
+
+
+class Rules(NamedTuple):
+    """What a run is told, as data of its compiled program.
+
+    Attributes:
+      exchange: what searches learn from one another, or None.
+      target: [] the highest cost that meets the target, of the dtype of costs; None for no target.
+      patience: [] int32 steps without a better cost after which the run ends; None for never.
+      check_every: [] int32 steps between stop tests.
+    """
+
+    exchange: Exchange | None
+    target: jax.Array | None
+    patience: jax.Array | None
+    check_every: jax.Array
+
+
+def make_rules(
+    search: Search,
+    dtype: Any,
+    *,
+    exchange: Exchange | None = None,
+    target: jax.Array | float | None = None,
+    patience: jax.Array | int | None = None,
+    check_every: jax.Array | int | None = None,
+) -> Rules:
+    """Returns the rules of a run from the arguments of `advance`.
+
+    Args:
+      search: asked for its `check_every` where that is None.
+      dtype: of costs.
+    """
+    return Rules(
+        exchange,
+        None if target is None else _device_target(target, dtype),
+        None if patience is None else int32(patience),
+        int32(check_interval(search, check_every)),
+    )
+
+
+def check_interval(search: Search, check_every: Any) -> Any:
+    """Returns the steps between stop tests: `check_every`, what the search asks for, or 100."""
+    wanted = capabilities.check_every(search) if check_every is None else check_every
+    return _CHECK_EVERY if wanted is None else wanted
+
+
+def _device_target(target: Any, dtype: Any) -> jax.Array:
+    if isinstance(target, int | float | np.integer | np.floating):
+        target = highest_cost_that_meets(target, dtype)
+    elif jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(target.dtype, jnp.floating):
+        target = jnp.floor(target)
+    return number(target, dtype)
