@@ -9,6 +9,7 @@ What turns words into numbers here uses exact arithmetic (integers, and float op
 cannot be rounded differently), so runs on integer costs agree bit for bit between backends.
 """
 
+import functools
 import operator
 import sys
 import warnings
@@ -35,6 +36,8 @@ _FOR_STEPS, _FOR_EPOCH, _FOR_START, _FOR_EXCHANGE, _FOR_FOLD, _FOR_INSTANCE = ra
 _FOR_STATE, _FOR_SUCCESSOR = 6, 7
 
 
+# Traced once for each shape: some hundred operations, drawn from at many places of a step.
+@functools.partial(jax.jit, static_argnames="rounds", inline=True)
 def threefry2x32(
     key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int = KEY_ROUNDS
 ) -> tuple[jax.Array, jax.Array]:
