@@ -13,10 +13,11 @@ import jax.numpy as jnp
 
 from jaxopt_search import capabilities
 from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
-from jaxopt_search.portable import memory, tables
+from jaxopt_search.portable import counts, memory, tables
+from jaxopt_search.portable.counts import Count
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
-from jaxopt_search.successors import heuristics, wide
+from jaxopt_search.successors import heuristics
 from jaxopt_search.types import Cost, Tallied
 
 
@@ -87,22 +88,20 @@ class Guided:
             value = jnp.broadcast_to(value, variable.shape)
             return self._weight(problem, representation, variable, value, number, aggregates)
 
-        def add(value: jax.Array, total: wide.Wide) -> wide.Wide:
-            return wide.add(total, weight(value))
+        def add(value: jax.Array, total: Count) -> Count:
+            return counts.add(total, weight(value))
 
-        def count(
-            value: jax.Array, sums: tuple[wide.Wide, jax.Array]
-        ) -> tuple[wide.Wide, jax.Array]:
+        def count(value: jax.Array, sums: tuple[Count, jax.Array]) -> tuple[Count, jax.Array]:
             before, passed = sums
-            total = wide.add(before, weight(value))
-            return total, passed + wide.is_at_most(total, point).astype(jnp.int32)
+            total = counts.add(before, weight(value))
+            return total, passed + counts.is_at_most(total, point).astype(jnp.int32)
 
-        values, none = jnp.int32(problem.max_domain), wide.Wide(zero, zero)
+        values, none = jnp.int32(problem.max_domain), Count(zero, zero)
         total = memory.fori_loop(values, add, none)
-        point = wide.scaled(total, (words[1], words[2]))
+        point = counts.scaled(total, (words[1], words[2]))
         _, passed = memory.fori_loop(values, count, (none, jnp.zeros_like(variable)))
         own = load(representation.solution, variable)
-        return Assignment(variable, jnp.where(wide.is_zero(total), own, passed))
+        return Assignment(variable, jnp.where(counts.is_zero(total), own, passed))
 
     def delta(self, problem: Any, representation: Tallied, move: Assignment) -> Cost:
         return Assign().delta(problem, representation, move)

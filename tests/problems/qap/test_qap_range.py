@@ -3,6 +3,7 @@
 import csv
 import functools
 import itertools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -106,7 +107,7 @@ def test_deltas_that_fit(largest, is_fit):
 
 
 def test_large_costs_close_together():
-    """Row 16: costs all beyond int32 are exact where their range fits."""
+    """Costs all beyond int32 are exact where their range fits."""
     flow, distance = matrices(7, "asymmetric")
     problem = qap(flow, distance + 10**9 * (1 - np.eye(7, dtype=int)))
     assert problem.host.unit == 1
@@ -133,16 +134,22 @@ def walk(problem, key, starts, num_swaps):
     return jax.vmap(one)(jax.random.split(key, len(starts)), starts)
 
 
-def check_qaplib_file(path, solution_cost):
-    """Checks a published solution, and 10,000 swaps: 100 from each of 100 assignments."""
+def published(path, solution_cost):
+    """Checks a published solution on the host; returns the instance, its problem and this."""
     instance = js.datasets.load_qaplib(path)
     _, _, found = qaplib.load_qaplib_solution(path.with_suffix(".sln"))
-    published = qaplib.orient(instance, solution_cost, found)
+    solution = qaplib.orient(instance, solution_cost, found)
     problem = qap_from_instance(instance)
     assert problem.host.unit == 1
-    assert problem.host.cost(published) == solution_cost
+    assert problem.host.cost(solution) == solution_cost
+    return instance, problem, solution
+
+
+def check_qaplib_file(path, solution_cost):
+    """Checks a published solution, and 10,000 swaps: 100 from each of 100 assignments."""
+    instance, problem, solution = published(path, solution_cost)
     rng = np.random.default_rng()
-    starts = np.stack([published, *(rng.permutation(instance.n) for _ in range(99))])
+    starts = np.stack([solution, *(rng.permutation(instance.n) for _ in range(99))])
     key = jax.random.key(rng.integers(2**31))
     ends, summed, costs = walk(problem, key, jnp.asarray(starts, jnp.int32), num_swaps=100)
     exact = [instance.cost(p) for p in (*starts, *np.asarray(ends))]
@@ -155,23 +162,27 @@ def solution_costs(data_dir):
         return {row["name"]: int(row["sln_cost"]) for row in csv.DictReader(file)}
 
 
-@pytest.mark.parametrize("name", ["bur26a", "chr12a", "esc16f", "lipa20a", "nug12", "tai15b"])
+@pytest.mark.parametrize("name", ["esc16f", "lipa20a", "tai15b"])
 def test_some_qaplib_files(data_dir, name):
-    """With diagonals, sparse, zero, asymmetric, plain, and beyond int32 without an offset."""
+    """Zero, asymmetric, and beyond int32 without an offset."""
     check_qaplib_file(data_dir / "qaplib" / f"{name}.dat", solution_costs(data_dir)[name])
 
 
 @pytest.mark.slow
 def test_every_qaplib_file(data_dir):
-    """All files are accepted as they are, and exact."""
-    costs = solution_costs(data_dir)
-    paths = sorted((data_dir / "qaplib").glob("*.dat"))
+    """All files are accepted as they are; the smallest of each kind and tai100b are exact."""
+    costs, kinds = solution_costs(data_dir), {}
+    paths = list((data_dir / "qaplib").glob("*.dat"))
     assert len(paths) > 100
     for path in paths:
+        instance, *_ = published(path, costs[path.stem])
+        kinds.setdefault(re.sub(r"\d+", "", path.stem), []).append((instance.n, path))
+    smallest = [min(found)[1] for found in kinds.values()]
+    for path in (*smallest, data_dir / "qaplib" / "tai100b.dat"):
         check_qaplib_file(path, costs[path.stem])
 
 
-@pytest.mark.parametrize("name", ["tai15b", "tai30b", "tai80b", "tai100b"])
+@pytest.mark.parametrize("name", ["tai15b", "tai100b"])
 def test_costs_beyond_int32_are_exact(data_dir, name):
     """Where int32 holds costs only relative to one, results, targets and resuming are exact."""
     instance = js.datasets.load(name, data_dir=data_dir)
