@@ -6,6 +6,7 @@ to n - 1 once; and `"vector"`, [n] int32 with values below `problem.domain_sizes
 `types.VectorProblem`.
 """
 
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import jax
@@ -27,7 +28,7 @@ _EXPECTED = {
     VECTOR: "vectors, [n] int32, with domain_sizes and max_domain,",
 }
 _DOMAINS = ("domain_sizes", "max_domain")
-_seen: set[Any] = set()  # kinds of problems whose starts were found right
+_seen: set[Hashable] = set()  # kinds of problems whose starts were found right
 
 
 def check(problem: Any, *parts: Any) -> None:
@@ -130,7 +131,7 @@ def _check_vectors(problem: Any) -> None:
         raise ValueError(f"{name} whose starts {found}, expected values below domain_sizes")
 
 
-def _kind(problem: Any, space: str) -> Any:
+def _kind(problem: Any, space: str) -> Hashable:
     leaves, structure = jax.tree.flatten(problem)
     return (
         space,
@@ -153,7 +154,7 @@ def _length(problem: Any) -> tuple[int, str]:
     return shape.shape[0], ""
 
 
-def _look(problem: Any, kind: Any, is_wrong: Any) -> str:
+def _look(problem: Any, kind: Hashable, is_wrong: Callable[[np.ndarray], np.ndarray]) -> str:
     """Returns a random start that is wrong in some element, or ""; then the kind counts as seen."""
     with jax.ensure_compile_time_eval():
         keys = jax.vmap(_key)(lax.iota(jnp.uint32, _NUM_STARTS))

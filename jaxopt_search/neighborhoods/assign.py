@@ -2,14 +2,19 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
-from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.neighborhoods.full_evaluation import (
+    Entries,
+    Evaluated,
+    FullEvaluation,
+    Rank,
+)
 from jaxopt_search.portable import tables
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
@@ -22,6 +27,10 @@ class Assignment(NamedTuple):
 
     variable: jax.Array
     value: jax.Array
+
+
+Vector: TypeAlias = Tallied | Evaluated
+"""A vector with its tally or, where the problem has no hooks, its cost."""
 
 
 class VectorNeighborhood:
@@ -42,20 +51,20 @@ class VectorNeighborhood:
             return ""
         return f"{type(problem).__name__} has no assign_delta, so that moves are priced in full"
 
-    def init(self, problem: Any, solution: jax.Array) -> Any:
+    def init(self, problem: Any, solution: jax.Array) -> Vector:
         if not capabilities.has_hooks(problem):
             return self._in_full.init(problem, solution)
         return Tallied(solution, problem.tally(solution))
 
-    def solution(self, problem: Any, snapshot: Any) -> jax.Array:
+    def solution(self, problem: Any, snapshot: Vector) -> jax.Array:
         return snapshot.solution
 
-    def snapshot(self, representation: Any) -> Any:
+    def snapshot(self, representation: Vector) -> Vector:
         if isinstance(representation, Evaluated):
             return self._in_full.snapshot(representation)
         return representation._replace(tally=None)
 
-    def known_cost(self, representation: Any) -> Cost | None:
+    def known_cost(self, representation: Vector) -> Cost | None:
         return representation.cost if isinstance(representation, Evaluated) else None
 
 
@@ -64,7 +73,9 @@ class _Assignments:
 
     num_words = 2
 
-    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Any:
+    def propose(
+        self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]
+    ) -> Assignment:
         return _propose(problem, solution, words)
 
     def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
@@ -79,7 +90,7 @@ class _Assignments:
         move = Assignment(row, column)
         return move, ~is_null(problem, solution, move)
 
-    def undone(self, problem: Any, solution: jax.Array, move: Assignment) -> Any:
+    def undone(self, problem: Any, solution: jax.Array, move: Assignment) -> Entries:
         return _undone(solution, move)
 
 
@@ -106,11 +117,11 @@ class Assign(VectorNeighborhood):
     _in_full = FullEvaluation(_Assignments())
 
     def propose(
-        self, problem: Any, representation: Any, words: tuple[jax.Array, ...]
+        self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
     ) -> Assignment:
         return _propose(problem, representation.solution, words)
 
-    def delta(self, problem: Any, representation: Any, move: Assignment) -> Cost:
+    def delta(self, problem: Any, representation: Vector, move: Assignment) -> Cost:
         if isinstance(representation, Evaluated):
             change = self._in_full.delta(problem, representation, move)
         else:
@@ -118,7 +129,9 @@ class Assign(VectorNeighborhood):
         is_none = is_null(problem, representation.solution, move)
         return jnp.where(is_none, null_delta(change.dtype), change)
 
-    def commit(self, problem: Any, representation: Any, move: Assignment, accept: jax.Array) -> Any:
+    def commit(
+        self, problem: Any, representation: Vector, move: Assignment, accept: jax.Array
+    ) -> Vector:
         if isinstance(representation, Evaluated):
             return self._in_full.commit(problem, representation, move, accept)
         return vector.assigned(problem, representation, *move, accept)
@@ -130,15 +143,13 @@ class Assign(VectorNeighborhood):
         return problem.domain_sizes.shape[0], problem.max_domain
 
     def first(
-        self, problem: Any, representation: Any, rank: Any, others: Any
+        self, problem: Any, representation: Vector, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
         if isinstance(representation, Evaluated):
             return self._in_full.first(problem, representation, rank, others)
         return first(problem, representation, rank, others)
 
-    def undone(
-        self, problem: Any, representation: Any, move: Assignment
-    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+    def undone(self, problem: Any, representation: Vector, move: Assignment) -> Entries:
         return _undone(representation.solution, move)
 
 
@@ -173,7 +184,11 @@ class _Row(NamedTuple):
 
 
 def first(
-    problem: Any, tallied: Tallied, rank: Any, others: Any, allowed: Allowed | None = None
+    problem: Any,
+    tallied: Tallied,
+    rank: Rank,
+    others: tables.Values,
+    allowed: Allowed | None = None,
 ) -> tuple[tables.First, Assignment]:
     """Like `types.Enumerable.first`, for the table of assignments; portable.
 
@@ -230,5 +245,5 @@ def _propose(problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) ->
     return Assignment(variable, jnp.minimum(value, size - 1))
 
 
-def _undone(solution: jax.Array, move: Assignment) -> tuple[tuple[jax.Array, jax.Array]]:
+def _undone(solution: jax.Array, move: Assignment) -> Entries:
     return ((move.variable, load(solution, move.variable)),)

@@ -13,10 +13,12 @@ import jax.numpy as jnp
 
 from jaxopt_search import capabilities
 from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
+from jaxopt_search.neighborhoods.full_evaluation import Entries, Rank
 from jaxopt_search.portable import counts, memory, tables
 from jaxopt_search.portable.counts import Count
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
+from jaxopt_search.problems.finite import vector
 from jaxopt_search.successors import heuristics
 from jaxopt_search.types import Cost, Tallied
 
@@ -109,7 +111,7 @@ class Guided:
     def commit(
         self, problem: Any, representation: Tallied, move: Assignment, accept: jax.Array
     ) -> Tallied:
-        return Assign().commit(problem, representation, move, accept)
+        return vector.assigned(problem, representation, *move, accept)
 
     def num_moves(self, problem: Any) -> int:
         return Assign().num_moves(problem)
@@ -118,11 +120,11 @@ class Guided:
         return Assign().shape(problem)
 
     def first(
-        self, problem: Any, representation: Tallied, rank: Any, others: Any
+        self, problem: Any, representation: Tallied, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
         return first(problem, representation, rank, others, self._allowed(problem, representation))
 
-    def undone(self, problem: Any, representation: Tallied, move: Assignment) -> Any:
+    def undone(self, problem: Any, representation: Tallied, move: Assignment) -> Entries:
         return Assign().undone(problem, representation, move)
 
     def _allowed(self, problem: Any, state: Tallied) -> Allowed:

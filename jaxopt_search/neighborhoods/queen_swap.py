@@ -119,12 +119,12 @@ class QueenSwap:
             return tuple(_load(counts, place) for place in places)
 
         n = problem.n
-        left, left_too, met, met_too = of(representation.rising, i + a, k + b, i + b, k + a)
-        change = met + met_too - left - left_too
-        left, left_too, met, met_too = of(
+        old_i, old_k, new_i, new_k = of(representation.rising, i + a, k + b, i + b, k + a)
+        change = new_i + new_k - old_i - old_k
+        old_i, old_k, new_i, new_k = of(
             representation.falling, a - i + n, b - k + n, b - i + n, a - k + n
         )
-        change += met + met_too - left - left_too + 4
+        change += new_i + new_k - old_i - old_k + 4
         # The two attack each other before on one diagonal, and afterwards on one that crosses it.
         are_facing = jnp.abs(i - k) == jnp.abs(a - b)
         return change + 2 * are_facing.astype(jnp.int32)
