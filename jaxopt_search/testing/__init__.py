@@ -1,1 +1,3 @@
-import chex
+from jaxopt_search.testing.implementations import check_implementations
+from jaxopt_search.testing.neighborhoods import check_neighborhood
+from jaxopt_search.testing.searches import check_search
