@@ -173,7 +173,9 @@ def differs_in_meaning(one: Any, other: Any, meaning: Meaning, axes: int = 1) ->
 def as_sets(solutions: Any, meaning: Meaning) -> list[bytes]:
     """Returns something hashable for each solution, equal where they mean the same."""
     leaves = jax.tree.leaves(meaning(jax.tree.map(np.asarray, solutions)))
-    return [b"".join(np.asarray(leaf[i]).tobytes() for leaf in leaves) for i in range(len(leaves[0]))]
+    return [
+        b"".join(np.asarray(leaf[i]).tobytes() for leaf in leaves) for i in range(len(leaves[0]))
+    ]
 
 
 def at(tree: Any, *place: int) -> Any:

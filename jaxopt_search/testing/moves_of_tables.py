@@ -111,9 +111,7 @@ def _wider(tolerance: float | None) -> float | None:
     return None if tolerance is None else 100 * tolerance
 
 
-def _check_undone(
-    hood: Any, shape: tuple[int, int], found: Entries, is_real: np.ndarray
-) -> None:
+def _check_undone(hood: Any, shape: tuple[int, int], found: Entries, is_real: np.ndarray) -> None:
     name, (rows, columns) = comparing.name_of(hood), shape
     if not found.undone:
         raise AssertionError(f"{name}.undone names no entry, expected one or more")

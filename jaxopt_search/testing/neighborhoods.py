@@ -106,7 +106,9 @@ def check_neighborhood(
         0, 2**32, (hood.num_words, num_walks, num_steps), np.uint32
     )
     walks = jax.device_get(_walk(hood, problem, starts, tuple(words)))
-    costs = _check_steps(hood, problem, known, jax.device_get(starts), walks, has_one_representation)
+    costs = _check_steps(
+        hood, problem, known, jax.device_get(starts), walks, has_one_representation
+    )
     _check_lanes(hood, problem, comparing.of_first(walks.start), tuple(words))
     if not capabilities.missing(hood, ("first", "num_moves", "shape", "undone")):
         last = jax.tree.map(lambda leaf: leaf[0, -1], walks.representation)
@@ -289,5 +291,3 @@ def _check_searches(hood: Any, problem: Any, costs: jax.Array) -> None:
     check_implementations(simulated_annealing(hood, temperature, moves_per_search=4), problem)
     if not capabilities.missing(hood, ("first",)):
         check_implementations(hill_climbing(hood), problem)
-
-

@@ -90,7 +90,6 @@ def check_search(
       >>> search = js.simulated_annealing(js.QueenSwap(), 1.0)
       >>> js.testing.check_search(search, problem, implementations=False)
     """
-    capabilities.check(search, problem, num_steps)
     evaluations = search.evaluations_per_step(problem)
     if not isinstance(evaluations, int) or evaluations < 0:
         raise AssertionError(
@@ -124,8 +123,10 @@ def _course(
 
     def stand(state: Any) -> Standing:
         best, current = search.best(problem, state), search.current(problem, state)
-        costs = [(fn(state), cost_of(problem, one)) for fn, one in
-                 ((search.best_cost, best), (search.current_cost, current))]
+        costs = [
+            (fn(state), cost_of(problem, one))
+            for fn, one in ((search.best_cost, best), (search.current_cost, current))
+        ]
         return Standing(costs[0][0], best, costs[0][1], costs[1][0], current, costs[1][1])
 
     def look(state: Any) -> tuple[Standing, jax.Array]:
@@ -214,8 +215,10 @@ def _check_steps(name: str, known: Solutions, course: Course) -> None:
             f" {best[search, step]} to {best[search, step + 1]}"
         ),
     )
-    before, after = (jax.tree.map(lambda leaf, cut=cut: leaf[:, cut], current) for cut in
-                     (slice(None, -1), slice(1, None)))
+    before, after = (
+        jax.tree.map(lambda leaf, cut=cut: leaf[:, cut], current)
+        for cut in (slice(None, -1), slice(1, None))
+    )
     stays = ~comparing.differs_in_meaning(after, before, known.meaning, axes=2)
     require(
         stays | (course.accepted > 0),

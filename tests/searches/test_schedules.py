@@ -65,9 +65,7 @@ def test_any_schedule_of_optax_steers_a_run(implementation):
     distances = np.random.default_rng(0).integers(1, 1000, (9, 9))
     search = js.simulated_annealing(js.Relocate(), cooling)
     problem = js.tsp(distances * (1 - np.eye(9, dtype=int)))
-    state = js.run(
-        0, problem, search, num_searches=8, max_steps=400, implementation=implementation
-    )
+    state = js.run(0, problem, search, num_searches=8, max_steps=400, implementation=implementation)
     done = js.advance(problem, search, state, 100, implementation=implementation)
     np.testing.assert_array_equal(done.searches.best_cost, state.searches.best_cost)
     assert (np.asarray(done.searches.cost) <= np.asarray(state.searches.cost)).all()
