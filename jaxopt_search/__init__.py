@@ -15,7 +15,9 @@ from jaxopt_search import (
 from jaxopt_search.analysis import run_times
 from jaxopt_search.crossovers import permutations as crossover
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
-from jaxopt_search.driver.run import Report, Steer, solve
+from jaxopt_search.driver.results import Report
+from jaxopt_search.driver.run import solve
+from jaxopt_search.driver.steering import Steer
 from jaxopt_search.engine.loop import advance, run
 from jaxopt_search.engine.outcome import best, first_hit
 from jaxopt_search.engine.starting import init
@@ -65,11 +67,14 @@ from jaxopt_search.problems.queens.attacks import attacking_pairs
 from jaxopt_search.searches import (
     Genetic,
     HillClimbing,
+    LocalSearch,
     MinConflicts,
     SimulatedAnnealing,
     TabuSearch,
+    acceptance,
     genetic,
     hill_climbing,
+    local_search,
     min_conflicts,
     schedules,
     simulated_annealing,
@@ -98,6 +103,7 @@ __all__ = [
     "Guided",
     "HillClimbing",
     "InstanceFormatError",
+    "LocalSearch",
     "MinConflicts",
     "NQueens",
     "NotPortable",
@@ -117,6 +123,7 @@ __all__ = [
     "TabuSearch",
     "TwoOpt",
     "UnsupportedInstance",
+    "acceptance",
     "advance",
     "attacking_pairs",
     "best",
@@ -136,6 +143,7 @@ __all__ = [
     "hoffman",
     "init",
     "kernels",
+    "local_search",
     "max_cut",
     "memory",
     "min_conflicts",
