@@ -61,7 +61,7 @@ def check_exchange(
 
 
 def check_crossover(crossover: Any, problem: Any, *, seed: int = 0) -> None:
-    """Checks the laws of `types.Crossover`: children are solutions, the same wherever they are made.
+    """Checks the laws of `types.Crossover`: children are solutions, and the same at any place.
 
     Args:
       crossover: as `recombine` takes it.
