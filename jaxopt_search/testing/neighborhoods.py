@@ -44,6 +44,7 @@ class Walks(NamedTuple):
     is_kept: Any
 
 
+# size: a call of one line, whose options are told by name
 def check_neighborhood(
     neighborhood: Any,
     problem: Any,
@@ -283,10 +284,10 @@ def _check_lanes(hood: Any, problem: Any, representation: Any, words: Any) -> No
     )
 
 
-def _check_searches(hood: Any, problem: Any, costs: jax.Array) -> None:
+def _check_searches(hood: Any, problem: Any, costs: np.ndarray) -> None:
     from jaxopt_search.searches import hill_climbing, simulated_annealing
 
-    spread = np.std(np.asarray(costs, np.float64))
+    spread = np.std(costs.astype(np.float64))
     temperature = float(spread) if np.isfinite(spread) and spread > 0 else 1.0
     check_implementations(simulated_annealing(hood, temperature, moves_per_search=4), problem)
     if not capabilities.missing(hood, ("first",)):

@@ -12,7 +12,6 @@ from jaxopt_search.neighborhoods.assign import Assign
 from jaxopt_search.neighborhoods.swap_values import SwapValues
 from jaxopt_search.portable import memory, rows
 from jaxopt_search.portable.costs import cost_of
-from jaxopt_search.problems.finite import vector
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import Solutions, require
 from jaxopt_search.testing.neighborhoods import check_neighborhood
@@ -66,7 +65,7 @@ def check_problem(
     costs = _check_costs(problem, name, known, starts, seed)
     _check_perturbed(problem, name, known, starts, seed)
     _check_row_costs(problem, name, known, starts, costs)
-    if capabilities.domain_sizes(problem) is not None and vector.has_hooks(problem):
+    if capabilities.domain_sizes(problem) is not None and capabilities.has_hooks(problem):
         sizes = np.asarray(capabilities.domain_sizes(problem))
         options = {"has_all_moves": False, "seed": seed, "tolerance": tolerance}
         options["implementations"] = implementations
@@ -137,7 +136,8 @@ def _check_row_costs(
         def of_block(block: rows.Block, found: jax.Array) -> jax.Array:
             return memory.store(found, block.rows, row_costs(block, table), block.is_row)
 
-        return rows.by_rows(table.shape, of_block, jnp.zeros(costs.shape, costs.dtype))
+        shape = table.shape[0], table.shape[1]
+        return rows.by_rows(shape, of_block, jnp.zeros(costs.shape, costs.dtype))
 
     found = np.asarray(jax.jit(price)(starts))
     require(
