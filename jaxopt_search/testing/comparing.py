@@ -34,7 +34,7 @@ class Solutions(NamedTuple):
 def look_at(
     problem: Any, starts: Any, *, meaning: Meaning | None, tolerance: float, is_solution: Any
 ) -> Solutions:
-    """Returns what is known of the solutions of a problem, some of which are `starts`."""
+    """Returns what is known about a problem's solutions, given some: `starts`."""
     cost = jax.eval_shape(functools.partial(cost_of, problem), of_first(starts))
     is_exact = jnp.issubdtype(cost.dtype, jnp.integer)
     return Solutions(
@@ -45,7 +45,7 @@ def look_at(
 
 
 def _in_space(problem: Any, starts: Any, is_solution: Any) -> Callable[[Any], np.ndarray]:
-    """Returns what tells solutions: a user's function, or what the problem says or shows."""
+    """Returns the test of solutions: the user's own, or one by the problem's space."""
     if is_solution is not None:
         return lambda solutions: np.array(
             [bool(is_solution(one)) for one in _unstacked(solutions)], bool

@@ -107,7 +107,7 @@ def _check_deltas(hood: Any, known: Solutions, found: Entries, is_real: np.ndarr
 
 
 def _wider(tolerance: float | None) -> float | None:
-    """Returns the tolerance of changes, which are small beside the costs that are rounded."""
+    """Returns the tolerance of changes: small differences of large, rounded costs."""
     return None if tolerance is None else 100 * tolerance
 
 

@@ -24,7 +24,7 @@ def check_exchange(
     - `every` is a positive integer, and `passes_on` is `"best"` or `"current"`.
     - Donors are searches that there are, or -1, whatever the costs: different, equal, infinite.
     - They do not depend on padding, and so not on the number of devices.
-    - `starts_anew` is one truth value; `order` is a permutation that leaves padding behind.
+    - `starts_anew` is one bool; `order` is a permutation that leaves padding behind.
     - With a problem: what `combine` makes is a solution.
 
     Args:

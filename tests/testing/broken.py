@@ -88,7 +88,7 @@ class StaleTally(js.Flip, Static):
 
 
 class ReversedLanes(js.DeltaSwap, Static):
-    """Many moves at once are not those of the same words one by one."""
+    """Many moves at once differ from the moves that the same words give one by one."""
 
     def propose(self, problem, representation, words):
         move = super().propose(problem, representation, words)
@@ -125,7 +125,7 @@ class UndoesElsewhere(js.Flip, Static):
 
 
 class FirstOfBefore(js.Flip, Static):
-    """Returns what was first before the commit."""
+    """Returns the entry that was first before the commit."""
 
     def commit_and_first(self, problem, representation, move, accept, rank, others):
         after = self.commit(problem, representation, move, accept)
