@@ -239,12 +239,11 @@ def _check_steps(name: str, known: Solutions, course: Course) -> None:
 def _check_ends(name: str, known: Solutions, course: Course, adopts_as_current: bool) -> None:
     """Checks `refresh` and `adopt`."""
     last = jax.tree.map(lambda leaf: leaf[:, -1], course.standing)
+    require(
+        ~comparing.differs_in_meaning(last.current, course.refreshed.current, known.meaning),
+        lambda i: f"{name}.refresh: it changes the current solution of search {i}",
+    )
     for what in ("best", "current"):
-        old, new = getattr(last, what), getattr(course.refreshed, what)
-        require(
-            ~comparing.differs_in_meaning(old, new, known.meaning) | (what == "best"),
-            lambda i, what=what: f"{name}.refresh: it changes the {what} solution of search {i}",
-        )
         old, new = getattr(last, f"{what}_cost"), getattr(course.refreshed, f"{what}_cost")
         require(
             comparing.costs_agree(new, old, old, known.tolerance),

@@ -140,7 +140,7 @@ NEIGHBORHOODS = {
     LeavesTheSpace: r"LeavesTheSpace\.commit: .* leads out of the space of solutions",
     WrongKnownCost: r"known_cost: step 0 of walk 0, .*: it is 17, but the cost",
     StaleTally: r"StaleTally\.delta: step 1 of walk",
-    ReversedLanes: r"lane 0 of 300 gives .*, by itself",
+    ReversedLanes: r"lane \d+ of 300 gives .*, by itself",
     OtherSnapshot: r"OtherSnapshot\.solution: of start 0, .* make",
     CountsTwice: r"num_moves is 8, but the table of a solution leads to 4 others",
     FindsTheWorst: r"FindsTheWorst\.first",
@@ -156,9 +156,8 @@ def cut():
     return js.max_cut(1, edges=[[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]])
 
 
-def broken_cut(hook, change):
-    """Returns a maximum cut one of whose members is changed by a function."""
-    problem = cut()
+def broken_problem(problem, hook, change):
+    """Returns a problem with a member that returns what a function makes of what it returned."""
     kind = type(problem)
 
     def wrong(self, *arguments):
@@ -261,7 +260,10 @@ class NotInAKernel(js.DeltaSwap, Static):
 HOOKS = {
     "assign_delta": (lambda delta: delta + 1, r"Assign\.delta"),
     "swap_values_delta": (lambda delta: delta - 1, r"SwapValues\.delta"),
-    "assigned": (lambda tally: jax.tree.map(lambda leaf: leaf + 1, tally), r"Assign\.commit"),
+    "assigned": (
+        lambda tally: jax.tree.map(lambda leaf: leaf + 1, tally),
+        r"Assign\.(commit|delta)",
+    ),
     "row_costs": (lambda costs: costs + 1, r"row_costs: -?\d+, but the cost is -?\d+, of row 0"),
     "cost": (lambda cost: cost + 1, r"Broken\.cost: -?\d+ on the device, -?\d+ on the host"),
     "init": (lambda vector: vector * 2, r"Broken\.init: start \d+ is outside of its space"),
