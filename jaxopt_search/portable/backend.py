@@ -16,7 +16,7 @@ be traced once for one backend and used for another.
 
 import contextlib
 import contextvars
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Literal, TypeAlias
 
 Backend: TypeAlias = Literal["native", "interpreter", "gpu"]
@@ -27,7 +27,7 @@ _takes_turns: contextvars.ContextVar[bool] = contextvars.ContextVar("takes_turns
 
 
 @contextlib.contextmanager
-def one_search(backend: Backend) -> Iterator[None]:
+def one_search(backend: Backend) -> Generator[None]:
     """Declares that portable code traced within handles one search by itself."""
     token = _backend.set(backend)
     try:
@@ -37,7 +37,7 @@ def one_search(backend: Backend) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def in_turns() -> Iterator[None]:
+def in_turns() -> Generator[None]:
     """Declares that the lanes of a search take turns: searches are what runs in parallel."""
     token = _takes_turns.set(True)
     try:

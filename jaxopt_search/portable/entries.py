@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Entries of tables in blocks, and which of them comes first; portable.
 
 What `tables` needs where entries are not handled all at once: in a kernel, block by block, as

@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Keys of random words: what users hand in, and what is derived for each search and purpose."""
 
 import operator
@@ -91,7 +93,7 @@ def _from_typed_key(key: jax.Array) -> Key:
 
 def _frames_of_the_library() -> int:
     """Returns the stack level at which a warning names the line of the user's call."""
-    level, frame = 1, sys._getframe(1)
+    level, frame = 1, sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None:
         package = frame.f_globals.get("__package__") or ""  # None in a script
         if not package.startswith(_PACKAGE):

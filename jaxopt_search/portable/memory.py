@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Reading and writing buffers, the same for arrays under XLA and for refs inside a Pallas kernel.
 
 Under XLA a buffer is an array and a write returns the new array. In a kernel a buffer is a

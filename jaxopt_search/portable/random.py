@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Random words as a pure function of (key, search index, step, slot).
 
 The generator is in `threefry`; `keys` has how keys are made. Both are part of this module.

@@ -6,16 +6,14 @@ rotations and exclusive ors only, so every backend computes the same bits. Keys 
 BigCrush passes.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 KEY_ROUNDS = 20
 WORD_ROUNDS = 13
 
-Word: TypeAlias = jax.Array | np.ndarray | np.uint32
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _PARITY = 0x1BD11BDA  # Skein's key-schedule constant
 
@@ -28,13 +26,13 @@ class Key(NamedTuple):
 
 
 def threefry2x32(
-    key: tuple[Word, Word], counter: tuple[Word, Word], rounds: int = KEY_ROUNDS
+    key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int = KEY_ROUNDS
 ) -> tuple[jax.Array, jax.Array]:
     """Returns two random words: the Threefry-2x32 block cipher of `counter` under `key`.
 
     Args:
-      key: two uint32 arrays that broadcast with the counter.
-      counter: two uint32 arrays.
+      key: two uint32 arrays, or scalars of NumPy's, that broadcast with the counter.
+      counter: likewise.
       rounds: the number of rounds.
 
     Returns:
