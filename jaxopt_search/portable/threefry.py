@@ -6,6 +6,7 @@ rotations and exclusive ors only, so every backend computes the same bits. Keys 
 BigCrush passes.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -25,6 +26,8 @@ class Key(NamedTuple):
     second: jax.Array
 
 
+# Traced once for each shape: some hundred operations, drawn from at many places of a step.
+@functools.partial(jax.jit, static_argnames="rounds", inline=True)
 def threefry2x32(
     key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int = KEY_ROUNDS
 ) -> tuple[jax.Array, jax.Array]:
