@@ -171,6 +171,20 @@ def test_a_small_figure_and_targets(tmp_path, monkeypatch, capsys, data_dir):
     assert "2/2" in printed
 
 
+@pytest.mark.parametrize("aim", [["--table", "1", "--ways", "native"], ["--targets", "nug12"]])
+def test_an_interrupted_run_is_no_record(aim, tmp_path, monkeypatch, data_dir):
+    """Ctrl-C during a call of the library ends the script, although the call returns a result."""
+    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
+    ended = js.solve_qap(js.datasets.planted_qap(2, 3, seed=0), max_steps=1, devices=1)
+    ended = ended._replace(status=js.Status.INTERRUPTED)
+    for name in ("solve", "solve_qap"):
+        monkeypatch.setattr(js, name, lambda *_, **options: ended)
+    out = tmp_path / "runs.jsonl"
+    command = [*aim, "--data", str(data_dir), "--out", str(out)]
+    assert qap_multistart.main(command) == 130
+    assert common.read(out) == []
+
+
 def drawn(path, monkeypatch, records, flags=()):
     """Returns the lines that the script draws from a file of records, and their labels."""
     lines = {}
