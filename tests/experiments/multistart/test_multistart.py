@@ -65,7 +65,7 @@ def test_figure_2_by_hand():
     assert cells(table) == [["searches", "both", "auto"], ["1", "2", "-"], ["4", "-", "10"]]
 
 
-def test_the_searches_are_those_of_the_documents():
+def test_the_searches_are_the_documented_ones():
     """Best improvement; Taillard's tenures and aspiration; 32 moves, 0.3 to 0.03 mean changes."""
     problem = js.qap_from_instance(js.datasets.uniform_qap(12, seed=0))
     made = runs.searches(problem, 144)
