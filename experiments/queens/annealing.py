@@ -14,7 +14,7 @@ from jax.tree_util import Partial
 import jaxopt_search as js
 from experiments.queens import compiled
 from experiments.queens.compiled import Cooling
-from jaxopt_search.portable import totals
+from jaxopt_search.portable import counts
 from jaxopt_search.problems.queens import attacks as evaluation
 
 COMPILED = {"numba": "pairs", "numba_histogram": "diagonals", "numba_nothing": "nothing"}
@@ -78,7 +78,7 @@ def _problem(n: int, scheme: str) -> Any:
 
 
 def _nothing(queens: jax.Array) -> evaluation.Total:
-    return totals.of(queens[0])
+    return counts.of(queens[0])
 
 
 class CompiledAnnealing:

@@ -4,7 +4,7 @@ Kochenberger et al., "The unconstrained binary quadratic programming problem: a 
 Combinatorial Optimization 28 (2014). Flips are priced in O(1) from what each variable would add if
 it were 1, which a flip changes in O(degree): Glover and Hao, "Efficient evaluations for solving
 large 0-1 unconstrained quadratic optimisation problems", International Journal of Metaheuristics 1
-(2010). `qubo_input` builds instances.
+(2010). `build` builds instances.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxopt_search.portable import floats, tables
 from jaxopt_search.portable.memory import load
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.problems.finite.couplings import Couplings
+from jaxopt_search.problems.finite.qubo.couplings import Couplings
 from jaxopt_search.problems.host import Original
 from jaxopt_search.types import Scan
 
@@ -59,7 +59,7 @@ class QUBO:
     n: int
     host: Original = dataclasses.field(repr=False)
 
-    space = vector.SPACE
+    space = "vector"
     max_domain = 2
 
     def init(self, key: jax.Array) -> jax.Array:
