@@ -166,17 +166,18 @@ def test_the_search_has_the_settings():
 
 
 def test_the_run_has_the_migration_and_the_target(monkeypatch):
-    seen, advance = {}, device_split.DeviceSplit.advance
+    seen, advance = [], device_split.DeviceSplit.advance
 
-    def noted(self, *arguments, **options):
-        seen.update(options)
-        return advance(self, *arguments, **options)
+    def noted(self, problem, search, state, num_steps, rules, *others):
+        seen.append(rules)
+        return advance(self, problem, search, state, num_steps, rules, *others)
 
     monkeypatch.setattr(device_split.DeviceSplit, "advance", noted)
     task = qap_islands.Task(instance(4, 9)[0], setting(exchange="ring"), 60)
     list(task.make([0]))
-    assert seen["exchange"] is task.exchange is not None
-    assert seen["target"] is task.own_target
+    (rules,) = seen
+    assert rules.exchange is task.exchange is not None
+    assert int(rules.target) == int(task.own_target)
 
 
 @pytest.mark.slow
