@@ -57,7 +57,7 @@ class EnumerableMoves(Moves, Protocol):
     def undone(
         self, problem: Any, solution: Solution, move: Move, /
     ) -> tuple[tuple[jax.Array, jax.Array], ...]:
-        """Returns one entry or two, [] int32 row and column each, for what `move` undoes."""
+        """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""
         ...
 
 
