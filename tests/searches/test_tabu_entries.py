@@ -1,4 +1,4 @@
-"""Tabu search on moves that undo one entry of their table, or more than two, by a slow reference."""
+"""Tabu search on moves that undo one entry of their table, or several, by a slow reference."""
 
 import dataclasses
 
