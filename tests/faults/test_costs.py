@@ -54,7 +54,7 @@ EXCHANGES = [
 
 
 def check(problem, result):
-    """Checks that the costs of a run are those of its solutions, and none of them is NaN."""
+    """Checks that the costs of a run are the costs of its solutions, and none is NaN."""
     exact = [float(problem.cost(jnp.asarray(one))) for one in result.solutions]
     exact = [math.inf if math.isnan(cost) else cost for cost in exact]
     assert result.costs.tolist() == exact

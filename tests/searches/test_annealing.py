@@ -304,7 +304,7 @@ def test_small_tsplib_instances_come_out_near_optimal(data_dir):
 
 
 def test_float_costs_are_refreshed():
-    """A running float cost that has drifted is put right at the next refresh; the path stays."""
+    """A running float cost that has drifted is corrected at the next refresh; the path stays."""
     problem = matrix_tsp(12, dtype=np.float64)
     search = js.simulated_annealing(js.Relocate(), 30.0)
     state = js.init(0, problem, search, num_searches=3)
