@@ -61,7 +61,7 @@ class EnumerableMoves(Moves, Protocol):
         ...
 
     def undone(self, problem: Any, solution: Solution, move: Move, /) -> Entries:
-        """Returns one entry or two, [] int32 row and column each, for what `move` undoes."""
+        """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""
         ...
 
 

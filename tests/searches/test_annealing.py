@@ -304,7 +304,7 @@ def test_small_tsplib_instances_come_out_near_optimal(data_dir):
 
 
 def test_float_costs_are_refreshed():
-    """A running float cost that has drifted is put right at the next refresh; the path stays."""
+    """A running float cost that has drifted is corrected at the next refresh; the path stays."""
     problem = matrix_tsp(12, dtype=np.float64)
     search = js.simulated_annealing(js.Relocate(), 30.0)
     state = js.init(0, problem, search, num_searches=3)
@@ -326,10 +326,8 @@ def test_exchange_by_full_evaluation_and_by_delta_agree():
     search = js.simulated_annealing(js.Swap(), 1e9)
     run = functools.partial(js.run, 0, problem, search, num_searches=1)
     state = jax.tree.map(lambda leaf: leaf[0], run(max_steps=200).searches)
-    worst = jnp.asarray(
-        max(itertools.permutations(range(6)), key=lambda p: int(problem.cost(jnp.asarray(p)))),
-        jnp.int32,
-    )
+    orders = itertools.permutations(range(6))
+    worst = jnp.asarray(max(orders, key=lambda p: problem.cost(jnp.asarray(p))), jnp.int32)
     after = search.adopt(problem, state, worst)
     chex.assert_trees_all_equal(after.representation.solution, worst)
     assert int(after.cost) == int(problem.cost(worst))

@@ -169,7 +169,7 @@ def test_an_island_starts_anew_where_six_of_ten_are_alike(num_alike, is_anew, fi
 
 
 def test_new_individuals_are_uniform():
-    """Each of the six orders of three is as frequent among those of many restarts."""
+    """Each of the six orders of three is as frequent among many restarts."""
     problem, size = js.qap(*np.zeros((2, 3, 3), int)), 600
     search = js.genetic(population_size=size, alike=0.0, restart_every=1)
     state, step = island(problem, search), jax.jit(search.step)
@@ -195,7 +195,7 @@ def test_restarts_come_every_so_many_generations():
     at_once = js.advance(problem, search, starts[0], 21)
     chex.assert_trees_all_equal(at_once.searches, state.searches)
     lowest = [np.asarray(one.searches.costs).min(axis=1) for one in starts]
-    # Costs only fall, but for those that start anew in generations 11 and 21.
+    # Costs only fall, but for islands that restart in generations 11 and 21.
     assert (lowest[1] <= lowest[0]).all()
     assert (lowest[2] > lowest[1]).any()
     assert (lowest[3] <= lowest[2]).all()

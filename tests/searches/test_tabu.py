@@ -268,7 +268,7 @@ def test_swaps_priced_in_full_give_the_same_searches(make, implementation):
 
 
 def test_a_problem_of_a_users_own():
-    """Tabu search comes to the best of all 720 orders."""
+    """Tabu search finds the best of all 720 orders."""
     problem = linear_ordering(6)
     orders = jnp.asarray(list(itertools.permutations(range(6))), jnp.int32)
     search = js.tabu_search(js.Swap())
