@@ -7,6 +7,8 @@ Portable code, which runs under XLA and inside a fused kernel alike, touches buf
 the functions of `memory`, and otherwise computes elementwise on scalars and on one axis of lanes.
 `propose`, `delta` and `commit` of a neighborhood and `step` of a search are meant to be portable;
 everything else runs under XLA only.
+
+What a part may have besides is in `capabilities`, member by member, with what holds without it.
 """
 
 import enum
@@ -33,13 +35,8 @@ State: TypeAlias = Any
 class Problem(Protocol):
     """What is minimized: a pytree whose data are leaves and whose sizes are static.
 
-    A problem may have `space = "permutation"`, which says that its solutions are permutations of 0
-    to n - 1, [n] int32; or `space = "vector"`, and then be a `VectorProblem`. Of one that says
-    nothing, random starts are looked at where it matters.
-
-    A problem on permutations or vectors may also have `row_costs(block, table)`, portable: the
-    costs, [R], of the solutions in the rows of a `rows.Block` of a table [P, n] int32. With it,
-    `genetic` runs in a kernel.
+    It may say which `space` its solutions are of. Otherwise random starts are looked at where that
+    matters.
     """
 
     def init(self, key: jax.Array, /) -> Solution:
@@ -134,14 +131,7 @@ class Tallied(NamedTuple):
 
 
 class Neighborhood(Protocol):
-    """Small changes of a solution, with the rules to price and to make them.
-
-    It may also have `is_portable = True`, which says that `propose`, `delta` and `commit` are, or
-    `is_portable(problem)`, likewise `obstacle`, where it depends on the problem; `num_warps(
-    problem)`, those of a program in a kernel that serve to make a move; and
-    `known_cost(representation)`, where that is at hand: it takes the place of a sum of deltas. It
-    is None where it is not.
-    """
+    """Small changes of a solution, with the rules to price and to make them."""
 
     @property
     def num_words(self) -> int:
@@ -189,9 +179,7 @@ class Enumerable(Neighborhood, Protocol):
 
     An entry of the table stands for something that a move brings about, such as a facility (row)
     that comes to a location (column); a move has one entry or more. `first` and `undone` are meant
-    to be portable. It may also have `commit_and_first(problem, representation, move, accept, rank,
-    others)`, which returns the representation after `commit` and what `first` returns of it, where
-    that is faster.
+    to be portable.
     """
 
     def num_moves(self, problem: Any, /) -> int:
@@ -241,25 +229,7 @@ class Stream(Protocol):
 
 
 class Search(Protocol):
-    """An algorithm that improves one solution step by step.
-
-    It may also have the following, which change no step:
-
-    - `space`: the solutions that it is for, such as `"permutation"`; other problems are refused.
-    - `init_with(key, problem, solution)`, in place of `init` where a run starts: the key, typed, is
-      for what else is drawn then, such as the other individuals of an island. Equal for equal keys
-      of a run and equal indices of the search.
-    - `check(max_steps)`: refuses settings that do not suit so many steps, on the host.
-    - `obstacle(problem)`: why the step cannot run in a kernel, in one line, or "".
-    - `is_portable(problem)`: whether `step` is portable; on a CPU such searches run several times
-      faster.
-    - `draws`: (slots, words per slot) of the stream that a step uses at most, so that on a CPU they
-      can be drawn for many steps at a time.
-    - `is_done(state)`, [] bool: whether further steps would change nothing; a run in which all
-      searches are done ends.
-    - `num_warps(problem, num_searches)`: those of a program in a kernel, a power of two.
-    - `check_every`: steps between stop tests where a run is not told; 100 if None.
-    """
+    """An algorithm that improves one solution step by step."""
 
     def evaluations_per_step(self, problem: Any, /) -> int:
         """Returns how many moves or solutions are priced in a step, for `Result.nfev`."""
@@ -303,22 +273,19 @@ class Search(Protocol):
         ...
 
     def adopt(self, problem: Any, state: State, solution: Solution, /) -> State:
-        """Returns the state going on from `solution`; the best so far is kept."""
+        """Returns the state that continues from `solution`; the best so far is kept."""
         ...
 
     def refresh(self, problem: Any, state: State, /) -> State:
-        """Returns the state with running costs computed anew, against drift of float costs."""
+        """Returns the state with running costs computed again, against drift of float costs."""
         ...
 
 
 class Crossover(Protocol):
-    """Makes a solution of two, for `recombine`.
-
-    It may also have `space`, as a `Search`.
-    """
+    """Makes a solution of two, for `recombine`."""
 
     def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
-        """Returns the solution from which the search goes on whose best is `own`.
+        """Returns the solution from which the search with the best `own` continues.
 
         Args:
           key: typed.
@@ -329,19 +296,7 @@ class Crossover(Protocol):
 
 
 class Exchange(Protocol):
-    """What searches learn from one another, between steps.
-
-    It may also have the following:
-
-    - `space`: as of a `Search`.
-    - `combine(words, problem, own, given)`: the solution from which a search goes on, made of the
-      one that it would pass on itself and that of its donor, with two random words.
-    - `starts_anew(costs, num_searches)`, of the same arguments as `donors`, [] bool, or None for
-      never: whether all but the first search start again at random instead, and that one goes on
-      from the best of all.
-    - `mix(stream, search, searches, index, axis_name)`: the searches to go on with, in place of all
-      else; arguments as `exchange.apply` has them.
-    """
+    """What searches learn from one another, between steps."""
 
     @property
     def every(self) -> jax.Array:
@@ -350,11 +305,11 @@ class Exchange(Protocol):
 
     @property
     def passes_on(self) -> str:
-        """Which solution of the donor a search goes on from: its `"best"` or its `"current"`."""
+        """Which solution of the donor a search continues from: its `"best"` or its `"current"`."""
         ...
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
-        """Returns for each search the index of the one whose solution it goes on from.
+        """Returns for each search the index of the one whose solution it continues from.
 
         Args:
           costs: [S] the cost of the solution that each search would pass on, by global index.
@@ -406,7 +361,7 @@ class Record(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What `solve` returns. The first seven names are those of SciPy's `OptimizeResult`.
+    """What `solve` returns. The first seven names are as in SciPy's `OptimizeResult`.
 
     Attributes:
       x: the best solution; for permutation problems [n] int32.

@@ -47,6 +47,14 @@ def coords_tsp(n, seed=0, metric="EUC_2D", storage="coordinates"):
     return js.tsp_from_coords(coords, metric=metric, storage=storage)
 
 
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _draws(key, number, num_words):
+    indices = jnp.arange(number, dtype=jnp.uint32)
+    stream = random.Stream(random.search_key(key, indices, jnp.uint32(0)), indices, indices)
+    keys = jax.vmap(functools.partial(random.start_key, key))(indices)
+    return keys, jax.vmap(lambda s: s.words(jnp.uint32(0), num_words))(stream)
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     """A problem and one of its neighborhoods."""
@@ -70,11 +78,7 @@ class Case:
 
     def draws(self, number, seed=0):
         """Returns keys for start solutions and words for proposals."""
-        indices = jnp.arange(number, dtype=jnp.uint32)
-        key = random.as_key(seed)
-        keys = jax.vmap(functools.partial(random.start_key, key))(indices)
-        stream = random.Stream(random.search_key(key, indices, jnp.uint32(0)), indices, indices)
-        return keys, jax.vmap(lambda s: s.words(jnp.uint32(0), self.neighborhood.num_words))(stream)
+        return _draws(random.as_key(seed), number, self.neighborhood.num_words)
 
 
 def _relocate(name, problem):
@@ -246,6 +250,11 @@ NEIGHBORHOOD_CASES += [
     _finite("labeling", labeling([3, 1, 2, 3], PricedLabeling), js.SwapValues()),
     _finite("labeling", labeling([3, 2, 3]), js.SwapValues()),
 ]
+
+
+def largest(cases):
+    """Returns each kind of case at its largest."""
+    return list({case.name.rpartition("-")[0]: case for case in cases}.values())
 
 
 def ends(cases):

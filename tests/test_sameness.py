@@ -49,14 +49,13 @@ def solve(problem, **arguments):
 @pytest.mark.parametrize(
     ("exchange", "numbers"),
     [
-        ("none", (1, 2, 4)),
         ("broadcast", (1, 2, 4)),
-        ("groups", (1, 4)),
         ("ring", (1, 3)),
         ("resample", (1, 3)),
         ("recombine", (1, 3)),
         ("assemble", (1, 4)),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 @pytest.mark.slow
 def test_number_of_devices_changes_nothing(exchange, numbers):
@@ -97,16 +96,14 @@ def bred(problem, devices):
 
 
 def tabu(problem, devices):
-    return js.solve_qap(
-        problem, key=3, method="tabu", max_steps=300, num_searches=16, devices=devices
-    )
+    search, exchange = js.tabu_search(js.SwapTable()), js.recombine(every=40, alike=0.3)
+    return solve(problem, search=search, num_searches=16, exchange=exchange, devices=devices)
 
 
 FLOAT_RUNS = {
     "assembled": (float_tsp, assembled, 2),
     "bred": pytest.param(float_qap, bred, 4, marks=pytest.mark.slow),
     "resampled": pytest.param(float_tsp, resampled, 3, marks=pytest.mark.slow),
-    "bred tours": pytest.param(float_tsp, bred, 4, marks=pytest.mark.slow),
     "tabu": pytest.param(float_qap, tabu, 4, marks=pytest.mark.slow),
 }
 
@@ -120,19 +117,13 @@ def test_float_runs_are_the_same_on_any_number_of_devices(problem, run, number):
     np.testing.assert_array_equal(one.solutions, more.solutions)
 
 
-@pytest.mark.devices(2)
-def test_stacked_runs_are_the_same_on_any_number_of_devices():
-    """Three instances on two devices: three side by side on one, two and a copy on two."""
-    coords = np.random.default_rng(0).random((3, 60, 2))
-    one, two = (
-        js.solve_tsp(coords, 3, max_steps=300, num_searches=4, devices=devices)
-        for devices in (1, 2)
-    )
-    np.testing.assert_array_equal(one.x, two.x)
-
-
-@pytest.mark.parametrize("exchange", EXCHANGES, ids=str)
-@pytest.mark.parametrize("target", [None, 4000])
+@pytest.mark.parametrize(
+    ("exchange", "target"),
+    [
+        *(("none", None), ("broadcast", 4000), ("groups", None), ("ring", 4000)),
+        *(("resample", None), ("recombine", 4000), ("assemble", None)),
+    ],
+)
 def test_chunks_and_progress_change_nothing(exchange, target, capsys):
     """Chunks of 1, 13 and 499 steps, progress on or off; with a target, the same end."""
     problem = matrix_tsp(14)
@@ -152,7 +143,7 @@ def test_chunks_and_progress_change_nothing(exchange, target, capsys):
 
 @pytest.mark.devices(2)
 def test_float_runs_are_refreshed_at_the_same_steps():
-    """Costs of float instances are computed anew by the step, not by the chunk."""
+    """Costs of float instances are recomputed by the step, not by the chunk."""
     problem = matrix_tsp(10, dtype=np.float64)
     whole = solve(problem, max_steps=20_500, chunk_steps=20_500)
     cut = solve(problem, max_steps=20_500, chunk_steps=7_000, devices=2)
@@ -184,8 +175,8 @@ def test_the_pure_layer_is_the_driver_without_a_host():
     jitted = jax.jit(lambda key, problem: run(key, problem, search, max_steps=60))(key, problem)
     chex.assert_trees_all_equal(driven, jitted.searches)
     with jax.disable_jit():
-        short = js.run(3, problem, search, num_searches=2, max_steps=3)
-    expected = js.run(3, problem, search, num_searches=2, max_steps=3)
+        short = js.run(3, problem, search, num_searches=1, max_steps=2)
+    expected = js.run(3, problem, search, num_searches=1, max_steps=2)
     chex.assert_trees_all_equal(short.searches, expected.searches)
 
 
@@ -269,7 +260,7 @@ def threshold(schedule, step, word):
     return schedules.temperature(schedule, step) * random.exponential(word)
 
 
-def thresholds_abreast(schedule, steps, words):
+def thresholds_side_by_side(schedule, steps, words):
     return jax.vmap(functools.partial(threshold, schedule))(steps, words)
 
 
@@ -306,7 +297,7 @@ def test_thresholds_are_rounded_once_wherever_they_are_computed(schedule, is_clo
     steps = np.repeat(np.arange(words.size // 16, dtype=np.int32), 16)
     temperatures = jax.jit(jax.vmap(schedules.temperature, (None, 0)))(schedule, steps)
     expected = np.asarray(temperatures) * minus_log(words)
-    for found in (thresholds_abreast, thresholds_in_turn, thresholds_of_lanes):
+    for found in (thresholds_side_by_side, thresholds_in_turn, thresholds_of_lanes):
         if is_closed_over:
             of_words = jax.jit(functools.partial(found, schedule))(steps, words)
         else:

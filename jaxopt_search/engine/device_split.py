@@ -68,7 +68,8 @@ def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
             return tuple(local[:devices]) if 0 < devices <= len(local) else ()
         case Sequence() if all(isinstance(device, jax.Device) for device in devices):
             return tuple(devices)
-    return ()
+        case _:
+            return ()
 
 
 def _platform_devices(platform: str) -> list[jax.Device]:

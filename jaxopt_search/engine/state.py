@@ -50,7 +50,7 @@ class RunState(NamedTuple):
     tested_cost: Cost
     stale: jax.Array
     status: jax.Array
-    index: jax.Array
+    index: jax.Array  # pyright: ignore[reportIncompatibleMethodOverride]: a tuple's is not used
     searches: Any
     ancestor: jax.Array
     hit: Steps

@@ -59,7 +59,8 @@ def max_steps(implementation: Implementation) -> int:
             return counts.MAX_INT32
         case "native":
             return _NATIVE_STEPS
-    return kernels.MAX_STEPS
+        case _:
+            return kernels.MAX_STEPS
 
 
 def run(
@@ -87,7 +88,8 @@ def run(
             return _one_after_the_other(fixed, keys, running, num_steps)
         case "native":
             return _natively(fixed, keys, running, num_steps)
-    return _in_a_kernel(fixed, keys, running, num_steps, implementation == "interpret")
+        case _:
+            return _in_a_kernel(fixed, keys, running, num_steps, implementation == "interpret")
 
 
 def _side_by_side(

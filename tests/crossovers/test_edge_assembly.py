@@ -12,7 +12,7 @@ from jaxopt_search.crossovers import edge_assembly
 from jaxopt_search.portable import random
 from jaxopt_search.types import null_delta
 
-SIZES = (4, 5, 6, 9, 16, 31)
+SIZES = (4, 5, 6, 31)
 
 
 def instance(n, seed=0, is_float=False):
@@ -80,7 +80,7 @@ def coins(n, seed):
 @pytest.mark.parametrize("n", SIZES)
 def test_walks_are_those_followed_one_by_one(n):
     """The same partition of edges, what takes their place, and how much that costs."""
-    walks_of = jax.jit(edge_assembly._walks)
+    walks_of, gains_of = jax.jit(edge_assembly._walks), jax.jit(edge_assembly._gains)
     for seed in range(40):
         (own, given), coin, problem = tours(n, seed), coins(n, seed), instance(n, seed)
         walks = walks_of(own, given, coin)
@@ -91,7 +91,7 @@ def test_walks_are_those_followed_one_by_one(n):
         }
         assert np.asarray(walks.given).tolist() == [beyond[end] for end in range(2 * n)]
         distance = np.asarray(problem.matrix).reshape(n, n)
-        gains = np.asarray(edge_assembly._gains(problem, walks))
+        gains = np.asarray(gains_of(problem, walks))
         for walk in expected:
             change = sum(
                 distance[end // 2, beyond[end] // 2] - distance[end // 2, int(walks.own[end]) // 2]
@@ -147,7 +147,7 @@ def slowly_joined(distance, candidates, mate):
     return mate
 
 
-@pytest.mark.parametrize(("n", "num_parts"), [(6, 2), (12, 3), (30, 5), (60, 12), (9, 1)])
+@pytest.mark.parametrize(("n", "num_parts"), [(6, 2), (12, 3), (60, 12), (9, 1)])
 def test_parts_are_joined_as_one_by_one(n, num_parts):
     """The smallest first, by the best move; where candidates do not allow it, no tour is made."""
     joined, tour_of = jax.jit(edge_assembly._joined), jax.jit(edge_assembly._tour)
@@ -221,8 +221,7 @@ def test_a_share_of_walks_is_taken():
     assert len(set(left.tolist())) > 2
 
 
-@pytest.mark.parametrize("is_float", [False, True])
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize(("n", "is_float"), [*((n, False) for n in SIZES), (9, True)])
 def test_children_are_tours_that_are_no_longer(n, is_float):
     """Those of equal parents are their parents, and some children are shorter than both."""
     problem, num_better = instance(n, 3, is_float), 0
@@ -248,7 +247,7 @@ def test_equal_places_are_no_trouble(points):
 
 
 def test_recombined_searches_reach_the_optimum():
-    """So do most, from descents that seldom get there by themselves."""
+    """So do most, from descents that seldom reach it by themselves."""
     problem = instance(80)
     search = js.simulated_annealing(js.two_opt(problem, num_candidates=5), 0.0, moves_per_search=8)
     options = {"num_searches": 64, "max_steps": 4000}

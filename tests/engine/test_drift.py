@@ -41,7 +41,7 @@ def test_best_cost_is_that_of_the_best_solution(problem, search):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"target": 0.0}, {"patience": 999}, {"exchange": js.ring(every=7)}], ids=repr
+    "options", [{}, {"target": 0.0, "patience": 999, "exchange": js.ring(every=7)}], ids=repr
 )
 def test_best_cost_under_jit(options):
     """Inside a function of one's own it is that of the same run outside, whatever its limits."""

@@ -1,4 +1,4 @@
-"""Faults 51-53: JAX's own switches and transformations around the library."""
+"""JAX's own switches and transformations around the library change no result."""
 
 import contextlib
 import dataclasses
@@ -51,14 +51,11 @@ def solver(solve, *data, max_steps=9, **options):
 CALLS = {
     "solve_tsp": lambda: solver(js.solve_tsp, XY[0], max_steps=20),
     "solve_tsp one way": lambda: solver(js.solve_tsp, ONE_WAY[0]),
-    "three steps": lambda: js.solve_tsp(XY[0], 3, max_steps=3, num_searches=2, devices=1),
     "solve_tsp stacked": lambda: solver(js.solve_tsp, XY, max_steps=20),
     "solve_qap tabu": lambda: solver(js.solve_qap, *ONE_WAY, partial_match=[[0, 1]]),
     "solve_qap annealing": lambda: solver(js.solve_qap, *(ONE_WAY * 0.3), method="annealing"),
     "solve_nqueens": lambda: solver(js.solve_nqueens, 6, 2, max_steps=400),
-    "two placements": lambda: js.solve_nqueens(4, 2, 3, max_steps=2, num_searches=2, devices=1),
     "repair": lambda: repair(random.as_key(2), js.nqueens(60), SHUFFLED, max_rounds=50),
-    "relocate": lambda: anneal(js.tsp(ONE_WAY[0]), js.Relocate(), js.broadcast_best(every=3)),
     "resample": lambda: anneal(plane(), js.Relocate(), js.resample(COOLING, every=4)),
     "eax": lambda: anneal(
         plane(),
@@ -66,15 +63,23 @@ CALLS = {
         js.recombine(every=3, alike=None, crossover=js.edge_assembly(plane())),
         choose="first",
     ),
-    "swap": lambda: anneal(js.qap(*ONE_WAY), js.Swap(), js.ring(every=3), keep_best="standard"),
-    "delta_swap": lambda: anneal(floats(), js.DeltaSwap(), js.recombine(every=3)),
-    "min_conflicts": lambda: solve(js.nqueens(8), js.min_conflicts(js.QueenSwap())),
-    "hill_climbing": lambda: solve(floats(), js.hill_climbing(js.SwapTable())),
-    "pmx": lambda: breed(floats(), js.shuffle(every=3)),
+    "swap": lambda: anneal(
+        js.qap(*ONE_WAY), js.Swap(), js.recombine(every=3), keep_best="standard"
+    ),
+    "min_conflicts": lambda: solve(
+        js.nqueens(8), js.min_conflicts(js.QueenSwap()), js.broadcast_best(every=3)
+    ),
+    "pmx": lambda: breed(js.qap(*ONE_WAY), js.shuffle(every=3)),
     "ox": lambda: breed(plane(), js.ring(every=3), crossover="ox", restart_every=3, alike=0.1),
     "memetic": lambda: breed(
-        js.qap(*ONE_WAY), None, local_search=js.hill_climbing(js.SwapTable()), local_steps=2
+        floats(), None, local_search=js.hill_climbing(js.SwapTable()), local_steps=2
     ),
+}
+# The same for a switch that makes everything slow.
+SHORT_CALLS = {
+    "relocate": lambda: anneal(js.tsp(ONE_WAY[0]), js.Relocate(), js.broadcast_best(every=3)),
+    "two steps": lambda: js.solve_tsp(XY[0][:5], 3, max_steps=2, num_searches=1, devices=1),
+    "two placements": lambda: js.solve_nqueens(4, 2, 3, max_steps=2, num_searches=1, devices=1),
 }
 SWITCHES = {
     "x64": lambda: jax.enable_x64(True),
@@ -85,7 +90,7 @@ SWITCHES = {
     "disable_jit": jax.disable_jit,
 }
 TOGETHER = ("x64", "strict promotion", "old threefry", "debug_nans")
-QUICK = ("solve_tsp", "solve_qap tabu", "solve_nqueens", "repair", "resample", "pmx")
+QUICK = ("repair", "resample")
 
 
 def outcome(result):
@@ -102,11 +107,12 @@ def outcome(result):
 
 
 def check(call, switches):
-    plain = outcome(CALLS[call]())
+    call = (CALLS | SHORT_CALLS)[call]
+    plain = outcome(call())
     with contextlib.ExitStack() as stack:
         for switch in switches:
             stack.enter_context(SWITCHES[switch]())
-        switched = outcome(CALLS[call]())
+        switched = outcome(call())
     assert_same(switched, plain)
 
 
@@ -123,7 +129,7 @@ def test_switches_change_nothing(call):
     ("call", "switch"),
     [
         ("relocate", "checking_leaks"),
-        ("three steps", "disable_jit"),
+        ("two steps", "disable_jit"),
         ("two placements", "disable_jit"),
     ],
 )

@@ -1,6 +1,5 @@
-"""Problems, searches, exchanges, callbacks and states that are none: one line, nothing compiled."""
+"""Problems, searches, exchanges and callbacks that are none: one line, nothing compiled."""
 
-import contextlib
 import dataclasses
 import enum
 import functools
@@ -11,11 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import annealing, countdown, line, refuses, small_tsp
+from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
-from jaxopt_search.driver import starts
-from jaxopt_search.guards import contracts
 
 SEARCH = js.simulated_annealing(js.Swap(), 5.0)
 DISTANCE = np.random.default_rng(0).integers(1, 99, (8, 8))
@@ -257,128 +254,3 @@ def test_lists_as_starts():
     np.testing.assert_array_equal(result.solutions, [rows[1]] * 2)
     with refuses(ValueError, "initial is a ragged list"):
         solve(small_tsp(), annealing(), initial=[list(range(8)), [0, 1]])
-
-
-def test_starts_of_another_structure():
-    """Row 49: a start must be put together as the problem's own are."""
-    problem = Own(
-        cost=lambda pair: pair["a"].sum() + pair["b"],
-        init=lambda key: {"a": jnp.zeros(3), "b": jnp.float32(1)},
-    )
-    shape, _ = contracts.check_problem(problem)
-    for initial in ([1, 2, 3], {"a": np.zeros(3)}, [np.zeros(3), 1.0]):
-        with refuses(ValueError, "initial is PyTreeDef", "as problem.init returns"):
-            starts.check_starts(problem, shape, 2, initial)
-
-
-@pytest.mark.parametrize(
-    ("search", "text"),
-    [
-        (None, "the callback's search is None"),
-        (annealing(), "the callback's search is a SimulatedAnnealing, expected a Countdown with"),
-        ("other", "the callback's search is a str without init"),
-    ],
-    ids=["None", "annealing", "str"],
-)
-def test_steering_to_another_search(search, text):
-    """Row 78: a callback goes on with a search of the same kind only."""
-    with pytest.raises(TypeError) as caught:
-        solve(line(), countdown(), callback=lambda snapshot: js.Steer(search, None))
-    assert text in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.slow
-def test_steering_to_other_settings():
-    """Row 78: settings that are part of the program may change, and so may the exchange."""
-    searches = [annealing(5.0, moves_per_search=2), annealing(7.0, moves_per_search=3)]
-
-    def steer(snapshot):
-        late = snapshot.step >= 4
-        return js.Steer(searches[late], js.ring(every=2) if late else None)
-
-    result = solve(small_tsp(), searches[0], callback=steer, chunk_steps=2)
-    assert result.nit == 9
-    with pytest.raises(TypeError, match="exchange is a str without every"):
-        solve(small_tsp(), searches[0], callback=lambda snapshot: js.Steer(searches[0], "ring"))
-
-
-def coords_tsp(seed):
-    return js.tsp_from_coords(np.random.default_rng(seed).random((20, 2)), metric="EUCLID")
-
-
-def test_state_of_another_float_instance():
-    """A state is not continued on an instance of the same size that has other float costs."""
-    search = annealing(0.1)
-    state = solve(coords_tsp(0), search, max_steps=60).state
-    with refuses(ValueError, "state is of another instance, expected one made with this problem"):
-        solve(coords_tsp(1), search, state=state, max_steps=90)
-    assert solve(coords_tsp(0), search, state=state, max_steps=90).nit == 90
-
-
-def test_state_whose_costs_have_drifted():
-    """A state is this instance's own as far as rounding since a refresh may have moved its costs.
-
-    Here by 300 of 1000 or less, on the way from costs of 10**9.
-    """
-    dear = np.where(np.random.default_rng(0).random((8, 8)) < 0.5, 1e9, EDGE + 0.25)
-    dear[np.arange(8), np.arange(8) - 1] = dear[np.arange(8) - 1, np.arange(8)] = 30.25
-    problem, search = js.tsp(np.minimum(dear, dear.T)), annealing()
-    start = js.init(0, problem, search, num_searches=2, solutions=np.tile(np.arange(8), (2, 1)))
-    searches = start.searches._replace(cost=start.searches.cost + 300)
-    searches = searches._replace(best_cost=searches.cost)
-    for steps, is_refused in ((0, True), (5000, False)):
-        since = start.since._replace(refresh=jnp.int32(steps))
-        state = start._replace(searches=searches, since=since)
-        with refuses(ValueError, "another instance") if is_refused else contextlib.nullcontext():
-            assert solve(problem, search, state=state).nit == 9
-
-
-def test_state_of_another_own_problem():
-    """The same of a problem of a user's own, where one search of several may agree."""
-    state = solve(Own(), max_steps=0, initial=np.stack([np.arange(8), np.arange(8)[::-1]])).state
-    other = Own(cost=lambda order: tour_length(order) + (order[0] == 7))
-    with refuses(ValueError, "state is of another instance"):
-        solve(other, state=state)
-    assert solve(Own(), state=state).nit == 9
-
-
-def test_state_with_infinite_costs():
-    """Costs that are infinite agree with themselves, and not with others."""
-    own, finite = (Own(cost=lambda order, cost=cost: jnp.float32(cost)) for cost in (math.inf, 1))
-    state = solve(own, max_steps=0).state
-    assert solve(own, state=state).nit == 9
-    with refuses(ValueError, "state is of another instance"):
-        solve(finite, state=state)
-
-
-def test_state_from_before_facilities_were_fixed():
-    """A state in which fixed facilities stand elsewhere is of another instance."""
-    flow, distance = np.random.default_rng(0).integers(1, 99, (2, 7, 7))
-    fixed = js.qap(flow, distance, partial_match=[[0, 3], [2, 1]])
-    search = js.simulated_annealing(js.DeltaSwap(), 5.0)
-    state = js.init(0, js.qap(flow, distance), search, num_searches=4)
-    with refuses(ValueError, "state is of another instance"):
-        solve(fixed, search, state=state, max_steps=20)
-    state = js.init(0, fixed, search, num_searches=4)
-    assert solve(fixed, search, state=state, max_steps=20).nit == 20
-
-
-def test_states_with_parts_missing():
-    """Row 62: a state whose parts are no arrays, or deleted, is refused by the part."""
-    state = solve(small_tsp(), annealing(), max_steps=0).state
-    broken = {
-        "state.index is None, expected an array": {"index": None},
-        "state.best_cost is a float, expected an array": {"best_cost": 3.0},
-        "state.hit.high[0] is a int, expected an array": {
-            "hit": state.hit._replace(high=state.hit.high.tolist())
-        },
-        "state is of another problem or search": {"searches": None},
-    }
-    for text, change in broken.items():
-        kind = ValueError if "another" in text else TypeError
-        with refuses(kind, text):
-            solve(small_tsp(), annealing(), state=state._replace(**change))
-    state.step.low.delete()
-    with refuses(ValueError, "state.step.low was deleted"):
-        solve(small_tsp(), annealing(), state=state)

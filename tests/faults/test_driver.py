@@ -1,14 +1,8 @@
-"""Faults 49, 50, 54, 56, 57, 76, 78 and 79: starts, threads, memory, Ctrl-C, records, callbacks."""
+"""Starts, threads, memory and transformations around a run."""
 
 import concurrent.futures
 import dataclasses
-import gc
-import io
 import math
-import os
-import signal
-import threading
-import time
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +12,8 @@ from probes import annealing, assert_same_results, countdown, line, refuses, sma
 
 import jaxopt_search as js
 from jaxopt_search import Status
-from jaxopt_search.driver import progress
 from jaxopt_search.driver import starts as starts_of
-from jaxopt_search.engine import loop, starting
+from jaxopt_search.engine import loop
 from jaxopt_search.portable import random
 
 PROBLEM = small_tsp()
@@ -165,170 +158,12 @@ def test_other_device_errors_pass(monkeypatch):
         solve()
 
 
-def interrupt(snapshot):
-    if snapshot.step >= 32:
-        raise KeyboardInterrupt
-
-
-def test_interrupt_in_a_callback():
-    """Row 57: Ctrl-C between chunks returns the best so far, and the run can go on from there."""
-    broken, whole = solve(callback=interrupt), solve()
-    assert (broken.status, broken.success, broken.nit) == (Status.INTERRUPTED, False, 32)
-    assert broken.fun == solve(max_steps=32).fun
-    resumed = solve(state=broken.state)
-    assert_same_results(resumed, whole)
-    assert resumed.nfev + broken.nfev == whole.nfev
-
-
-def test_interrupt_in_a_chunk(monkeypatch):
-    """Row 57: Ctrl-C while the device works returns what stood before that chunk."""
-    calls, advance = [], loop._advance
-
-    def interrupted(*args):
-        calls.append(args)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return advance(*args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "_advance", interrupted)
-        broken = solve()
-    assert (broken.status, broken.nit) == (Status.INTERRUPTED, 32)
-    assert_same_results(solve(state=broken.state), solve())
-
-
-@pytest.mark.parametrize(("module", "name"), [(starting, "_init"), (loop, "_advance")])
-def test_interrupt_while_compiling(monkeypatch, module, name):
-    """Row 57: before there is a solution, Ctrl-C is a plain KeyboardInterrupt."""
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, name, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        solve()
-
-
-def test_real_signal():
-    """Row 57: the same with a signal from outside."""
-    solve(max_steps=1)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    # A shell has what it starts in the background ignore this signal.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()  # Python swallows what is raised in JAX's callback for the garbage collector
-    try:
-        timer.start()
-        result = solve(max_seconds=30, max_steps=None)
-        timer.join()
-    finally:
-        gc.enable()
-        signal.signal(signal.SIGINT, before)
-    assert result.status == Status.INTERRUPTED
-    assert result.elapsed < 10
-    assert sorted(result.x.tolist()) == list(range(8))
-
-
-def test_interrupt_after_the_target():
-    """Row 57: Ctrl-C in the callback of the last chunk does not take the success away."""
-
-    def at_the_end(snapshot):
-        if snapshot.status == Status.TARGET:
-            raise KeyboardInterrupt
-
-    result = js.solve(line(), countdown(), 0, num_searches=2, target=10, callback=at_the_end)
-    assert result.first_hit == (10, 0)
-    assert result.success
-
-
-@pytest.mark.parametrize("answer", [None, 0, 1, "yes", [1], np.float32(1)], ids=repr)
-def test_callback_that_returns_anything(answer):
-    """Row 78: only True ends a run."""
-    result = solve(callback=lambda snapshot: answer)
-    assert (result.nit, result.status) == (80, Status.MAX_STEPS)
-
-
-@pytest.mark.parametrize("answer", [True, np.True_], ids=["True", "np.True_"])
-def test_callback_that_ends_the_run(answer):
-    """Row 78: True does, Python's and NumPy's, and the run can go on from there."""
-    seen = []
-
-    def callback(snapshot):
-        seen.append(snapshot)
-        return answer if snapshot.step >= 32 else False
-
-    result = solve(callback=callback)
-    assert (result.nit, result.status, result.success) == (32, Status.CALLBACK, True)
-    assert [snapshot.step for snapshot in seen] == [0, 16, 32]
-    assert [snapshot.status for snapshot in seen] == [Status.RUNNING] * 3
-    assert_same_results(solve(state=result.state), solve())
-
-
-def test_callback_at_the_end_does_not_rename_it():
-    """Row 78: True at a run's own end leaves the reason as it is."""
-    result = solve(callback=lambda snapshot: snapshot.status != Status.RUNNING)
-    assert result.status == Status.MAX_STEPS
-
-
-def test_callback_that_raises():
-    """Row 78: its exception comes out as it is."""
-    error = RuntimeError("mine")
-
-    def callback(snapshot):
-        raise error
-
-    with pytest.raises(RuntimeError) as caught:
-        solve(callback=callback)
-    assert caught.value is error
-
-
-def test_callback_that_writes_into_its_snapshot():
-    """Row 78: a snapshot's arrays are copies, the callback's own, and the run is not changed."""
-
-    def callback(snapshot):
-        snapshot.x[:] = 0
-
-    assert_same_results(solve(callback=callback), solve())
-
-
 def test_result_belongs_to_the_caller():
     """Row 78: so are the arrays of a result."""
     result = solve(max_steps=0)
     result.x[:] = 0
     result.solutions[:] = 0
     result.costs[:] = 0
-
-
-def test_callback_that_sleeps():
-    """Row 78: its time counts, and it is not taken for slow steps."""
-    result = solve(max_steps=None, max_seconds=0.3, callback=lambda snapshot: time.sleep(0.15))
-    assert result.status == Status.MAX_SECONDS
-    assert 0.3 <= result.elapsed < 5
-    assert len(result.history) <= 5
-
-
-def test_progress_in_a_file(monkeypatch, capsys):
-    """Row 79: what is no terminal gets plain lines, the first and the last among them."""
-    solve(show_progress=True)
-    text = capsys.readouterr().err
-    assert text.endswith("\n")
-    assert text.startswith("compiling (")
-    assert "\nstep 0 " in text
-    assert "step 80 " in text.splitlines()[-1]
-    assert all(character.isprintable() for character in text.replace("\n", ""))
-
-
-def test_progress_on_a_terminal():
-    """Row 79: a terminal's line is rewritten in place, and ended at the end."""
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    out = Terminal()
-    solve(callback=progress.reporter(out))
-    assert out.getvalue().count("\n") == 1
-    assert out.getvalue().startswith("\rstep 0 ")
-    assert out.getvalue().endswith("\n")
 
 
 @pytest.mark.parametrize("transform", [jax.jit, jax.vmap], ids=["jit", "vmap"])
@@ -366,19 +201,3 @@ def test_best_known_tables_may_be_wrong(best_known, gap, text):
     assert result.gap == gap
     assert ("better than" in result.message) == bool(text)
     assert text in result.message
-
-
-def test_a_callback_may_steer():
-    """Settings that a callback returns hold from the next chunk on; the run is one all the same."""
-    seen = []
-
-    def steer(snapshot):
-        seen.append((snapshot.step, snapshot.fun))
-        floor = 20 if snapshot.step < 30 else -100
-        return js.Steer(countdown(floor), None)
-
-    result = js.solve(
-        line(40), countdown(20), 0, num_searches=2, max_steps=60, chunk_steps=10, callback=steer
-    )
-    assert seen == [(0, 40), (10, 30), (20, 20), (30, 20), (40, 10), (50, 0), (60, -10)]
-    assert (result.fun, result.nit) == (-10, 60)

@@ -1,8 +1,8 @@
 """The laws of neighborhoods, for every problem and neighborhood in the table."""
 
 import collections
-import functools
 import itertools
+from typing import Any, NamedTuple
 
 import chex
 import jax
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import kernels
 import numpy as np
 import pytest
-from cases import NEIGHBORHOOD_CASES, Case, coords_tsp, ends, linear_ordering, matrix_tsp
+from cases import NEIGHBORHOOD_CASES, Case, coords_tsp, largest, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.neighborhoods.relocate import LinkedTour, Relocation
@@ -20,27 +20,39 @@ from jaxopt_search.types import null_delta
 NUM_DRAWS = 300
 
 
-def per_draw(fn, cases=NEIGHBORHOOD_CASES):
-    """Runs a test's `check(case, key, words)` on many draws at once."""
+class Walk(NamedTuple):
+    """What one proposed move makes of `NUM_DRAWS` random solutions of a case.
 
-    @pytest.mark.parametrize("case", cases, ids=str)
-    @functools.wraps(fn)
-    def test(case):
-        fn(case, *case.draws(NUM_DRAWS))
+    `fresh` and `cost_after` are those of `solution_after` from scratch.
+    """
 
-    del test.__wrapped__  # pytest reads the signature
-    return test
+    case: Case
+    solution: Any
+    before: Any
+    words: Any
+    cost: Any
+    undone: Any
+    delta: Any
+    is_real: Any
+    rejected: Any
+    after: Any
+    solution_after: Any
+    fresh: Any
+    cost_after: Any
 
 
-@per_draw
-def test_delta_is_the_change_in_full_cost(case, keys, words):
-    """Incremental and full evaluation agree, for moves and for representations."""
+@pytest.fixture(scope="module", params=NEIGHBORHOOD_CASES, ids=str)
+def walk(request):
+    """Compiles the functions of a case once for all tests on it."""
+    case = request.param
     problem, hood = case.problem, case.neighborhood
+    keys, words = case.draws(NUM_DRAWS)
 
     @jax.jit
     @jax.vmap
     def evaluate(solution):
-        return hood.init(problem, solution), problem.cost(solution)
+        state = hood.init(problem, solution)
+        return state, problem.cost(solution), hood.solution(problem, hood.snapshot(state))
 
     @jax.jit
     @jax.vmap
@@ -48,43 +60,47 @@ def test_delta_is_the_change_in_full_cost(case, keys, words):
         move = hood.propose(problem, state, words)
         delta = hood.delta(problem, state, move)
         is_real = delta != null_delta(delta.dtype)
-        state = hood.commit(problem, state, move, is_real)
-        return jnp.where(is_real, delta, 0), state, hood.solution(problem, state)
+        rejected = hood.commit(problem, state, move, jnp.bool_(False))
+        after = hood.commit(problem, state, move, is_real)
+        solution = hood.solution(problem, after)
+        return jnp.where(is_real, delta, 0), is_real, rejected, after, solution
 
-    # In full before and after: compiled once, which takes longer than all that is computed here.
-    state, before = evaluate(jax.jit(jax.vmap(problem.init))(keys))
-    delta, state, solution = change(state, words)
-    fresh, after = evaluate(solution)
-    expected = after - before
-    if case.is_exact:
-        chex.assert_trees_all_equal((delta, state), (expected, fresh))
+    solution = jax.jit(jax.vmap(problem.init))(keys)
+    before, cost, undone = evaluate(solution)
+    delta, is_real, rejected, after, solution_after = change(before, words)
+    fresh, cost_after, _ = evaluate(solution_after)
+    return Walk(
+        *(case, solution, before, words, cost, undone, delta, is_real),
+        *(rejected, after, solution_after, fresh, cost_after),
+    )
+
+
+def test_delta_is_the_change_in_full_cost(walk):
+    """Incremental and full evaluation agree, for moves and for representations."""
+    found, expected = (walk.delta, walk.after), (walk.cost_after - walk.cost, walk.fresh)
+    if walk.case.is_exact:
+        chex.assert_trees_all_equal(found, expected)
     else:
-        chex.assert_trees_all_close((delta, state), (expected, fresh), rtol=1e-5, atol=1e-2)
+        chex.assert_trees_all_close(found, expected, rtol=1e-5, atol=1e-2)
 
 
-@pytest.mark.slow
-@per_draw
-def test_solutions_stay_solutions_and_change(case, keys, words):
+def test_solutions_stay_solutions_and_change(walk):
     """A committed move gives another solution; a rejected one changes nothing at all."""
-    problem, hood = case.problem, case.neighborhood
+    chex.assert_trees_all_equal(walk.before, walk.rejected)
+    assert_are_solutions(walk.case.problem, np.asarray(walk.solution_after))
+    meaning = edges if isinstance(walk.case.neighborhood, js.TwoOpt) else np.asarray
+    changed = (meaning(walk.solution_after) != meaning(walk.undone)).any(axis=-1)
+    np.testing.assert_array_equal(changed, walk.is_real)
+    assert np.asarray(walk.is_real).any()
 
-    def check(key, words):
-        before = hood.init(problem, problem.init(key))
-        move = hood.propose(problem, before, words)
-        delta = hood.delta(problem, before, move)
-        is_real = delta != null_delta(delta.dtype)
-        rejected = hood.commit(problem, before, move, jnp.bool_(False))
-        accepted = hood.commit(problem, before, move, is_real)
-        return before, rejected, hood.solution(problem, accepted), is_real
 
-    before, rejected, after, is_real = jax.jit(jax.vmap(check))(keys, words)
-    chex.assert_trees_all_equal(before, rejected)
-    assert_are_solutions(problem, np.asarray(after))
-    start = jax.vmap(lambda snapshot: hood.solution(problem, snapshot))(before)
-    meaning = edges if isinstance(hood, js.TwoOpt) else np.asarray
-    changed = (meaning(after) != meaning(start)).any(axis=-1)
-    np.testing.assert_array_equal(changed, is_real)
-    assert np.asarray(is_real).any()
+def test_solution_undoes_init(walk):
+    """A representation, or only its snapshot, stands for the solution it was made from."""
+    solution = np.asarray(walk.solution)
+    if isinstance(walk.case.neighborhood, js.Relocate):  # a tour starts where it likes: at city 0
+        first = solution.argmin(axis=1)
+        solution = np.stack([np.roll(*pair) for pair in zip(solution, -first, strict=True)])
+    np.testing.assert_array_equal(solution, walk.undone)
 
 
 def assert_are_solutions(problem, solutions):
@@ -103,34 +119,22 @@ def edges(tours):
     return np.sort(np.minimum(tours, following) * n + np.maximum(tours, following), axis=1)
 
 
-@per_draw
-def test_solution_undoes_init(case, keys, words):
-    """A representation, or only its snapshot, stands for the solution it was made from."""
-    problem, hood = case.problem, case.neighborhood
-
-    def check(key):
-        solution = problem.init(key)
-        representation = hood.init(problem, solution)
-        return solution, hood.solution(problem, hood.snapshot(representation))
-
-    solution, found = jax.jit(jax.vmap(check))(keys)
-    if isinstance(hood, js.Relocate):  # a cyclic tour starts where it likes: at city 0
-        first = jnp.argmin(solution, axis=1)
-        solution = jax.vmap(lambda tour, start: jnp.roll(tour, -start))(solution, first)
-    chex.assert_trees_all_equal(solution, found)
-
-
 @pytest.mark.slow
-@functools.partial(per_draw, cases=ends(NEIGHBORHOOD_CASES))
-def test_lanes_are_scalars_side_by_side(case, keys, words):
+@pytest.mark.parametrize("case", largest(NEIGHBORHOOD_CASES), ids=str)
+def test_lanes_are_scalars_side_by_side(case):
     """Proposing and pricing M moves at once is the same as one by one."""
     problem, hood = case.problem, case.neighborhood
-    state = hood.init(problem, problem.init(keys[0]))
+    keys, words = case.draws(NUM_DRAWS)
+    state = jax.jit(lambda key: hood.init(problem, problem.init(key)))(keys[0])
 
+    @jax.jit
     def price(words):
-        return hood.delta(problem, state, hood.propose(problem, state, words))
+        def one(words):
+            return hood.delta(problem, state, hood.propose(problem, state, words))
 
-    chex.assert_trees_all_equal(jax.jit(price)(words), jax.jit(jax.vmap(price))(words))
+        return one(words), jax.vmap(one)(words)
+
+    chex.assert_trees_all_equal(*price(words))
 
 
 @pytest.mark.parametrize("n", [3, 4, 7])

@@ -20,7 +20,7 @@ FIXED = [[2, 5], [0, 1], [6, 6]]
 
 @jax.jit
 def walk(problem: QAP, key, num_swaps):
-    """Returns the representation after so many random swaps, made anew, and its deltas in O(n)."""
+    """Returns the representation after random swaps, a fresh one, and its deltas in O(n)."""
     table = js.SwapTable()
 
     def swap(i, representation):
@@ -38,7 +38,7 @@ def walk(problem: QAP, key, num_swaps):
 
 
 def check_tables(problem, num_swaps=10_000):
-    """Checks the tables after so many swaps, and all deltas in O(n) each."""
+    """Checks the tables after this many swaps, and all deltas in O(n) each."""
     key = jax.random.key(np.random.default_rng().integers(2**31))
     end, fresh, deltas = walk(problem, key, num_swaps)
     jax.tree.map(np.testing.assert_array_equal, end, fresh)
@@ -47,24 +47,26 @@ def check_tables(problem, num_swaps=10_000):
     np.testing.assert_array_equal(end.deltas, expected)
 
 
-@pytest.mark.parametrize("name", ["bur26a", "chr12a", "esc16f", "tai15b", "tai30b", "lipa30a"])
+@pytest.mark.parametrize("name", ["esc16f", "tai30b", "lipa30a"])
 def test_tables_of_some_qaplib_files(data_dir, name):
-    """Asymmetric, with diagonals, sparse, zero, and with costs that int32 does not hold."""
+    """After 10,000 swaps: asymmetric, zero, and with costs that int32 does not hold."""
     check_tables(js.qap_from_instance(js.datasets.load(name, data_dir=data_dir)))
 
 
 @pytest.mark.slow
 def test_tables_of_every_kind_of_qaplib_file(data_dir):
-    """The smallest and the largest of each, after 1,000 swaps; "a" to "c" are kinds in two sets."""
+    """The smallest of each, after 1,000 swaps; "a" to "c" are kinds in two sets.
+
+    And the largest whose costs int32 does not hold.
+    """
     kinds = {}
     for path in (data_dir / "qaplib").glob("*.dat"):
         name, size, letter = re.fullmatch(r"([a-z]+)(\d+)([a-z]?)", path.stem).groups()
         kind = name + letter if name in ("lipa", "tai") else name
         kinds.setdefault(kind, []).append((int(size), path))
     assert len(kinds) > 15
-    for paths in kinds.values():
-        for _, path in {min(paths), max(paths)}:
-            check_tables(js.qap_from_instance(js.datasets.load_qaplib(path)), num_swaps=1000)
+    for _, path in [*map(min, kinds.values()), max(kinds["taib"])]:
+        check_tables(js.qap_from_instance(js.datasets.load_qaplib(path)), num_swaps=1000)
 
 
 @pytest.mark.parametrize(("n", "symmetric"), [(2, True), (3, False), (11, True), (12, False)])
@@ -127,15 +129,21 @@ def test_fixed_as_in_scipy():
     assert found.fun == (flow * distance[np.ix_(found.x, found.x)]).sum()
 
 
-@pytest.mark.parametrize("num_fixed", [0, 4, 5])
-def test_nothing_or_all_is_fixed(num_fixed):
-    """With none or one free there is no move; without a match it is the plain problem."""
+@pytest.mark.parametrize("num_fixed", [4, 5])
+def test_all_is_fixed(num_fixed):
+    """With none or one free there is no move."""
     pairs = [[u, (u + 2) % 5] for u in range(num_fixed)]
     result = js.solve_qap(*matrices(5), partial_match=pairs, max_steps=200)
-    if num_fixed:
-        assert (result.x.tolist(), result.nit) == ([2, 3, 4, 0, 1], 0)
-    else:
-        assert result.fun == js.solve_qap(*matrices(5), max_steps=200).fun
+    assert (result.x.tolist(), result.nit) == ([2, 3, 4, 0, 1], 0)
+
+
+def test_nothing_is_fixed():
+    """With no pairs it is the plain problem."""
+    jax.tree.map(
+        np.testing.assert_array_equal,
+        jax.tree.leaves(js.qap(*matrices(5), partial_match=np.zeros((0, 2), int))),
+        jax.tree.leaves(js.qap(*matrices(5))),
+    )
 
 
 def test_starts_have_what_is_fixed():
@@ -167,5 +175,5 @@ def test_bad_matches_are_refused(pairs, text):
     """By shape, dtype, range, and repeats."""
     with refuses(ValueError, text):
         js.solve_qap(*matrices(4), partial_match=pairs)
-    with refuses(ValueError, "partial_match is given beside a QAP"):
+    with refuses(ValueError, "partial_match is given with a QAP"):
         js.solve_qap(small_qap(4), partial_match=[[0, 1]])

@@ -23,7 +23,7 @@ def shortest(points):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("implementation", ["native", "xla", "interpret"])
+@pytest.mark.parametrize("implementation", ["native", "interpret"])
 def test_tiny_instances_are_solved_to_optimality(implementation, monkeypatch):
     """Whatever their scale and however they are run; three instances on two devices."""
     monkeypatch.setattr(many_tsps, "_choice", lambda *_: Choice(implementation))
@@ -40,12 +40,15 @@ def test_tiny_instances_are_solved_to_optimality(implementation, monkeypatch):
 
 @pytest.mark.slow
 def test_neither_devices_nor_neighbors_in_the_stack_change_a_run():
-    """Instances have keys of their own, by their numbers: the same tours, other ones for a key."""
+    """Three side by side, or two on one device and one beside a copy of it on the other.
+
+    Instances have keys of their own, by their numbers; another key leads to other tours.
+    """
     points = np.random.default_rng(1).random((3, 40, 2))
     options = {"max_steps": 20, "num_searches": 2, "moves_per_search": 3}
     three = js.solve_tsp(points, 5, devices=1, **options)
-    two = js.solve_tsp(points[:2], 5, devices=min(2, jax.local_device_count()), **options)
-    np.testing.assert_array_equal(three.x[:2], two.x)
+    spread = js.solve_tsp(points, 5, devices=min(2, jax.local_device_count()), **options)
+    np.testing.assert_array_equal(three.x, spread.x)
     assert (three.x != js.solve_tsp(points, 6, devices=1, **options).x).any()
 
 
@@ -54,8 +57,8 @@ def test_a_limit_of_seconds_ends_all_runs(capsys):
     result = js.solve_tsp(POINTS[:, :6], max_seconds=0.01, devices=1, show_progress=True)
     assert (result.status, result.success) == (js.Status.MAX_SECONDS, True)
     assert "best" in capsys.readouterr().err
-    longer = js.solve_tsp(POINTS[:, :6], max_seconds=2, devices=1)
-    assert longer.nit > 100
+    longer = js.solve_tsp(POINTS[:, :6], max_seconds=0.5, devices=1)
+    assert longer.nit > result.nit
     assert (longer.fun <= result.fun + 1e-9).all()
 
 
@@ -72,9 +75,9 @@ def test_scale_changes_no_bit_of_a_search(capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 3])
 def test_a_few_cities(n):
-    """Rows 20, 21: up to three cities all tours are the same, and they are measured rightly."""
+    """Up to three cities all tours are the same, and they are measured rightly."""
     points = np.array([[[0, 0], [3, 0], [3, 4]], [[0, 0], [1e-300, 0], [0, 0]]])[:, :n]
     result = js.solve_tsp(points, max_steps=2, num_searches=2, devices=1, metric="EUCLID")
     np.testing.assert_allclose(result.fun, [[0, 0], [6, 2e-300], [12, 2e-300]][n - 1])

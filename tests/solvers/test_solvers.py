@@ -27,7 +27,7 @@ def test_any_kind_of_input(kind):
         assert isinstance(result.fun, int)
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_temperatures_follow_the_scale_of_the_distances(scale):
     """An instance a million times as large is solved as well: within 3 % of the grid's optimum."""
     instance = js.datasets.grid_tsp(6, 6, spacing=10, seed=1)
@@ -75,8 +75,8 @@ def test_tree_edge_is_that_of_the_shortest_tree():
 def test_a_limit_of_seconds_is_kept():
     """The run ends in time, its steps fill most of the time, and the tour is good."""
     instance = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
-    result = js.solve_tsp(instance, max_seconds=3, target=None, devices=1)
-    assert 3.0 <= result.elapsed - result.compile_seconds < 5.0
+    result = js.solve_tsp(instance, max_seconds=1.5, target=None, devices=1)
+    assert 1.5 <= result.elapsed - result.compile_seconds < 3.5
     assert (result.success, result.status) == (True, Status.MAX_SECONDS)
     assert result.nit > 200
     assert result.gap <= 0.03

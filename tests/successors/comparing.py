@@ -5,8 +5,8 @@ import types
 import jax
 import jax.numpy as jnp
 import numpy as np
-from successors import heuristics as parts
 from successors import reference
+from successors.plain import plain
 
 import jaxopt_search as js
 
@@ -35,7 +35,7 @@ def expected(seed, heuristics, problem, states, active=None, num_successors=1, o
     """Returns what the reference makes."""
     return reference.generate(
         (0, seed),
-        [parts.plain(heuristic, problem) for heuristic in heuristics],
+        [plain(heuristic, problem) for heuristic in heuristics],
         objects_of(states),
         None if active is None else [members_of(sets) for sets in active],
         num_successors,

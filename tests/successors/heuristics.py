@@ -1,4 +1,4 @@
-"""Local heuristics for the tests, each in portable JAX and once more in plain Python.
+"""Local heuristics for the tests in portable JAX; `plain.py` has each once more in plain Python.
 
 What they do is data: weights, counts, how much a variable sees of those before it. So many cases
 share one compilation. Every hook enters what it did into `State.trace`, from which the order of all
@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from successors import reference
+from successors.traces import (  # noqa: F401  (tests take them from here)
+    ALONE,
+    COUPLED,
+    UNTOUCHED,
+    WITHOUT_VALUE,
+    Coupling,
+    Noting,
+    State,
+    noted,
+    states,
+)
 
 import jaxopt_search as js
 import jaxopt_search.successors
@@ -21,112 +31,10 @@ from jaxopt_search.portable import memory
 _register = jax.tree_util.register_dataclass
 _static = functools.partial(dataclasses.field, metadata={"static": True})
 
-FNV_PRIME = 16777619
-UNTOUCHED, WITHOUT_VALUE = -1, -2
-(
-    BEFORE_STATE,
-    AFTER_STATE,
-    BEFORE_VARIABLE,
-    AFTER_VARIABLE,
-    ASSIGN,
-    COULD_NOT_ASSIGN,
-) = range(1, 7)
-
-
-class State(NamedTuple):
-    """A state of any of these heuristics, without the axis of states.
-
-    Attributes:
-      values: [total] int32, the possibility of each variable of all types, or why it has none.
-      used: [values] int32, how many variables have each value; only `AllDifferent` counts them.
-      last: [] int32, a number that assignments change and ratings may look at.
-      trace: [] uint32, all events in their order.
-    """
-
-    values: Any
-    used: Any
-    last: Any
-    trace: Any
-
-
-def states(number, total, num_values=1, seed=0):
-    """Returns [number] states, which differ in what no assignment changes by itself."""
-    numbers = jnp.arange(number, dtype=jnp.uint32)
-    return State(
-        values=jnp.full((number, total), UNTOUCHED, jnp.int32),
-        used=jnp.zeros((number, num_values), jnp.int32),
-        last=(numbers * jnp.uint32(7) + jnp.uint32(seed)).astype(jnp.int32),
-        trace=jnp.uint32(seed) ^ numbers,
-    )
-
-
-class Coupling(NamedTuple):
-    """The problem of `Table`: how much of the past its variables see. A pytree of scalars.
-
-    Attributes:
-      weight: [] uint32, times `State.last` it is added to weights above 0.
-      count: [] int32, times `State.last % 3` it is taken from the number of possibilities.
-      step: [] int32, what events other than assignments add to `State.last`.
-    """
-
-    weight: Any
-    count: Any
-    step: Any
-
-
-ALONE = Coupling(jnp.uint32(0), jnp.int32(0), jnp.int32(0))
-COUPLED = Coupling(jnp.uint32(77), jnp.int32(1), jnp.int32(3))
-
-
-def _code(event, number, variable, possibility):
-    return event + 8 * (number + 8 * (variable + 256 * possibility))
-
-
-def noted(state, where, event, number, variable=None, possibility=None):
-    """Returns `state` with an event in its trace."""
-    zero = jnp.int32(0)
-    code = _code(
-        jnp.int32(event),
-        jnp.int32(number),
-        zero if variable is None else variable,
-        zero if possibility is None else possibility,
-    )
-    trace = (state.trace ^ code.astype(jnp.uint32)) * jnp.uint32(FNV_PRIME)
-    return state._replace(trace=jnp.where(where, trace, state.trace))
-
-
-class _Noting:
-    """The hooks that only enter what happened."""
-
-    is_portable = True
-
-    def after_state(self, problem, state, where):
-        return noted(state, where, AFTER_STATE, self.number)
-
-    def after_variable(self, problem, state, variable, where):
-        return noted(state, where, AFTER_VARIABLE, self.number, variable)
-
-    def before_state(self, problem, state, where):
-        return noted(state, where, BEFORE_STATE, self.number)
-
-    def before_variable(self, problem, state, variable, where):
-        return noted(state, where, BEFORE_VARIABLE, self.number, variable)
-
-    def could_not_assign(self, problem, state, variable, where):
-        at = variable + jnp.int32(self.offset)
-        values = memory.store(state.values, at, jnp.int32(WITHOUT_VALUE), where)
-        state = state._replace(values=values)
-        return noted(state, where, COULD_NOT_ASSIGN, self.number, variable)
-
-    def assign(self, problem, state, variable, possibility, where):
-        values = memory.store(state.values, variable + jnp.int32(self.offset), possibility, where)
-        state = state._replace(values=values)
-        return noted(state, where, ASSIGN, self.number, variable, possibility)
-
 
 @_register
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Table(_Noting):
+class Table(Noting):
     """Weights from a table, as they are or changed by what was assigned before.
 
     Attributes:
@@ -191,7 +99,7 @@ def table(weights, counts=None, **options):
 
 @_register
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AllDifferent(_Noting):
+class AllDifferent(Noting):
     """Variables that must differ; `weights` and `counts` as in `Table`."""
 
     weights: Any
@@ -231,7 +139,7 @@ def all_different(weights, counts=None):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Positions(_Noting):
+class Positions(Noting):
     """Each variable is assigned how many were assigned before it."""
 
     num_variables: int
@@ -314,7 +222,7 @@ class Rated(NamedTuple):
     key: Any
 
 
-def _mix(*words):
+def mix(*words):
     """Returns a word that depends on every bit of all words, in JAX or in NumPy's uint32."""
     found = words[0]
     for word in words[1:]:
@@ -343,7 +251,7 @@ _SEVERAL = (
 
 @_register
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Mapped(_Noting):
+class Mapped(Noting):
     """Weights that depend on every bit of five aggregates, a sum of floats and a pair among them.
 
     Attributes:
@@ -368,8 +276,8 @@ class Mapped(_Noting):
     def weight(self, problem, rating, aggregates):
         highest, lowest, total, best, parity = aggregates
         words = (highest, lowest, total, best.value, best.key, parity)
-        mixed = _mix(*(_bits(word) for word in words))
-        return _mix(mixed, _bits(rating.value), _bits(rating.key)) % jnp.uint32(5)
+        mixed = mix(*(_bits(word) for word in words))
+        return mix(mixed, _bits(rating.value), _bits(rating.key)) % jnp.uint32(5)
 
 
 def mapped(ratings, counts, **options):
@@ -380,161 +288,3 @@ def mapped(ratings, counts, **options):
         max_possibilities=ratings.shape[1],
         **options,
     )
-
-
-# The same in plain Python.
-
-
-class _Plain(reference.Heuristic):
-    def __init__(self, heuristic, problem):
-        self.problem = jax.tree.map(np.asarray, problem)
-        for name in ("num_variables", "max_possibilities", "number", "offset"):
-            setattr(self, name, getattr(heuristic, name, 0))
-        self.independent = getattr(heuristic, "independent", False)
-
-    def note(self, state, event, variable=0, possibility=0):
-        code = _code(event, self.number, variable, possibility)
-        state.trace = (state.trace ^ code) * FNV_PRIME % 2**32
-
-    def before_state(self, state):
-        self.note(state, BEFORE_STATE)
-
-    def after_state(self, state):
-        self.note(state, AFTER_STATE)
-
-    def before_variable(self, state, variable):
-        self.note(state, BEFORE_VARIABLE, variable)
-
-    def after_variable(self, state, variable):
-        self.note(state, AFTER_VARIABLE, variable)
-
-    def could_not_assign(self, state, variable):
-        state.values[self.offset + variable] = WITHOUT_VALUE
-        self.note(state, COULD_NOT_ASSIGN, variable)
-
-    def assign(self, state, variable, possibility):
-        state.values[self.offset + variable] = possibility
-        self.note(state, ASSIGN, variable, possibility)
-
-
-class _PlainTable(_Plain):
-    def __init__(self, heuristic, problem):
-        super().__init__(heuristic, problem)
-        self.weights = np.asarray(heuristic.weights).tolist()
-        self.counts = np.asarray(heuristic.counts).tolist()
-        self.added, self.taken, self.step = map(int, problem)
-
-    def num_possibilities(self, state, variable):
-        return self.counts[variable] - self.taken * (state.last % 3)
-
-    def rate(self, state, variable, possibility):
-        weight = self.weights[variable][possibility]
-        return ((weight + self.added * state.last) % 2**32 if weight else 0,)
-
-    def weight(self, rating, aggregates):
-        return rating[0]
-
-    def before_state(self, state):
-        state.last += self.step
-        super().before_state(state)
-
-    def before_variable(self, state, variable):
-        state.last += self.step
-        super().before_variable(state, variable)
-
-    def assign(self, state, variable, possibility):
-        state.last = (state.last + possibility) % 2**16
-        super().assign(state, variable, possibility)
-
-
-class _PlainAllDifferent(_Plain):
-    def __init__(self, heuristic, problem):
-        super().__init__(heuristic, problem)
-        self.weights = np.asarray(heuristic.weights).tolist()
-        self.counts = np.asarray(heuristic.counts).tolist()
-
-    def num_possibilities(self, state, variable):
-        return self.counts[variable]
-
-    def rate(self, state, variable, possibility):
-        return state.used[possibility], self.weights[variable][possibility]
-
-    def weight(self, rating, aggregates):
-        return 0 if rating[0] else rating[1]
-
-    def assign(self, state, variable, possibility):
-        state.used[possibility] += 1
-        super().assign(state, variable, possibility)
-
-
-class _PlainManhattan(reference.Heuristic):
-    aggregates = ((lambda a, b: max(a, b), (-(2**31),), lambda rating: rating),)
-
-    def __init__(self, heuristic, problem):
-        self.num_variables, self.side = heuristic.num_variables, heuristic.side
-        self.max_possibilities = self.side**2 - 1
-        self.goals = list(zip(*(np.asarray(goal).tolist() for goal in problem), strict=True))
-        reach = range(-(self.side // 2), self.side // 2 + 1)
-        self.steps = [(dx, dy) for dy in reach for dx in reach if dx or dy]
-
-    def rate(self, state, variable, possibility):
-        goal, step = self.goals[variable], self.steps[possibility]
-        x, y = state.x[variable] + step[0], state.y[variable] + step[1]
-        return (abs(x - goal[0]) + abs(y - goal[1]),)
-
-    def weight(self, rating, aggregates):
-        return aggregates[0][0] - rating[0]
-
-    def assign(self, state, variable, possibility):
-        step = self.steps[possibility]
-        state.x[variable] += step[0]
-        state.y[variable] += step[1]
-
-
-def _better_pair(a, b):
-    return a if (a[0], -a[1]) >= (b[0], -b[1]) else b
-
-
-class _PlainMapped(_Plain):
-    aggregates = (
-        (max, (np.float32(-np.inf),), lambda rating: rating[:1]),
-        (min, (np.float32(np.inf),), lambda rating: rating[:1]),
-        (lambda a, b: (a[0] + b[0],), (np.float32(0),), lambda rating: rating[:1]),
-        (_better_pair, (np.float32(-np.inf), 2**31 - 1), lambda rating: rating),
-        (lambda a, b: (a[0] ^ b[0],), (0,), lambda rating: rating[1:]),
-    )
-
-    def __init__(self, heuristic, problem):
-        super().__init__(heuristic, problem)
-        self.ratings = np.asarray(heuristic.ratings)
-        self.counts = np.asarray(heuristic.counts).tolist()
-
-    def num_possibilities(self, state, variable):
-        return self.counts[variable]
-
-    def rate(self, state, variable, possibility):
-        return self.ratings[variable, possibility], possibility
-
-    def weight(self, rating, aggregates):
-        words = [word for aggregate in aggregates for word in aggregate]
-        with np.errstate(over="ignore"):
-            mixed = _mix(*map(_plain_bits, words))
-            return int(_mix(mixed, *map(_plain_bits, rating)) % np.uint32(5))
-
-
-def _plain_bits(value):
-    kind = np.float32 if isinstance(value, np.floating) else np.int32
-    return np.asarray(value, kind).view(np.uint32)[()]
-
-
-_PLAIN = {
-    Table: _PlainTable,
-    AllDifferent: _PlainAllDifferent,
-    Manhattan: _PlainManhattan,
-    Mapped: _PlainMapped,
-}
-
-
-def plain(heuristic, problem):
-    """Returns the heuristic in plain Python."""
-    return _PLAIN[type(heuristic)](heuristic, problem)

@@ -141,7 +141,7 @@ def test_kernel_native_and_xla_make_the_same_searches(name):
     assert not js.why_not_portable(problem, search)
     states = [
         js.run(5, problem, search, num_searches=3, max_steps=40, implementation=one)
-        for one in ("xla", "native", "interpret")
+        for one in ("xla", *(("native",) if name == "tabu" else ()), "interpret")
     ]
     assert np.asarray(states[0].info.accepted).any()
     for state in states[1:]:

@@ -1,0 +1,158 @@
+"""Which searches are portable, what is said of the others, and what runs without a kernel."""
+
+import dataclasses
+import re
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import linear_ordering, matrix_tsp
+
+import jaxopt_search as js
+from jaxopt_search.engine import stepping
+from jaxopt_search.kernels import choice, portability
+from jaxopt_search.portable import memory
+
+ON_GPU = jax.default_backend() == "gpu"
+needs_cpu = pytest.mark.skipif(ON_GPU, reason="the default devices are GPUs")
+
+
+def annealing(neighborhood, **options):
+    options = {"moves_per_search": 6} | options
+    return js.simulated_annealing(neighborhood, js.geometric(300.0, 0.9, 50), **options)
+
+
+@pytest.mark.parametrize("storage", ["coordinates", "matrix"])
+@pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "EUCLID"])
+def test_auto_takes_the_kernel_on_cuda(metric, storage):
+    """Our own searches have a kernel, whatever the distances."""
+    coords = np.random.default_rng(0).integers(0, 300, (30, 2))
+    problem = js.tsp_from_coords(coords, metric=metric, storage=storage)
+    search = annealing(js.two_opt(problem))
+    assert _choose("auto", "cuda", problem, search) == ("triton", "")
+
+
+def _choose(implementation, platform, problem, search):
+    return stepping.choose(implementation, platform, problem, search)
+
+
+def test_auto_on_a_cpu():
+    """What is portable is compiled as one function; the rest runs side by side."""
+    problem = matrix_tsp(9)
+    assert _choose("auto", "cpu", problem, annealing(js.two_opt(problem))) == ("native", "")
+    assert _choose("auto", "cpu", problem, annealing(js.Relocate())) == ("native", "")
+    assert _choose("auto", "cpu", problem, annealing(js.Swap())) == ("xla", "")
+
+
+def test_full_evaluation_says_what_a_kernel_would_take():
+    """`auto` falls back to XLA and says why; `triton` refuses."""
+    problem = linear_ordering(6)
+    search = annealing(js.Swap())
+    reason = "Swap has no delta of its own and is priced in full"
+    assert js.why_not_portable(problem, search) == reason
+    assert _choose("auto", "cuda", problem, search) == ("xla", reason)
+    with pytest.raises(js.NotPortable, match=reason):
+        _choose("triton", "cuda", problem, search)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Sorting(js.Relocate):
+    """A neighborhood that does what a kernel cannot."""
+
+    def propose(self, problem, representation, words):
+        move = super().propose(problem, representation, words)
+        return move._replace(city=jnp.sort(move.city)) if words[0].ndim else move
+
+
+def test_the_function_and_the_operation_are_named():
+    """The error points at the user's own function, not at JAX's or ours."""
+    problem = matrix_tsp(9)
+    with pytest.raises(js.NotPortable) as caught:
+        _choose("triton", "cuda", problem, annealing(Sorting()))
+    message = str(caught.value)
+    assert re.fullmatch(
+        r"propose \(test_portability.py:\d+\) uses sort, which a fused kernel cannot", message
+    )
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Weak(js.Relocate):
+    """A neighborhood that chooses between Python numbers, which Pallas-Triton gets wrong."""
+
+    def commit(self, problem, representation, move, accept):
+        tour = super().commit(problem, representation, move, accept)
+        return memory.fori_loop(jnp.where(accept, 1, 0), lambda i, tour: tour, tour)
+
+
+@pytest.mark.skipif(
+    jax.__version_info__ >= (0, 12), reason="this JAX chooses between Python numbers correctly"
+)
+def test_code_that_only_a_gpu_would_refuse():
+    """JAX lowers it, and XLA on a GPU fails: the kernel is checked before."""
+    reason = js.why_not_portable(matrix_tsp(9), annealing(Weak()))
+    assert re.fullmatch(
+        r"no fused kernel can be made of Weak.commit \(test_portability.py:\d+\): "
+        r"'scf.for' op .*type",
+        reason,
+    )
+
+
+ILL_FORMED = """
+module { tt.func @kernel(%end: i1) {
+  %zero = arith.constant 0 : i32
+  "scf.for"(%zero, %end, %zero) ({^bb0(%i: i32): "scf.yield"() : () -> ()})
+    : (i32, i1, i32) -> () loc("Weak.commit"("mine.py":12:3))
+  tt.return
+} }
+"""
+
+
+def test_ill_formed_code_is_traced_to_its_function():
+    """Of the code of a kernel itself, whatever JAX made it."""
+    reason = r"Weak.commit \(mine.py:12\): 'scf.for' op .*type"
+    with pytest.raises(portability._IllFormedError, match=reason):
+        portability._verify(ILL_FORMED)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Replacing(js.Relocate):
+    """A neighborhood that forgets to go on with what `store` returned."""
+
+    def commit(self, problem, representation, move, accept):
+        tour = super().commit(problem, representation, move, accept)
+        return tour._replace(successor=tour.predecessor)
+
+
+def test_a_buffer_must_come_back():
+    """A state whose refs were exchanged is refused: a kernel writes in place."""
+    search = annealing(Replacing())
+    with pytest.raises(js.NotPortable, match="was replaced, expected the buffer itself"):
+        _choose("triton", "cuda", matrix_tsp(9), search)
+
+
+@needs_cpu
+@pytest.mark.parametrize(
+    ("implementation", "text"),
+    [("cuda", "implementation is 'cuda', expected one of auto"), ("triton", "on 'cpu' devices")],
+)
+def test_implementations_are_checked(implementation, text):
+    """An unknown one, or a kernel where there is no GPU, is refused in one line."""
+    problem = matrix_tsp(9)
+    with pytest.raises(ValueError, match=text):
+        js.solve(problem, annealing(js.Relocate()), 0, max_steps=1, implementation=implementation)
+
+
+def test_without_pallas_xla_runs_with_one_warning(monkeypatch):
+    """A JAX without the Triton backend is no error."""
+    choice.has_triton.cache_clear()
+    monkeypatch.setitem(sys.modules, "jax.experimental.pallas.triton", None)
+    with pytest.warns(UserWarning, match="no fused kernels, XLA runs instead") as caught:
+        for _ in range(2):
+            assert choice.choose("auto", "cuda", False, False, lambda: "").implementation == "xla"
+    assert len(caught) == 1
+    choice.has_triton.cache_clear()

@@ -1,0 +1,302 @@
+"""The genetic algorithm on vectors of finite domains: by slow code, statistics and in kernels."""
+
+import dataclasses
+import functools
+import itertools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import linear_ordering, small_qap
+from probes import Clashes, clashes, refuses
+
+import jaxopt_search as js
+from jaxopt_search.portable import random
+
+KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
+KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
+
+
+def stream_at(step):
+    return random.Stream(KEY, jnp.uint32(step), jnp.int32(step))
+
+
+def another(word, number, size):
+    other = below(word, size - 1)
+    return other + (other >= number)
+
+
+def below(word, size):
+    return word * size >> 32
+
+
+# Vectors of finite domains
+
+N, SIZE = 9, 30
+SIZES = [3, 1, 4, 2, 30, 1, 2, 7, 2]
+
+
+@jax.jit
+def one_step(search, stream, problem, state):
+    return search.step(stream, None, problem, state)
+
+
+def breeder(crossover, rate, restart_every=2**20, **options):
+    """Returns a search of which all have one compiled step for a crossover."""
+    return js.genetic(
+        population_size=SIZE,
+        crossover=crossover,
+        mutation_rate=rate,
+        alike=0.0,
+        restart_every=restart_every,
+        **options,
+    )
+
+
+def free_of_charge(domain_sizes):
+    """Returns a problem on which all vectors cost 0, so that no child replaces its parent."""
+    problem = clashes([*domain_sizes[:-1], SIZE])
+    sizes = jnp.asarray(domain_sizes, jnp.int32)
+    price, weight = jnp.zeros_like(problem.price), jnp.zeros_like(problem.weight)
+    return dataclasses.replace(problem, domain_sizes=sizes, price=price, weight=weight)
+
+
+@jax.jit
+def vector_island(problem):
+    """Returns a state that serves all of these searches."""
+    key = jax.random.key(0)
+    return breeder("uniform", 0.0).init_with(key, problem, jnp.zeros(N, jnp.int32))
+
+
+def with_population(problem, population):
+    """Returns a state of a problem on which all vectors cost the same."""
+    population = jnp.asarray(population, jnp.int32)
+    return vector_island(problem)._replace(population=population, best=population[0])
+
+
+def children_of(crossover, rate, problem, population, num_steps):
+    """Returns [num_steps, P, n], children of the same parents in many generations."""
+    search = breeder(crossover, rate)
+    state = with_population(problem, population)
+    steps = [one_step(search, stream_at(k), problem, state)[0] for k in range(num_steps)]
+    return np.stack([np.asarray(after.children) for after in steps])
+
+
+def assert_even(counts, axis=-1):
+    """Checks that all counts along an axis are of events of the same probability."""
+    counts = np.asarray(counts, float)
+    number, share = counts.sum(axis=axis, keepdims=True), 1 / counts.shape[axis]
+    assert (np.abs(counts - number * share) <= 5 * (number * share * (1 - share)) ** 0.5).all()
+
+
+def slow_vector_generation(problem, costs_of, search, state, stream):
+    """One individual after the other, entry by entry."""
+    population, costs = np.asarray(state.population).tolist(), np.asarray(state.costs).tolist()
+    sizes = np.asarray(problem.domain_sizes).tolist()
+    words = np.stack(stream.words(jnp.arange(SIZE, dtype=jnp.uint32), 6), axis=1).tolist()
+    slots = SIZE + jnp.arange(SIZE * N, dtype=jnp.uint32)
+    masks = (np.asarray(stream.words(slots, 2)[1]) >= 2**31).reshape(SIZE, N)
+    children = []
+    for i, w in enumerate(words):
+        parent, other = population[i], population[another(w[0], i, SIZE)]
+        if search.crossover == "uniform":
+            child = [b if is_b else a for a, b, is_b in zip(parent, other, masks[i], strict=True)]
+        else:
+            cut = 1 + below(w[1], N - 1)
+            child = parent[:cut] + other[cut:]
+        variable = below(w[4], N)
+        if w[3] >> 8 < float(search.mutation_rate) * 2**24 and sizes[variable] > 1:
+            child[variable] = another(w[5], child[variable], sizes[variable])
+        children.append(child)
+    new = costs_of(jnp.array(children, jnp.int32)).tolist()
+    is_better = [cost < old for cost, old in zip(new, costs, strict=True)]
+    rows = [a if is_a else b for a, b, is_a in zip(children, population, is_better, strict=True)]
+    return rows, children, is_better
+
+
+@pytest.mark.parametrize("crossover", ["uniform", "one_point"])
+def test_a_generation_of_vectors_is_that_of_slow_code(crossover):
+    """Word for word the same, over some generations."""
+    problem, search = clashes(SIZES), breeder(crossover, 0.5)
+    state, costs_of = vector_island(problem), jax.jit(jax.vmap(problem.cost))
+    for generation in range(4):
+        stream = stream_at(generation)
+        rows, children, is_better = slow_vector_generation(problem, costs_of, search, state, stream)
+        state, info = one_step(search, stream, problem, state)
+        np.testing.assert_array_equal(state.population, rows)
+        np.testing.assert_array_equal(state.children, children)
+        np.testing.assert_array_equal(state.costs, costs_of(state.population))
+        assert int(info.accepted) == sum(is_better) > 0
+        assert int(state.best_cost) == int(state.costs.min()) == int(costs_of(state.best[None])[0])
+
+
+@pytest.mark.parametrize("crossover", ["uniform", "one_point"])
+def test_each_value_of_a_child_is_a_parents(crossover):
+    """One other parent each; of it a half at random, or all from an even cut on."""
+    own = np.arange(SIZE)[:, None]
+    children = children_of(
+        crossover, 0.0, free_of_charge([SIZE] * N), np.broadcast_to(own, (SIZE, N)), 60
+    )
+    is_own = children == own
+    other = np.where(is_own, -1, children).max(axis=2, keepdims=True)
+    assert (is_own | (children == other)).all()
+    if crossover == "uniform":
+        counts = np.stack([is_own.sum(axis=(0, 1)), (~is_own).sum(axis=(0, 1))])
+        assert_even(counts, axis=0)
+        together = (is_own[..., 1:] == is_own[..., :-1]).sum(axis=(0, 1))
+        assert_even(np.stack([together, 60 * SIZE - together]), axis=0)
+    else:
+        cut = is_own.sum(axis=2)
+        assert (is_own == (np.arange(N) < cut[..., None])).all()
+        assert_even(np.bincount(cut.ravel(), minlength=N)[1:])
+        assert cut.min() == 1
+        assert cut.max() == N - 1
+
+
+def test_mutation_draws_another_value_of_one_variable():
+    """Any variable and any other value alike; one with a single value keeps it."""
+    parent = np.array([2, 0, 0, 1, 17, 0, 0, 3, 1])
+    same = np.broadcast_to(parent, (SIZE, N))
+    problem = free_of_charge(SIZES)
+    children = children_of("one_point", 1.0, problem, same, 80).reshape(-1, N)
+    is_changed = children != parent
+    assert (children >= 0).all()
+    assert (children < np.array(SIZES)).all()
+    assert (is_changed.sum(axis=1) <= 1).all()
+    num_changed = is_changed.sum(axis=0)
+    is_alone = np.array(SIZES) == 1
+    assert (num_changed[is_alone] == 0).all()
+    share, number = 1 / N, len(children)
+    bound = 5 * (number * share * (1 - share)) ** 0.5
+    assert (np.abs(num_changed[~is_alone] - number * share) < bound).all()
+    for variable in np.flatnonzero(~is_alone):
+        values = children[is_changed[:, variable], variable]
+        counts = np.bincount(values, minlength=SIZES[variable])
+        assert_even(np.delete(counts, parent[variable]))
+    rarely = children_of("one_point", 0.25, problem, same, 20).reshape(-1, N)
+    mutated = (rarely != parent).any(axis=1).mean() * N / (N - is_alone.sum())
+    assert abs(mutated - 0.25) < 5 * (0.25 / len(rarely)) ** 0.5
+
+
+@pytest.mark.parametrize("keep_best", [False, True])
+def test_vectors_restart_anywhere_in_their_domains(keep_best):
+    """Uniformly, at the right time only; the first is the best if that is kept."""
+    problem = free_of_charge(SIZES)
+    best = np.array([2, 0, 3, 1, 29, 0, 1, 6, 1])
+    search = breeder("one_point", 1.0, restart_every=3, keep_best=keep_best)
+    state = with_population(problem, np.broadcast_to(best, (SIZE, N)))
+    after, _ = one_step(search, stream_at(4), problem, state)
+    np.testing.assert_array_equal(after.population, state.population)
+    ends = [one_step(search, stream_at(3 * k), problem, state)[0] for k in range(1, 31)]
+    rows = np.stack([np.asarray(end.population) for end in ends])
+    assert (rows[:, 0] == best).all() == keep_best
+    rows = rows[:, 1:].reshape(-1, N)
+    for variable, size in enumerate(SIZES):
+        counts = np.bincount(rows[:, variable], minlength=size)
+        assert len(counts) == size
+        assert_even(counts)
+
+
+@pytest.mark.parametrize(("crossover", "keep_best"), [("uniform", False), ("one_point", True)])
+def test_a_kernel_breeds_the_same_vectors(crossover, keep_best):
+    """Bit for bit, restarts included, to the optimum; and it lowers for a GPU."""
+    problem = clashes([3, 1, 4, 2, 5, 3, 2, 4, 2, 2, 1])
+    options = {"crossover": crossover, "keep_best": keep_best, "mutation_rate": 0.6}
+    search = js.genetic(population_size=20, alike=0.2, restart_every=7, **options)
+    assert js.why_not_portable(problem, search) == ""
+    start = js.init(3, problem, search, num_searches=2)
+    expected, found = (
+        js.advance(problem, search, start, 40, implementation=implementation)
+        for implementation in ("xla", KERNEL)
+    )
+    chex.assert_trees_all_equal(expected, found)
+    state = found.searches
+    np.testing.assert_array_equal(state.costs, jax.vmap(jax.vmap(problem.cost))(state.population))
+    assert (np.asarray(state.population) >= 0).all()
+    assert (np.asarray(state.population) < np.asarray(problem.domain_sizes)).all()
+    vectors = itertools.product(*map(range, np.asarray(problem.domain_sizes).tolist()))
+    costs = jax.jit(jax.vmap(problem.cost))(jnp.array(list(vectors), jnp.int32))
+    assert int(state.best_cost.min()) == int(costs.min())
+
+
+@jax.tree_util.register_static
+class Reassign:
+    """Gives a random variable a random value."""
+
+    num_words = 2
+
+    def propose(self, problem, vector, words):
+        variable = random.below(words[0], vector.shape[0])
+        return variable, random.below(words[1], problem.domain_sizes[variable])
+
+    def apply(self, problem, vector, move):
+        return vector.at[move[0]].set(move[1])
+
+
+class PricedInFull(Clashes):
+    """Clashes without costs of rows."""
+
+    @property
+    def row_costs(self):
+        raise AttributeError
+
+
+jax.tree_util.register_dataclass(PricedInFull, ["domain_sizes", "price", "weight"], ["max_domain"])
+ANNEALING = js.simulated_annealing(js.FullEvaluation(Reassign()), 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("exchange", "local_search", "kind"),
+    [(js.ring(every=5), None, PricedInFull), (js.shuffle(every=5), ANNEALING, Clashes)],
+    ids=["ring", "shuffle"],
+)
+def test_islands_of_vectors_learn_from_one_another(exchange, local_search, kind):
+    """With costs of rows and without, with a local search and without, to the optimum."""
+    problem = kind(**vars(clashes([3, 1, 4, 2, 5, 3, 2])))
+    search = js.genetic(
+        population_size=10,
+        crossover="uniform",
+        alike=0.3,
+        restart_every=4,
+        local_search=local_search,
+        local_steps=6,
+    )
+    reason = "local search" if local_search else "PricedInFull has no row_costs"
+    assert reason in js.why_not_portable(problem, search)
+    options = {"num_searches": 4, "max_steps": 30, "exchange": exchange}
+    result = js.solve(problem, search, 0, devices=1, **options)
+    state, costs_of = result.state.searches, jax.jit(jax.vmap(problem.cost))
+    np.testing.assert_array_equal(costs_of(state.population.reshape(40, 7)), state.costs.ravel())
+    vectors = itertools.product(*map(range, np.asarray(problem.domain_sizes).tolist()))
+    costs = costs_of(jnp.array(list(vectors), jnp.int32))
+    assert result.fun == int(costs.min())
+
+
+def test_a_crossover_refuses_solutions_of_another_space():
+    """By what a problem says of itself or, if it says nothing, by its random starts."""
+
+    @jax.tree_util.register_static
+    class Sides:
+        """Says nothing of its solutions, which are 0/1 vectors."""
+
+        def init(self, key):
+            return jax.random.bernoulli(key, shape=(20,)).astype(jnp.int32)
+
+        def cost(self, side):
+            return side.sum(dtype=jnp.int32)
+
+    run = functools.partial(js.solve, key=0, num_searches=2, max_steps=5)
+    for crossover in ("pmx", "ox"):
+        search = js.genetic(crossover=crossover)
+        for problem, found in [(clashes([2, 2]), "vector"), (Sides(), "may be [")]:
+            texts = f"problem is a {type(problem).__name__} whose solutions ", found, "for Genetic"
+            with refuses(ValueError, "expected permutations of 0 to n - 1", *texts):
+                run(problem, search)
+    for crossover in ("uniform", "one_point"):
+        search = js.genetic(crossover=crossover)
+        for problem in (small_qap(5), linear_ordering(5), Sides()):
+            with refuses(ValueError, f"problem is a {type(problem).__name__} ", "for Genetic"):
+                run(problem, search)

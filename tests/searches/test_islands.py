@@ -1,0 +1,196 @@
+"""Islands of the genetic algorithm in runs: kernels, devices, migration, memetic search."""
+
+import itertools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import coords_tsp, linear_ordering, small_qap
+
+import jaxopt_search as js
+from jaxopt_search.portable import random
+
+KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
+KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
+
+
+def stream_at(step):
+    return random.Stream(KEY, jnp.uint32(step), jnp.int32(step))
+
+
+def island(problem, search, seed=0):
+    key = jax.random.key(seed)
+    return search.init_with(key, problem, problem.init(jax.random.key(seed)))
+
+
+@pytest.mark.parametrize(
+    ("n", "population_size", "crossover"),
+    [(2, 2, "pmx"), pytest.param(35, 70, "ox", marks=pytest.mark.slow)],
+)
+def test_a_kernel_makes_the_same_generations(n, population_size, crossover):
+    """With restarts, bit for bit; rows and columns that do not fill a block."""
+    problem = small_qap(n, symmetric=False)
+    options = {"crossover": crossover, "keep_best": crossover == "ox"}
+    check_the_kernel(problem, population_size=population_size, **options)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [coords_tsp(33), js.qap(*np.ones((2, 9, 9)), partial_match=[[2, 4], [8, 8]])],
+    ids=["coordinates", "fixed"],
+)
+def test_a_kernel_prices_other_problems(problem):
+    check_the_kernel(problem, population_size=18)
+
+
+def check_the_kernel(problem, **options):
+    search = js.genetic(**options, alike=0.05, restart_every=7, mutation_rate=0.4)
+    start = js.init(3, problem, search, num_searches=2)
+    expected, found = (
+        js.advance(problem, search, start, 24, implementation=implementation)
+        for implementation in ("xla", KERNEL)
+    )
+    chex.assert_trees_all_equal(expected, found)
+    state = found.searches
+    np.testing.assert_array_equal(state.costs, jax.vmap(jax.vmap(problem.cost))(state.population))
+    assert (np.sort(state.population) == np.arange(problem.n)).all()
+    values = jnp.take_along_axis(state.population, state.tables.positions, axis=2)
+    assert (np.asarray(values) == np.arange(problem.n)).all()
+
+
+@pytest.mark.devices(4)
+@pytest.mark.slow
+def test_the_first_to_finish_is_the_same_on_any_number_of_devices():
+    """Which island, after how many generations, and all costs at the end; one island on each."""
+    problem = small_qap(8)
+    target = js.solve(problem, js.tabu_search(js.SwapTable()), 0, max_steps=300).fun
+    search = js.genetic(population_size=12, restart_every=20)
+    options = {"num_searches": 4, "max_steps": 4000, "target": target, "check_every": 7}
+    alone, spread = (js.solve(problem, search, 3, devices=number, **options) for number in (1, 4))
+    assert alone.success
+    chex.assert_trees_all_equal(alone.state._replace(info=None), spread.state._replace(info=None))
+    chex.assert_trees_all_equal(js.first_hit(spread.state), js.first_hit(alone.state))
+
+
+@pytest.mark.slow
+def test_migration_along_a_ring():
+    """An island that gets a better permutation loses its worst, and nothing else."""
+    problem, search = small_qap(9), js.genetic(population_size=8, alike=None)
+    state = island(problem, search)
+    solution = problem.init(jax.random.key(5))
+    after = search.adopt(problem, state, solution)
+    worst = int(np.argmax(state.costs))
+    changed = (np.asarray(after.population) != np.asarray(state.population)).any(axis=1)
+    assert changed.sum() == 1
+    assert changed[worst]
+    np.testing.assert_array_equal(after.population[worst], solution)
+    result = js.solve(
+        problem, search, 0, num_searches=5, max_steps=400, exchange=js.ring(every=20), devices=1
+    )
+    assert len(np.unique(result.costs)) == 1
+
+
+@pytest.mark.devices(4)
+@pytest.mark.slow
+def test_shuffling_spreads_all_individuals():
+    """None is lost or doubled, islands are mixed evenly, and devices do not matter."""
+    problem, search = small_qap(9), js.genetic(population_size=12, alike=None)
+    options = {"num_searches": 6, "max_steps": 4, "exchange": js.shuffle(every=4)}
+    results = [js.solve(problem, search, 0, devices=devices, **options) for devices in (1, 4)]
+    chex.assert_trees_all_equal(*(result.state._replace(info=None) for result in results))
+    before = js.run(0, problem, search, num_searches=6, max_steps=4).searches
+    after = results[0].state.searches
+
+    def sorted_rows(states):
+        rows = np.asarray(states.population).reshape(-1, 9)
+        return rows[np.lexsort(rows.T)]
+
+    np.testing.assert_array_equal(sorted_rows(after), sorted_rows(before))
+    np.testing.assert_array_equal(jax.vmap(jax.vmap(problem.cost))(after.population), after.costs)
+    islands = {
+        tuple(row): k for k, rows in enumerate(np.asarray(before.population)) for row in rows
+    }
+    found = [[islands[tuple(row)] for row in rows] for rows in np.asarray(after.population)]
+    counts = np.stack([np.bincount(row, minlength=6) for row in found])
+    assert (counts.max(axis=0) < 8).all()  # of 12, of which two are expected on each island
+    assert (after.best_cost <= before.best_cost).all()
+
+
+def test_only_islands_can_be_shuffled():
+    problem, search = small_qap(5), js.tabu_search(js.SwapTable())
+    with pytest.raises(TypeError, match="search is a TabuSearch, expected one that has islands"):
+        js.solve(problem, search, 0, max_steps=4, exchange=js.shuffle(every=2))
+
+
+def test_fixed_facilities_stay():
+    """Crossover and mutation move the others only."""
+    problem = js.qap(*square_matrices(7), partial_match=[[2, 4]])
+    result = js.solve(
+        problem, js.genetic(population_size=10, mutation_rate=1.0), 0, num_searches=2, max_steps=60
+    )
+    assert (np.asarray(result.state.searches.population)[:, :, 2] == 4).all()
+
+    with pytest.raises(ValueError, match="crossover is 'ox', expected 'pmx'"):
+        js.solve(problem, js.genetic(crossover="ox"), 0, num_searches=2, max_steps=6)
+
+
+def square_matrices(n):
+    problem = small_qap(n)
+    return [np.asarray(matrix).reshape(n, n) for matrix in (problem.flow, problem.distance)]
+
+
+@pytest.mark.slow
+def test_a_local_search_improves_the_children():
+    """Each child becomes the best that is found from it, which no swap improves."""
+    problem = small_qap(8)
+    local_search = js.tabu_search(js.SwapTable())
+    search = js.genetic(population_size=12, local_search=local_search, local_steps=40)
+    assert "local search" in js.why_not_portable(problem, search)
+    assert search.evaluations_per_step(problem) == 12 * (1 + 40 * 28)
+    state = island(problem, search)
+    step = jax.jit(search.step)
+    after, _ = step(stream_at(3), None, problem, state)
+    children = np.asarray(after.children)
+    assert (np.sort(children) == np.arange(8)).all()
+    np.testing.assert_array_equal(after.child_costs, jax.vmap(problem.cost)(after.children))
+    pairs = list(itertools.combinations(range(8), 2))
+    first, second = jnp.array(pairs).T
+    for child in after.children:
+        assert int(problem.swap_delta(child, first, second).min()) >= 0
+    better = np.asarray(after.child_costs) < np.asarray(state.costs)
+    np.testing.assert_array_equal(np.asarray(after.population)[better], children[better])
+    again, _ = step(stream_at(4), None, problem, state)
+    assert (np.asarray(again.children) != children).any()
+
+
+def test_with_a_local_search_a_run_ends_at_its_hit():
+    """Stop tests come after every generation; without one after every hundredth."""
+    problem = small_qap(9)
+    climbing = js.hill_climbing(js.SwapTable())
+    memetic = js.genetic(population_size=8, local_search=climbing, local_steps=2)
+    target = js.solve(problem, memetic, 0, num_searches=4, max_steps=60).fun
+    for search, interval in ((memetic, 1), (js.genetic(population_size=8), 100)):
+        result = js.solve(problem, search, 1, num_searches=4, target=target, max_steps=50_000)
+        assert result.success
+        assert result.nit == -(-result.first_hit.step // interval) * interval
+
+
+def test_a_problem_without_costs_of_rows_runs_through_xla():
+    """A user's own, priced by its `cost`; a kernel is refused with the reason."""
+    problem, search = linear_ordering(6), js.genetic(population_size=12)
+    assert js.why_not_portable(problem, search) == "LinearOrdering has no row_costs"
+    assert js.why_not_portable(small_qap(5), search) == ""
+    other = js.genetic(population_size=12, crossover="ox", keep_best=True)
+    assert js.why_not_portable(small_qap(5), other) == ""
+    result = js.solve(problem, search, 0, num_searches=3, max_steps=100)
+    costs = [int(problem.cost(jnp.array(order))) for order in itertools.permutations(range(6))]
+    assert result.fun == min(costs)
+
+
+def test_a_population_too_large_for_its_random_words():
+    problem, search = small_qap(9), js.genetic(population_size=2**15)
+    with pytest.raises(ValueError, match="population_size is 32768, expected at most 16777 for"):
+        jax.eval_shape(search.init, small_qap(999, symmetric=True), jnp.arange(999))
+    assert jax.eval_shape(search.init, problem, jnp.arange(9)).costs.shape == (2**15,)
