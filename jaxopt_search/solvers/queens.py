@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
@@ -12,7 +13,7 @@ from jaxopt_search.driver.chunks import Timer, drive
 from jaxopt_search.engine import device_split
 from jaxopt_search.guards import capacity
 from jaxopt_search.portable import random
-from jaxopt_search.problems.queens.problem import nqueens
+from jaxopt_search.problems.queens.problem import NQueens, nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.solvers.queens_found import PlacementSet, Standing
 from jaxopt_search.solvers.queens_repaired import Repairs
@@ -67,7 +68,7 @@ def solve_nqueens(
 
     Below 10,000 queens they are found by `min_conflicts`, from there on by `repair`, each from a
     start of its own, random or greedy. On the same devices the set depends on the key only, unless
-    `max_seconds` cuts it short. Ctrl-C ends the run with what was found.
+    `max_seconds` cuts it short. Ctrl-C during the search ends it with what was found.
 
     Args:
       n: queens.
@@ -100,32 +101,51 @@ def solve_nqueens(
         num_searches = check_count("num_searches", num_searches)
     if max_steps is max_seconds is None:
         max_seconds = _DEFAULT_SECONDS
-    max_steps, max_seconds = check_clock(max_steps, max_seconds, MAX_INT32)
+    timer.limit(*check_clock(max_steps, max_seconds, MAX_INT32))
     found = device_split.find_devices(devices)
     words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
     observers = _observers(finds, show_progress)
     if problem.n >= _MANY:
-        timer.limit(None, max_seconds)
-        run = Repairs(problem, words, finds, timer, found[0], max_steps)
-        status = drive(run, timer, observers)
+        run, status = _repaired(problem, words, finds, timer, found[0], observers)
     else:
-        timer.limit(max_steps, max_seconds)
         with capacity.memory_errors_explained(num_searches):
             run = Searches(problem, words, finds, timer, found, num_searches)
             status = drive(run, timer, observers)
     if status == Status.INTERRUPTED:
         for show in observers:
             show(run.report(status))
+    return _result(run, status, found)
+
+
+def _repaired(
+    problem: NQueens,
+    key: random.Key,
+    finds: PlacementSet,
+    timer: Timer,
+    device: jax.Device,
+    observers: list[Callable[[Any], None]],
+) -> tuple[Repairs, Status]:
+    """Returns a run of repairs and how it ended; its limit of steps is one of rounds."""
+    max_rounds = timer.max_steps
+    timer.limit(None, timer.max_seconds)
+    run = Repairs(problem, key, finds, timer, device, max_rounds)
+    return run, drive(run, timer, observers)
+
+
+def _result(
+    run: Repairs | Searches, status: Status, devices: tuple[jax.Device, ...]
+) -> QueensResult:
+    finds, timer = run.finds, run.timer
     return QueensResult(
         solutions=finds.solutions,
-        success=len(finds.solutions) == num_solutions,
+        success=len(finds.solutions) == finds.wanted,
         status=status,
         message=finds.message(status),
         num_found=finds.num_found,
         nit=run.made,
         compile_seconds=timer.compile_seconds or 0.0,
         elapsed=timer.elapsed,
-        env=environment.of(found) | {"implementation": run.implementation},
+        env=environment.of(devices) | {"implementation": run.implementation},
     )
 
 
