@@ -8,8 +8,9 @@ from probes import refuses
 from queens import all_valid, assert_valid
 
 import jaxopt_search as js
+from jaxopt_search.engine import starting
 from jaxopt_search.problems.queens.symmetry import canonical
-from jaxopt_search.solvers import queens_found
+from jaxopt_search.solvers import queens_found, queens_repaired, queens_searched
 
 AMPLE = {"max_seconds": 300.0, "devices": 1}
 
@@ -179,3 +180,42 @@ def test_progress(n, wanted, found, capsys):
     first, *_, last = capsys.readouterr().err.splitlines()
     assert first == "compiling"
     assert last.endswith(f" s  {found} of {wanted} placements")
+
+
+def interrupt(*arguments, **options):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("n", "module", "name"),
+    [
+        (8, starting, "_init"),
+        (8, queens_searched, "_harvester"),
+        (10_000, queens_repaired, "_compiled_repair"),
+    ],
+)
+def test_ctrl_c_before_the_search(n, module, name, monkeypatch):
+    """It is raised, as by `solve`: there is no result without a search."""
+    monkeypatch.setattr(module, name, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        js.solve_nqueens(n, max_seconds=60, devices=1)
+
+
+@pytest.mark.parametrize("n", [20, 10_000])
+def test_ctrl_c_during_the_search(n, monkeypatch, capsys):
+    """What was found is returned, and the last line tells how much that is."""
+    add, calls = queens_found.PlacementSet.add, []
+
+    def interrupted(finds, queens, words):
+        calls.append(len(queens))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        add(finds, queens, words)
+
+    monkeypatch.setattr(queens_found.PlacementSet, "add", interrupted)
+    result = js.solve_nqueens(n, 10**6, max_seconds=300, devices=1, show_progress=True)
+    assert (result.status, result.success) == (js.Status.INTERRUPTED, False)
+    assert len(result.solutions) == result.num_found == calls[0]
+    assert result.message.endswith("placements were found; interrupted from the keyboard")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.endswith(f" s  {calls[0]} of 1000000 placements")
