@@ -1,4 +1,4 @@
-"""Row 55: a child forked after JAX has started is told so, where it would hang."""
+"""A child forked after JAX has started is told so, where it would hang."""
 
 import os
 import subprocess
