@@ -32,7 +32,7 @@ def isolated(monkeypatch, tmp_path):
 
 
 def test_registry_agrees_with_the_tables(data_dir):
-    """Sizes and best known costs are those of the tables; proofs are claimed where they do."""
+    """Sizes and best known costs agree with the tables; proofs are claimed where they do."""
     entries = registry.entries()
     for table, value, proof in [
         ("tsplib/optimal.csv", "optimal_length", "proven"),

@@ -82,7 +82,7 @@ BAD_STREAMS = {"None": lambda: None, "closed": closed, "pipe": broken_pipe, "fai
 
 @pytest.mark.parametrize("name", BAD_STREAMS)
 def test_a_result_is_not_lost_to_its_progress(monkeypatch, name):
-    """Where nothing can be shown, a run goes on without, after one warning at most."""
+    """Where nothing can be shown, a run continues without, after one warning at most."""
     stream = BAD_STREAMS[name]()
     run = {"num_searches": 2, "max_steps": 40, "chunk_steps": 10}
     with monkeypatch.context() as patch:

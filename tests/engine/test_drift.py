@@ -44,7 +44,7 @@ def test_best_cost_is_that_of_the_best_solution(problem, search):
     "options", [{}, {"target": 0.0, "patience": 999, "exchange": js.ring(every=7)}], ids=repr
 )
 def test_best_cost_under_jit(options):
-    """Inside a function of one's own it is that of the same run outside, whatever its limits."""
+    """Inside a user's own function the best cost is the same as outside, whatever the limits."""
     options |= {"num_searches": 4, "max_steps": 37, "implementation": "xla"}
     state = js.run(5, SMALL, ANNEALING, **options)
     best_cost = jax.jit(lambda key: js.run(key, SMALL, ANNEALING, **options).best_cost)
@@ -75,7 +75,7 @@ def test_temperatures_are_told_apart_by_best_cost():
     assert cold < 0.7 * hot
 
 
-# Edges that differ so much in size that float32 loses the short ones beside the long ones.
+# Edges that differ so much in size that float32 loses the short ones next to the long ones.
 def hidden_cycle(n, dear):
     matrix = np.full((n, n), float(dear))
     cycle = np.random.default_rng(n).permutation(n)
@@ -114,7 +114,7 @@ def loop_current(hood):
 @pytest.mark.parametrize("hood", HOODS)
 @pytest.mark.parametrize("exchange", [None, js.broadcast_best(every=50)], ids=["alone", "best"])
 def test_what_drifts_is_recomputed(hood, exchange):
-    """Costs are those of the solutions, the best is the best of them, and it never rises."""
+    """Costs belong to the solutions, the best is the best of them, and it never rises."""
     result = drift(hood, exchange=exchange, chunk_steps=300)
     costs = [DRIFTING.host.cost(tour) for tour in result.solutions]
     np.testing.assert_allclose(result.costs, costs, rtol=1e-6)
@@ -128,7 +128,7 @@ def test_what_drifts_is_recomputed(hood, exchange):
 @pytest.mark.parametrize("hood", HOODS)
 @pytest.mark.parametrize("target", [10.0, -5.0, 30.0])
 def test_success_is_a_cost_within_the_target(hood, target):
-    """A running cost that has drifted below the target is none; the run continues."""
+    """A running cost that has drifted below the target is no hit; the run continues."""
     result = drift(hood, target=target, check_every=10)
     assert result.success == (result.fun <= target)
     assert result.success == (result.status == Status.TARGET) == (result.first_hit is not None)

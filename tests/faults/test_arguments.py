@@ -36,13 +36,13 @@ def test_bad_numbers_of_steps(name, max_steps):
 @pytest.mark.parametrize("max_seconds", [math.nan, -1, -HUGE, "9", [1], 1j], ids=str)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_bad_numbers_of_seconds(name, max_seconds):
-    """The same of seconds."""
+    """Seconds of any size are taken, too."""
     with refuses(ValueError, "max_seconds is ", "expected a number >= 0"):
         SOLVERS[name](max_seconds=max_seconds)
 
 
 def test_numbers_beyond_all_floats():
-    """They count as infinite."""
+    """Seconds beyond all floats count as infinite."""
     run = {"num_searches": 2, "max_steps": 9}
     result = js.solve(line(), countdown(), 0, max_seconds=HUGE, **run)
     assert (result.nit, result.fun) == (9, 11)
@@ -59,7 +59,7 @@ def test_numbers_beyond_all_floats():
 
 @pytest.mark.slow
 def test_clocks_beyond_all_floats():
-    """Of the solvers and of the queens, too."""
+    """Clocks of the solvers and of the queens are checked, too."""
     assert js.solve_tsp(POINTS[:3], max_seconds=HUGE, target=HUGE).success
     assert js.solve_nqueens(6, max_seconds=HUGE).success
 
@@ -108,7 +108,7 @@ def test_schedule_that_raises():
 
 @pytest.mark.parametrize("group_size", [5, 2**31 - 1])
 def test_groups_larger_than_all(group_size):
-    """A group of more searches than there are is that of all, and takes no more room."""
+    """A group of more searches than there are is the group of all, and needs no more room."""
     rule = js.broadcast_best(every=5, group_size=group_size)
     costs = jnp.array([3, 1, 2, 1], jnp.int32)
     steps = jax.make_jaxpr(lambda costs: rule.donors(None, costs, jnp.int32(4)))(costs).eqns
@@ -124,7 +124,7 @@ def test_solvers_inside_jit(name):
 
 
 def test_solvers_on_traced_data():
-    """And on arrays that are traced, by `vmap`, too."""
+    """They say so on arrays that are traced, by `vmap`, too."""
     points = jnp.asarray(POINTS, jnp.float32)
     for call in (
         lambda: jax.jit(lambda points: js.solve_tsp(points, max_steps=1).fun)(points),

@@ -31,7 +31,7 @@ def interrupt(snapshot):
 
 
 def test_interrupt_in_a_callback():
-    """Ctrl-C between chunks returns the best so far, and the run can go on from there."""
+    """Ctrl-C between chunks returns the best so far, and the run can continue from there."""
     broken, whole = solve(callback=interrupt), solve()
     assert (broken.status, broken.success, broken.nit) == (Status.INTERRUPTED, False, 32)
     assert broken.fun == solve(max_steps=32).fun
@@ -70,7 +70,7 @@ def test_interrupt_while_compiling(monkeypatch, module, name):
 
 
 def test_real_signal():
-    """The same with a signal from outside."""
+    """Ctrl-C by a signal from outside does the same."""
     solve(max_steps=1)
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     # A shell has what it starts in the background ignore this signal.
@@ -109,7 +109,7 @@ def test_callback_that_returns_anything(answer):
 
 @pytest.mark.parametrize("answer", [True, np.True_], ids=["True", "np.True_"])
 def test_callback_that_ends_the_run(answer):
-    """True does, Python's and NumPy's, and the run can go on from there."""
+    """True ends a run, Python's and NumPy's, and the run can continue from there."""
     seen = []
 
     def callback(snapshot):
@@ -130,7 +130,7 @@ def test_callback_at_the_end_does_not_rename_it():
 
 
 def test_callback_that_raises():
-    """Its exception comes out as it is."""
+    """The exception of a callback comes out as it is."""
     error = RuntimeError("mine")
 
     def callback(snapshot):
@@ -151,7 +151,7 @@ def test_callback_that_writes_into_its_snapshot():
 
 
 def test_callback_that_sleeps():
-    """Its time counts, and it is not taken for slow steps."""
+    """The time of a callback counts, and it is not taken for slow steps."""
     result = solve(max_steps=None, max_seconds=0.3, callback=lambda snapshot: time.sleep(0.15))
     assert result.status == Status.MAX_SECONDS
     assert 0.3 <= result.elapsed < 5

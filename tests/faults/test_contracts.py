@@ -20,7 +20,7 @@ EDGE = DISTANCE + DISTANCE.T
 
 
 def _label(value):
-    """Returns the text of a case; not that of what is given, in which an address may stand."""
+    """Returns the text of a case, not the text of what is given, which may hold an address."""
     return value if isinstance(value, str) else type(value).__name__
 
 

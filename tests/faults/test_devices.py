@@ -67,7 +67,7 @@ def test_exchange_does_something():
 
 
 def tie(devices, **options):
-    """Six searches: those of index 2 and 4 reach 5 after 10 steps, the others later."""
+    """Six searches: numbers 2 and 4 reach 5 after 10 steps, the others later."""
     starts = np.array([18, 19, 15, 17, 15, 16], np.int32)
     options = {"target": 5, "check_every": 4, "num_searches": 6, "initial": starts} | options
     return js.solve(line(), countdown(), 0, devices=devices, **options)
@@ -83,7 +83,7 @@ def test_tie_of_first_finishers(devices):
 
 @pytest.mark.parametrize("devices", [1, 4])
 def test_tie_at_the_start(devices):
-    """So it is when all searches start at the target."""
+    """The lowest index also wins when all searches start at the target."""
     result = tie(devices, initial=np.int32(5), num_searches=6)
     assert (result.first_hit, result.nit) == (Hit(0, 0), 0)
 
@@ -102,14 +102,14 @@ def test_finish_among_exchanges(check_every, exchange):
 
 @pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 4), (2, 4)])
 def test_resume_on_other_devices(before, after):
-    """A run goes on with other devices as if it had never stopped."""
+    """A run continues on other devices as if it had never stopped."""
     part = solve(6, before, max_steps=23)
     rest = solve.__wrapped__(6, after, state=part.state)
     assert_same_results(rest, solve(6, None))
 
 
 def test_resume_on_another_device():
-    """A state that lies on one device goes on on another."""
+    """A state that lies on one device continues on another."""
     last = jax.devices()[3:]
     part = solve.__wrapped__(6, last, max_steps=23)
     assert part.state.step.low.devices() == set(last)
@@ -156,7 +156,7 @@ def test_problem_on_another_device():
 
 
 def test_tsp_on_another_device():
-    """With a matrix that steps read, and the state of a run on a third device."""
+    """A TSP with a matrix that steps read continues from the state of a run on a third device."""
     problem, search = small_tsp(), annealing()
     moved = jax.device_put(problem, jax.devices()[1])
     options = {"num_searches": 3, "exchange": js.ring(every=3), "check_every": 8}
@@ -170,7 +170,7 @@ def test_tsp_on_another_device():
 
 
 def test_annealing_on_four_devices():
-    """The same for annealing on a TSP, with its permutations and linked lists."""
+    """Annealing on a TSP, with permutations and linked lists, is the same on four devices."""
     problem, search = small_tsp(), annealing()
     options = {"num_searches": 3, "max_steps": 40, "exchange": js.ring(every=3), "check_every": 8}
     four, one = (js.solve(problem, search, 7, devices=devices, **options) for devices in (4, 1))

@@ -106,7 +106,7 @@ def test_result_is_no_state():
 
 
 def test_hits_of_another_target_are_dropped():
-    """A run that goes on with a lower target does not succeed by hits of the higher one."""
+    """A run that continues with a lower target does not succeed by hits of the higher one."""
 
     def stop(snapshot):
         return snapshot.step >= 15
@@ -158,7 +158,7 @@ def test_other_device_errors_pass(monkeypatch):
 
 
 def test_result_belongs_to_the_caller():
-    """So are the arrays of a result."""
+    """The arrays of a result are the caller's own."""
     result = solve(max_steps=0)
     result.x[:] = 0
     result.solutions[:] = 0
@@ -175,7 +175,7 @@ def test_solve_under_a_transformation(transform):
 
 
 def test_solve_in_grad():
-    """The same under `grad`."""
+    """Under `grad`, too, the driver says that it is none of JAX's functions."""
 
     def fun(points):
         problem = js.tsp_from_coords(

@@ -33,7 +33,7 @@ def test_kinds_of_seeds(kind):
 
 @pytest.mark.parametrize("seed", [-5, 2**40, 2**63 - 1, -(2**63)])
 def test_wide_numpy_seeds(seed):
-    """Np.int64 seeds lose no bits."""
+    """`np.int64` seeds lose no bits."""
     assert words(np.int64(seed)) == words(seed)
 
 
@@ -85,7 +85,7 @@ def test_bad_keys_are_refused(key, kind, text):
 
 
 def test_bad_jax_keys_are_refused():
-    """The same for JAX's own arrays."""
+    """JAX's own arrays that are no keys are refused likewise."""
     with refuses(ValueError, "key has shape (3,), expected one key"):
         js.solve(small_tsp(), annealing(), jax.random.split(jax.random.key(0), 3), max_steps=1)
     for key in (jnp.float32(1), jnp.bool_(True)):
@@ -120,7 +120,7 @@ def test_rbg_key_in_a_function_of_a_script():
 
 @pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey], ids=["typed", "legacy"])
 def test_deleted_keys_are_refused(make):
-    """In one line that names the argument."""
+    """What is no key is refused in one line that names the argument."""
     key = make(0)
     (jax.random.key_data(key) if make is jax.random.PRNGKey else key).delete()
     with refuses(ValueError, "key is an array that was deleted"):

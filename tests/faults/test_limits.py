@@ -177,7 +177,7 @@ def test_seconds_are_kept():
 
 @pytest.mark.parametrize("chunk_steps", [None, 1, 7])
 def test_more_steps_than_32_bits(chunk_steps):
-    """Counts go on beyond 2**32, and first hits beyond it are exact."""
+    """Counts continue beyond 2**32, and first hits beyond it are exact."""
     begin = 2**32 - 6
     state = solve(max_steps=0).state
     result = solve(

@@ -170,7 +170,7 @@ def test_narrow_types_are_widened(dtype):
 
 
 def test_float16_fractions_do_not_overflow():
-    """Float16 fractions are multiplied in float32."""
+    """`float16` fractions are multiplied in float32."""
     problem = qap(np.full((4, 4), 300.5, np.float16), np.full((4, 4), 1000.5, np.float16))
     assert problem.flow.dtype == jnp.float32
     assert float(problem.cost(jnp.arange(4))) == pytest.approx(16 * 300.5 * 1000.5, rel=1e-6)

@@ -102,7 +102,7 @@ def test_kinds_of_temperatures(number):
     ],
 )
 def test_bad_geometric_schedule(arguments, text):
-    """Every number of a geometric schedule has its range, that of its device dtype."""
+    """Every number of a geometric schedule has the range of its device dtype."""
     with refuses(ValueError, text):
         js.geometric(*arguments)
 

@@ -64,7 +64,7 @@ def test_starts_of_another_structure():
     ids=["None", "annealing", "str"],
 )
 def test_steering_to_another_search(search, text):
-    """A callback goes on with a search of the same kind only."""
+    """A callback continues with a search of the same kind only."""
     with pytest.raises(TypeError) as caught:
         solve(line(), countdown(), callback=lambda snapshot: js.Steer(search, None))
     assert text in str(caught.value)

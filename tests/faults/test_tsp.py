@@ -221,7 +221,7 @@ def test_narrow_types_are_widened(dtype):
 
 
 def test_float16_fractions_do_not_overflow():
-    """Float16 distances that are no integers are summed in float32."""
+    """`float16` distances that are no integers are summed in float32."""
     n = 40
     matrix = np.full((n, n), 3000.5).astype(np.float16)
     matrix[0, 1] = 1.5

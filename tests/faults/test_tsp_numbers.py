@@ -109,8 +109,8 @@ def test_what_all_tours_share_drowns_no_difference(kind, is_symmetric, unit):
     assert problem.host.in_full(meets.item()) / unit - shared == pytest.approx(best, abs=1e-4)
 
 
-def test_forbidden_edges_beside_a_shared_number():
-    """What all tours share is found beside infinities, and no tour takes one."""
+def test_forbidden_edges_next_to_a_shared_number():
+    """What all tours share is found next to infinities, and no tour uses one."""
     own = distances_of(PLACES[:7])
     own[np.arange(7), np.roll(np.arange(7), -1)] = np.inf
     problem = js.tsp(own + 1e9, forbidden="inf")
@@ -126,7 +126,7 @@ def test_forbidden_edges_beside_a_shared_number():
 
 
 def test_an_asymmetry_beside_a_shared_number_is_data():
-    """What is noise beside 1e9 is none beside what the tours differ by."""
+    """What is noise compared with 1e9 is data compared with the differences of tours."""
     own = np.random.default_rng(1).random((7, 7))
     assert not js.tsp(own + 1e9).is_symmetric
     noisy = distances_of(PLACES) + 1e9
@@ -159,7 +159,7 @@ def test_forbidden_edges():
     assert result.fun == np.inf
 
 
-def test_forbidden_edges_beside_negative_distances():
+def test_forbidden_edges_next_to_negative_distances():
     """A tour with a forbidden edge is dearer than any without, negative ones or not."""
     matrix = np.full((4, 4), np.inf)
     for city in range(4):
@@ -201,7 +201,7 @@ def test_common_divisor_and_target():
     assert (result.success, result.status) == (False, js.Status.MAX_STEPS)
 
 
-def test_common_divisor_beside_forbidden_edges():
+def test_common_divisor_next_to_forbidden_edges():
     """Forbidding an edge does not undo the division by a common divisor."""
     matrix = changed(0, 1, np.inf) * 10.0**12
     result = solve(js.tsp(matrix, forbidden="inf"))

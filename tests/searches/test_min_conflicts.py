@@ -113,7 +113,7 @@ def test_the_course_is_that_of_a_slow_reference(n, moves_per_search, temperature
 
 
 def check_lanes(before, after, number):
-    """Checks that those whose queen is not attacked go on to any row with the same chance."""
+    """Checks that lanes whose queen is not attacked continue at any row with the same chance."""
     n = before.representation.queens.shape[-1]
     assert set(before.place[0, 0].tolist()) == set(range(min(n, before.place.shape[-1])))
     is_attacked = attacks(before.representation.queens).any(axis=-1)

@@ -40,7 +40,7 @@ def test_tiny_instances_are_solved_to_optimality(implementation, monkeypatch):
 
 @pytest.mark.slow
 def test_neither_devices_nor_neighbors_in_the_stack_change_a_run():
-    """Three side by side, or two on one device and one beside a copy of it on the other.
+    """Three side by side, or two on one device and one with a copy of it on the other.
 
     Instances have keys of their own, by their numbers; another key leads to other tours.
     """
