@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO, TypeVar
 
+import jaxopt_search as js
 from experiments import flag_types
 from experiments.record_files import Runs, read_all
 from experiments.record_files import append as append
@@ -27,6 +28,7 @@ from jaxopt_search.driver import environment
 from jaxopt_search.problems.queens.attacks.host import num_cores
 
 Plan = TypeVar("Plan")
+Result = TypeVar("Result", js.Result, js.QueensResult)
 Instance = TypeVar("Instance", TSPInstance, QAPInstance)
 
 _CPU_DEVICES = "--xla_force_host_platform_device_count"
@@ -76,13 +78,24 @@ def until_interrupted(work: Callable[[], Any], out: str | None) -> int:
     return 0
 
 
+def unless_interrupted(result: Result) -> Result:
+    """Returns the result of a call of the library.
+
+    Raises:
+      KeyboardInterrupt: if Ctrl-C has ended the call early.
+    """
+    if result.status == js.Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
+
+
 def measured_or_read(
     flags: argparse.ArgumentParser,
     args: Any,
     make: Callable[[Any], Plan],
     execute: Callable[[Plan, Runs], list[dict[str, Any]]],
 ) -> tuple[list[dict[str, Any]], int]:
-    """Returns the records of `--report`, or else of the runs asked for, and an exit status."""
+    """Returns the records of `--report`, or else of the requested runs, and an exit status."""
     if args.report:
         return read_all(args.report), 0
     plan = plan_from(flags, args, make)
@@ -136,7 +149,8 @@ def add_out_argument(
         "--out",
         metavar="FILE",
         type=flag_types.file_to_add_to(*experiments),
-        default=default and pathlib.Path(default),  # text would be checked beside --report, too
+        default=default
+        and pathlib.Path(default),  # text would be checked although --report is given
         help="file of JSON lines to add to" + (f" (default: {default})" if default else ""),
     )
 
@@ -147,7 +161,7 @@ def add_data_argument(parser: argparse.ArgumentParser) -> None:
         "--data",
         metavar="DIR",
         help="folder that holds tsplib/NAME.tsp and qaplib/NAME.dat"
-        f" (default: {DATA_VARIABLE}, or ../shared/data beside the repository)",
+        f" (default: {DATA_VARIABLE}, or ../shared/data next to the repository)",
     )
 
 
@@ -174,14 +188,14 @@ def find_instances(
     """Returns known instances by name; without names or files, a generated one, and says so.
 
     Args:
-      names: what the user asked for; None for `default`.
+      names: the requested ones; None for `default`.
       data: the value of `--data`.
       default: the instance to take if the user names none.
       generate: makes the instance that replaces `default` where its file is not found. All have
         to be of its kind.
 
     Raises:
-      ValueError, FileNotFoundError: if an instance that was asked for cannot be had.
+      ValueError, FileNotFoundError: if a requested instance is not found.
     """
     folder, instance = data_folder(data), generate()
     if names is not None:
@@ -214,7 +228,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, markdown: boo
 
 
 def number(value: float | None, digits: int) -> str:
-    """Returns `value` with so many decimals, or a dash for None."""
+    """Returns `value` with this many decimals, or a dash for None."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
@@ -240,7 +254,7 @@ class Progress:
         """Counts runs that were made, and shows where the experiment stands.
 
         Args:
-          num_runs: how many; 0 to show only what is going on.
+          num_runs: how many; 0 to show only the text.
           text: what was done or is under way.
         """
         self._done += num_runs

@@ -1,4 +1,4 @@
-"""Writes the tables of documents anew, from kept records.
+"""Writes the tables of documents again, from kept records.
 
     python -m experiments.docs
     python -m experiments.docs docs/islands.md --check
@@ -28,7 +28,7 @@ _COMMAND = "python -m experiments.SCRIPT ... --report FILE"
 
 
 def renewed(text: str) -> str:
-    """Returns a document with its tables written anew.
+    """Returns a document with its tables written again.
 
     Raises:
       ValueError: if a command is not one that reads records, or fails.
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             flags.error(f"{path.name}: {error}")
         if after != before:
             stale.append(path)
-            print(f"{path.name}: {'differs from its records' if args.check else 'written anew'}")
+            print(f"{path.name}: {'differs from its records' if args.check else 'tables written'}")
             if not args.check:
                 path.write_text(after, encoding="utf-8")
     return int(args.check and bool(stale))

@@ -42,7 +42,7 @@ def instances() -> list[TSPInstance]:
 
 
 def record(outcome: Outcome, seconds: float) -> dict[str, Any]:
-    """Returns the JSON line of a run that was given so many seconds."""
+    """Returns the JSON line of a run that was given this many seconds."""
     instance, result = outcome.instance, outcome.result
     return {
         "experiment": "quickstart",

@@ -89,7 +89,7 @@ def read_all(
 
 
 def check_writable(path: str | os.PathLike, experiments: Sequence[str] = ()) -> None:
-    """Makes the file, if there is none, and sees whether records can be added to it.
+    """Makes the file, if there is none, and checks that records can be added to it.
 
     Raises:
       ValueError: if they cannot, or a line is no record of these experiments.

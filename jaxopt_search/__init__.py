@@ -1,10 +1,23 @@
 """Gradient-free, vectorized combinatorial search in JAX."""
 
-from jaxopt_search import datasets, kernels, neighborhoods, problems, searches, successors
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from jaxopt_search import (
+    _moved,
+    datasets,
+    kernels,
+    neighborhoods,
+    problems,
+    searches,
+    successors,
+)
 from jaxopt_search.analysis import run_times
 from jaxopt_search.crossovers import permutations as crossover
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
-from jaxopt_search.driver.run import Report, Steer, solve
+from jaxopt_search.driver.results import Report
+from jaxopt_search.driver.run import solve
+from jaxopt_search.driver.steering import Steer
 from jaxopt_search.engine.loop import advance, run
 from jaxopt_search.engine.outcome import best, first_hit
 from jaxopt_search.engine.starting import init
@@ -54,11 +67,14 @@ from jaxopt_search.problems.queens.attacks import attacking_pairs
 from jaxopt_search.searches import (
     Genetic,
     HillClimbing,
+    LocalSearch,
     MinConflicts,
     SimulatedAnnealing,
     TabuSearch,
+    acceptance,
     genetic,
     hill_climbing,
+    local_search,
     min_conflicts,
     schedules,
     simulated_annealing,
@@ -69,6 +85,9 @@ from jaxopt_search.solvers.qap import solve_qap
 from jaxopt_search.solvers.queens import QueensResult, solve_nqueens
 from jaxopt_search.solvers.tsp import solve_tsp
 from jaxopt_search.types import Result, StackedResult, Status, null_delta
+
+if TYPE_CHECKING:
+    from jaxopt_search import testing
 
 __all__ = [
     "QAP",
@@ -84,6 +103,7 @@ __all__ = [
     "Guided",
     "HillClimbing",
     "InstanceFormatError",
+    "LocalSearch",
     "MinConflicts",
     "NQueens",
     "NotPortable",
@@ -103,6 +123,7 @@ __all__ = [
     "TabuSearch",
     "TwoOpt",
     "UnsupportedInstance",
+    "acceptance",
     "advance",
     "attacking_pairs",
     "best",
@@ -122,6 +143,7 @@ __all__ = [
     "hoffman",
     "init",
     "kernels",
+    "local_search",
     "max_cut",
     "memory",
     "min_conflicts",
@@ -149,9 +171,22 @@ __all__ = [
     "solve_tsp",
     "successors",
     "tabu_search",
+    "testing",
     "tsp",
     "tsp_from_coords",
     "tsp_from_instance",
     "two_opt",
     "why_not_portable",
 ]
+
+_moved.install()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "testing":  # which needs chex, as nothing else here does
+        return importlib.import_module(f"{__name__}.testing")
+    return _moved.old_name("", name, stacklevel=4)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -17,6 +17,9 @@ from jaxopt_search.types import Cost, Problem, Representation, Scan, Search, Sol
 if TYPE_CHECKING:
     from jaxopt_search.problems.host import Original
 
+HOOKS = ("tally", "assign_delta", "swap_values_delta", "assigned")
+"""The methods of `types.VectorProblem` with which moves are priced: all of them or none."""
+
 
 def missing(part: object, needed: Sequence[str]) -> list[str]:
     """Returns those of the `needed` members that `part` lacks."""
@@ -68,6 +71,14 @@ def free(problem: object) -> jax.Array | None:
     return cast("jax.Array | None", getattr(problem, "free", None))
 
 
+def is_free(problem: object) -> jax.Array | None:
+    """`is_free`: [n] int32, 1 at the positions of `free` and 0 at the others; None for all.
+
+    A problem with one of the two has both.
+    """
+    return cast("jax.Array | None", getattr(problem, "is_free", None))
+
+
 def perturbed(problem: object, key: jax.Array, solution: Solution) -> Solution:
     """`perturb(key, solution)`: a solution nearby, drawn at random; the same one if missing.
 
@@ -90,6 +101,22 @@ def row_costs(problem: object) -> Callable[..., jax.Array] | None:
 def scan(problem: object) -> Callable[..., Scan] | None:
     """`scan(solution, tally)`: all assignments of a vector priced in one pass: `types.Scan`."""
     return cast("Callable[..., Scan] | None", getattr(problem, "scan", None))
+
+
+def has_hooks(problem: object) -> bool:
+    """The four methods of `HOOKS`: whether the problem prices moves of vectors by itself.
+
+    Raises:
+      TypeError: if it has some of them, but not all.
+    """
+    lacks = missing(problem, HOOKS)
+    has = [name for name in HOOKS if name not in lacks]
+    if has and lacks:
+        raise TypeError(
+            f"problem is a {type(problem).__name__} with {has[0]} but no {lacks[0]}, expected all"
+            f" of {', '.join(HOOKS)}, or none"
+        )
+    return not lacks
 
 
 def domain_sizes(problem: object) -> jax.Array | None:

@@ -361,7 +361,7 @@ class Record(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What `solve` returns. The first seven names are those of SciPy's `OptimizeResult`.
+    """What `solve` returns. The first seven names are as in SciPy's `OptimizeResult`.
 
     Attributes:
       x: the best solution; for permutation problems [n] int32.

@@ -7,9 +7,9 @@
     python -m experiments.fang --report fang.jsonl --table 2 --ways triton --markdown
 
 Points on a grid are to move towards goals; of each state all points move once, one after the other
-(`heuristic.py`). Seconds are those of a call, whose successors take the place of the states, to
-when they are there. The first call, which compiles, is left out. On a GPU there are also those
-of an execution among many in one program, where no call is in between.
+(`heuristic.py`). Seconds are the time of a call, from its start until the successors have replaced
+the states. The first call, which compiles, is left out. On a GPU there is also the time of one
+execution among many in one program, without calls in between.
 
 Ways to run are three of the library's, `triton`, `xla` and `native`, and `compiled`: plain loops
 compiled for one core (`compiled.py`). `native` and `compiled` run on a core of the CPU, or with

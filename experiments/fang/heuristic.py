@@ -144,7 +144,7 @@ _BITS = int(_2_23.view(np.int32))
 
 
 def _above_2_23(number: jax.Array) -> jax.Array:
-    """Returns 2**23 + number as float32: the bits of the number are those of the fraction.
+    """Returns 2**23 + number as float32: the bits of the number are the bits of the fraction.
 
     A GPU takes several times longer for a conversion.
     """

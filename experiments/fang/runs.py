@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 import jaxopt_search as js
-from experiments import common, compiled_qap
+from experiments import common, one_core
 from experiments.common import Progress, Runs
 from experiments.fang import compiled
 from experiments.fang.heuristic import Nearer, start
@@ -80,7 +80,7 @@ def devices_of(way: str, number: int) -> tuple[Any, ...]:
     Raises:
       ValueError: if there are none of their kind, or too few, or numba is missing for `"compiled"`.
     """
-    if way == "compiled" and not compiled_qap.has_numba():
+    if way == "compiled" and not one_core.has_numba():
         raise ValueError("ways has 'compiled', which needs numba, from the extra peers")
     if way in ("native", "compiled"):
         found = jax.local_devices(backend="cpu")
@@ -97,8 +97,8 @@ def devices_of(way: str, number: int) -> tuple[Any, ...]:
 def measure(setting: Setting, limits: Limits) -> dict[str, Any]:
     """Returns the record of a setting.
 
-    Its `seconds` are those of each execution, as a caller finds them: from the call to when all
-    successors are there, in the memory that the states had. `seconds_in_a_program` are those of an
+    Its `seconds` are the times of the executions, as a caller finds them: from the call until all
+    successors are in the memory that the states had. `seconds_in_a_program` are the times of an
     execution among many in one program, where no call is in between; only on one GPU.
     """
     devices = devices_of(setting.way, setting.devices)

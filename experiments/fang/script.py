@@ -19,7 +19,7 @@ def ways(text: str) -> list[str]:
     """Returns the ways of a list such as `xla,native`."""
     found = flag_types.words(text)
     if wrong := [way for way in found if way not in WAYS]:
-        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is none of {', '.join(WAYS)}")
+        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not among {', '.join(WAYS)}")
     return found
 
 

@@ -17,7 +17,7 @@ _ON_CORES = ("native", "compiled")
 
 
 def table_1(records: Records, *, markdown: bool = False, ways: Ways = None) -> str:
-    """Returns times of the rows of Table 1 next to those of the paper's four machines."""
+    """Returns times of the rows of Table 1 next to the times of the paper's four machines."""
     return _table(_of(ways, records), TABLE_1, markdown)
 
 

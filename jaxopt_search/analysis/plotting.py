@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from jaxopt_search.checks import check_permutation
+from jaxopt_search.optional import imported
 from jaxopt_search.problems.matrix_input import real_array
 from jaxopt_search.types import Record, Result
-
-_INSTALL = 'plots need matplotlib: pip install "jaxopt_search[plot]"'
 
 
 def plot_tour(coordinates: Any, tour: Any, ax: Any = None) -> Any:
@@ -101,22 +100,19 @@ def detached_axes(size: tuple[float, float] = (6.4, 4.8)) -> Any:
     Raises:
       ImportError: if matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(_INSTALL) from error
-    return Figure(figsize=size, dpi=150, layout="constrained").subplots()
+    return _matplotlib("figure").Figure(figsize=size, dpi=150, layout="constrained").subplots()
 
 
 def _axes(ax: Any) -> Any:
     """Returns `ax`, or axes on a new figure of pyplot's, which notebooks show by themselves."""
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(_INSTALL) from error
-    return pyplot.subplots(layout="constrained")[1]
+    return _matplotlib("pyplot").subplots(layout="constrained")[1]
+
+
+def _matplotlib(name: str) -> Any:
+    """Returns a part of matplotlib."""
+    return imported(f"matplotlib.{name}", "plots need matplotlib", "plot")
 
 
 def _percent_axis(ax: Any) -> None:

@@ -9,7 +9,6 @@ SciPy does the work; JAX brings it along.
 """
 
 import dataclasses
-import importlib
 import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -17,12 +16,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxopt_search.checks import check_count, check_number, check_option
+from jaxopt_search.optional import imported
 
 Family: TypeAlias = Literal["gamma", "normal", "exponential", "lognormal"]
 Method: TypeAlias = Literal["least_squares", "likelihood"]
 
 _SHORTEST, _LONGEST = 1e-100, 1e100  # between which squares and moments are finite
-_INSTALL = "run times need SciPy: pip install scipy"
 _FAMILIES = {"gamma": "gamma", "normal": "norm", "exponential": "expon", "lognormal": "lognorm"}
 
 
@@ -242,11 +241,8 @@ def _misfit(distribution: Any, done: np.ndarray, total: int) -> float:
 
 
 def _scipy(name: str) -> Any:
-    """Returns a part of SciPy."""
-    try:
-        return importlib.import_module(f"scipy.{name}")
-    except ImportError as error:
-        raise ImportError(_INSTALL) from error
+    """Returns a part of SciPy, imported here since that takes longer than JAX."""
+    return imported(f"scipy.{name}", "run times need SciPy", "analysis")
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.crossovers.operators import Draws, Island, another, entry_words
 from jaxopt_search.neighborhoods.swap import Swap
 from jaxopt_search.portable import memory, random
@@ -195,8 +196,12 @@ class PermutationOperators:
     space = "permutation"
 
     def check(self, problem: Any, solution: jax.Array) -> None:
-        if not self.leaves_fixed and getattr(problem, "free", None) is not None:
+        if capabilities.free(problem) is None:
+            return
+        if not self.leaves_fixed:
             raise ValueError("crossover is 'ox', expected 'pmx', which leaves what is fixed")
+        if capabilities.is_free(problem) is None:
+            raise ValueError(f"problem is a {type(problem).__name__} with free but no is_free")
 
     def tables(self, population: jax.Array) -> PermutationTables:
         return PermutationTables(jax.vmap(inverse)(population), population)
@@ -231,9 +236,9 @@ class PermutationOperators:
     def random(self, stream: Stream, problem: Any, island: Island, block: Block) -> list[jax.Array]:
         """Returns permutations whose positions are ranked by random words.
 
-        Of a problem with `free`, those positions, and the others as they are in the best so far.
+        If the problem has `free`, only these positions; the others are as in the best so far.
         """
-        n, free = island.population.shape[1], getattr(problem, "free", None)
+        n, free = island.population.shape[1], capabilities.free(problem)
         num_free = n if free is None else free.shape[0]
         words = []
         for tile in block.tiles:
@@ -253,8 +258,8 @@ class PermutationOperators:
             if free is None:
                 return rank
             new = load(island.best, load(free, jnp.minimum(rank, num_free - 1)))
-            is_free = load(problem.partial.is_free, tile.column) > 0
-            return jnp.where(is_free, new, load(island.best, tile.column))
+            may_change = load(capabilities.is_free(problem), tile.column) > 0
+            return jnp.where(may_change, new, load(island.best, tile.column))
 
         new = list(map(values, block.tiles, words))
         memory.barrier()  # all words have been read

@@ -1,9 +1,18 @@
-"""When the host looks at a run again, and when its time is over: one clock for all drivers."""
+"""The loop of a run on the host: chunks of steps, a clock, Ctrl-C, and who is told.
 
+One loop, `drive`, serves all solvers; what differs between them is a `Chunked`.
+"""
+
+import contextlib
 import math
 import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
 
 from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.types import Status
 
 _CHUNK_SECONDS = 0.5
@@ -79,3 +88,79 @@ def steps_for(wanted: float, num_steps: int, seconds: float) -> int:
     Not many times more than those, which may have been too few to tell.
     """
     return max(1, int(num_steps * min(wanted / max(seconds, 1e-9), _MAX_GROWTH)))
+
+
+class Chunked(Protocol):
+    """A run as `drive` sees it."""
+
+    @property
+    def step(self) -> int:
+        """Steps of each search at the last look."""
+        ...
+
+    def advance(self, num_steps: int) -> None:
+        """Makes a chunk of steps. The first one has none: it compiles."""
+        ...
+
+    def look(self) -> object:
+        """Looks at what the chunk has brought."""
+        ...
+
+    def status(self, limit: Status) -> Status:
+        """Returns whether the run ends here, and why.
+
+        Args:
+          limit: which limit of steps or seconds is reached; `RUNNING` if none is.
+        """
+        ...
+
+    def report(self, status: Status) -> Any:
+        """Returns what observers are told of the chunk."""
+        ...
+
+    def next_steps(self, made: int, seconds: float) -> int:
+        """Returns the steps of the next chunk, after one of `made` steps in `seconds`."""
+        ...
+
+
+def drive(run: Chunked, timer: Timer, observers: Sequence[Callable[[Any], Any]] = ()) -> Status:
+    """Makes chunks of a run until it ends, and returns why it did.
+
+    Ctrl-C ends it after the first chunk; before, there is nothing to return, and it is raised.
+
+    Args:
+      timer: starts to count seconds of search after the first chunk.
+      observers: are called with each report; True, not only what is true, ends the run.
+    """
+    status, num_steps = Status.RUNNING, 0
+    try:
+        while status == Status.RUNNING:
+            seconds = _make_chunk(run, timer, num_steps)
+            status = run.status(timer.status(run.step))
+            report = run.report(status) if observers else None
+            for observe in observers:
+                if _is_true(observe(report)) and status == Status.RUNNING:
+                    status = Status.CALLBACK
+            num_steps = run.next_steps(num_steps, seconds)
+    except KeyboardInterrupt:
+        if timer.compile_seconds is None:
+            raise
+        if status == Status.RUNNING:
+            status = Status.INTERRUPTED
+    return status
+
+
+def _make_chunk(run: Chunked, timer: Timer, num_steps: int) -> float:
+    """Returns the seconds that a chunk takes; while the first one compiles, Ctrl-C is held back."""
+    is_first, began = timer.compile_seconds is None, timer.elapsed
+    with held_back() if is_first else contextlib.nullcontext():
+        run.advance(num_steps)
+        seconds = timer.elapsed - began
+        run.look()
+    if is_first:
+        timer.start_search()
+    return seconds
+
+
+def _is_true(answer: Any) -> bool:
+    return isinstance(answer, bool | np.bool_) and bool(answer)

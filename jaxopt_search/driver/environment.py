@@ -39,7 +39,7 @@ def _version() -> str:
     try:
         return metadata.version("jaxopt_search")
     except metadata.PackageNotFoundError:
-        return checkout_version(pathlib.Path(__file__).resolve().parents[1])
+        return checkout_version(pathlib.Path(__file__).resolve().parents[2])
 
 
 def checkout_version(root: pathlib.Path) -> str:

@@ -140,7 +140,7 @@ def _rearranged(
 
 
 def choose(where: jax.Array, tree: Any, other: Any) -> Any:
-    """Returns the leaves of `tree` where `where` [S] holds, and those of `other` elsewhere."""
+    """Returns the leaves of `tree` where `where` [S] holds, and the leaves of `other` elsewhere."""
 
     def choose(leaf: jax.Array, instead: jax.Array) -> jax.Array:
         return jnp.where(where.reshape(where.shape + (1,) * (leaf.ndim - 1)), leaf, instead)

@@ -48,7 +48,7 @@ def run(
 ) -> RunState:
     """Returns the state at the end of a run: `init`, `advance`, and the status why it ended.
 
-    Arguments are those of `init` and `advance`; `max_steps` is at most 2**31 - 1.
+    Arguments are as in `init` and `advance`; `max_steps` is at most 2**31 - 1.
 
     Example:
       >>> import jaxopt_search as js
@@ -104,7 +104,7 @@ def advance(
       exchange: what searches learn from one another, or None.
       target: [] end once a search has a cost of at most this, as `problem.cost` counts (of a QAP
         without its `offset`); None for no target.
-      patience: [] integer up to `MAX_PATIENCE`; end once so many steps bring no better cost.
+      patience: [] integer up to `MAX_PATIENCE`; end once this many steps bring no better cost.
       check_every: steps between stop tests, up to `MAX_PATIENCE`, counted from the run's start;
         None for what the search asks for, or 100.
       implementation: how steps are run; all ways give the same searches. See

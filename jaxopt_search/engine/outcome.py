@@ -71,7 +71,7 @@ def read(fetched: tuple[Any, Any, np.ndarray]) -> Outcome:
 
 
 def merged(parts: Sequence[Outcome]) -> Outcome:
-    """Returns the readout of a run from those of its parts, in the order of their searches."""
+    """Returns the outcome of a run from the outcomes of its parts, in order of their searches."""
     best_part = parts[int(np.argmin([part.cost for part in parts]))]
     hits = [part.first_hit for part in parts if part.first_hit is not None]
     return best_part._replace(

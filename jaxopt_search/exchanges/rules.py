@@ -12,13 +12,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count, check_share, float32, int32
 from jaxopt_search.crossovers import permutations
 from jaxopt_search.portable import floats, random
 from jaxopt_search.portable.costs import cost_change
 from jaxopt_search.problems import permutation
 from jaxopt_search.searches import schedules
-from jaxopt_search.types import Crossover, Stream, null_delta
+from jaxopt_search.types import Crossover, Problem, Solution, Stream, null_delta
 
 _HIGHEST_INVERSE = 1e30  # of a temperature: times a cost, it is still finite
 
@@ -71,8 +72,8 @@ class Resample:
         index = lax.iota(jnp.int32, costs.shape[0])
         is_real = index < num_searches
         copies = self._copies(stream, costs, is_real)
-        # A search that survives keeps its place; further copies fill the places of those that
-        # do not, in order.
+        # A search that survives keeps its place; further copies fill the places of the others, in
+        # order.
         further = jnp.cumsum(jnp.maximum(copies - 1, 0), dtype=jnp.int32)
         is_free = is_real & (copies == 0)
         number = jnp.cumsum(is_free, dtype=jnp.int32) - 1
@@ -80,7 +81,7 @@ class Resample:
         return jnp.where(is_free, donor, -1)
 
     def _copies(self, stream: Stream, costs: jax.Array, is_real: jax.Array) -> jax.Array:
-        """Returns [S] int32, how many searches go on from each one; their sum is that of searches.
+        """Returns [S] int32, how many searches continue from each one; they add up to all searches.
 
         Systematic: search i gets the points k + u, k = 0, 1, ..., in its part of the line, where u
         is uniform and a part is as long as the mean number of copies.
@@ -116,18 +117,17 @@ def _as_shares(weights: jax.Array) -> jax.Array:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class PartialMatch:
-    """PMX of random positions (`crossovers.pmx`); a child that is like a parent is perturbed."""
+    """PMX of random positions (`crossovers.pmx`); a child that equals a parent is perturbed."""
 
     space = "permutation"
 
     def child(
-        self, key: jax.Array, problem: Any, own: jax.Array, given: jax.Array, share: jax.Array
+        self, key: jax.Array, problem: Problem, own: jax.Array, given: jax.Array, share: jax.Array
     ) -> jax.Array:
         bits, _ = permutation.words(key, own.size)
         child = permutations.pmx(own, given, random.uniform(bits) < share)
-        is_like_one = jnp.all(child == own) | jnp.all(child == given)
-        perturb = getattr(problem, "perturb", lambda key, child: child)
-        return jnp.where(is_like_one, perturb(key, child), child)
+        is_a_parent = jnp.all(child == own) | jnp.all(child == given)
+        return jnp.where(is_a_parent, capabilities.perturbed(problem, key, child), child)
 
 
 @jax.tree_util.register_dataclass
@@ -145,7 +145,7 @@ class Recombine:
     @property
     def space(self) -> str | None:
         """What the crossover is for."""
-        return getattr(self.crossover, "space", None)
+        return capabilities.space(self.crossover)
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
@@ -158,8 +158,8 @@ class Recombine:
         return jnp.where(own < first, -1, other)
 
     def combine(
-        self, words: tuple[jax.Array, jax.Array], problem: Any, own: jax.Array, given: jax.Array
-    ) -> jax.Array:
+        self, words: tuple[jax.Array, jax.Array], problem: Problem, own: Solution, given: Solution
+    ) -> Solution:
         return self.crossover.child(random.typed_key(words), problem, own, given, self.share)
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
@@ -190,14 +190,14 @@ class Shuffle:
 
 
 def broadcast_best(*, every: int, group_size: int | None = None) -> BroadcastBest:
-    """Returns the exchange after which all searches go on from the best solution of all.
+    """Returns the exchange after which all searches continue from the best solution of all.
 
     Lam, Tsoi, Luk, "Parallel neighbourhood search on many-core platforms", section 3.2. The best
     search itself goes back to its best solution, too.
 
     Args:
       every: steps between exchanges.
-      group_size: exchange only within groups of so many consecutive searches, which makes the
+      group_size: exchange only within groups of this many consecutive searches, which makes the
         groups independent runs; None for one group.
 
     Raises:
@@ -216,14 +216,14 @@ def ring(*, every: int) -> Ring:
 def resample(schedule: Any, *, every: int) -> Resample:
     """Returns the exchange of population annealing: searches are resampled as they cool.
 
-    Each search goes on in proportion to exp(-(1/T - 1/T') cost), where T' is the temperature at the
-    exchange before and T the one now: some twice or more often, others not at all. If searches
-    are in equilibrium at T', the resampled ones are nearly so at T. Hukushima, Iba, "Population
-    annealing and its application to a spin glass", 2003; Machta, "Population annealing with
-    weighted averages", 2010. Copies are drawn systematically, as near to proportion as can be.
+    Each search continues in proportion to exp(-(1/T - 1/T') cost), where T' is the temperature at
+    the exchange before and T the one now: some twice or more, others not at all. If searches are in
+    equilibrium at T', the resampled ones are nearly so at T. Hukushima, Iba, "Population annealing
+    and its application to a spin glass", 2003; Machta, "Population annealing with weighted
+    averages", 2010. Copies are drawn systematically, as near to proportion as can be.
 
     Args:
-      schedule: that of the annealing, above 0; as in `simulated_annealing`.
+      schedule: the temperatures of the annealing, above 0; as in `simulated_annealing`.
       every: steps between exchanges.
     """
     return Resample(
@@ -252,33 +252,33 @@ def recombine(
     alike: float | None = 0.6,
     crossover: Crossover | None = None,
 ) -> Recombine:
-    """Returns the exchange after which searches go on from children of their best solutions.
+    """Returns the exchange after which searches continue from children of their best solutions.
 
-    A child is made of a search's own best and another one's by `crossover`. So each search
-    remembers one good solution, in place of which a child's descendant comes that turns out better.
+    `crossover` makes a child of a search's own best and another one's. So each search remembers one
+    good solution, until a descendant of a child turns out better.
 
-    Once many have equally good ones, all start anew at random but the first search. That one goes
-    on by itself, from the best of all at each such start.
+    Once many have equally good ones, all but the first search restart at random. The first one
+    continues by itself, from the best of all at each restart.
 
     Merz, Freisleben, "Fitness landscape analysis and memetic algorithms for the quadratic
-    assignment problem", 2000, have local search on children; Tsutsui, Fujimoto, "An analytical
+    assignment problem", 2000, have local search on children. Tsutsui, Fujimoto, "An analytical
     study of GPU computation for solving QAPs by parallel evolutionary computation with independent
-    run", 2010, that each replaces its own parent if better, and the restart.
+    run", 2010, let each child replace its own parent if it is better, and have the restart.
 
     Args:
       every: steps between exchanges.
       share: how much of the other one's a child has, 0 to 1.
-      alike: the share of searches with the lowest cost among them at which all start anew; None for
+      alike: the share of searches with the lowest cost among them at which all restart; None for
         never, and then the first search has children, too.
       crossover: `edge_assembly` for tours; None for PMX of any positions, for solutions that are
-        permutations, [n] int32, whose children are perturbed if they are like a parent. A run on
-        a problem with other solutions is refused.
+        permutations, [n] int32, whose children are perturbed if they equal a parent. A run on a
+        problem with other solutions is refused.
 
     Raises:
       ValueError: if a number is out of range.
       TypeError: if `crossover` is none.
     """
-    if crossover is not None and not hasattr(crossover, "child"):
+    if crossover is not None and capabilities.missing(crossover, ("child",)):
         kind = type(crossover).__name__
         raise TypeError(f"crossover is a {kind}, expected one such as edge_assembly returns")
     return Recombine(

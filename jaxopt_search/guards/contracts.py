@@ -9,16 +9,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search import capabilities
 from jaxopt_search.types import Solution
 
+_PROBLEM = ("init", "cost")
 _SEARCH = ("init", "control", "step", "best_cost", "best", "evaluations_per_step")
+_EXCHANGE = ("every", "passes_on", "donors")
+_ORDERING = ("every", "order")
 
 
 def solution_shape(problem: Any) -> Any:
     """Returns the shapes and dtypes of a solution, as `jax.ShapeDtypeStruct`s.
 
     Raises:
-      TypeError: if `problem.init` returns something else than arrays.
+      TypeError: if `problem.init` returns anything but arrays.
     """
     return _start.eval_shape(problem)
 
@@ -59,13 +63,14 @@ def _cost(problem: Any, solution: Solution) -> jax.Array:
 def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
     """Returns the shapes of a solution and of its cost.
 
-    Unsigned and narrow costs are refused because differences of theirs wrap, and bool ones because
-    they have none.
+    Required are: a pytree whose leaves are arrays; `init`, which returns an array or a pytree of
+    arrays that are not empty; and `cost`, which returns one number, int32 or float32. Unsigned and
+    narrow costs are refused because their differences wrap, and bool ones because they have none.
 
     Raises:
-      TypeError: if `problem` is no `types.Problem`, or returns something else than that says.
+      TypeError: naming what is missing or wrong.
     """
-    _check_part("problem", problem, ("init", "cost"), "one such as tsp returns")
+    _check_part("problem", problem, _PROBLEM, "one such as tsp returns")
     for path, leaf in jax.tree_util.tree_leaves_with_path(problem):
         try:
             jax.typeof(leaf)
@@ -84,10 +89,13 @@ def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
 
 
 def check_search(search: Any, name: str = "search") -> None:
-    """Refuses what is no `types.Search`.
+    """Refuses what is no `types.Search`: a pytree with the members that every run needs.
+
+    Required are `init`, `control`, `step`, `best_cost`, `best` and `evaluations_per_step`. A run
+    without an exchange and of integer costs needs no more.
 
     Raises:
-      TypeError: naming what it is.
+      TypeError: naming what is missing.
     """
     _check_part(name, search, _SEARCH, "one such as simulated_annealing returns")
 
@@ -95,19 +103,26 @@ def check_search(search: Any, name: str = "search") -> None:
 def check_exchange(exchange: Any) -> None:
     """Refuses what is no `types.Exchange`, unless it is None.
 
+    Required are a pytree and `every`; and either `order`, or `passes_on` and `donors`.
+
     Raises:
-      TypeError: naming what it is.
+      TypeError: naming what is missing.
     """
     if exchange is not None:
-        names = ("every",) if hasattr(exchange, "order") else ("every", "passes_on", "donors")
-        _check_part("exchange", exchange, names, "None or one such as ring returns")
+        is_ordering = capabilities.order(exchange) is not None
+        _check_part(
+            "exchange",
+            exchange,
+            _ORDERING if is_ordering else _EXCHANGE,
+            "None or one such as ring returns",
+        )
 
 
 def _check_part(name: str, part: Any, needed: tuple[str, ...], expected: str) -> None:
     if isinstance(part, type):
         raise TypeError(f"{name} is the class {part.__name__}, expected {expected}")
-    lacks = [one for one in needed if not hasattr(part, one)]
-    if lacks and hasattr(part, "__name__"):
+    lacks = capabilities.missing(part, needed)
+    if lacks and not capabilities.missing(part, ("__name__",)):
         raise TypeError(f"{name} is the function {part.__name__}, expected {expected}")
     if lacks:
         kind = "None" if part is None else f"a {type(part).__name__} without {lacks[0]}"

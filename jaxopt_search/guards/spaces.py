@@ -14,70 +14,79 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
+from jaxopt_search import capabilities
 from jaxopt_search.guards import contracts
 from jaxopt_search.portable import random
-from jaxopt_search.problems.finite import vector
 
 PERMUTATION = "permutation"
-VECTOR = vector.SPACE
+VECTOR = "vector"
 _NUM_STARTS = 16
 _NAMES = {PERMUTATION: "permutations", VECTOR: "vectors"}
 _EXPECTED = {
     PERMUTATION: "permutations of 0 to n - 1, [n] int32,",
     VECTOR: "vectors, [n] int32, with domain_sizes and max_domain,",
 }
+_DOMAINS = ("domain_sizes", "max_domain")
 _seen: set[Any] = set()  # the kinds of problems whose starts were what they should be
 
 
 def check(problem: Any, *parts: Any) -> None:
     """Refuses parts, a search or an exchange, that are not made for a problem's solutions.
 
-    Of a problem that does not say what its solutions are, some random starts are looked at, once;
+    Where a problem does not say what its solutions are, some random starts are looked at, once;
     only their shape where the problem is traced. A neighborhood for permutations takes such a
-    problem as it is. A problem on vectors is refused if it is none.
+    problem as it is. A problem on vectors must keep the contract of `types.VectorProblem`.
 
     Raises:
       ValueError: if a part is for another space, or domain sizes or starts are out of range.
       TypeError: if a problem on vectors lacks what `types.VectorProblem` says.
     """
-    declared = getattr(problem, "space", None)
+    declared = capabilities.space(problem)
     is_vector = declared == VECTOR
     for part, is_move in _with_moves(parts):
-        space = getattr(part, "space", None)
-        found = ""
+        space = capabilities.space(part)
         if space is None or space == declared:
             continue
-        if declared is not None:
-            found = f"are {_NAMES.get(declared, repr(declared))}"
-        elif space == VECTOR:
-            found = "" if has_domains(problem) else "are not said to be vectors"
-            is_vector = is_vector or not found
-        elif space != PERMUTATION:
-            found = "are not said to be anything"
-        elif not is_move:
-            found = _no_permutation(problem)
-        if found:
+        if found := _misfit(problem, declared, space, is_move):
             raise ValueError(
                 f"problem is a {type(problem).__name__} whose solutions {found}, expected"
                 f" {_EXPECTED.get(space, repr(space))} for {type(part).__name__}"
             )
+        is_vector = is_vector or space == VECTOR
     if is_vector:
         _check_vectors(problem)
 
 
+def _misfit(problem: Any, declared: str | None, space: str, is_move: bool) -> str:
+    """Returns what a problem's solutions are where they are not what a part is for, else "".
+
+    Args:
+      declared: the space of the problem.
+      space: another one, that of the part.
+      is_move: whether the part is a neighborhood.
+    """
+    if declared is not None:
+        return f"are {_NAMES.get(declared, repr(declared))}"
+    if space == VECTOR:
+        return "" if has_domains(problem) else "are not said to be vectors"
+    if space != PERMUTATION:
+        return "are not said to be anything"
+    return "" if is_move else _no_permutation(problem)
+
+
 def has_domains(problem: Any) -> bool:
     """Returns whether a problem is on vectors: it says so, or says nothing and has domain sizes."""
-    space = getattr(problem, "space", None)
-    return space == VECTOR or (space is None and hasattr(problem, "domain_sizes"))
+    space = capabilities.space(problem)
+    return space == VECTOR or (space is None and capabilities.domain_sizes(problem) is not None)
 
 
 def _with_moves(parts: tuple[Any, ...]) -> list[tuple[Any, bool]]:
     """Returns parts, and those that they have in turn, with whether each is a neighborhood."""
     found = []
     for part in parts:
-        neighborhood = getattr(part, "neighborhood", None)
-        found += [(part, False), (neighborhood, True), (getattr(neighborhood, "moves", None), True)]
-        if (local_search := getattr(part, "local_search", None)) is not None:
+        neighborhood = capabilities.neighborhood(part)
+        found += [(part, False), (neighborhood, True), (capabilities.moves(neighborhood), True)]
+        if (local_search := capabilities.local_search(part)) is not None:
             found += _with_moves((local_search,))
     return found
 
@@ -96,10 +105,9 @@ def _no_permutation(problem: Any) -> str:
 def _check_vectors(problem: Any) -> None:
     """Refuses a problem on vectors that does not keep the contract of `types.VectorProblem`."""
     name = f"problem is a {type(problem).__name__} on vectors"
-    for one in ("domain_sizes", "max_domain"):
-        if not hasattr(problem, one):
-            raise TypeError(f"{name} without {one}, see types.VectorProblem")
-    vector.has_hooks(problem)
+    if lacks := capabilities.missing(problem, _DOMAINS):
+        raise TypeError(f"{name} without {lacks[0]}, see types.VectorProblem")
+    capabilities.has_hooks(problem)
     sizes, most = problem.domain_sizes, problem.max_domain
     if not isinstance(most, int) or isinstance(most, bool):
         raise TypeError(f"{name} whose max_domain is {most!r}, expected a static integer")
@@ -116,7 +124,7 @@ def _check_vectors(problem: Any) -> None:
         raise ValueError(f"{name} with a domain of size {wrong[0]}, expected 1 to {most}")
     kind = _kind(problem, VECTOR)
     # The library's own problems, which keep an instance on the host, have the right starts.
-    if kind in _seen or hasattr(problem, "host"):
+    if kind in _seen or capabilities.original(problem) is not None:
         return
     if found := _look(problem, kind, lambda starts: (starts < 0) | (starts >= sizes)):
         raise ValueError(f"{name} whose starts {found}, expected values below domain_sizes")

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search import capabilities
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
 from jaxopt_search.portable import tables
 from jaxopt_search.portable.memory import load
@@ -30,19 +31,19 @@ class VectorNeighborhood:
     `_in_full`, its moves priced in full.
     """
 
-    space = vector.SPACE
+    space = "vector"
     _in_full: FullEvaluation
 
     def is_portable(self, problem: Any) -> bool:
-        return vector.has_hooks(problem)
+        return capabilities.has_hooks(problem)
 
     def obstacle(self, problem: Any) -> str:
-        if vector.has_hooks(problem):
+        if capabilities.has_hooks(problem):
             return ""
         return f"{type(problem).__name__} has no assign_delta, so that moves are priced in full"
 
     def init(self, problem: Any, solution: jax.Array) -> Any:
-        if not vector.has_hooks(problem):
+        if not capabilities.has_hooks(problem):
             return self._in_full.init(problem, solution)
         return Tallied(solution, problem.tally(solution))
 
@@ -212,8 +213,8 @@ def first(
 
 
 def _scan_of(problem: Any, tallied: Tallied) -> Scan:
-    if hasattr(problem, "scan"):
-        return problem.scan(*tallied)
+    if (scan := capabilities.scan(problem)) is not None:
+        return scan(*tallied)
 
     def delta(place: tables.Place, entries: tables.Values) -> Cost:
         variable, value = jnp.broadcast_arrays(place.row, place.column)

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 
+from jaxopt_search import capabilities
 from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
 
 _NEIGHBORHOOD = ("num_words", "init", "solution", "snapshot", "propose", "delta", "commit")
@@ -15,13 +16,12 @@ def as_neighborhood(neighborhood: Any) -> Any:
     """Returns `neighborhood`, or `FullEvaluation` of it if it has no `delta` of its own.
 
     Raises:
-      TypeError: if it lacks what it needs, with the name of that, or is no pytree.
+      TypeError: if it is no pytree or lacks a member, which the message names.
     """
-    has_delta = hasattr(neighborhood, "delta")
-    for name in _NEIGHBORHOOD if has_delta else _MOVES:
-        if not hasattr(neighborhood, name):
-            has = "delta but no" if has_delta else "neither delta nor"
-            raise TypeError(f"neighborhood is a {type(neighborhood).__name__} with {has} {name}")
+    has_delta = not capabilities.missing(neighborhood, ("delta",))
+    if lacks := capabilities.missing(neighborhood, _NEIGHBORHOOD if has_delta else _MOVES):
+        has = "delta but no" if has_delta else "neither delta nor"
+        raise TypeError(f"neighborhood is a {type(neighborhood).__name__} with {has} {lacks[0]}")
     if not has_delta:
         return FullEvaluation(neighborhood)
     if jax.tree.leaves(neighborhood) == [neighborhood]:
@@ -33,18 +33,17 @@ def as_neighborhood(neighborhood: Any) -> Any:
 
 
 def as_enumerable(neighborhood: Any) -> Any:
-    """Returns what `as_neighborhood` does, of moves that stand in a table: see `types.Enumerable`.
+    """Like `as_neighborhood`, but the moves must stand in a table: see `types.Enumerable`.
 
     Raises:
-      TypeError: if they do not, or as `as_neighborhood`.
+      TypeError: if they do not, and as `as_neighborhood`.
     """
     neighborhood = as_neighborhood(neighborhood)
     is_in_full = isinstance(neighborhood, FullEvaluation)
     part, needed = (neighborhood.moves, "move_at") if is_in_full else (neighborhood, "first")
-    for name in (*_TABLE, needed):
-        if not hasattr(part, name):
-            raise TypeError(
-                f"neighborhood is a {type(part).__name__} without {name}, expected one whose moves"
-                " stand in a table, such as SwapTable()"
-            )
+    if lacks := capabilities.missing(part, (*_TABLE, needed)):
+        raise TypeError(
+            f"neighborhood is a {type(part).__name__} without {lacks[0]}, expected one whose moves"
+            " stand in a table, such as SwapTable()"
+        )
     return neighborhood

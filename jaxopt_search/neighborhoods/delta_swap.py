@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.portable import memory
@@ -18,8 +19,8 @@ from jaxopt_search.types import null_delta
 class DeltaSwap:
     """All n (n - 1) / 2 swaps of a problem with `swap_delta(permutation, first, second)`.
 
-    For the QAP: two facilities exchange their locations, O(n) a price. The representation is the
-    permutation itself.
+    In a QAP two facilities exchange their locations, at O(n) a price. Other problems are refused
+    unless they have `swap_delta`. The representation is the permutation itself.
     """
 
     num_words = 2
@@ -27,7 +28,8 @@ class DeltaSwap:
     space = "permutation"
 
     def init(self, problem: Any, solution: jax.Array) -> jax.Array:
-        check_suits("DeltaSwap", "one with swap_delta", problem, hasattr(problem, "swap_delta"))
+        suits = capabilities.has_swap_delta(problem)
+        check_suits("DeltaSwap", "one with swap_delta", problem, suits)
         return solution
 
     def solution(self, problem: Any, snapshot: jax.Array) -> jax.Array:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.assign import Assign, Assignment, VectorNeighborhood
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
@@ -66,7 +67,7 @@ class Flip(VectorNeighborhood):
     _in_full = FullEvaluation(_Flips())
 
     def init(self, problem: Any, solution: jax.Array) -> Any:
-        is_binary = getattr(problem, "max_domain", None) == 2
+        is_binary = capabilities.max_domain(problem) == 2
         check_suits("Flip", "one on vectors with max_domain 2", problem, is_binary)
         return super().init(problem, solution)
 
@@ -131,7 +132,8 @@ def _undone(move: Assignment) -> tuple[tuple[jax.Array, jax.Array], ...]:
 def _pricing(problem: Any, tallied: Tallied) -> Any:
     """Returns what maps numbers of entries of the table to the deltas there; portable."""
     n = problem.domain_sizes.shape[0]
-    scan = problem.scan(*tallied) if hasattr(problem, "scan") else None
+    get_scan = capabilities.scan(problem)
+    scan = None if get_scan is None else get_scan(*tallied)
 
     def look_up(variable: jax.Array) -> Any:
         """Returns what the flips of variables take: values, domain sizes, what `Scan` says."""

@@ -11,12 +11,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search import capabilities
 from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
-from jaxopt_search.portable import memory, tables
+from jaxopt_search.portable import counts, memory, tables
+from jaxopt_search.portable.counts import Count
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
-from jaxopt_search.problems.finite import vector
-from jaxopt_search.successors import heuristics, wide
+from jaxopt_search.successors import heuristics
 from jaxopt_search.types import Cost, Tallied
 
 
@@ -54,13 +55,13 @@ class Guided:
     heuristic: Any
 
     num_words = 3
-    space = vector.SPACE
+    space = "vector"
 
     def is_portable(self, problem: Any) -> bool:
         return heuristics.is_portable(self.heuristic)
 
     def init(self, problem: Any, solution: jax.Array) -> Tallied:
-        if not vector.has_hooks(problem):
+        if not capabilities.has_hooks(problem):
             raise TypeError(
                 f"problem is a {type(problem).__name__} without assign_delta, expected one with"
                 " hooks (types.VectorProblem) for Guided"
@@ -85,22 +86,20 @@ class Guided:
             value = jnp.broadcast_to(value, variable.shape)
             return self._weight(problem, representation, variable, value, number, aggregates)
 
-        def add(value: jax.Array, total: wide.Wide) -> wide.Wide:
-            return wide.add(total, weight(value))
+        def add(value: jax.Array, total: Count) -> Count:
+            return counts.add(total, weight(value))
 
-        def count(
-            value: jax.Array, sums: tuple[wide.Wide, jax.Array]
-        ) -> tuple[wide.Wide, jax.Array]:
+        def count(value: jax.Array, sums: tuple[Count, jax.Array]) -> tuple[Count, jax.Array]:
             before, passed = sums
-            total = wide.add(before, weight(value))
-            return total, passed + wide.is_at_most(total, point).astype(jnp.int32)
+            total = counts.add(before, weight(value))
+            return total, passed + counts.is_at_most(total, point).astype(jnp.int32)
 
-        values, none = jnp.int32(problem.max_domain), wide.Wide(zero, zero)
+        values, none = jnp.int32(problem.max_domain), Count(zero, zero)
         total = memory.fori_loop(values, add, none)
-        point = wide.scaled(total, (words[1], words[2]))
+        point = counts.scaled(total, (words[1], words[2]))
         _, passed = memory.fori_loop(values, count, (none, jnp.zeros_like(variable)))
         own = load(representation.solution, variable)
-        return Assignment(variable, jnp.where(wide.is_zero(total), own, passed))
+        return Assignment(variable, jnp.where(counts.is_zero(total), own, passed))
 
     def delta(self, problem: Any, representation: Tallied, move: Assignment) -> Cost:
         return Assign().delta(problem, representation, move)
@@ -125,10 +124,10 @@ class Guided:
         return Assign().undone(problem, representation, move)
 
     def _allowed(self, problem: Any, state: Tallied) -> Allowed:
-        is_movable = None
-        if hasattr(self.heuristic, "is_movable"):
+        lacks, is_movable = capabilities.missing(self.heuristic, ("is_movable", "allows")), None
+        if "is_movable" not in lacks:
             is_movable = functools.partial(self.heuristic.is_movable, problem, state)
-        if hasattr(self.heuristic, "allows"):
+        if "allows" not in lacks:
 
             def allows(variable: jax.Array, value: jax.Array, needed: None) -> jax.Array:
                 return self.heuristic.allows(problem, state, variable, value)
@@ -151,7 +150,7 @@ class Guided:
     def _number(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
         """Returns how many possibilities variables have."""
         size = load(problem.domain_sizes, variable)
-        if not hasattr(self.heuristic, "num_possibilities"):
+        if capabilities.missing(self.heuristic, ("num_possibilities",)):
             return size
         number = self.heuristic.num_possibilities(problem, state, variable)
         return jnp.minimum(jnp.maximum(number, jnp.int32(0)), size)

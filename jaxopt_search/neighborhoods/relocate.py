@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import check_suits
 from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import load, store
@@ -55,7 +56,7 @@ class Relocate:
     space = "permutation"
 
     def init(self, problem: TSP, solution: jax.Array) -> LinkedTour:
-        check_suits("Relocate", "a TSP", problem, callable(getattr(problem, "distance", None)))
+        check_suits("Relocate", "a TSP", problem, capabilities.has_distances(problem))
         empty = jnp.zeros_like(solution)
         return LinkedTour(
             empty.at[solution].set(jnp.roll(solution, -1)),

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search import capabilities
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
 
@@ -21,15 +22,14 @@ class Positions(NamedTuple):
 class Swap:
     """All n (n - 1) / 2 swaps, n >= 2, without a price of their own: see `FullEvaluation`.
 
-    Of a problem with `free`, [m] int32, only those of the m positions there, m >= 2.
+    If the problem has `free`, [m] int32 with m >= 2, only these m positions are swapped.
     """
 
     num_words = 2
     space = "permutation"
 
     def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
-        free = getattr(problem, "free", None)
-        (n,) = (solution if free is None else free).shape
+        free, n = _positions(problem, solution)
         first = below(words[0], n)
         second = below(words[1], max(n - 1, 1))
         second = second + (second >= first).astype(jnp.int32) if n > 1 else first
@@ -38,7 +38,7 @@ class Swap:
         return Positions(first, second)
 
     def num_moves(self, problem: Any, solution: jax.Array) -> int:
-        n = solution.shape[0] if (free := getattr(problem, "free", None)) is None else free.shape[0]
+        _, n = _positions(problem, solution)
         return n * (n - 1) // 2
 
     def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
@@ -51,7 +51,8 @@ class Swap:
         """Returns the swap that brings entry `column` to position `row`, and whether it is one."""
         second = jnp.argmax(solution == column).astype(jnp.int32)
         is_swap = row != second
-        if (free := getattr(problem, "free", None)) is not None:
+        free, _ = _positions(problem, solution)
+        if free is not None:
             is_swap &= (free == row).any() & (free == second).any()
         return Positions(row, second), is_swap
 
@@ -63,3 +64,9 @@ class Swap:
     def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
         pair = jnp.stack(move)
         return solution.at[pair].set(solution[pair[::-1]])
+
+
+def _positions(problem: Any, solution: jax.Array) -> tuple[jax.Array | None, int]:
+    """Returns the positions that may change, None for all, and how many they are."""
+    free = capabilities.free(problem)
+    return free, (solution if free is None else free).shape[0]

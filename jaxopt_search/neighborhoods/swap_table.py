@@ -48,9 +48,9 @@ class _Swap(NamedTuple):
     is_made: jax.Array
 
     def flows(self, problem: QAP, u: jax.Array) -> _Parts:
-        """Returns the flows between facility `u` and r less those between `u` and s.
+        """Returns the flows between `u` and r, minus the flows between `u` and s.
 
-        0 if the exchange is not made.
+        0 if the swap is not made.
         """
         parts = _differences(problem, problem.flow, (self.r, self.s), u)
         parts = tuple(jnp.where(self.is_made, part, jnp.zeros_like(part)) for part in parts)
@@ -64,12 +64,13 @@ class _Swap(NamedTuple):
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class SwapTable:
-    """All n (n - 1) / 2 swaps of a QAP; O(1) a price, O(n * n) a swap that is made.
+    """All n (n - 1) / 2 swaps of a QAP, other problems are refused.
 
-    Its deltas change in O(1) each if they belong to other facilities than those that were swapped
-    (Frieze, Yadegar, El-Horbaty, Parkinson, "Algorithms for assignment problems on an array
-    processor", 1989; Taillard, "Robust taboo search for the quadratic assignment problem", 1991).
-    The others took O(n) each; with a second table, which changes in O(1) per entry, they do not.
+    A price is O(1), a swap that is made O(n * n). Then the deltas of all other facilities change
+    in O(1) each (Frieze, Yadegar, El-Horbaty, Parkinson, "Algorithms for assignment problems on an
+    array processor", 1989; Taillard, "Robust taboo search for the quadratic assignment problem",
+    1991). There, the deltas of the swapped ones take O(n) each; here O(1), from a second table,
+    which itself changes in O(1) per entry.
 
     In tables, rows are facilities, columns are locations, and each swap has two entries.
     """
@@ -107,10 +108,12 @@ class SwapTable:
     def commit(
         self, problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
     ) -> SwapDeltas:
-        moved, body, prepare = _make(problem, representation, move, accept)
-        shape, both = self.shape(problem), (moved.deltas, moved.costs)
-        deltas, costs = tables.update(shape, body, both, accept, prepare)
-        return moved._replace(deltas=deltas, costs=costs)
+        finish = _begin(problem, representation, move, accept)
+        old = finish.begun.deltas, finish.begun.costs
+        deltas, costs = tables.update(
+            self.shape(problem), finish.entries, old, accept, finish.prepare
+        )
+        return finish.begun._replace(deltas=deltas, costs=costs)
 
     def commit_and_first(
         self,
@@ -125,10 +128,12 @@ class SwapTable:
             delta, _, *further = entries
             return rank(place.row * problem.n + place.column, delta, *further)
 
-        moved, body, prepare = _make(problem, representation, move, accept)
-        shape, both = self.shape(problem), (moved.deltas, moved.costs)
-        both, found = tables.update_and_first(shape, body, keys_of, both, others, accept, prepare)
-        moved = moved._replace(deltas=both[0], costs=both[1])
+        finish = _begin(problem, representation, move, accept)
+        old = finish.begun.deltas, finish.begun.costs
+        (deltas, costs), found = tables.update_and_first(
+            self.shape(problem), finish.entries, keys_of, old, others, accept, finish.prepare
+        )
+        moved = finish.begun._replace(deltas=deltas, costs=costs)
         return moved, found, _move_at(problem, moved, found.number)
 
     def num_warps(self, problem: QAP) -> int:
@@ -155,6 +160,11 @@ class SwapTable:
         return tuple((u, load(representation.location, u)) for u in move)
 
 
+def _move_at(problem: QAP, representation: SwapDeltas, number: jax.Array) -> Positions:
+    u, place = number // problem.n, number % problem.n
+    return Positions(u, load(representation.facility, place))
+
+
 class _Facility(NamedTuple):
     """What a swap of r and s changes about a facility, and its deltas with those two."""
 
@@ -165,24 +175,69 @@ class _Facility(NamedTuple):
 
 
 class _Location(NamedTuple):
-    """What it changes about a location, and the facility that is there."""
+    """What a swap changes about a location, and the facility that is there."""
 
     facility: jax.Array
     flow: _Parts
     distance: _Parts
 
 
-def _move_at(problem: QAP, representation: SwapDeltas, number: jax.Array) -> Positions:
-    u, place = number // problem.n, number % problem.n
-    return Positions(u, load(representation.facility, place))
+class _Finish(NamedTuple):
+    """The last step of a swap: one pass over both tables.
+
+    Attributes:
+      problem: the QAP.
+      swap: the swap.
+      at_r, at_s: [] int32, where r and s are now.
+      begun: the representation so far, see `_begin`.
+      in_one_pass: whether this pass changes the costs, too.
+    """
+
+    problem: QAP
+    swap: _Swap
+    at_r: jax.Array
+    at_s: jax.Array
+    begun: SwapDeltas
+    in_one_pass: bool
+
+    @property
+    def prepare(self) -> tables.Prepare:
+        return tables.Prepare(self._of_facility, self._of_location)
+
+    def _of_facility(self, u: jax.Array) -> _Facility:
+        here, deltas = load(self.begun.location, u), self.begun.deltas
+        return _Facility(
+            self.swap.flows(self.problem, u),
+            self.swap.distances(self.problem, here),
+            with_r=load(deltas, (self.swap.r, here)),
+            with_s=load(deltas, (self.swap.s, here)),
+        )
+
+    def _of_location(self, place: jax.Array) -> _Location:
+        v = load(self.begun.facility, place)
+        flow = self.swap.flows(self.problem, v)
+        return _Location(v, flow, self.swap.distances(self.problem, place))
+
+    def entries(self, place: tables.Place, old: tables.Values) -> tables.Values:
+        """Returns new deltas and costs, of the old ones."""
+        (u, location, here, there), (delta, cost) = place, old
+        if self.in_one_pass:
+            cost = cost + _product(here.flow, there.distance)
+        flow = tuple(map(jnp.subtract, here.flow, there.flow))
+        distance = tuple(map(jnp.subtract, there.distance, here.distance))
+        new = delta + _product(flow, distance)
+        new = jnp.where(location == self.at_r, here.with_r, new)
+        new = jnp.where(location == self.at_s, here.with_s, new)
+        stays = (u == self.swap.r) | (u == self.swap.s)
+        stays = stays | _is_fixed(self.problem, u, there.facility)
+        return jnp.where(stays, delta, new), cost
 
 
-def _make(
-    problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
-) -> tuple[SwapDeltas, tables.Body, tables.Prepare]:
-    """Returns the representation after a swap, of which the rest of the tables is to be updated.
+def _begin(problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array) -> _Finish:
+    """Makes all of a swap but the pass that the result stands for.
 
-    Besides, what does that: it maps deltas and costs to new ones.
+    In the representation `begun`, both permutations and the deltas of r and s are new. So are the
+    costs, except in a kernel, where the last pass changes them.
     """
     n, (location, facility, deltas, costs) = problem.n, representation
     r, s = move
@@ -195,39 +250,13 @@ def _make(
     in_one_pass = memory.is_in_kernel()
     if not in_one_pass:
         costs = _update_costs(problem, costs, swap)
-    moved = SwapDeltas(location, facility, deltas, costs)
-    fresh = _from_costs(problem, moved, swap if in_one_pass else None)
+    begun = SwapDeltas(location, facility, deltas, costs)
+    fresh = _from_costs(problem, begun, swap if in_one_pass else None)
     for u in (r, s):
         (deltas,) = tables.update_row(u, n, fresh, (deltas,), accept)
     memory.barrier()
-
     at_r, at_s = load(location, r), load(location, s)
-
-    def of_facility(u: jax.Array) -> _Facility:
-        here = load(location, u)
-        return _Facility(
-            swap.flows(problem, u),
-            swap.distances(problem, here),
-            with_r=load(deltas, (r, here)),
-            with_s=load(deltas, (s, here)),
-        )
-
-    def of_location(place: jax.Array) -> _Location:
-        v = load(facility, place)
-        return _Location(v, swap.flows(problem, v), swap.distances(problem, place))
-
-    def change(place: tables.Place, old: tables.Values) -> tables.Values:
-        u, location, here, there = place
-        cost = old[1] + _product(here.flow, there.distance) if in_one_pass else old[1]
-        flow = tuple(map(jnp.subtract, here.flow, there.flow))
-        distance = tuple(map(jnp.subtract, there.distance, here.distance))
-        delta = old[0] + _product(flow, distance)
-        delta = jnp.where(location == at_r, here.with_r, delta)
-        delta = jnp.where(location == at_s, here.with_s, delta)
-        stays = (u == r) | (u == s) | _is_fixed(problem, u, there.facility)
-        return jnp.where(stays, old[0], delta), cost
-
-    return moved._replace(deltas=deltas), change, tables.Prepare(of_facility, of_location)
+    return _Finish(problem, swap, at_r, at_s, begun._replace(deltas=deltas), in_one_pass)
 
 
 def _update_costs(problem: QAP, costs: Any, swap: _Swap) -> Any:
@@ -246,7 +275,7 @@ def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Swap | None = None) -> t
     """Returns what computes deltas from the other fields of `moved`, in O(1) each.
 
     Args:
-      swap: if given, the costs are those before it.
+      swap: if given, the costs are from before it.
     """
 
     def costs(facility: jax.Array, location: jax.Array) -> jax.Array:
@@ -259,7 +288,7 @@ def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Swap | None = None) -> t
         u, there, *_ = place
         v, here = load(moved.facility, there), load(moved.location, u)
         change = costs(u, there) + costs(v, here) - costs(u, here) - costs(v, there)
-        # The costs count the flows between u and v as if the other one stayed, and came too.
+        # The costs count the flows between u and v as if the other one did not move.
         flow = _second_difference(problem, problem.flow, u, v)
         distance = _second_difference(problem, problem.distance, here, there)
         change = change + floats.product(flow, distance)
@@ -271,18 +300,17 @@ def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Swap | None = None) -> t
 
 def _is_fixed(problem: QAP, u: jax.Array, v: jax.Array) -> jax.Array:
     """Returns whether facility `u` or `v` may not move."""
-    if problem.partial is None:
+    if (is_free := problem.is_free) is None:
         return jnp.bool_(False)
-    is_free = problem.partial.is_free
     return (load(is_free, u) & load(is_free, v)) == 0
 
 
 def _differences(
     problem: QAP, matrix: Any, pair: tuple[jax.Array, jax.Array], k: jax.Array
 ) -> _Parts:
-    """Returns the entry for the first of `pair` less that for the second, in row and column `k`.
+    """Returns the entry of the first of `pair` minus the second's, in column and row `k`.
 
-    The row alone where matrices are symmetric.
+    Where matrices are symmetric, one of the two.
     """
     n, (i, j) = problem.n, pair
     coming = load(matrix, i * n + k) - load(matrix, j * n + k)
@@ -296,6 +324,8 @@ def _product(flow: _Parts, distance: _Parts) -> jax.Array:
 
 
 def _second_difference(problem: QAP, matrix: Any, i: jax.Array, j: jax.Array) -> jax.Array:
+    """Returns what the entries within `i` and `j` are more than those between them."""
+
     def entry(i: jax.Array, j: jax.Array) -> jax.Array:
         return load(matrix, i * problem.n + j)
 

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap
@@ -63,7 +64,7 @@ class TwoOpt:
     space = "permutation"
 
     def init(self, problem: TSP, solution: jax.Array) -> ArrayTour:
-        check_suits("TwoOpt", "a TSP", problem, callable(getattr(problem, "distance", None)))
+        check_suits("TwoOpt", "a TSP", problem, capabilities.has_distances(problem))
         return array_tour.from_solution(solution)
 
     def solution(self, problem: TSP, snapshot: ArrayTour) -> jax.Array:

@@ -1,6 +1,11 @@
-"""Step counts of 64 bits on the device, as two uint32 words."""
+"""Counts of 64 bits on the device, as two uint32 words; portable but for `as_python`, `as_int64`.
 
-from typing import NamedTuple
+JAX has no 64-bit integers unless its x64 mode is on, but the steps of a run, the attacking pairs of
+queens and the weights of possibilities may pass 32 bits. Where they are known not to, the functions
+that take a `Number` also take one word for each, which is faster.
+"""
+
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -9,60 +14,198 @@ import numpy as np
 from jaxopt_search.checks import MAX_INT32
 
 _MAX_WORD = np.uint32(2**32 - 1)
+_SIXTEEN, _LOWER = np.uint32(16), np.uint32(0xFFFF)
+_AT_ONCE = 2**16
+"""This many halves of words add up in 32 bits."""
 
 
-class Steps(NamedTuple):
-    """A count `high * 2**32 + low`, or counts, of any shape. `never()` is above all others."""
+class Count(NamedTuple):
+    """A count `high * 2**32 + low`, or counts, of any shape."""
 
     high: jax.Array
     low: jax.Array
 
 
-def zero() -> Steps:
+Steps: TypeAlias = Count
+"""Steps of a run; `never()` is above all others."""
+
+Number = TypeVar("Number", Count, jax.Array)
+"""A count, or one word: uint32, which stands for itself."""
+
+
+def zero() -> Count:
     """Returns the count 0."""
-    return Steps(jnp.uint32(0), jnp.uint32(0))
+    return Count(jnp.uint32(0), jnp.uint32(0))
 
 
-def never(shape: tuple[int, ...]) -> Steps:
+def of(words: jax.Array) -> Count:
+    """Returns nonnegative numbers of 32 bits as counts."""
+    low = words.astype(jnp.uint32)
+    return Count(jnp.zeros_like(low), low)
+
+
+def never(shape: tuple[int, ...]) -> Count:
     """Returns counts that stand for "not yet"."""
     word = jnp.full(shape, _MAX_WORD)
-    return Steps(word, word)
+    return Count(word, word)
 
 
-def is_never(steps: Steps) -> jax.Array:
+def is_never(count: Count) -> jax.Array:
     """Returns where a count is `never`, bool."""
-    return (steps.high == _MAX_WORD) & (steps.low == _MAX_WORD)
+    return (count.high == _MAX_WORD) & (count.low == _MAX_WORD)
 
 
-def add(steps: Steps, amount: jax.Array) -> Steps:
-    """Returns `steps + amount`; `amount` is a nonnegative int32."""
-    low = steps.low + jnp.asarray(amount, jnp.uint32)
-    return Steps(steps.high + (low < steps.low).astype(jnp.uint32), low)
+def is_zero(number: Number) -> jax.Array:
+    """Returns where a number is 0, bool."""
+    return (number.high | number.low) == 0 if isinstance(number, Count) else number == 0
 
 
-def until_carry(steps: Steps) -> jax.Array:
-    """Returns how many steps share the high word of `steps`, at most 2**31 - 1, as int32.
+def is_at_most(number: Number, bound: Number) -> jax.Array:
+    """Returns where a number is at most `bound`, bool."""
+    if not (isinstance(number, Count) and isinstance(bound, Count)):
+        return _low(number) <= _low(bound)
+    is_low = number.low <= bound.low
+    return (number.high < bound.high) | ((number.high == bound.high) & is_low)
+
+
+def first(counts: Count) -> jax.Array:
+    """Returns the index of the smallest of [S] counts, the lowest of equals, as int32."""
+    is_first = counts.high == counts.high.min()
+    is_first &= counts.low == jnp.where(is_first, counts.low, _MAX_WORD).min()
+    return jnp.argmax(is_first).astype(jnp.int32)
+
+
+def add(number: Number, amount: Count | jax.Array) -> Number:
+    """Returns a number plus a count or a nonnegative number of 32 bits."""
+    if not isinstance(number, Count):
+        return number + _low(amount)
+    low = number.low + _low(amount)
+    high = number.high + amount.high if isinstance(amount, Count) else number.high
+    return Count(high + (low < number.low).astype(jnp.uint32), low)
+
+
+def subtract(number: Number, other: Number) -> Number:
+    """Returns the difference, which must not be negative."""
+    if not (isinstance(number, Count) and isinstance(other, Count)):
+        return number - other
+    borrowed = (number.low < other.low).astype(jnp.uint32)
+    return Count(number.high - other.high - borrowed, number.low - other.low)
+
+
+def halved(count: Count) -> Count:
+    """Returns half of an even count."""
+    one = jnp.uint32(1)
+    return Count(count.high >> one, (count.high << jnp.uint32(31)) | (count.low >> one))
+
+
+def total(numbers: Number, axis: int = -1) -> Number:
+    """Returns the sum over an axis."""
+    if not isinstance(numbers, Count):
+        return _sum(numbers, axis)
+    if numbers.low.shape[axis] > _AT_ONCE:
+        return _total_of_many(Count(*(jnp.moveaxis(word, axis, -1) for word in numbers)))
+    lower, upper = (_sum(half, axis) for half in _halves(numbers.low))
+    return _joined(_sum(numbers.high, axis), lower, upper)
+
+
+def _total_of_many(counts: Count) -> Count:
+    """Returns the sum over the last axis, in parts."""
+    room = [(0, 0)] * (counts.low.ndim - 1) + [(0, -counts.low.shape[-1] % _AT_ONCE)]
+    filled = (jnp.pad(word, room) for word in counts)
+    return total(total(Count(*(word.reshape(*word.shape[:-1], -1, _AT_ONCE) for word in filled))))
+
+
+def prefix_sums(numbers: Number) -> Number:
+    """Returns the sums of [M] numbers up to and including each, M at most 2**16."""
+    if not isinstance(numbers, Count):
+        return _cumulative(numbers)
+    return _joined(_cumulative(numbers.high), *map(_cumulative, _halves(numbers.low)))
+
+
+def upper_product(word: jax.Array, other: jax.Array | int) -> jax.Array:
+    """Returns the upper word of the product of two words, uint32.
+
+    Args:
+      word: uint32, any shape.
+      other: uint32, or a Python integer below 2**32, which takes fewer operations.
+    """
+    (low, high), (other_low, other_high) = _halves(word), _halves(other)
+    middle = high * other_low + (low * other_low >> _SIXTEEN)
+    if isinstance(other, int) and other < 2**16:
+        return middle >> _SIXTEEN
+    rest = low * other_high + (middle & _LOWER)
+    return high * other_high + (middle >> _SIXTEEN) + (rest >> _SIXTEEN)
+
+
+def scaled(number: Number, fraction: tuple[jax.Array, jax.Array]) -> Number:
+    """Returns `floor(number * fraction)`, exactly.
+
+    Args:
+      fraction: [] uint32, the upper and the lower 32 of the 64 bits of a fraction in [0, 1).
+    """
+    upper, lower = fraction
+    # The product has four words, of which the upper two count.
+    carried = upper_product(lower, _low(number))
+    low = upper * _low(number) + carried
+    high = upper_product(upper, _low(number))
+    high = high + (low < carried).astype(jnp.uint32)  # below 2**32 - 1 before
+    if not isinstance(number, Count):
+        return high
+    more, least = upper_product(lower, number.high), lower * number.high
+    low = low + least
+    result = Count(upper_product(upper, number.high), upper * number.high)
+    for word in (high, more, (low < least).astype(jnp.uint32)):
+        result = add(result, word)
+    return result
+
+
+def until_carry(count: Count) -> jax.Array:
+    """Returns how many steps share the high word of `count`, at most 2**31 - 1, as int32.
 
     Written without `minimum`: on an H200 with JAX 0.11.2, the minimum of this difference and a
     constant, plus 1, came out with the wrong sign inside the loop.
     """
-    room = _MAX_WORD - steps.low
+    room = _MAX_WORD - count.low
     return jnp.where(room < MAX_INT32, room.astype(jnp.int32) + 1, jnp.int32(MAX_INT32))
 
 
-def as_int32(steps: Steps) -> jax.Array:
+def as_int32(count: Count) -> jax.Array:
     """Returns the count as int32, held at 2**31 - 1."""
-    is_small = (steps.high == 0) & (steps.low < MAX_INT32)
-    return jnp.where(is_small, steps.low.astype(jnp.int32), jnp.int32(MAX_INT32))
+    is_small = (count.high == 0) & (count.low < MAX_INT32)
+    return jnp.where(is_small, count.low.astype(jnp.int32), jnp.int32(MAX_INT32))
 
 
-def as_python(steps: Steps) -> int:
+def as_python(count: Count) -> int:
     """Returns one count as a Python integer; on the host."""
-    return int(np.asarray(steps.high)) * 2**32 + int(np.asarray(steps.low))
+    return int(np.asarray(count.high)) * 2**32 + int(np.asarray(count.low))
 
 
-def first(steps: Steps) -> jax.Array:
-    """Returns the index of the smallest of [S] counts, the lowest of equals, as int32."""
-    is_first = steps.high == steps.high.min()
-    is_first &= steps.low == jnp.where(is_first, steps.low, _MAX_WORD).min()
-    return jnp.argmax(is_first).astype(jnp.int32)
+def as_int64(counts: Count) -> np.ndarray:
+    """Returns counts below 2**63 as an int64 array; on the host."""
+    high, low = (np.asarray(word).astype(np.int64) for word in counts)
+    return high * 2**32 + low
+
+
+def _low(number: Count | jax.Array) -> jax.Array:
+    return number.low if isinstance(number, Count) else jnp.asarray(number, jnp.uint32)
+
+
+def _sum(words: jax.Array, axis: int) -> jax.Array:
+    return jnp.sum(words, axis=axis, dtype=jnp.uint32)
+
+
+def _cumulative(words: jax.Array) -> jax.Array:
+    return jnp.cumsum(words, dtype=jnp.uint32)
+
+
+def _halves(word: jax.Array | int) -> tuple[jax.Array, jax.Array]:
+    """Returns the lower and the upper 16 bits."""
+    if isinstance(word, int):
+        return jnp.uint32(word & 0xFFFF), jnp.uint32(word >> 16)
+    return word & _LOWER, word >> _SIXTEEN
+
+
+def _joined(high: jax.Array, lower: jax.Array, upper: jax.Array) -> Count:
+    """Returns counts whose two lower parts count in units of 1 and 2**16, and may pass that."""
+    upper = upper + (lower >> _SIXTEEN)
+    return Count(high + (upper >> _SIXTEEN), (upper << _SIXTEEN) | (lower & _LOWER))

@@ -21,7 +21,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search.portable import memory
+from jaxopt_search.portable import counts, memory
 
 KEY_ROUNDS = 20
 WORD_ROUNDS = 13
@@ -285,13 +285,7 @@ def below(word: jax.Array, n: int | jax.Array) -> jax.Array:
       word: uint32, any shape.
       n: between 1 and 2**31 - 1; it takes fewer operations where it is a Python integer.
     """
-    high, low = word >> jnp.uint32(16), word & jnp.uint32(0xFFFF)
-    n_high, n_low = jnp.uint32(n >> 16), jnp.uint32(n & 0xFFFF)
-    product = high * n_low + ((low * n_low) >> jnp.uint32(16))
-    if isinstance(n, int) and n < 2**16:
-        return (product >> jnp.uint32(16)).astype(jnp.int32)
-    middle = (product & jnp.uint32(0xFFFF)) + low * n_high
-    upper = high * n_high + (product >> jnp.uint32(16)) + (middle >> jnp.uint32(16))
+    upper = counts.upper_product(word, n if isinstance(n, int) else jnp.uint32(n))
     return upper.astype(jnp.int32)
 
 

@@ -1,10 +1,11 @@
 """Blocks of whole rows of tables; portable.
 
 A table is a buffer [rows, columns]. Under XLA all rows are handled at once; in a kernel block by
-block, with a lane per entry.
+block, with a lane per entry. `tables` is for code of single entries.
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,10 +13,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import floats, memory
+from jaxopt_search.portable import floats, memory, tiling
 from jaxopt_search.portable.memory import load, power_of_two, store
-
-_PER_THREAD, _MOST_PER_THREAD, _MOST_WARPS = 16, 32, 8
+from jaxopt_search.portable.tiling import Shape
 
 
 class Tile(NamedTuple):
@@ -91,7 +91,7 @@ class Block(NamedTuple):
         return functools.reduce(jnp.add, parts).astype(of_tiles[0].dtype)
 
 
-def by_rows(shape: tuple[int, int], body: Callable[[Block, Any], Any], tree: Any) -> Any:
+def by_rows(shape: Shape, body: Callable[[Block, Any], Any], tree: Any) -> Any:
     """Returns `tree` after `body`, which handles all rows at once, or in a kernel some at a time.
 
     Args:
@@ -104,40 +104,25 @@ def by_rows(shape: tuple[int, int], body: Callable[[Block, Any], Any], tree: Any
         rows = lax.iota(jnp.int32, num_rows)
         whole = Tile(rows[:, None], lax.iota(jnp.int32, num_columns)[None], None)
         return body(Block(rows, jnp.ones(num_rows, bool), (whole,), whole), tree)
-    widths = _widths(num_columns)
-    height = num_warps(shape) * memory.LANES * _MOST_PER_THREAD // sum(widths)
-    height = min(1 << max(height, 1).bit_length() - 1, power_of_two(num_rows))
+    cut = tiling.for_rows(shape)
 
     def go_on(number: jax.Array, tree: Any) -> Any:
-        place = number * height + lax.iota(jnp.int32, height)
-        rows, is_row = jnp.minimum(place, num_rows - 1), place < num_rows
+        place = number * cut.height + lax.iota(jnp.int32, cut.height)
+        rows, is_row = tiling.clamped(place, num_rows)
 
         def tile(first: int, width: int) -> Tile:
-            column = first + lax.iota(jnp.int32, width)[None]
-            is_real = is_row[:, None] & (column < num_columns)
-            return Tile(rows[:, None], jnp.minimum(column, num_columns - 1), is_real)
+            place = first + lax.iota(jnp.int32, width)[None]
+            column, is_column = tiling.clamped(place, num_columns)
+            return Tile(rows[:, None], column, is_row[:, None] & is_column)
 
-        firsts = (sum(widths[:k]) for k in range(len(widths)))
-        tiles = tuple(map(tile, firsts, widths))
+        firsts = itertools.accumulate(cut.widths[:-1], initial=0)
+        tiles = tuple(map(tile, firsts, cut.widths))
         whole = tiles[0] if len(tiles) == 1 else tile(0, power_of_two(num_columns))
         return body(Block(rows, is_row, tiles, whole), tree)
 
-    return memory.fori_loop(jnp.int32(-(-num_rows // height)), go_on, tree)
+    return memory.fori_loop(jnp.int32(cut.num_blocks), go_on, tree)
 
 
-def _widths(num_columns: int) -> list[int]:
-    """Returns powers of two that cover so many columns, with at most a quarter in excess."""
-    widths = []
-    while num_columns > 0:
-        width = power_of_two(num_columns)
-        if width - num_columns > max(1, num_columns // 4):
-            width //= 2
-        widths.append(width)
-        num_columns -= width
-    return widths
-
-
-def num_warps(shape: tuple[int, int]) -> int:
+def num_warps(shape: Shape) -> int:
     """Returns how many warps of a kernel handle the rows of tables of this shape fastest."""
-    entries = power_of_two(shape[0]) * sum(_widths(shape[1]))
-    return min(power_of_two(-(-entries // (memory.LANES * _PER_THREAD))), _MOST_WARPS)
+    return tiling.warps_of_rows(shape)

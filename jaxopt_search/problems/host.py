@@ -66,3 +66,11 @@ class Original:
 
     def __hash__(self) -> int:
         return hash(Original)
+
+
+def _refuse(*_: Any) -> Any:
+    raise ValueError("the instance is on the device only and has no exact cost")
+
+
+ON_DEVICE = Original(cost=_refuse, check=_refuse)
+"""Stands for an instance that is nowhere but on the device; asked for anything, it raises."""

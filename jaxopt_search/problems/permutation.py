@@ -1,9 +1,13 @@
-"""Random and perturbed permutations, from the library's own generator."""
+"""Random and perturbed permutations, from the library's own generator, and their check."""
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
+from jaxopt_search.checks import check_permutation
 from jaxopt_search.portable import random
 
 
@@ -33,6 +37,11 @@ def inverse(permutation: jax.Array) -> jax.Array:
     """Returns the position of each value, [n] int32."""
     positions = lax.iota(jnp.int32, permutation.shape[0])
     return jnp.zeros_like(permutation).at[permutation].set(positions)
+
+
+def check(n: int, values: Any, name: str) -> np.ndarray:
+    """Like `check_permutation`, but with `n` first, so that `partial` makes an `Original.check`."""
+    return check_permutation(values, n, name)
 
 
 def words(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:

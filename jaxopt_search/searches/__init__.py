@@ -1,20 +1,27 @@
 """Search algorithms."""
 
+from jaxopt_search.searches import acceptance, base, schedules
 from jaxopt_search.searches.annealing import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.searches.genetic import Genetic, genetic
 from jaxopt_search.searches.hill_climbing import HillClimbing, hill_climbing
+from jaxopt_search.searches.local_search import LocalSearch, local_search
 from jaxopt_search.searches.min_conflicts import MinConflicts, min_conflicts
 from jaxopt_search.searches.tabu import TabuSearch, tabu_search
 
 __all__ = [
     "Genetic",
     "HillClimbing",
+    "LocalSearch",
     "MinConflicts",
     "SimulatedAnnealing",
     "TabuSearch",
+    "acceptance",
+    "base",
     "genetic",
     "hill_climbing",
+    "local_search",
     "min_conflicts",
+    "schedules",
     "simulated_annealing",
     "tabu_search",
 ]

@@ -15,16 +15,18 @@ from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.base import as_neighborhood
 from jaxopt_search.portable import memory, random
 from jaxopt_search.searches import schedules
-from jaxopt_search.searches.base import TemperedSearch, num_warps, passes
+from jaxopt_search.searches.acceptance import Metropolis, Trial
+from jaxopt_search.searches.base import Chosen, SampledSearch
 from jaxopt_search.types import (
     Cost,
     Info,
     Move,
+    Neighborhood,
+    Problem,
     Representation,
     Snapshot,
     Solution,
     Stream,
-    null_delta,
 )
 
 Choose: TypeAlias = Literal["best", "first"]
@@ -40,93 +42,83 @@ class AnnealingState(NamedTuple):
       best: snapshot of the best solution remembered. In light-weight annealing the current
         solution may be better.
       best_cost: [] its cost.
+      history: what the rule of acceptance remembers; None if it remembers nothing.
     """
 
     representation: Representation
     cost: Cost
     best: Snapshot
     best_cost: Cost
+    history: Any = None
+
+
+class AnnealingStep(SampledSearch[AnnealingState]):
+    """The step of annealing, by any rule of acceptance."""
+
+    choose: Choose
+    keep_best: KeepBest
+
+    @property
+    def draws(self) -> tuple[int, int]:
+        to_propose, to_test = self.neighborhood.num_words, self.rule().num_words
+        if self.choose == "first":
+            return self.num_lanes(), to_propose + to_test
+        return self.num_lanes() + 1, max(to_propose, to_test)
+
+    def init(self, problem: Problem, solution: Solution) -> AnnealingState:
+        start = self.start(problem, solution)
+        return AnnealingState(*start, history=self.rule().start(start[1]))
+
+    def step(
+        self, stream: Stream, control: Any, problem: Problem, state: AnnealingState
+    ) -> tuple[AnnealingState, Info]:
+        move, delta, is_made = self._choose_one(stream, control, problem, state)
+        if self.keep_best == "light":
+            # The solution about to be left for a worse one may be the best so far.
+            state = self.remember(state, is_made & (delta > 0))
+
+        state = self.make(problem, state, move, delta, is_made)
+        if self.keep_best == "standard":
+            state = self.remember(state, is_made)
+        if state.history is not None:
+            memory.barrier()
+            state = state._replace(history=self.rule().after(state.history, state.cost))
+            memory.barrier()
+        return state, Info(accepted=is_made.astype(jnp.int32))
+
+    def _choose_one(
+        self, stream: Stream, control: Any, problem: Problem, state: AnnealingState
+    ) -> Chosen:
+        """Returns the cheapest of M random moves, put to the test, or the first that passes it."""
+        lane, num_words = memory.lanes(self.moves_per_search), self.neighborhood.num_words
+        to_test = self.rule().num_words if self.choose == "first" else 0
+        words = stream.words(lane.astype(jnp.uint32), num_words + to_test)
+
+        def price(*words: jax.Array) -> tuple[Move, Cost]:
+            move = self.neighborhood.propose(problem, state.representation, words)
+            return move, self.neighborhood.delta(problem, state.representation, move)
+
+        moves, deltas = memory.each_lane(price, *words[:num_words])
+        deltas = self.only_real(lane, deltas)
+        trial = Trial(control, state.history, state.cost, deltas, words[num_words:])
+        if self.choose == "first":
+            return self.first_to_pass(trial, moves)
+        return self.cheapest(stream, trial, moves)
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SimulatedAnnealing(TemperedSearch):
+class SimulatedAnnealing(AnnealingStep):
     """Build it with `simulated_annealing`."""
 
-    neighborhood: Any
+    neighborhood: Neighborhood
     schedule: schedules.Schedule
     moves_per_search: int = dataclasses.field(metadata={"static": True})
     choose: Choose = dataclasses.field(metadata={"static": True})
     keep_best: KeepBest = dataclasses.field(metadata={"static": True})
 
-    @property
-    def draws(self) -> tuple[int, int]:
-        if self.choose == "first":
-            return self._num_lanes(), self.neighborhood.num_words + 1
-        return self._num_lanes() + 1, max(self.neighborhood.num_words, 1)
-
-    def num_warps(self, problem: Any, num_searches: int) -> int:
-        to_commit = getattr(self.neighborhood, "num_warps", lambda problem: 1)
-        return max(num_warps(self.moves_per_search, num_searches), to_commit(problem))
-
-    def init(self, problem: Any, solution: Solution) -> AnnealingState:
-        return AnnealingState(*self._start(problem, solution))
-
-    def step(
-        self, stream: Stream, control: jax.Array, problem: Any, state: AnnealingState
-    ) -> tuple[AnnealingState, Info]:
-        choose = self._best_move if self.choose == "best" else self._first_move
-        move, delta, accept = choose(stream, control, problem, state.representation)
-        if self.keep_best == "light":
-            # The solution about to be left for a worse one may be the best so far.
-            state = self._remember(state, accept & (delta > 0))
-
-        state = self._make(problem, state, move, delta, accept)
-        if self.keep_best == "standard":
-            state = self._remember(state, accept)
-        return state, Info(accepted=accept.astype(jnp.int32))
-
-    def _best_move(
-        self, stream: Stream, temperature: jax.Array, problem: Any, representation: Representation
-    ) -> tuple[Move, Cost, jax.Array]:
-        """Returns the cheapest move, the first of equals, its delta, and whether it is accepted."""
-        lane = memory.lanes(self.moves_per_search)
-        words = stream.words(lane.astype(jnp.uint32), self.neighborhood.num_words)
-        moves, deltas = self._priced(problem, representation, lane, words)
-        delta = jnp.min(deltas)
-        # Two minima take fewer instructions than an argmin.
-        winner = jnp.min(jnp.where(deltas == delta, lane, jnp.int32(lane.shape[0])))
-        (word,) = stream.words(jnp.uint32(self.moves_per_search), 1)
-        return memory.pick(moves, winner), delta, passes(temperature, word, delta)
-
-    def _first_move(
-        self, stream: Stream, temperature: jax.Array, problem: Any, representation: Representation
-    ) -> tuple[Move, Cost, jax.Array]:
-        """Returns the first move that is accepted, its delta, and whether there is one."""
-        lane = memory.lanes(self.moves_per_search)
-        *words, word = stream.words(lane.astype(jnp.uint32), self.neighborhood.num_words + 1)
-        moves, deltas = self._priced(problem, representation, lane, tuple(words))
-        none = jnp.int32(lane.shape[0])
-        winner = jnp.min(jnp.where(passes(temperature, word, deltas), lane, none))
-        move, delta = memory.pick((moves, deltas), jnp.minimum(winner, none - 1))
-        return move, delta, winner < none
-
-    def _priced(
-        self,
-        problem: Any,
-        representation: Representation,
-        lane: jax.Array,
-        words: tuple[jax.Array, ...],
-    ) -> tuple[Move, Cost]:
-        """Returns the moves of all lanes and their deltas; lanes in excess have null moves."""
-
-        def price(*words: jax.Array) -> tuple[Move, Cost]:
-            move = self.neighborhood.propose(problem, representation, words)
-            return move, self.neighborhood.delta(problem, representation, move)
-
-        moves, deltas = memory.each_lane(price, *words)
-        counts = (lane < self.moves_per_search) & (deltas == deltas)  # NaN never wins
-        return moves, jnp.where(counts, deltas, null_delta(deltas.dtype))
+    def rule(self) -> Metropolis:
+        return Metropolis(schedule=self.schedule)
 
 
 def simulated_annealing(

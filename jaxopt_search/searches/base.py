@@ -1,20 +1,278 @@
-"""What searches share that walk from one solution to a neighboring one and remember the best."""
+"""What searches are built on that walk from one solution to a neighboring one.
 
+Each class is a `types.Search` short of a few methods, its abstract ones. docs/your_own_search.md
+shows how to write a search of your own on them.
+
+- `TrajectorySearch` keeps the current solution and the best one. What it lacks is the step.
+- `SampledSearch` prices some random moves in a step and puts one of them to a test.
+- `TableSearch` looks at all moves of a neighborhood in a step and knows which comes first.
+"""
+
+import abc
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable import memory, random, tables
+from jaxopt_search import capabilities
+from jaxopt_search.portable import memory, tables
 from jaxopt_search.portable.costs import cost_of
-from jaxopt_search.searches import schedules
-from jaxopt_search.types import Cost, Move, Representation, Solution, null_delta
+from jaxopt_search.searches.acceptance import Acceptance, Trial
+from jaxopt_search.types import (
+    Cost,
+    Enumerable,
+    Info,
+    Move,
+    Neighborhood,
+    Problem,
+    Representation,
+    Snapshot,
+    Solution,
+    Stream,
+    null_delta,
+)
+
+Rank: TypeAlias = Callable[..., tuple[jax.Array, ...]]
+"""What `types.Enumerable.first` ranks moves by."""
 
 _MAX_WARPS = 8
 # The schedulers of an H200. With programs enough for all, one of several warps is slower: its warps
 # wait for one another.
 _WARPS_AT_ONCE = 528
+
+
+class Walk(Protocol):
+    """The state of a `TrajectorySearch`: a named tuple with at least these fields."""
+
+    @property
+    def representation(self) -> Representation:
+        """Of the current solution."""
+        ...
+
+    @property
+    def cost(self) -> Cost:
+        """[] the cost of the current solution."""
+        ...
+
+    @property
+    def best(self) -> Snapshot:
+        """The snapshot of the best solution remembered. The current solution may be better."""
+        ...
+
+    @property
+    def best_cost(self) -> Cost:
+        """[] the cost of `best`."""
+        ...
+
+    def _replace(self, **changes: Any) -> Self: ...
+
+
+StateT = TypeVar("StateT", bound=Walk)
+
+
+class TrajectorySearch(abc.ABC, Generic[StateT]):
+    """A search that walks over a `neighborhood` and remembers the best solution.
+
+    A subclass has `init`, `step` and `evaluations_per_step`, and makes its steps of `make` and
+    `remember`. All three classes of this module leave these as they are: a subclass may replace
+    `control`, `look` and `forget`, which do nothing here.
+    """
+
+    neighborhood: Neighborhood
+
+    @abc.abstractmethod
+    def evaluations_per_step(self, problem: Any) -> int:
+        """Returns how many moves are priced in a step."""
+
+    @abc.abstractmethod
+    def init(self, problem: Any, solution: Solution) -> StateT:
+        """Returns the state at `solution`; `start` returns the first four parts of it."""
+
+    @abc.abstractmethod
+    def step(
+        self, stream: Stream, control: Any, problem: Any, state: StateT
+    ) -> tuple[StateT, Info]:
+        """Returns the state after a step; portable. See `types.Search.step`."""
+
+    def control(self, step: jax.Array) -> Any:
+        """Returns what steers all searches at `step`; see `types.Search.control`."""
+        return None
+
+    def look(self, problem: Any, state: StateT) -> StateT:
+        """Returns the state with all that it keeps of its current solution besides the cost.
+
+        Called wherever that solution was replaced by other means than `make`.
+        """
+        return state
+
+    def forget(self, state: StateT) -> StateT:
+        """Returns the state of a search that is about to continue from another solution."""
+        return state
+
+    def start(
+        self, problem: Problem, solution: Solution
+    ) -> tuple[Representation, Cost, Snapshot, Cost]:
+        """Returns the representation, the cost, the best and its cost with which a walk starts."""
+        representation, cost = self.neighborhood.init(problem, solution), cost_of(problem, solution)
+        return representation, cost, self.neighborhood.snapshot(representation), cost
+
+    def make(
+        self, problem: Problem, state: StateT, move: Move, delta: Cost, where: jax.Array
+    ) -> StateT:
+        """Returns the state after `move`, if the scalar `where` holds; portable."""
+
+        def commit(representation: Representation, where: jax.Array) -> Representation:
+            return self.neighborhood.commit(problem, representation, move, where)
+
+        representation = memory.when(where, commit, state.representation)
+        cost = self.cost_after(state.cost, delta, where, representation)
+        return state._replace(representation=representation, cost=cost)
+
+    def cost_after(
+        self, cost: Cost, delta: Cost, where: jax.Array, representation: Representation
+    ) -> Cost:
+        """Returns the cost after a move, if `where` holds; portable.
+
+        Args:
+          representation: that of the solution after the move.
+        """
+        known = capabilities.known_cost(self.neighborhood, representation)
+        return cost + jnp.where(where, delta, jnp.zeros_like(delta)) if known is None else known
+
+    def remember(self, state: StateT, where: jax.Array | bool = True) -> StateT:
+        """Returns the state whose best is the current solution, if that is better; portable.
+
+        Args:
+          where: [] bool, whether to look at all.
+        """
+        is_better = jnp.asarray(where) & (state.cost < state.best_cost)
+        current = self.neighborhood.snapshot(state.representation)
+        return state._replace(
+            best=memory.copy(state.best, current, is_better),
+            best_cost=jnp.where(is_better, state.cost, state.best_cost),
+        )
+
+    def is_portable(self, problem: Problem) -> bool:
+        return capabilities.is_portable_for(self.neighborhood, problem)
+
+    def obstacle(self, problem: Problem) -> str:
+        return capabilities.obstacle_for(self.neighborhood, problem)
+
+    def best_cost(self, state: StateT) -> Cost:
+        # Unlike `minimum`, this takes no NaN for the lowest, which an own delta may bring about.
+        return jnp.where(state.cost < state.best_cost, state.cost, state.best_cost)
+
+    def best(self, problem: Problem, state: StateT) -> Solution:
+        return self.neighborhood.solution(problem, self.remember(state).best)
+
+    def current_cost(self, state: StateT) -> Cost:
+        return state.cost
+
+    def current(self, problem: Problem, state: StateT) -> Solution:
+        snapshot = self.neighborhood.snapshot(state.representation)
+        return self.neighborhood.solution(problem, snapshot)
+
+    def adopt(self, problem: Problem, state: StateT, solution: Solution) -> StateT:
+        state = self.forget(self.remember(state))._replace(
+            representation=self.neighborhood.init(problem, solution),
+            cost=cost_of(problem, solution),
+        )
+        return self.look(problem, self.remember(state))  # the next step may leave it
+
+    def refresh(self, problem: Problem, state: StateT) -> StateT:
+        hood, solution = self.neighborhood, self.current(problem, state)
+        state = state._replace(
+            representation=hood.init(problem, solution),
+            cost=cost_of(problem, solution),
+            best_cost=cost_of(problem, hood.solution(problem, state.best)),
+        )
+        return self.look(problem, self.remember(state))
+
+
+class Chosen(NamedTuple):
+    """A move that was put to the test.
+
+    Attributes:
+      move: scalars.
+      delta: [] the change in cost.
+      is_made: [] bool, whether it passed.
+    """
+
+    move: Move
+    delta: Cost
+    is_made: jax.Array
+
+
+class SampledSearch(TrajectorySearch[StateT]):
+    """A `TrajectorySearch` that prices some random moves in a step and puts one to the test.
+
+    A subclass has `rule`, the test, and `moves_per_search`, how many moves it prices: M. Each has a
+    lane, as `memory.lanes(M)` counts them; `only_real` makes those in excess worthless.
+    """
+
+    moves_per_search: int
+
+    @abc.abstractmethod
+    def rule(self) -> Acceptance:
+        """Returns the rule by which moves are made."""
+
+    def evaluations_per_step(self, problem: Any) -> int:
+        return self.moves_per_search
+
+    def check(self, problem: Problem, max_steps: int | None) -> None:
+        self.rule().check(problem, max_steps)
+
+    def control(self, step: jax.Array) -> Any:
+        return self.rule().control(step)
+
+    def num_warps(self, problem: Problem, num_searches: int) -> int:
+        """Returns the warps of a program in a kernel, a power of two."""
+        most = min(self.moves_per_search // 32, _MAX_WARPS, _WARPS_AT_ONCE // num_searches)
+        to_price = 1 << max(1, most).bit_length() - 1
+        return max(to_price, capabilities.warps_per_move(self.neighborhood, problem))
+
+    def num_lanes(self) -> int:
+        """Returns the most lanes that M moves take where words are drawn ahead: for `draws`."""
+        with memory.one_search("native"):
+            return jax.eval_shape(lambda: memory.lanes(self.moves_per_search)).shape[0]
+
+    def only_real(self, lane: jax.Array, deltas: Cost) -> Cost:
+        """Returns the deltas, above all others in lanes in excess and for NaN; portable."""
+        counts = (lane < self.moves_per_search) & (deltas == deltas)  # NaN never wins
+        return jnp.where(counts, deltas, null_delta(deltas.dtype))
+
+    def cheapest(self, stream: Stream, trial: Trial, moves: Move) -> Chosen:
+        """Returns the cheapest move, the first of equals, put to the test; portable.
+
+        Args:
+          trial: with the deltas of all lanes, and without words.
+          moves: leaves [lanes].
+        """
+        deltas, lane = trial.delta, memory.lanes(self.moves_per_search)
+        delta = jnp.min(deltas)
+        # Two minima take fewer instructions than an argmin.
+        winner = jnp.min(jnp.where(deltas == delta, lane, jnp.int32(lane.shape[0])))
+        words = stream.words(jnp.uint32(self.moves_per_search), self.rule().num_words)
+        is_made = self.passes(trial._replace(delta=delta, words=words))
+        return Chosen(memory.pick(moves, winner), delta, is_made)
+
+    def first_to_pass(self, trial: Trial, moves: Move) -> Chosen:
+        """Returns the first move that passes the test, if there is one; portable.
+
+        Args:
+          trial: with the deltas and the words of all lanes.
+          moves: leaves [lanes].
+        """
+        lane = memory.lanes(self.moves_per_search)
+        none = jnp.int32(lane.shape[0])
+        winner = jnp.min(jnp.where(self.passes(trial), lane, none))
+        move, delta = memory.pick((moves, trial.delta), jnp.minimum(winner, none - 1))
+        return Chosen(move, delta, winner < none)
+
+    def passes(self, trial: Trial) -> jax.Array:
+        """Returns whether moves pass the test and change something; portable."""
+        return self.rule().passes(trial) & (trial.delta < null_delta(trial.delta.dtype))
 
 
 class Found(NamedTuple):
@@ -31,183 +289,68 @@ class Found(NamedTuple):
     key: jax.Array
 
 
-class TrajectorySearch:
-    """A `Search` over a `neighborhood`, short of `init`, `control` and `step`.
+class TableWalk(Walk, Protocol):
+    """The state of a `TableSearch`: a `Walk` with one more field."""
 
-    Its states are named tuples with, among others,
-
-    - `representation` of the current solution and its `cost`, [];
-    - `best`, the snapshot of the best solution remembered, and its `best_cost`, []. The current
-      solution may be better.
-    """
-
-    neighborhood: Any
-
-    def is_portable(self, problem: Any) -> bool:
-        return _of(problem, getattr(self.neighborhood, "is_portable", False))
-
-    def obstacle(self, problem: Any) -> str:
-        return _of(problem, getattr(self.neighborhood, "obstacle", ""))
-
-    def best_cost(self, state: Any) -> Cost:
-        # Unlike `minimum`, this takes no NaN for the lowest, which an own delta may bring about.
-        return jnp.where(state.cost < state.best_cost, state.cost, state.best_cost)
-
-    def best(self, problem: Any, state: Any) -> Solution:
-        return self.neighborhood.solution(problem, self._remember(state, jnp.bool_(True)).best)
-
-    def current_cost(self, state: Any) -> Cost:
-        return state.cost
-
-    def current(self, problem: Any, state: Any) -> Solution:
-        snapshot = self.neighborhood.snapshot(state.representation)
-        return self.neighborhood.solution(problem, snapshot)
-
-    def adopt(self, problem: Any, state: Any, solution: Solution) -> Any:
-        state = self._remember(state, jnp.bool_(True))
-        state = state._replace(
-            representation=self.neighborhood.init(problem, solution),
-            cost=cost_of(problem, solution),
-        )
-        return self._remember(state, jnp.bool_(True))  # the next step may leave it
-
-    def refresh(self, problem: Any, state: Any) -> Any:
-        hood, solution = self.neighborhood, self.current(problem, state)
-        state = state._replace(
-            representation=hood.init(problem, solution),
-            cost=cost_of(problem, solution),
-            best_cost=cost_of(problem, hood.solution(problem, state.best)),
-        )
-        return self._remember(state, jnp.bool_(True))
-
-    def _start(self, problem: Any, solution: Solution) -> tuple[Any, Cost, Any, Cost]:
-        """Returns the representation, the cost, the best and its cost with which a walk starts."""
-        representation, cost = self.neighborhood.init(problem, solution), cost_of(problem, solution)
-        return representation, cost, self.neighborhood.snapshot(representation), cost
-
-    def _make(self, problem: Any, state: Any, move: Move, delta: Cost, where: jax.Array) -> Any:
-        """Returns the state after `move`, if the scalar `where` holds."""
-
-        def commit(representation: Representation, where: jax.Array) -> Representation:
-            return self.neighborhood.commit(problem, representation, move, where)
-
-        representation = memory.when(where, commit, state.representation)
-        cost = self._cost_after(state.cost, delta, where, representation)
-        return state._replace(representation=representation, cost=cost)
-
-    def _cost_after(
-        self, cost: Cost, delta: Cost, where: jax.Array, representation: Representation
-    ) -> Cost:
-        """Returns the cost after a move, if `where` holds: `representation` is the one then."""
-        known_cost = getattr(self.neighborhood, "known_cost", lambda representation: None)
-        known = known_cost(representation)
-        return cost + jnp.where(where, delta, jnp.zeros_like(delta)) if known is None else known
-
-    def _remember(self, state: Any, where: jax.Array) -> Any:
-        """Returns the state with the current solution for its best, where it is better."""
-        is_better = where & (state.cost < state.best_cost)
-        current = self.neighborhood.snapshot(state.representation)
-        return state._replace(
-            best=memory.copy(state.best, current, is_better),
-            best_cost=jnp.where(is_better, state.cost, state.best_cost),
-        )
+    @property
+    def found(self) -> Any:
+        """The `Found` move of the next step; None before the first look."""
+        ...
 
 
-class TemperedSearch(TrajectorySearch):
-    """A `TrajectorySearch` that prices some moves in a step and tests one at a temperature."""
-
-    schedule: schedules.Schedule
-    moves_per_search: int
-
-    def evaluations_per_step(self, problem: Any) -> int:
-        return self.moves_per_search
-
-    def check(self, max_steps: int | None) -> None:
-        """Refuses a schedule that is negative or not finite within `max_steps`; on the host."""
-        schedules.check(self.schedule, max_steps)
-
-    def control(self, step: jax.Array) -> jax.Array:
-        """Returns the temperature."""
-        return schedules.temperature(self.schedule, step)
-
-    def _num_lanes(self) -> int:
-        with memory.one_search("native"):
-            return jax.eval_shape(lambda: memory.lanes(self.moves_per_search)).shape[0]
+TableStateT = TypeVar("TableStateT", bound=TableWalk)
 
 
-class TableSearch(TrajectorySearch):
+class TableSearch(TrajectorySearch[TableStateT]):
     """A `TrajectorySearch` that looks at all moves of an enumerable neighborhood in each step.
 
-    The table is brought up to date and searched in one pass, so that a state has, in `found`, the
-    move of the next step. A subclass has `_rank(problem, state)`, what ranks moves, and `_others`.
+    The table is brought up to date and searched in one pass, so that the state holds, in `found`,
+    the move of the next step: `init` ends with `look`, and a step makes its move by `make_found`.
+    A subclass has `rank`, which says what comes first.
     """
+
+    neighborhood: Enumerable
+
+    @abc.abstractmethod
+    def rank(self, problem: Any, state: TableStateT) -> Rank:
+        """Returns what ranks moves: `rank` of `types.Enumerable.first`; portable."""
+
+    def others(self, state: TableStateT) -> tuple[Any, ...]:
+        """Returns the buffers that `rank` needs besides the table of moves, of the same shape."""
+        return ()
 
     def evaluations_per_step(self, problem: Any) -> int:
         return self.neighborhood.num_moves(problem)
 
-    def num_warps(self, problem: Any, num_searches: int) -> int:
+    def num_warps(self, problem: Problem, num_searches: int) -> int:
         return tables.num_warps(self.neighborhood.shape(problem))
 
-    def control(self, step: jax.Array) -> None:
-        return None
-
-    def adopt(self, problem: Any, state: Any, solution: Solution) -> Any:
-        return self._looked(problem, super().adopt(problem, state, solution))
-
-    def refresh(self, problem: Any, state: Any) -> Any:
-        return self._looked(problem, super().refresh(problem, state))
-
-    def _rank(self, problem: Any, state: Any) -> Callable[..., tuple[jax.Array, ...]]:
-        raise NotImplementedError
-
-    def _others(self, state: Any) -> tuple[jax.Array, ...]:
-        """Returns the tables that `_rank` needs beside that of the moves."""
-        return ()
-
-    def _looked(self, problem: Any, state: Any) -> Any:
+    def look(self, problem: Any, state: TableStateT) -> TableStateT:
         """Returns the state with what comes next; of the found move before, only `entry` counts."""
-        rank, others = self._rank(problem, state), self._others(state)
+        rank, others = self.rank(problem, state), self.others(state)
         first, move = self.neighborhood.first(problem, state.representation, rank, others)
         return state._replace(found=Found(move, first.number, first.keys[0]))
 
-    def _make_found(self, problem: Any, state: Any, delta: Cost, where: jax.Array) -> Any:
-        """Returns the state after `state.found` was made, if `where` holds, with what comes next.
+    def make_found(
+        self, problem: Problem, state: TableStateT, delta: Cost, where: jax.Array
+    ) -> TableStateT:
+        """Returns the state after its found move, if `where` holds, with what comes next.
 
         Args:
-          delta: [] that of the move.
+          delta: [] the change in cost that the move makes.
         """
         hood, move = self.neighborhood, state.found.move
-        if not hasattr(hood, "commit_and_first"):
+        commit_and_first = capabilities.commit_and_first(hood)
+        if commit_and_first is None:
             representation = hood.commit(problem, state.representation, move, where)
-            cost = self._cost_after(state.cost, delta, where, representation)
+            cost = self.cost_after(state.cost, delta, where, representation)
             memory.barrier()
-            return self._looked(problem, state._replace(representation=representation, cost=cost))
+            return self.look(problem, state._replace(representation=representation, cost=cost))
         state = state._replace(cost=state.cost + jnp.where(where, delta, jnp.zeros_like(delta)))
-        rank, others = self._rank(problem, state), self._others(state)
-        representation, first, move = hood.commit_and_first(
+        rank, others = self.rank(problem, state), self.others(state)
+        representation, first, move = commit_and_first(
             problem, state.representation, move, where, rank, others
         )
         memory.barrier()
         found = Found(move, first.number, first.keys[0])
         return state._replace(representation=representation, found=found)
-
-
-def _of(problem: Any, value: Any) -> Any:
-    """Returns a value, or what a function gives for the problem."""
-    return value(problem) if callable(value) else value
-
-
-def num_warps(moves_per_search: int, num_searches: int) -> int:
-    """Returns the warps of a program that prices so many moves at a time, a power of two."""
-    most = max(1, min(moves_per_search // 32, _MAX_WARPS, _WARPS_AT_ONCE // num_searches))
-    return 1 << most.bit_length() - 1
-
-
-def passes(temperature: jax.Array, word: jax.Array, delta: Cost) -> jax.Array:
-    """Metropolis: always if not worse, else with probability exp(-delta / temperature).
-
-    A uniform u lies below that probability where -log(u), which is exponentially distributed, lies
-    above delta / temperature; written so, temperature 0 accepts delta <= 0 only.
-    """
-    threshold = temperature * random.exponential(word)
-    return (delta.astype(jnp.float32) <= threshold) & (delta < null_delta(delta.dtype))

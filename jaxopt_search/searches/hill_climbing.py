@@ -11,8 +11,17 @@ import jax.numpy as jnp
 
 from jaxopt_search.checks import check_option
 from jaxopt_search.neighborhoods.base import as_enumerable
-from jaxopt_search.searches.base import TableSearch
-from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream
+from jaxopt_search.searches.base import Rank, TableSearch
+from jaxopt_search.types import (
+    Cost,
+    Enumerable,
+    Info,
+    Problem,
+    Representation,
+    Snapshot,
+    Solution,
+    Stream,
+)
 
 Improvement: TypeAlias = Literal["best", "first"]
 
@@ -25,7 +34,7 @@ class ClimbingState(NamedTuple):
       cost: [] its cost.
       best: snapshot of the best solution that the search left when it adopted another one.
       best_cost: [] its cost.
-      found: the move of the next step, if it leads to a better solution.
+      found: the move of the next step, a `base.Found`, made if it leads to a better solution.
       is_done: [] bool, whether the last step found no better neighbor.
     """
 
@@ -39,34 +48,34 @@ class ClimbingState(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class HillClimbing(TableSearch):
+class HillClimbing(TableSearch[ClimbingState]):
     """Build it with `hill_climbing`."""
 
-    neighborhood: Any
+    neighborhood: Enumerable
     choose: Improvement = dataclasses.field(metadata={"static": True})
 
-    def init(self, problem: Any, solution: Solution) -> ClimbingState:
-        start = self._start(problem, solution)
-        return self._looked(problem, ClimbingState(*start, None, jnp.bool_(False)))
+    def init(self, problem: Problem, solution: Solution) -> ClimbingState:
+        start = self.start(problem, solution)
+        return self.look(problem, ClimbingState(*start, None, jnp.bool_(False)))
 
     def step(
-        self, stream: Stream, control: None, problem: Any, state: ClimbingState
+        self, stream: Stream, control: None, problem: Problem, state: ClimbingState
     ) -> tuple[ClimbingState, Info]:
         delta = self.neighborhood.delta(problem, state.representation, state.found.move)
         is_better = delta < 0
-        state = self._make_found(problem, state._replace(is_done=~is_better), delta, is_better)
+        state = self.make_found(problem, state._replace(is_done=~is_better), delta, is_better)
         return state, Info(is_better.astype(jnp.int32))
 
     def is_done(self, state: ClimbingState) -> jax.Array:
         return state.is_done
 
-    def adopt(self, problem: Any, state: ClimbingState, solution: Solution) -> ClimbingState:
-        return super().adopt(problem, state, solution)._replace(is_done=jnp.bool_(False))
+    def forget(self, state: ClimbingState) -> ClimbingState:
+        return state._replace(is_done=jnp.bool_(False))
 
-    def _rank(self, problem: Any, state: ClimbingState) -> Any:
-        """Returns what ranks moves: by delta, or better ones by the way to them, in a circle.
+    def rank(self, problem: Problem, state: ClimbingState) -> Rank:
+        """Returns what ranks moves: by delta; or the better ones by their place in a circle.
 
-        The way is that from the move found before.
+        The circle starts at the move found before.
         """
         if self.choose == "best":
             return _by_delta
@@ -75,9 +84,8 @@ class HillClimbing(TableSearch):
 
         def rank(entry: jax.Array, delta: Cost) -> tuple[jax.Array, jax.Array]:
             ahead = entry - last
-            return (delta >= 0).astype(jnp.int32), jnp.where(
-                ahead < 0, ahead + rows * columns, ahead
-            )
+            around = jnp.where(ahead < 0, ahead + rows * columns, ahead)
+            return (delta >= 0).astype(jnp.int32), around
 
         return rank
 
@@ -90,13 +98,13 @@ def hill_climbing(neighborhood: Any, *, choose: Improvement = "best") -> HillCli
     """Returns hill climbing to a local optimum; a step looks at all neighbors and makes one move.
 
     A run in which all searches are at local optima ends at its next stop test, with the status
-    `LOCAL_OPTIMA`. From a better neighbor a search goes on at once, equal ones do not count.
+    `LOCAL_OPTIMA`. Equal neighbors do not count as better.
 
     Args:
       neighborhood: one whose moves stand in a table (`types.Enumerable`), such as `SwapTable()`; or
         `Swap()`, for any permutation problem, priced by full evaluation.
-      choose: `"best"`, the best neighbor; `"first"`, the first that is better, looked for from the
-        last move on in a circle.
+      choose: `"best"`, the best neighbor; `"first"`, the first better one, looked for in a
+        circle that starts at the last move.
 
     Raises:
       ValueError: if `choose` is neither.

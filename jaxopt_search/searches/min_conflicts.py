@@ -11,12 +11,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count
 from jaxopt_search.portable import memory, random
 from jaxopt_search.portable.memory import load
 from jaxopt_search.searches import schedules
-from jaxopt_search.searches.base import TemperedSearch, num_warps, passes
-from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
+from jaxopt_search.searches.acceptance import Metropolis, Trial
+from jaxopt_search.searches.base import SampledSearch
+from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream
+
+_NEEDED = ("is_in_conflict", "propose_at", "num_words_at", "delta")
 
 
 class MinConflictsState(NamedTuple):
@@ -39,34 +43,31 @@ class MinConflictsState(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MinConflicts(TemperedSearch):
+class MinConflicts(SampledSearch[MinConflictsState]):
     """Build it with `min_conflicts`."""
 
     neighborhood: Any
     schedule: schedules.Schedule
     moves_per_search: int = dataclasses.field(metadata={"static": True})
 
+    def rule(self) -> Metropolis:
+        return Metropolis(schedule=self.schedule)
+
     @property
     def draws(self) -> tuple[int, int]:
-        return self._num_lanes() + 1, self.neighborhood.num_words_at + 1
-
-    def num_warps(self, problem: Any, num_searches: int) -> int:
-        return num_warps(self.moves_per_search, num_searches)
+        return self.num_lanes() + 1, self.neighborhood.num_words_at + 1
 
     def init(self, problem: Any, solution: Solution) -> MinConflictsState:
-        number = self._num_places()
+        number = max(memory.power_of_two(self.moves_per_search), memory.LANES)
         spread = [place * problem.n // number for place in range(number)]
-        return MinConflictsState(
-            *self._start(problem, solution), place=jnp.array(spread, jnp.int32)
-        )
-
-    def _num_places(self) -> int:
-        return max(memory.power_of_two(self.moves_per_search), memory.LANES)
+        return MinConflictsState(*self.start(problem, solution), place=jnp.array(spread, jnp.int32))
 
     def step(
         self, stream: Stream, control: jax.Array, problem: Any, state: MinConflictsState
     ) -> tuple[MinConflictsState, Info]:
-        def work(tree: tuple[MinConflictsState, jax.Array], where: jax.Array) -> Any:
+        def work(
+            tree: tuple[MinConflictsState, jax.Array], where: jax.Array
+        ) -> tuple[MinConflictsState, jax.Array]:
             return self._work(stream, control, problem, tree[0], where)
 
         is_open = state.cost > 0
@@ -81,6 +82,7 @@ class MinConflicts(TemperedSearch):
         state: MinConflictsState,
         where: jax.Array,
     ) -> tuple[MinConflictsState, jax.Array]:
+        """Returns the state after a step and whether it made a move; changed if `where` holds."""
         hood, representation = self.neighborhood, state.representation
         lane = memory.lanes(self.moves_per_search)
         is_own = lane < self.moves_per_search
@@ -94,25 +96,23 @@ class MinConflicts(TemperedSearch):
 
         kept = load(state.place, jnp.where(is_own, lane, 0))
         place, moves, deltas = memory.each_lane(price, kept, *words)
-        deltas = jnp.where(is_own, deltas, null_delta(deltas.dtype))
-        delta = jnp.min(deltas)
-        winner = jnp.min(jnp.where(deltas == delta, lane, jnp.int32(lane.shape[0])))
-        (word,) = stream.words(jnp.uint32(self.moves_per_search), 1)
-        accept = where & passes(temperature, word, delta)
+        trial = Trial(temperature, None, state.cost, self.only_real(lane, deltas), ())
+        move, delta, passes = self.cheapest(stream, trial, moves)
+        accept = where & passes
 
-        state = self._remember(state, accept & (delta > 0))
+        state = self.remember(state, accept & (delta > 0))
         memory.barrier()
         state = state._replace(
             place=memory.store(state.place, jnp.where(is_own, lane, 0), place, is_own & where)
         )
-        state = self._make(problem, state, memory.pick(moves, winner), delta, accept)
+        state = self.make(problem, state, move, delta, accept)
         return state, accept.astype(jnp.int32)
 
 
 def min_conflicts(
     neighborhood: Any, schedule: Any = 0.1, *, moves_per_search: int = 32
 ) -> MinConflicts:
-    """Returns a search that works on as many conflicts at a time as it prices moves.
+    """Returns a search that works on one conflict for each of the moves that it prices.
 
     Each of `moves_per_search` lanes keeps a position that is in conflict, and proposes moves of it
     until it no longer is; then it looks at random ones for another. In a step the cheapest proposal
@@ -137,10 +137,9 @@ def min_conflicts(
       0
     """
     moves_per_search = check_count("moves_per_search", moves_per_search, 1, random.MAX_SLOTS - 1)
-    for name in ("is_in_conflict", "propose_at", "num_words_at", "delta"):
-        if not hasattr(neighborhood, name):
-            kind = type(neighborhood).__name__
-            raise TypeError(f"neighborhood is a {kind} without {name}, expected one like QueenSwap")
+    if lacks := capabilities.missing(neighborhood, _NEEDED):
+        kind = type(neighborhood).__name__
+        raise TypeError(f"neighborhood is a {kind} without {lacks[0]}, expected one like QueenSwap")
     return MinConflicts(
         neighborhood=neighborhood,
         schedule=schedules.as_schedule(schedule),

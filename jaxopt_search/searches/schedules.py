@@ -1,7 +1,11 @@
-"""Cooling schedules: any function from the step to a temperature, such as optax's.
+"""Cooling schedules: functions from the step to a temperature, as optax has them.
 
-A schedule receives the step as an int32 scalar, held at 2**31 - 1 once it is reached, and returns
-a scalar. It is called under tracing, so it must be written in `jax.numpy`.
+Every optax schedule is one. A schedule receives the step as an int32 scalar, held at 2**31 - 1 once
+it is reached, and returns a scalar. It is called under tracing, so it must be written in
+`jax.numpy`.
+
+`geometric` and `constant` are optax's `exponential_decay` and `constant_schedule` as pytrees: other
+temperatures compile nothing, and no compiler rounds them differently from another.
 """
 
 import dataclasses
@@ -51,6 +55,9 @@ def geometric(
 ) -> Geometric:
     """Returns a schedule that multiplies the temperature by `alpha` once in a while.
 
+    From `first_step` on `optax.exponential_decay(start, steps_per_temperature, alpha, first_step,
+    staircase=True)`, within float rounding. Before it, optax stays at `start`.
+
     Lam, Tsoi, Luk, "Parallel neighbourhood search on many-core platforms", equation 2, with
     `steps_per_temperature` = sweeps x cities.
 
@@ -58,7 +65,7 @@ def geometric(
       start: the first temperature, above 0, in units of cost.
       alpha: the cooling constant, in (0, 1].
       steps_per_temperature: steps between two coolings.
-      first_step: the step of the first temperature; before it, it was hotter by the same rule.
+      first_step: the step of the first temperature; before it, it is hotter by the same rule.
 
     Raises:
       ValueError: if an argument is outside these ranges.
@@ -81,7 +88,10 @@ def geometric(
 
 
 def constant(value: float) -> Geometric:
-    """Returns a schedule that stays at one temperature; 0 accepts no worse solution."""
+    """Returns a schedule that stays at one temperature; 0 accepts no worse solution.
+
+    `optax.constant_schedule(value)` as a pytree.
+    """
     if not 0 <= value <= _MAX_FLOAT32:
         raise ValueError(f"temperature is {value}, expected a finite number >= 0")
     return Geometric(

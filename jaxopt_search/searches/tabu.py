@@ -16,9 +16,19 @@ from jaxopt_search.checks import check_count, check_number, check_option, float3
 from jaxopt_search.neighborhoods.base import as_enumerable
 from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import store
-from jaxopt_search.portable.random import below
-from jaxopt_search.searches.base import TableSearch
-from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
+from jaxopt_search.portable.random import below, threefry2x32
+from jaxopt_search.searches.base import Rank, TableSearch
+from jaxopt_search.types import (
+    Cost,
+    Enumerable,
+    Info,
+    Problem,
+    Representation,
+    Snapshot,
+    Solution,
+    Stream,
+    null_delta,
+)
 
 _MAX_STEPS = 2**30  # of a tenure or an age, so that times may count modulo 2**32
 _ASPIRED, _ALLOWED, _FORBIDDEN, _NULL = range(4)
@@ -35,7 +45,7 @@ class TabuState(NamedTuple):
       now: [] int32, steps made, modulo 2**32.
       until: [rows, columns] int32, for each entry of the table of moves the last step at which it
         is forbidden, modulo 2**32.
-      found: the move of the next step.
+      found: the move of the next step, a `base.Found`.
       order: [] uint32, of which of equally good moves comes first; None where the first one does.
     """
 
@@ -51,48 +61,47 @@ class TabuState(NamedTuple):
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TabuSearch(TableSearch):
+class TabuSearch(TableSearch[TabuState]):
     """Build it with `tabu_search`."""
 
-    neighborhood: Any
+    neighborhood: Enumerable
     tenure: tuple[int, int] | None = dataclasses.field(metadata={"static": True})
     aspiration_age: int | None = dataclasses.field(metadata={"static": True})
     ties: str = dataclasses.field(metadata={"static": True})
-    tenure_per_cost: Any = None
+    tenure_per_cost: jax.Array | None = None
 
     @property
     def draws(self) -> tuple[int, int]:
         return 1, 3 if self.ties == "random" else 2
 
-    def init(self, problem: Any, solution: Solution) -> TabuState:
+    def init(self, problem: Problem, solution: Solution) -> TabuState:
         # None is forbidden, and they come of age one after the other.
         shape = self.neighborhood.shape(problem)
         until = -1 - lax.iota(jnp.int32, math.prod(shape)).reshape(shape)
-        start = self._start(problem, solution)
+        start = self.start(problem, solution)
         order = jnp.uint32(0) if self.ties == "random" else None
-        return self._looked(problem, TabuState(*start, jnp.int32(0), until, None, order))
+        return self.look(problem, TabuState(*start, jnp.int32(0), until, None, order))
 
     def step(
-        self, stream: Stream, control: None, problem: Any, state: TabuState
+        self, stream: Stream, control: None, problem: Problem, state: TabuState
     ) -> tuple[TabuState, Info]:
         hood, representation, move = self.neighborhood, state.representation, state.found.move
         is_move = state.found.key < _NULL  # above it where the table has no rows
         delta = hood.delta(problem, representation, move)
         undone = hood.undone(problem, representation, move)
         first, second, *order = stream.words(jnp.uint32(0), self.draws[1])
-        for entry, word in zip(undone, (first, second), strict=False):
+        for entry, word in zip(undone, _words_of(len(undone), first, second), strict=True):
             until = state.now + self._tenure_of(problem, word, state.cost)
             state = state._replace(until=store(state.until, entry, until, is_move))
         memory.barrier()
         state = state._replace(now=state.now + 1, order=order[0] if order else None)
-        state = self._make_found(problem, state, delta, is_move)
-        state = self._remember(state, jnp.bool_(True))
-        return state, Info(is_move.astype(jnp.int32))
+        state = self.make_found(problem, state, delta, is_move)
+        return self.remember(state), Info(is_move.astype(jnp.int32))
 
-    def _others(self, state: TabuState) -> tuple[jax.Array, ...]:
+    def others(self, state: TabuState) -> tuple[jax.Array, ...]:
         return (state.until,)
 
-    def _rank(self, problem: Any, state: TabuState) -> Any:
+    def rank(self, problem: Problem, state: TabuState) -> Rank:
         """Returns what ranks moves: aspired ones by delta, then allowed ones, then the others."""
         age = self.aspiration_age
         if age is None:
@@ -114,7 +123,7 @@ class TabuSearch(TableSearch):
 
         return rank
 
-    def _tenure_of(self, problem: Any, word: jax.Array, cost: Cost) -> jax.Array:
+    def _tenure_of(self, problem: Problem, word: jax.Array, cost: Cost) -> jax.Array:
         """Returns a random tenure, [] int32, after a move from a solution of a cost."""
         rows, _ = self.neighborhood.shape(problem)
         low, high = self.tenure or (math.floor(0.9 * rows), math.ceil(1.1 * rows))
@@ -125,6 +134,14 @@ class TabuSearch(TableSearch):
         more = jnp.maximum(cost.astype(jnp.float32), jnp.float32(0)) * self.tenure_per_cost
         more = jnp.minimum(more, jnp.float32(_MAX_STEPS)).astype(jnp.int32)
         return jnp.minimum(tenure + more, _MAX_STEPS)
+
+
+def _words_of(number: int, first: jax.Array, second: jax.Array) -> list[jax.Array]:
+    """Returns a random word for each entry that a move undoes; beyond two, made of the two."""
+    further = (jnp.uint32(k) for k in range(2, number))
+    return [first, second][:number] + [
+        threefry2x32((first, second), (k, jnp.uint32(0)))[0] for k in further
+    ]
 
 
 def _shuffled(entry: jax.Array, order: jax.Array) -> jax.Array:
@@ -160,15 +177,16 @@ def tabu_search(
         chances; None for 0.9 to 1.1 times the rows of the table, for the QAP the facilities, as
         Taillard recommends. 0 forbids nothing.
       tenure_per_cost: how many steps more for each unit of the cost, where it is above 0, of the
-        solution that a move leaves; rounded down. None for none. Where the lowest cost is 0, as in
-        graph coloring, the tenure thus falls on the way there (Galinier, Hao, "Hybrid evolutionary
-        algorithms for graph coloring", 1999, who count vertices in conflict instead of edges).
+        solution that a move leaves; rounded down. None adds no steps. Where the lowest cost is 0,
+        as in graph coloring, the tenure thus falls on the way there (Galinier, Hao, "Hybrid
+        evolutionary algorithms for graph coloring", 1999, who count vertices in conflict instead of
+        edges).
       aspiration_age: in steps; None for 5 times the entries of the table. Entries never undone
         count as undone one after the other before the start.
       ties: which of equally good moves is made: the one that stands first in the table, or a random
-        one. Where costs are small integers many moves are equal, as in
-        graph coloring or on graphs with weights of 1: there take `"random"`, since searches that
-        always prefer the first get stuck.
+        one. Where costs are small integers, as in graph coloring or on graphs with weights of 1,
+        many moves are equal: take `"random"` there, since searches that always prefer the first get
+        stuck.
 
     Raises:
       ValueError: if a number is out of range, or `ties` is not one of the two.
@@ -181,25 +199,30 @@ def tabu_search(
       >>> js.solve(js.qap(flow, distance), search, 0, num_searches=4, max_steps=100).fun
       218
     """
-    if tenure is not None:
-        bounds = tenure if isinstance(tenure, tuple | list) else (tenure, tenure)
-        if len(bounds) != 2:
-            raise ValueError(f"tenure is {tenure!r}, expected a number, or the least and the most")
-        low, high = bounds
-        low = check_count("tenure", low, 0, _MAX_STEPS)
-        tenure = low, check_count("tenure", high, low, _MAX_STEPS)
-    if tenure_per_cost is not None:
-        share = check_number("tenure_per_cost", tenure_per_cost, 0)
-        if share > _MAX_STEPS:
-            raise ValueError(f"tenure_per_cost is {share}, expected at most {_MAX_STEPS}")
-        tenure_per_cost = float32(share)
     if aspiration_age is not None:
         aspiration_age = check_count("aspiration_age", aspiration_age, 0, _MAX_STEPS)
     check_option("ties", ties, ("first", "random"))
     return TabuSearch(
         neighborhood=as_enumerable(neighborhood),
-        tenure=tenure,
+        tenure=None if tenure is None else _bounds_of(tenure),
         aspiration_age=aspiration_age,
         ties=ties,
-        tenure_per_cost=tenure_per_cost,
+        tenure_per_cost=None if tenure_per_cost is None else _share_of(tenure_per_cost),
     )
+
+
+def _bounds_of(tenure: int | tuple[int, int]) -> tuple[int, int]:
+    """Returns the least and the most steps of a tenure."""
+    bounds = tenure if isinstance(tenure, tuple | list) else (tenure, tenure)
+    if len(bounds) != 2:
+        raise ValueError(f"tenure is {tenure!r}, expected a number, or the least and the most")
+    low, high = bounds
+    low = check_count("tenure", low, 0, _MAX_STEPS)
+    return low, check_count("tenure", high, low, _MAX_STEPS)
+
+
+def _share_of(tenure_per_cost: float) -> jax.Array:
+    share = check_number("tenure_per_cost", tenure_per_cost, 0)
+    if share > _MAX_STEPS:
+        raise ValueError(f"tenure_per_cost is {share}, expected at most {_MAX_STEPS}")
+    return float32(share)

@@ -6,7 +6,7 @@ one another's best.
 """
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -133,8 +133,37 @@ def _every(recipe: Recipe, per_step: float) -> int:
     return int(min(max(1 / (recipe.num_exchanges * per_step), 1), MAX_INT32))
 
 
+class Pacer(Protocol):
+    """Sets the pace of a run at the ends of its chunks.
+
+    Attributes:
+      pace: from the last step noted on.
+    """
+
+    pace: Pace
+
+    def note(self, step: int, seconds: float) -> bool:
+        """Takes note of a chunk that ends at `step`, after `seconds` of search.
+
+        Returns whether the pace changes.
+        """
+        raise NotImplementedError
+
+    def steps_left(self, step: int) -> int | None:
+        """Returns after how many steps the pace is known to change; None if that is not known."""
+        raise NotImplementedError
+
+
+def pacer_of(recipe: Recipe, n: int, max_steps: int | None, max_seconds: float | None) -> Pacer:
+    """Returns what keeps a run in pace with its steps or, without a limit on these, its seconds."""
+    if max_steps is not None:
+        return StepCount(recipe, n, max_steps)
+    assert max_seconds is not None
+    return Clock(recipe, max_seconds)
+
+
 class StepCount:
-    """The pace of a run of so many steps, of which a search counts the first 2**31 - 1 only.
+    """The pace of a run of this many steps, of which a search counts the first 2**31 - 1 only.
 
     Attributes:
       pace: from the last step noted on.

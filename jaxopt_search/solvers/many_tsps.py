@@ -1,6 +1,5 @@
 """Many instances of one size at once: annealings of each that recombine, on all devices."""
 
-import contextlib
 import functools
 from typing import Any, NamedTuple
 
@@ -11,9 +10,9 @@ from jax import lax
 
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
-from jaxopt_search.driver import arguments, environment, progress
-from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.driver.run import Report
+from jaxopt_search.driver import environment, progress
+from jaxopt_search.driver.arguments import check_clock
+from jaxopt_search.driver.chunks import Timer, drive
 from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.guards import capacity
@@ -22,27 +21,26 @@ from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.portable import random
 from jaxopt_search.portable.packed_pairs import Pairs
-from jaxopt_search.problems.host import Original
-from jaxopt_search.problems.tsp.build import diameters, float_unit
+from jaxopt_search.problems.host import ON_DEVICE
+from jaxopt_search.problems.tsp.build import diameters
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.problems.tsp.ranges import float_unit
 from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.searches.schedules import constant
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.cooling import (
-    Clock,
     Pace,
     Recipe,
-    StepCount,
     annealing,
+    pacer_of,
     search_and_exchange,
 )
 from jaxopt_search.types import StackedResult, Status
 
 _PILOT_STEPS = 100
 _AT_ONCE = 2**26  # distances in memory
-
-_HOST = Original(cost=lambda tour: 0.0, check=lambda tour, name: tour)  # never asked
+_TRIVIAL = 3  # cities, of which all tours have the same length
 
 
 class _Run(NamedTuple):
@@ -82,69 +80,104 @@ def solve_stacked(
       max_steps: steps of each search; None for no limit.
       show_progress: whether to write lines on standard error, with the mean length.
     """
-    timer, size = Timer(), len(points)
-    limits = arguments.check_limits(
-        dtype=jnp.float32,
-        host=None,
-        max_steps=0 if points.shape[1] <= 3 else max_steps,
-        max_seconds=max_seconds,
-        target=None,
-        patience=None,
-        check_every=1,
-        chunk_steps=None,
-    )
-    timer.limit(limits.max_steps, limits.max_seconds)
-    num_tours, n = size * recipe.num_searches, points.shape[1]
+    timer, n = Timer(), points.shape[1]
+    timer.limit(*check_clock(0 if n <= _TRIVIAL else max_steps, max_seconds))
+    num_tours = len(points) * recipe.num_searches
     capacity.check_tours(n, num_tours, recipe.num_searches, devices)
-    report = progress.reporter() if show_progress else None
-    if report:
-        report(progress.Phase("compiling", timer.elapsed))
-    choice = _choice(n, recipe, devices)
-    units = _units(points)
-    own_points, numbers = _split(points / units[:, None, None], len(devices))
-    with held_back():
-        runs = _start(recipe, devices)(random.as_key(key), own_points, numbers)
-    advance = _advance(recipe, choice.implementation, devices)
-    if limits.max_steps is not None:
-        pacer = StepCount(recipe, points.shape[1], limits.max_steps)
-    else:
-        assert limits.max_seconds is not None
-        pacer = Clock(recipe, limits.max_seconds)
-    status, step, chunk = Status.RUNNING, 0, 0
-    while status == Status.RUNNING:
-        # The first chunk makes no step: it compiles.
-        began = timer.elapsed
-        try:
-            with contextlib.nullcontext() if chunk else held_back():
-                runs = jax.block_until_ready(advance(runs, pacer.pace, chunk))
-        except KeyboardInterrupt:
-            if timer.compile_seconds is None:
-                raise
-            status, chunk = Status.INTERRUPTED, 0
-        if timer.compile_seconds is None:
-            timer.start_search()
-        step, took = step + chunk, timer.elapsed - began
-        status = status or timer.status(step)
-        if report:
-            lengths, accepted = jax.device_get(_lengths_and_accepted(runs))
-            length = float((lengths.ravel()[:size] * units).mean())
-            acceptance = float(accepted) / max(chunk, 1)
-            report(Report(step, timer.seconds, length, points[0], None, acceptance, status))
-        pacer.note(step, timer.seconds)
-        chunk = timer.next_steps(step, chunk, took, _PILOT_STEPS)
-        chunk = min(chunk, pacer.steps_left(step) or chunk)
-    tours = jax.device_get(_best(recipe, devices)(runs)).reshape(-1, points.shape[1])[:size]
+    observers = [progress.reporter()] if show_progress else []
+    for show in observers:
+        show(progress.Phase("compiling", timer.elapsed))
+    run = _Stack(points, key, recipe, timer, devices)
+    status = drive(run, timer, observers)
+    if status == Status.INTERRUPTED:
+        for show in observers:
+            show(run.report(status))
+    tours = run.best_tours()
     return StackedResult(
         x=tours,
         fun=_lengths(points, tours),
-        success=status != Status.INTERRUPTED and (step > 0 or points.shape[1] <= 3),
+        success=status != Status.INTERRUPTED and (run.step > 0 or n <= _TRIVIAL),
         status=status,
-        nit=step,
-        nfev=step * size * recipe.num_searches * recipe.moves_per_search,
+        nit=run.step,
+        nfev=run.step * num_tours * recipe.moves_per_search,
         compile_seconds=timer.compile_seconds or 0.0,
         elapsed=timer.elapsed,
-        env=environment.of(devices) | {"implementation": str(choice)},
+        env=environment.of(devices) | {"implementation": str(run.choice)},
     )
+
+
+class _MeanReport(NamedTuple):
+    """Where all runs stand, as `progress.describe` shows it.
+
+    Attributes:
+      step: steps made by each search.
+      seconds: of search.
+      fun: the mean of the shortest lengths.
+      gap: None.
+      acceptance: accepted moves per search and step in the last chunk.
+      status: `RUNNING`, or why the runs end here.
+    """
+
+    step: int
+    seconds: float
+    fun: float
+    gap: None
+    acceptance: float
+    status: Status
+
+
+class _Stack:
+    """The runs of all instances, made in the same chunks: a `chunks.Chunked`.
+
+    Attributes:
+      step: steps made by each search.
+      choice: how steps are run.
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        key: Any,
+        recipe: Recipe,
+        timer: Timer,
+        devices: tuple[jax.Device, ...],
+    ):
+        self.size, self.n, _ = points.shape
+        self.recipe, self.timer, self.devices = recipe, timer, devices
+        self.pacer = pacer_of(recipe, self.n, timer.max_steps, timer.max_seconds)
+        self.step, self.made = 0, 0
+        self.choice = _choice(self.n, recipe, devices)
+        self.units = units = _units(points)
+        own_points, numbers = _split(points / units[:, None, None], len(devices))
+        with held_back():
+            self.runs = _start(recipe, devices)(random.as_key(key), own_points, numbers)
+        self._advance = _advance(recipe, self.choice.implementation, devices)
+
+    def advance(self, num_steps: int) -> None:
+        self.runs = jax.block_until_ready(self._advance(self.runs, self.pacer.pace, num_steps))
+        self.step, self.made = self.step + num_steps, num_steps
+
+    def look(self) -> object:
+        """Does nothing: whether a run ends is no matter of its lengths."""
+
+    def status(self, limit: Status) -> Status:
+        return limit
+
+    def report(self, status: Status) -> _MeanReport:
+        lengths, accepted = jax.device_get(_lengths_and_accepted(self.runs))
+        length = float((lengths.ravel()[: self.size] * self.units).mean())
+        acceptance = float(accepted) / max(self.made, 1)
+        return _MeanReport(self.step, self.timer.seconds, length, None, acceptance, status)
+
+    def next_steps(self, made: int, seconds: float) -> int:
+        self.pacer.note(self.step, self.timer.seconds)
+        wanted = self.timer.next_steps(self.step, made, seconds, _PILOT_STEPS)
+        return min(wanted, self.pacer.steps_left(self.step) or wanted)
+
+    def best_tours(self) -> np.ndarray:
+        """Returns the shortest tour of each instance, [B, n] int32."""
+        tours = jax.device_get(_best(self.recipe, self.devices)(self.runs))
+        return tours.reshape(-1, self.n)[: self.size]
 
 
 def _units(points: np.ndarray) -> np.ndarray:
@@ -238,7 +271,7 @@ def _lengths_and_accepted(runs: _Run) -> tuple[jax.Array, jax.Array]:
 def _problem(points: jax.Array) -> TSP:
     n = points.shape[0]
     coords = Pairs(points[:, 0], points[:, 1])
-    return TSP(coords=coords, n=n, metric="EUCLID", is_symmetric=True, host=_HOST)
+    return TSP(coords=coords, n=n, metric="EUCLID", is_symmetric=True, host=ON_DEVICE)
 
 
 def _search(recipe: Recipe, candidates: jax.Array) -> SimulatedAnnealing:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxopt_search.driver.run import MESSAGES
+from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.types import Status

@@ -12,7 +12,8 @@ from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.neighborhoods import Relocate, two_opt
 from jaxopt_search.problems.matrix_input import DType, quick_shape
-from jaxopt_search.problems.tsp.build import as_tsp, stack_of_coords
+from jaxopt_search.problems.tsp.build import as_tsp
+from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.curves import curve_tours
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.solvers import scales

@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import memory
-from jaxopt_search.successors import heuristics, wide
+from jaxopt_search.portable import counts, memory
+from jaxopt_search.portable.counts import Count
+from jaxopt_search.successors import heuristics, segments
 from jaxopt_search.successors.heuristics import Aggregate, Rating
-from jaxopt_search.successors.wide import Wide
 
 _REDUCTIONS: dict[Any, Any] = {jnp.maximum: jnp.max, jnp.minimum: jnp.min}
 _MOST_UNROLLED = 64  # blocks whose ratings a kernel keeps in registers
@@ -58,11 +58,11 @@ def draw(
     weigh = functools.partial(heuristics.weights, heuristic, problem, aggregates)
 
     lanes = _lane_totals(weigh, ratings, heuristics.is_wide(heuristic))
-    total = wide.total(lanes)
-    lane, rest = wide.find(lanes, wide.scaled(total, words))
+    total = counts.total(lanes)
+    lane, rest = segments.find(lanes, counts.scaled(total, words))
     lane = jnp.minimum(lane, possibilities.num_lanes - 1)  # where all weights are 0
     block = _find_block(weigh, possibilities, lane, rest)
-    return Drawn(block * possibilities.num_lanes + lane, ~wide.is_zero(total))
+    return Drawn(block * possibilities.num_lanes + lane, ~counts.is_zero(total))
 
 
 def rate_all(
@@ -116,25 +116,33 @@ def reduction(aggregate: Aggregate) -> Any:
     return _REDUCTIONS.get(aggregate.combine)
 
 
-def _lane_totals(weigh: Callable[..., jax.Array], ratings: Any, is_wide: bool) -> Wide:
+def _lane_totals(weigh: Callable[..., jax.Array], ratings: Any, is_wide: bool) -> Count | jax.Array:
     """Returns the sum of the weights in each lane."""
 
-    def add_up(weights: jax.Array, axis: int) -> Wide:
-        return wide.total(wide.of_words(weights, is_wide), axis=axis)
+    def add_up(weights: jax.Array, axis: int) -> Count | jax.Array:
+        return counts.total(_numbers(weights, is_wide), axis)
 
-    start = wide.of_words(jnp.zeros(ratings.num_lanes, jnp.uint32), is_wide)
-    return ratings.fold(weigh, wide.add, start, add_up)
+    start = _numbers(jnp.zeros(ratings.num_lanes, jnp.uint32), is_wide)
+    return ratings.fold(weigh, counts.add, start, add_up)
+
+
+def _numbers(weights: jax.Array, is_wide: bool) -> Count | jax.Array:
+    """Returns weights as numbers whose sum may take more than 32 bits, or not."""
+    return counts.of(weights) if is_wide else weights
 
 
 def _find_block(
-    weigh: Callable[..., jax.Array], possibilities: "_Possibilities", lane: jax.Array, value: Wide
+    weigh: Callable[..., jax.Array],
+    possibilities: "_Possibilities",
+    lane: jax.Array,
+    value: Count | jax.Array,
 ) -> jax.Array:
     """Returns the block in which a value lies that counts the weights in one lane, [] int32."""
     if possibilities.num_blocks == 1:
         return jnp.int32(0)
     block = lax.iota(jnp.int32, memory.power_of_two(possibilities.num_blocks))
     weights = weigh(*possibilities.at(block * possibilities.num_lanes + lane))
-    found, _ = wide.find(wide.of_words(weights, value.high is not None), value)
+    found, _ = segments.find(_numbers(weights, isinstance(value, Count)), value)
     # Here a compiler may round ratings of floats otherwise than before.
     return jnp.minimum(found, jnp.max(jnp.where(weights > 0, block, jnp.int32(0))))
 

@@ -14,14 +14,15 @@ import pytest
 from experiments import flag_types, quickstart, record_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXPERIMENTS = ROOT / "experiments"
 
 
 def scripts_with(*texts):
     """Returns the scripts in whose source there is one of the texts."""
-    files = sorted((ROOT / "experiments").glob("*.py"))
-    sources = {file.stem: file.read_text(encoding="utf-8") for file in files}
-    names = [name for name in sources if any(text in sources[name] for text in texts)]
-    modules = [importlib.import_module(f"experiments.{name}") for name in names]
+    sources = {file: file.read_text(encoding="utf-8") for file in EXPERIMENTS.rglob("*.py")}
+    files = [file for file in sorted(sources) if any(text in sources[file] for text in texts)]
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+    modules = [importlib.import_module(name) for name in names]
     return [module for module in modules if hasattr(module, "main")]
 
 
@@ -268,7 +269,7 @@ def test_no_script_has_flags_of_files_of_its_own():
     assert len(REPORTERS) >= 8 and len(WRITERS) >= len(REPORTERS) + 3
 
 
-KEPT = sorted((ROOT / "experiments" / "results").glob("*.jsonl"))
+KEPT = sorted(EXPERIMENTS.glob("*/results/*.jsonl"))
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)

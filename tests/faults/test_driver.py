@@ -12,7 +12,7 @@ from probes import annealing, assert_same_results, countdown, line, refuses, sma
 
 import jaxopt_search as js
 from jaxopt_search import Status
-from jaxopt_search.driver import arguments
+from jaxopt_search.driver import starts as starts_of
 from jaxopt_search.engine import loop
 from jaxopt_search.portable import random
 
@@ -69,7 +69,8 @@ def test_kinds_of_starts(dtype):
 def test_one_start_for_many_searches():
     """The first search starts exactly there and the others close by."""
     tour = np.array([0, 2, 4, 6, 1, 3, 5, 7])
-    starts = arguments.start_solutions(PROBLEM, PROBLEM.host, random.as_key(0), 32, tour, tour)
+    checked = starts_of.check_starts(PROBLEM, tour, 32, tour)
+    starts = starts_of.for_all(PROBLEM, random.as_key(0), checked, 32)
     np.testing.assert_array_equal(starts[0], tour)
     assert (np.sort(starts, axis=1) == np.arange(8)).all()
     edges = {frozenset(edge) for edge in zip(tour, np.roll(tour, -1), strict=True)}

@@ -102,7 +102,7 @@ def test_dtype_that_cannot_be_is_refused(options, text):
     ("arguments", "text"),
     [
         ((FLOW,), "distance is None"),
-        ((qap(FLOW, DISTANCE), DISTANCE), "distance is given beside a QAP, expected None"),
+        ((qap(FLOW, DISTANCE), DISTANCE), "distance is given with a QAP, expected None"),
     ],
 )
 def test_distance_is_given_where_it_belongs(arguments, text):

@@ -8,6 +8,7 @@ import pytest
 from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
+from jaxopt_search.engine import outcome
 from jaxopt_search.searches import schedules
 
 
@@ -31,7 +32,7 @@ def test_zero_temperature_is_hill_climbing(schedule, keep_best):
     far = js.advance(problem, search, state, 3000)
     end = js.advance(problem, search, far, 200)
     np.testing.assert_array_equal(end.searches.cost, far.searches.cost)
-    np.testing.assert_array_equal(js.readout.all_best(problem, search, end)[1], end.searches.cost)
+    np.testing.assert_array_equal(outcome.all_best(problem, search, end)[1], end.searches.cost)
 
 
 def test_schedule_that_reaches_zero():

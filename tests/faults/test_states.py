@@ -12,9 +12,8 @@ import pytest
 from probes import annealing, countdown, line, refuses, small_tsp
 
 import jaxopt_search as js
-from jaxopt_search.driver import arguments
+from jaxopt_search.driver import starts
 from jaxopt_search.guards import contracts
-from jaxopt_search.portable import random
 
 SEARCH = js.simulated_annealing(js.Swap(), 5.0)
 DISTANCE = np.random.default_rng(0).integers(1, 99, (8, 8))
@@ -51,7 +50,7 @@ def test_starts_of_another_structure():
     shape, _ = contracts.check_problem(problem)
     for initial in ([1, 2, 3], {"a": np.zeros(3)}, [np.zeros(3), 1.0]):
         with refuses(ValueError, "initial is PyTreeDef", "as problem.init returns"):
-            arguments.start_solutions(problem, None, random.as_key(0), 2, shape, initial)
+            starts.check_starts(problem, shape, 2, initial)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
-from jaxopt_search.problems.tsp import build
+from jaxopt_search.problems.tsp import ranges
 from jaxopt_search.problems.tsp.build import as_tsp
 
 GOOD = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
@@ -142,12 +142,12 @@ def test_two_cities_are_solved(options, fun):
         (GOOD, {"metric": "EUCLIDEAN"}, "metric is 'EUCLIDEAN', expected one of None, MATRIX, EU"),
         (GOOD, {"metric": "EUC_2D"}, "coords has shape (4, 4), expected (n, 2)"),
         (GOOD, {"dtype": "int64"}, "dtype is 'int64'"),
-        (GOOD, {"metric": "EUCLID", "dtype": "float32"}, "dtype is 'float32' beside metric"),
+        (GOOD, {"metric": "EUCLID", "dtype": "float32"}, "dtype is 'float32' with metric"),
         (PLACES, {"metric": "MATRIX"}, "distances has shape (12, 2), expected (n, n)"),
         (PLACES, {"dtype": "float32"}, "distances has shape (12, 2), expected (n, n)"),
-        (js.tsp(GOOD), {"metric": "MATRIX"}, "metric is 'MATRIX' beside a TSP, expected None"),
-        (js.tsp(GOOD), {"dtype": "int32"}, "dtype is 'int32' beside a TSP, expected None"),
-        (js.datasets.grid_tsp(2, 2), {"metric": "EUCLID"}, "beside a TSPInstance, expected None"),
+        (js.tsp(GOOD), {"metric": "MATRIX"}, "metric is 'MATRIX' with a TSP, expected None"),
+        (js.tsp(GOOD), {"dtype": "int32"}, "dtype is 'int32' with a TSP, expected None"),
+        (js.datasets.grid_tsp(2, 2), {"metric": "EUCLID"}, "with a TSPInstance, expected None"),
         (PLACES[None], {"metric": "EUC_2D"}, "metric is 'EUC_2D' and dtype is None, expected"),
         (PLACES[None], {"dtype": "float32"}, "dtype is 'float32', expected 'EUCLID' or None"),
     ],
@@ -265,7 +265,7 @@ def test_tiny_instance_and_target():
 
 def test_matrix_beyond_memory(monkeypatch):
     """A matrix beyond the limit is refused before anything of its size is allocated."""
-    monkeypatch.setattr(build, "_MAX_MATRIX_BYTES", 2**20)
+    monkeypatch.setattr(ranges, "_MAX_MATRIX_BYTES", 2**20)
     matrix = np.broadcast_to(np.int8(1), (1000, 1000))
     tracemalloc.start()
     with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):

@@ -175,5 +175,5 @@ def test_bad_matches_are_refused(pairs, text):
     """By shape, dtype, range, and repeats."""
     with refuses(ValueError, text):
         js.solve_qap(*matrices(4), partial_match=pairs)
-    with refuses(ValueError, "partial_match is given beside a QAP"):
+    with refuses(ValueError, "partial_match is given with a QAP"):
         js.solve_qap(small_qap(4), partial_match=[[0, 1]])

@@ -14,13 +14,6 @@ def table(shape, seed=0):
     return jnp.asarray(np.random.default_rng(seed).integers(-9, 9, shape), jnp.int32)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 25, 30, 35, 36, 40, 50, 100, 256])
-def test_tiles_cover_the_columns_with_few_in_excess(n):
-    widths = rows._widths(n)
-    assert all(width.bit_count() == 1 for width in widths)
-    assert n <= sum(widths) <= n + max(1, n // 4)
-
-
 def rows_by_hand(a, b):
     """Returns what `rows_by_parts` does."""
     column = np.arange(a.shape[1])

@@ -1,4 +1,4 @@
-"""Vectors whose variables have finitely many values: random ones, checks, and what problems have.
+"""What problems on vectors share: random and perturbed vectors, checks, assignments.
 
 A vector is [n] int32, with entry i from 0 to `domain_sizes[i] - 1`.
 """
@@ -16,15 +16,11 @@ from jaxopt_search.portable.memory import store
 from jaxopt_search.problems import permutation
 from jaxopt_search.types import Tallied
 
-SPACE = "vector"
-HOOKS = ("tally", "assign_delta", "swap_values_delta", "assigned")
-"""The methods of `types.VectorProblem` with which moves are priced: all of them or none."""
-
 _PERTURBED_VARIABLES = 4
 
 
 def random_vector(key: jax.Array, domain_sizes: jax.Array) -> jax.Array:
-    """Returns a random vector, [n] int32, each variable on its own and each value alike.
+    """Returns a random vector, [n] int32: variables are independent, their values equally likely.
 
     Args:
       key: typed.
@@ -47,12 +43,12 @@ def perturbed(key: jax.Array, vector: jax.Array, domain_sizes: jax.Array) -> jax
 
 
 def check_vector(domain_sizes: np.ndarray, values: Any, name: str) -> np.ndarray:
-    """Returns `values` as [n] int32, or says why it is no vector of these domains; on the host.
+    """Returns `values` as [n] int32, or says why it is no vector with these domains; on the host.
 
     Args:
       domain_sizes: [n] integers.
-      values: what is to be one.
-      name: of `values`.
+      values: what the user gave.
+      name: of `values`, for messages.
 
     Raises:
       ValueError: naming `name` and the offending value.
@@ -69,27 +65,11 @@ def check_vector(domain_sizes: np.ndarray, values: Any, name: str) -> np.ndarray
     return array.astype(np.int32)
 
 
-def has_hooks(problem: Any) -> bool:
-    """Returns whether a problem prices moves by itself.
-
-    Raises:
-      TypeError: if it has some of the hooks, but not all.
-    """
-    has = [name for name in HOOKS if hasattr(problem, name)]
-    lacks = [name for name in HOOKS if name not in has]
-    if has and lacks:
-        raise TypeError(
-            f"problem is a {type(problem).__name__} with {has[0]} but no {lacks[0]}, expected all"
-            f" of {', '.join(HOOKS)}, or none"
-        )
-    return not lacks
-
-
 def assigned(problem: Any, tallied: Tallied, variable: Any, value: Any, where: Any) -> Tallied:
     """Returns a vector after an assignment, if the scalar `where` holds; portable.
 
     Args:
-      problem: one with hooks.
+      problem: with hooks, see `capabilities.has_hooks`.
       tallied: the vector and its tally.
       variable, value: [] int32.
       where: [] bool.

@@ -5,36 +5,28 @@ Everything is checked here, on the host, before anything is compiled.
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import (
-    MAX_INT32,
-    check_best_known,
-    check_option,
-    check_permutation,
-    plain_array,
-)
+from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     DType,
     is_integral,
-    is_mostly_common,
-    is_nearly_symmetric,
-    largest_of,
-    power_of_two,
     quick_shape,
     real_array,
     refuse_first,
     unit_note,
 )
-from jaxopt_search.problems.qap.problem import QAP, Partial
+from jaxopt_search.problems.qap import common_part, ranges
+from jaxopt_search.problems.qap.fixed import with_fixed
+from jaxopt_search.problems.qap.problem import QAP
 
-_FLOAT32, _FLOAT64 = np.finfo(np.float32), np.finfo(np.float64)
 _MAX_MATRIX_BYTES = 2**30
 
 
@@ -97,41 +89,6 @@ def qap_from_instance(instance: QAPInstance) -> QAP:
     return dataclasses.replace(problem, host=host)
 
 
-def with_fixed(problem: QAP, partial_match: Any) -> QAP:
-    """Returns a QAP with some facilities fixed to locations.
-
-    Args:
-      problem: a QAP of which nothing is fixed.
-      partial_match: as in `qap`.
-    """
-    pairs, n = plain_array(partial_match, "partial_match"), problem.n
-    if pairs.shape == (0,):
-        pairs = pairs.reshape(0, 2).astype(np.int32)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"partial_match has shape {pairs.shape}, expected (k, 2)")
-    if not np.issubdtype(pairs.dtype, np.integer):
-        raise ValueError(f"partial_match has dtype {pairs.dtype}, expected integers")
-    for column, what in zip(pairs.T, ("facility", "location"), strict=True):
-        outside = column[(column < 0) | (column >= n)]
-        if outside.size:
-            raise ValueError(f"partial_match has {what} {outside[0]}, expected 0 to {n - 1}")
-        values, counts = np.unique(column, return_counts=True)
-        if (counts > 1).any():
-            raise ValueError(f"partial_match has {what} {values[counts > 1][0]} twice")
-    facilities, locations = pairs.astype(np.int32).T
-    # The last one has nowhere else to go.
-    facilities, locations = facilities[: n - 1], locations[: n - 1]
-    free = np.setdiff1d(np.arange(n), facilities).astype(np.int32)
-    assignment = np.empty(n, np.int32)
-    assignment[facilities] = locations
-    assignment[free] = np.setdiff1d(np.arange(n), locations)
-    is_free = np.isin(np.arange(n), free).astype(np.int32)
-    partial = Partial(*map(jnp.asarray, (assignment, free, is_free)))
-    check = functools.partial(_check_fixed, problem.host.check, facilities, locations)
-    host = dataclasses.replace(problem.host, check=check)
-    return dataclasses.replace(problem, partial=partial, host=host)
-
-
 def as_qap(data: Any, distance: Any = None, partial_match: Any = None) -> QAP:
     """Returns the QAP that the arguments stand for.
 
@@ -141,27 +98,27 @@ def as_qap(data: Any, distance: Any = None, partial_match: Any = None) -> QAP:
       partial_match: as in `qap`; None if `data` is a `QAP`.
     """
     if isinstance(data, QAP) and partial_match is not None:
-        raise ValueError("partial_match is given beside a QAP, expected None")
+        raise ValueError("partial_match is given with a QAP, expected None")
     if isinstance(data, QAP | QAPInstance):
         if distance is not None:
-            raise ValueError(f"distance is given beside a {type(data).__name__}, expected None")
+            raise ValueError(f"distance is given with a {type(data).__name__}, expected None")
         problem = data if isinstance(data, QAP) else qap_from_instance(data)
         return problem if partial_match is None else with_fixed(problem, partial_match)
     if distance is None:
-        raise ValueError("distance is None, expected an (n, n) matrix beside flow")
+        raise ValueError("distance is None, expected an (n, n) matrix next to flow")
     return qap(data, distance, partial_match=partial_match)
 
 
 def _integer_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None) -> QAP:
-    """Returns an exact instance, counted in multiples of a common divisor if it must."""
+    """Returns an exact instance, counted in multiples of a common divisor if necessary."""
     flow, distance = flow.astype(np.int64), distance.astype(np.int64)
     exact = QAPInstance(name="", flow=flow, distance=distance)
     unit = 1
-    bounds = _bounds(flow, distance)
+    bounds = ranges.bounds(flow, distance)
     if not bounds.fit:
         divisors = [max(int(np.gcd.reduce(matrix, axis=None)), 1) for matrix in (flow, distance)]
         flow, distance = flow // divisors[0], distance // divisors[1]
-        unit, bounds = divisors[0] * divisors[1], _bounds(flow, distance)
+        unit, bounds = divisors[0] * divisors[1], ranges.bounds(flow, distance)
     if not bounds.fit:
         raise ValueError(
             f"flow and distance give costs from {bounds.low:.6g} to {bounds.high:.6g} and swaps"
@@ -170,7 +127,7 @@ def _integer_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | Non
         )
     host = Original(
         cost=exact.cost,
-        check=functools.partial(_check_assignment, exact.n),
+        check=functools.partial(permutation.check, exact.n),
         unit=unit,
         offset=bounds.offset,
         best_known=best_known,
@@ -179,80 +136,28 @@ def _integer_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | Non
 
 
 def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None) -> QAP:
+    """Returns an instance of float32 matrices."""
     given = flow.astype(np.float64), distance.astype(np.float64)
-    _check_float_range(*given)
-    parts, note = [_split_off(matrix) for matrix in given], ""
-    if not _is_symmetric(*given) and all(map(_is_nearly_symmetric, given, parts)):
+    ranges.check_float_range(*given)
+    parts, note = [common_part.split_off(matrix) for matrix in given], ""
+    if not _is_symmetric(*given) and all(part.is_nearly_symmetric() for part in parts):
         given = tuple(matrix / 2 + matrix.T / 2 for matrix in given)
-        parts = [_split_off(matrix) for matrix in given]
+        parts = [common_part.split_off(matrix) for matrix in given]
         note = "flow and distance were symmetrized (they differed by a relative 1e-6 at most)"
-    _check_float_range(*(part.own for part in parts))
-    units = _float_units(*(part.own for part in parts))
+    ranges.check_float_range(*(part.own for part in parts))
+    units = ranges.float_units(*(part.own for part in parts))
     parts = [part.counted_in(unit) for part, unit in zip(parts, units, strict=True)]
     unit = units[0] * units[1]
     counted = [matrix / unit for matrix, unit in zip(given, units, strict=True)]
     host = Original(
         cost=functools.partial(_float_cost, *counted, unit),
-        check=functools.partial(_check_assignment, len(flow)),
+        check=functools.partial(permutation.check, len(flow)),
         unit=unit,
-        offset=_shared_cost(*parts),
+        offset=common_part.shared_cost(*parts),
         best_known=best_known,
         note="; ".join(filter(None, (note, unit_note(unit)))),
     )
     return _on_device(parts[0].own, parts[1].own, 0, jnp.float32, host)
-
-
-class _Split(NamedTuple):
-    """A matrix without the numbers that its entries have in common.
-
-    Attributes:
-      own: [n, n] float64, what is left.
-      between: what was taken off all entries beside the diagonal.
-      within: what was taken off the diagonal.
-    """
-
-    own: np.ndarray
-    between: float
-    within: float
-
-    def counted_in(self, unit: float) -> "_Split":
-        return _Split(self.own / unit, self.between / unit, self.within / unit)
-
-
-def _split_off(matrix: np.ndarray) -> _Split:
-    """Returns a matrix without what its entries share; nothing is taken off where that is less."""
-    is_diagonal = np.eye(len(matrix), dtype=bool)
-    within, between = _common(matrix.diagonal()), _common(matrix[~is_diagonal])
-    own = matrix - np.where(is_diagonal, within, between)
-    if is_mostly_common(largest_of(matrix), largest_of(own)):
-        return _Split(own, between, within)
-    return _Split(matrix, 0.0, 0.0)
-
-
-def _common(values: np.ndarray) -> float:
-    """Returns the least of some numbers if they differ little, else 0."""
-    least, most = values.min(initial=np.inf).item(), values.max(initial=-np.inf).item()
-    return least if max(most, -least) > 2 * (most - least) else 0.0
-
-
-def _shared_cost(flow: _Split, distance: _Split) -> float:
-    """Returns what was taken off the cost of every assignment."""
-
-    def of(a: float, b: float, number: int, sum_a: float, sum_b: float) -> float:
-        return b * sum_a + a * sum_b + number * a * b
-
-    n = len(flow.own)
-    traces = [part.own.trace().item() for part in (flow, distance)]
-    others = [part.own.sum().item() - part.own.trace().item() for part in (flow, distance)]
-    return of(flow.between, distance.between, n * (n - 1), *others) + of(
-        flow.within, distance.within, n, *traces
-    )
-
-
-def _is_nearly_symmetric(matrix: np.ndarray, part: _Split) -> bool:
-    """Returns whether it is, as exact as the largest of what is not shared, if anything is."""
-    is_split = part.between or part.within
-    return is_nearly_symmetric(part.own, largest_of(part.own) if is_split else 0.0)
 
 
 def _on_device(
@@ -286,128 +191,8 @@ def _checked_matrix(values: Any, name: str) -> np.ndarray:
     return matrix
 
 
-class _Bounds(NamedTuple):
-    """What no assignment and no swap exceeds, as Python integers.
-
-    Attributes:
-      low: no cost is below.
-      high: no cost is above.
-      delta: no swap changes the cost by more.
-      fit: whether entries, deltas, and costs less `offset`, are int32.
-    """
-
-    low: int
-    high: int
-    delta: int
-    fit: bool
-
-    @property
-    def offset(self) -> int:
-        """What is to be taken off all costs."""
-        is_needed = self.low < -MAX_INT32 or self.high > MAX_INT32
-        return (self.low + self.high) // 2 if is_needed else 0
-
-
-def _bounds(flow: np.ndarray, distance: np.ndarray) -> _Bounds:
-    f, d = largest_of(flow), largest_of(distance)
-    if max(f, d) > MAX_INT32:
-        size = flow.size * f * d
-        return _Bounds(-size, size, 2 * size, fit=False)
-    low, high = _cost_bounds(flow, distance)
-    delta = high - low
-    if delta >= MAX_INT32:
-        delta = min(delta, _delta_bound(flow, distance))
-    # The largest int32 is left to null moves.
-    return _Bounds(low, high, delta, fit=delta < MAX_INT32 and high - low <= 2 * MAX_INT32)
-
-
-def _cost_bounds(flow: np.ndarray, distance: np.ndarray) -> tuple[int, int]:
-    """Returns what no cost is below, and what none is above.
-
-    Whichever entries meet, their products sum up to no less than if one matrix is sorted up and
-    the other down, and to no more than if both are sorted up (the rearrangement inequality). That
-    is tight enough only for the parts that cannot mix: diagonals, and the symmetric and the
-    antisymmetric part of the rest. O(n * n * log n).
-    """
-    off_diagonal = ~np.eye(len(flow), dtype=bool)
-    parts = [
-        _rearranged(*(part[off_diagonal] for part in (flow + flow.T, distance + distance.T))),
-        _rearranged(*(part[off_diagonal] for part in (flow - flow.T, distance - distance.T))),
-    ]
-    low, high = _rearranged(flow.diagonal(), distance.diagonal())
-    return low - sum(-part[0] for part in parts) // 4, high + sum(part[1] for part in parts) // 4
-
-
-def _rearranged(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
-    """Returns the least and the greatest sum of products of the numbers of `a` and `b`, paired."""
-    a, b = np.sort(a), np.sort(b)
-    if a.size and a.size * largest_of(a) * largest_of(b) >= 2**63:
-        a, b = a.astype(object), b.astype(object)
-    return int(np.dot(a, b[::-1])), int(np.dot(a, b))
-
-
-def _delta_bound(flow: np.ndarray, distance: np.ndarray) -> int:
-    """Returns what no swap changes the cost by more than; O(n**3).
-
-    A swap pairs differences of two rows or columns of one matrix with differences of entries of
-    the other: see `QAP.swap_delta`. Its terms outside the sum have no more weight than those that
-    the sum leaves out, by the triangle inequality.
-    """
-
-    def bound(a: np.ndarray, b: np.ndarray) -> int:
-        spread = b.max().item() - b.min().item()
-        return (_largest_row_difference(a) + _largest_row_difference(a.T)) * spread
-
-    return min(bound(flow, distance), bound(distance, flow))
-
-
-def _largest_row_difference(matrix: np.ndarray) -> int:
-    """Returns the greatest sum of absolute differences between two rows."""
-    return max(np.abs(matrix - row).sum(axis=1).max().item() for row in matrix)
-
-
-def _check_float_range(flow: np.ndarray, distance: np.ndarray) -> None:
-    f, d, n = largest_of(flow), largest_of(distance), len(flow)
-    sizes = {"flow": f, "distance": d, "flow times distance": f * d}
-    most = float(_FLOAT64.max) / (4 * n * n)
-    for name, size in sizes.items():
-        least = float(_FLOAT64.tiny) if f and d and name not in ("flow", "distance") else 0.0
-        if not least <= size <= most:
-            raise ValueError(
-                f"{name} reaches {size:.6g}, expected {least:.6g} to {most:.6g} for float64 sums"
-                f" over {n} facilities; multiply by a constant"
-            )
-
-
-def _float_units(flow: np.ndarray, distance: np.ndarray) -> tuple[float, float]:
-    """Returns powers of two in which both matrices are counted: 1 where float32 holds products."""
-    f, d, n = largest_of(flow), largest_of(distance), len(flow)
-    # A cost has n * n products, a delta 2 * n of two differences each.
-    most, least = float(_FLOAT32.max) / max(n * n, 8 * n), float(_FLOAT32.tiny / _FLOAT32.eps)
-    if all(not size or least <= size <= most for size in (f, d, f * d)):
-        return 1, 1
-    return power_of_two(f or 1.0), power_of_two(d or 1.0)
-
-
 def _is_symmetric(flow: np.ndarray, distance: np.ndarray) -> bool:
     return all(np.array_equal(matrix, matrix.T) for matrix in (flow, distance))
-
-
-def _check_assignment(n: int, values: Any, name: str) -> np.ndarray:
-    return check_permutation(values, n, name)
-
-
-def _check_fixed(
-    check: Any, facilities: np.ndarray, locations: np.ndarray, values: Any, name: str
-) -> np.ndarray:
-    assignment = check(values, name)
-    for facility, location in zip(facilities, locations, strict=True):
-        if assignment[facility] != location:
-            raise ValueError(
-                f"{name} has facility {facility} at location {assignment[facility]}, expected"
-                f" {location}, as partial_match says"
-            )
-    return assignment
 
 
 def _float_cost(

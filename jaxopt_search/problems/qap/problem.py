@@ -23,12 +23,12 @@ _PERTURBED_FACILITIES = 4
 
 
 class Partial(NamedTuple):
-    """What is decided before: some facilities have their locations.
+    """The facilities that are fixed to locations.
 
     Attributes:
       assignment: [n] int32, a permutation, with the fixed facilities where they belong.
-      free: [m] int32, the facilities that may move.
-      is_free: [n] int32, 1 for these and 0 for the others.
+      free: [m] int32, as `QAP.free`.
+      is_free: [n] int32, as `QAP.is_free`.
     """
 
     assignment: jax.Array
@@ -53,7 +53,7 @@ class QAP:
       distance: [n * n] from location to location, likewise, of the same dtype.
       offset: [] likewise, what `cost` leaves out so that all costs fit int32; mostly 0. It counts
         modulo 2**32, `host` has it in full.
-      partial: what is fixed; None if nothing is.
+      partial: what is fixed, from which `free`, `is_free` and `num_free` follow; None if nothing.
       n: the number of facilities.
       is_symmetric: whether both matrices are.
       host: the instance as it was given.
@@ -75,14 +75,19 @@ class QAP:
         return self.num_free <= 1
 
     @property
-    def num_free(self) -> int:
-        """How many facilities may move."""
-        return self.n if self.partial is None else self.partial.free.shape[0]
+    def free(self) -> jax.Array | None:
+        """The facilities that may move, [m] int32, ascending; None for all."""
+        return None if self.partial is None else self.partial.free
 
     @property
-    def free(self) -> jax.Array | None:
-        """The positions of an assignment that moves may touch, [m] int32; None for all."""
-        return None if self.partial is None else self.partial.free
+    def is_free(self) -> jax.Array | None:
+        """[n] int32, 1 for these facilities and 0 for the others; None if all may move."""
+        return None if self.partial is None else self.partial.is_free
+
+    @property
+    def num_free(self) -> int:
+        """How many facilities may move."""
+        return self.n if self.free is None else self.free.shape[0]
 
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random assignment, [n] int32: the location of each facility."""
@@ -95,8 +100,8 @@ class QAP:
     def perturb(self, key: jax.Array, assignment: jax.Array) -> jax.Array:
         """Returns an assignment near `assignment`: a few random facilities change places."""
         facilities = permutation.random_permutation(key, self.num_free)[:_PERTURBED_FACILITIES]
-        if self.partial is not None:
-            facilities = self.partial.free[facilities]
+        if self.free is not None:
+            facilities = self.free[facilities]
         return assignment.at[facilities].set(jnp.roll(assignment[facilities], 1))
 
     def cost(self, assignment: jax.Array) -> jax.Array:

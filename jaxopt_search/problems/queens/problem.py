@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
-from jaxopt_search.portable import random, totals
+from jaxopt_search.portable import random
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.queens.attacks import Scheme, scheme
@@ -60,7 +60,7 @@ class NQueens:
 
     def cost(self, queens: jax.Array) -> jax.Array:
         """Returns the number of attacking pairs, [] int32, if it is below 2**31."""
-        return totals.as_int32(self.count(queens))
+        return self.count(queens).low.astype(jnp.int32)
 
 
 def nqueens(n: int, evaluation: str = "histogram", **options: int | None) -> NQueens:

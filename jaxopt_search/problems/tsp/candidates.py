@@ -7,9 +7,9 @@ neighbor lists and quadrant neighbors.
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy import spatial
 
 from jaxopt_search.checks import check_count
+from jaxopt_search.optional import imported
 from jaxopt_search.problems.tsp.problem import TSP
 
 Kind: TypeAlias = Literal["nearest", "quadrant"]
@@ -49,11 +49,18 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
 
 
 def _nearest_points(points: np.ndarray, num: int) -> np.ndarray:
-    near = spatial.KDTree(points).query(points, num + 1)[1]
+    near = _query(points, num + 1)
     # A city is not always its own nearest neighbor: others may be at the same place.
     is_self = near == np.arange(len(points))[:, None]
     order = np.argsort(is_self, axis=1, kind="stable")[:, :num]
     return np.take_along_axis(near, order, axis=1).astype(np.int32)
+
+
+def _query(points: np.ndarray, num: int) -> np.ndarray:
+    """Returns [n, num] the nearest points of each, itself mostly among them, nearest first."""
+    # Imported here: SciPy takes longer to import than JAX.
+    spatial = imported("scipy.spatial", "candidate lists need SciPy", "analysis")
+    return spatial.KDTree(points).query(points, num)[1]
 
 
 def _blocks(rows: np.ndarray) -> list[np.ndarray]:
@@ -72,7 +79,7 @@ def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:
     if n <= _ROWS:
         everyone = np.broadcast_to(np.arange(n), (n, n))
         return _by_quadrant(points, num, np.arange(n), everyone)[0].astype(np.int32)
-    pool = np.sort(spatial.KDTree(points).query(points, min(_POOL * num, n))[1], axis=1)
+    pool = np.sort(_query(points, min(_POOL * num, n)), axis=1)
 
     def near(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return _by_quadrant(points, num, rows, pool[rows])

@@ -12,13 +12,11 @@ from queens import slow_count
 
 import jaxopt_search as js
 from jaxopt_search.kernels import portability
-from jaxopt_search.portable import totals
-from jaxopt_search.portable.totals import Total
+from jaxopt_search.portable import counts as portable_counts
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import coarse_kernel, device, host
 
 slow = functools.partial(pytest.param, marks=pytest.mark.slow)
-WORDS = [0, 1, 2, 3, 0xFFFF, 0x10000, 0x10001, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1]
 
 
 def placements(n):
@@ -40,16 +38,6 @@ def placements(n):
 @functools.cache
 def expected(n):
     return slow_count(placements(n)).tolist()
-
-
-def as_integers(count):
-    """Returns the counts of a `Total`, beyond 63 bits, too."""
-    words = zip(np.ravel(count.high).tolist(), np.ravel(count.low).tolist(), strict=True)
-    return [high * 2**32 + low for high, low in words]
-
-
-def random_words(*shape):
-    return np.random.default_rng(0).integers(0, 2**32, shape, dtype=np.uint32)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +113,9 @@ def test_counts_beyond_32_bits():
 @pytest.mark.parametrize("name", ["serial", "coarse", "fine_index", "kernel"])
 def test_sums_over_pairs_go_beyond_32_bits(monkeypatch, name):
     """300 queens on one diagonal, each attack counted as 2**21; compared in several parts."""
-    monkeypatch.setattr(totals, "of", lambda count: Total(count >> 11, count << 21))
+    monkeypatch.setattr(
+        portable_counts, "of", lambda count: evaluation.Total(count >> 11, count << 21)
+    )
     for size in ("_LANES", "_ROWS", "_COLUMNS"):
         monkeypatch.setattr(device, size, 64)
     kernel = functools.partial(coarse_kernel.in_pieces, length=64, interpret=True)
@@ -134,40 +124,11 @@ def test_sums_over_pairs_go_beyond_32_bits(monkeypatch, name):
     assert evaluation.as_python(found) == 300 * 299 // 2 * 2**21
 
 
-def test_half():
-    """Of even counts at the edges of both words; one goes over from word to word."""
-    edges = np.array(np.meshgrid(WORDS, WORDS)).reshape(2, -1)
-    words = jnp.asarray(np.concatenate([edges, random_words(2, 999)], 1), jnp.uint32)
-    count = Total(words[0], words[1] & ~jnp.uint32(1))
-    found = as_integers(jax.jit(totals.half)(count))
-    assert found == [number // 2 for number in as_integers(count)]
-
-
-def test_add():
-    """Carries go into the high word; what goes beyond 64 bits is lost."""
-    edges = np.array(np.meshgrid([0, 1, 2**32 - 1], WORDS, [0, 1, 2**32 - 1], WORDS)).reshape(4, -1)
-    words = jnp.asarray(np.concatenate([edges, random_words(4, 999)], 1), jnp.uint32)
-    a, b = Total(words[0], words[1]), Total(words[2], words[3])
-    sums = [x + y for x, y in zip(as_integers(a), as_integers(b), strict=True)]
-    assert as_integers(jax.jit(totals.add)(a, b)) == [number % 2**64 for number in sums]
-
-
-@pytest.mark.parametrize("size", [0, 1, 3, 1000, 2**16, slow(2**16 + 1), 3 * 2**16 + 5])
-def test_total(size):
-    """Sums over the last axis carry from word to word; more than 2**16 are added in parts."""
-    low = jnp.asarray(random_words(3, size) | np.uint32(2**31))
-    counts = Total(low >> 20, low)
-    found = jax.jit(totals.total)(counts)
-    assert found.low.shape == (3,)
-    rows = [Total(counts.high[i], counts.low[i]) for i in range(3)]
-    assert as_integers(found) == [sum(as_integers(row)) for row in rows]
-
-
 def test_counts_as_python_numbers():
     """One is an `int`, several are int64."""
-    one = evaluation.as_python(Total(jnp.uint32(3), jnp.uint32(2**32 - 1)))
+    one = evaluation.as_python(evaluation.Total(jnp.uint32(3), jnp.uint32(2**32 - 1)))
     assert (type(one), one) == (int, 4 * 2**32 - 1)
-    several = evaluation.as_python(totals.of(jnp.array([7, 2**31 - 1])))
+    several = evaluation.as_python(portable_counts.of(jnp.array([7, 2**31 - 1])))
     assert (several.dtype, several.tolist()) == (np.int64, [7, 2**31 - 1])
 
 
@@ -180,7 +141,7 @@ def test_schemes_are_traced_like_any_function(name):
         found = jax.vmap(count)(queens[i])
         return jax.tree.map(lambda whole, part: whole.at[i].set(part), counts, found)
 
-    nothing = totals.of(jnp.zeros((4, 3), jnp.uint32))
+    nothing = portable_counts.of(jnp.zeros((4, 3), jnp.uint32))
     looped = jax.jit(lambda: jax.lax.fori_loop(0, 4, look, nothing))()
     assert evaluation.as_python(looped).ravel().tolist() == expected(33)[:12]
 
@@ -203,7 +164,7 @@ def test_equal_schemes_are_traced_once(name, options):
     @jax.jit
     def count(scheme, problem, queens):
         traces.append(1)
-        return totals.add(scheme(queens), totals.of(problem.cost(queens)))
+        return portable_counts.add(scheme(queens), portable_counts.of(problem.cost(queens)))
 
     def twice(**given):
         scheme, problem = evaluation.scheme(name, 9, **given), js.nqueens(9, name, **given)

@@ -10,7 +10,7 @@ import pytest
 import jaxopt_search as js
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.problems import permutation
-from jaxopt_search.problems.tsp.build import is_computable
+from jaxopt_search.problems.tsp.coordinates import is_computable
 from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_SQUARED
 
 ROUNDED = ["EUC_2D", "CEIL_2D", "ATT"]

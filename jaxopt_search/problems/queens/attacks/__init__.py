@@ -1,10 +1,11 @@
 """Counting the attacking pairs of queens: eight published schemes, and one that takes O(n)."""
 
-from jaxopt_search.portable.totals import Total, as_python
+from jaxopt_search.portable.counts import Count as Total
 from jaxopt_search.problems.queens.attacks.host import table_path, tune_threads
 from jaxopt_search.problems.queens.attacks.schemes import (
     SCHEMES,
     Scheme,
+    as_python,
     attacking_pairs,
     list_bytes,
     scheme,

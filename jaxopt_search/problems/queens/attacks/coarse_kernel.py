@@ -1,6 +1,6 @@
 """The coarse scheme and its pieces as a fused kernel on NVIDIA GPUs, through XLA elsewhere.
 
-Elsewhere includes GPUs that are too old for Triton.
+"Elsewhere" includes GPUs that are too old for Triton.
 """
 
 import functools
@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import kernels
-from jaxopt_search.portable import totals
-from jaxopt_search.portable.totals import Total
+from jaxopt_search.portable import counts
+from jaxopt_search.portable.counts import Count
 from jaxopt_search.problems.queens.attacks import device
 
 _ROWS, _COLUMNS, _NUM_WARPS = 64, 64, 2
@@ -20,18 +20,18 @@ _MAX_QUEENS = 2**22
 """Up to here sums of two coordinates are exact in float32."""
 
 
-def coarse(queens: jax.Array) -> Total:
+def coarse(queens: jax.Array) -> Count:
     """Counts with a lane per queen, which compares it with all queens behind it."""
     return _on_its_platform(queens, queens.shape[0], device.coarse)
 
 
-def subtasks(queens: jax.Array, *, threshold: int) -> Total:
+def subtasks(queens: jax.Array, *, threshold: int) -> Count:
     """Counts with a lane for every `threshold` comparisons of a queen with those behind it."""
     other = functools.partial(device.subtasks, threshold=threshold)
     return _on_its_platform(queens, threshold, other)
 
 
-def _on_its_platform(queens: jax.Array, length: int, other: device.Scheme) -> Total:
+def _on_its_platform(queens: jax.Array, length: int, other: device.Scheme) -> Count:
     is_old = any(map(kernels.too_old_for_triton, jax.local_devices()))
     if is_old or not kernels.has_triton() or queens.shape[0] > _MAX_QUEENS:
         return other(queens)
@@ -39,8 +39,8 @@ def _on_its_platform(queens: jax.Array, length: int, other: device.Scheme) -> To
     return lax.platform_dependent(queens, cuda=cuda, default=other)
 
 
-def in_pieces(queens: jax.Array, *, length: int, interpret: bool = False) -> Total:
-    """Counts in a kernel: a program for some queens and so many of those behind each of them.
+def in_pieces(queens: jax.Array, *, length: int, interpret: bool = False) -> Count:
+    """Counts in a kernel: a program for some queens and `length` of the queens behind each.
 
     Args:
       queens: [n] int32, n up to 2**22.
@@ -59,40 +59,55 @@ def in_pieces(queens: jax.Array, *, length: int, interpret: bool = False) -> Tot
     rising = jnp.pad((queens + row).astype(jnp.float32), room, constant_values=nothing)
     falling = jnp.pad((queens - row).astype(jnp.float32), room, constant_values=nothing)
 
-    def kernel(rising: jax.Ref, falling: jax.Ref, counts: jax.Ref) -> None:
+    def kernel(rising: jax.Ref, falling: jax.Ref, attacks: jax.Ref) -> None:
         start = pl.program_id(0) * _ROWS
-        i = start + lax.iota(jnp.int32, _ROWS)
-        own = rising[i][:, None], falling[i][:, None]
         first = start + pl.program_id(1) * (tiles * _COLUMNS)
+        of_rows = _attacks_in_piece(n, tiles, start, first, (rising, falling))
+        attacks[0, 0] = jnp.sum(of_rows).astype(jnp.uint32)
 
-        def attacks(tile: jax.Array) -> tuple[jax.Array, jax.Array]:
-            j = first + tile * _COLUMNS + lax.iota(jnp.int32, _COLUMNS)
-            others = rising[j][None, :], falling[j][None, :]
-            # Two sums take fewer of the scarcer instructions than a logical or.
-            is_on = [(a == b).astype(jnp.float32) for a, b in zip(own, others, strict=True)]
-            return j, is_on[0] + is_on[1]
-
-        def edge(tile: jax.Array, count: jax.Array) -> jax.Array:
-            j, found = attacks(tile)
-            return count + jnp.where(i[:, None] < j[None, :], found, 0.0)
-
-        def inner(tile: jax.Array, count: jax.Array) -> jax.Array:
-            return count + attacks(tile)[1]
-
-        zero = jnp.zeros((_ROWS, _COLUMNS), jnp.float32)
-        # Only tiles among a block's own rows hold pairs that are not to be counted.
-        last = jnp.clip((n - first + _COLUMNS - 1) // _COLUMNS, 0, tiles)
-        border = jnp.clip((start + _ROWS - first) // _COLUMNS, 0, last)
-        count = lax.fori_loop(jnp.int32(0), border, edge, zero)
-        count = lax.fori_loop(border, last, inner, count)
-        of_rows = jnp.sum(count.astype(jnp.int32), axis=1)
-        counts[0, 0] = jnp.sum(of_rows).astype(jnp.uint32)
-
-    counts = pl.pallas_call(
+    attacks = pl.pallas_call(
         kernel,
         grid=(num_blocks, num_pieces),
         out_specs=pl.BlockSpec((1, 1), lambda block, piece: (block, piece)),
         out_shape=jax.ShapeDtypeStruct((num_blocks, num_pieces), jnp.uint32),
         **kernels.options(_NUM_WARPS, interpret),
     )(rising, falling)
-    return totals.total(totals.total(totals.of(counts)))
+    return counts.total(counts.total(counts.of(attacks)))
+
+
+def _attacks_in_piece(
+    n: int, tiles: int, start: jax.Array, first: jax.Array, diagonals: tuple[jax.Ref, jax.Ref]
+) -> jax.Array:
+    """Returns how many queens behind it each of some rows attacks, [_ROWS] int32; in a kernel.
+
+    Args:
+      n: queens.
+      tiles: of the columns that are looked at.
+      start: the first of the rows.
+      first: the first of the columns.
+      diagonals: the rising and the falling one of each queen.
+    """
+    i = start + lax.iota(jnp.int32, _ROWS)
+    own = tuple(diagonal[i][:, None] for diagonal in diagonals)
+
+    def attacks(tile: jax.Array) -> tuple[jax.Array, jax.Array]:
+        j = first + tile * _COLUMNS + lax.iota(jnp.int32, _COLUMNS)
+        others = (diagonal[j][None, :] for diagonal in diagonals)
+        # Two sums take fewer of the scarcer instructions than a logical or.
+        is_on = [(a == b).astype(jnp.float32) for a, b in zip(own, others, strict=True)]
+        return j, is_on[0] + is_on[1]
+
+    def edge(tile: jax.Array, count: jax.Array) -> jax.Array:
+        j, found = attacks(tile)
+        return count + jnp.where(i[:, None] < j[None, :], found, 0.0)
+
+    def inner(tile: jax.Array, count: jax.Array) -> jax.Array:
+        return count + attacks(tile)[1]
+
+    zero = jnp.zeros((_ROWS, _COLUMNS), jnp.float32)
+    # Only tiles among a block's own rows hold pairs that are not to be counted.
+    last = jnp.clip((n - first + _COLUMNS - 1) // _COLUMNS, 0, tiles)
+    border = jnp.clip((start + _ROWS - first) // _COLUMNS, 0, last)
+    count = lax.fori_loop(jnp.int32(0), border, edge, zero)
+    count = lax.fori_loop(border, last, inner, count)
+    return jnp.sum(count.astype(jnp.int32), axis=1)

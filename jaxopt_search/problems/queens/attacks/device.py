@@ -1,4 +1,4 @@
-"""Counting attacking pairs on the device: pure functions from a placement to a `Total`.
+"""Counting attacking pairs on the device: pure functions from a placement to a `Count`.
 
 All but `histogram` compare queens pair by pair. Written as q[i] + i and q[i] - i, the two diagonals
 of a queen, an attack is that either is the same for both queens.
@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import totals
-from jaxopt_search.portable.totals import Total
+from jaxopt_search.portable import counts
+from jaxopt_search.portable.counts import Count
 
-Scheme: TypeAlias = Callable[[jax.Array], Total]
+Scheme: TypeAlias = Callable[[jax.Array], Count]
 """From [n] int32, the column of the queen in each row, to the number of attacking pairs."""
 
 _LANES = 2**22
@@ -26,31 +26,31 @@ _ROWS, _COLUMNS = 8192, 1024
 """What is compared at once, row by column."""
 
 
-def serial(queens: jax.Array) -> Total:
+def serial(queens: jax.Array) -> Count:
     """Counts in two nested loops, one pair after the other."""
     n = queens.shape[0]
 
-    def row(i: jax.Array, count: Total) -> Total:
+    def row(i: jax.Array, count: Count) -> Count:
         def pair(j: jax.Array, attacks: jax.Array) -> jax.Array:
             return attacks + (jnp.abs(queens[i] - queens[j]) == j - i).astype(jnp.uint32)
 
-        return totals.add(count, totals.of(lax.fori_loop(i + 1, n, pair, jnp.uint32(0))))
+        return counts.add(count, counts.of(lax.fori_loop(i + 1, n, pair, jnp.uint32(0))))
 
-    return lax.fori_loop(0, n, row, totals.of(jnp.uint32(0)))
+    return lax.fori_loop(0, n, row, counts.zero())
 
 
-def coarse(queens: jax.Array) -> Total:
+def coarse(queens: jax.Array) -> Count:
     """Counts with a lane per queen, which compares it with all queens behind it."""
     return _by_tiles(queens, _COLUMNS)
 
 
-def subtasks(queens: jax.Array, *, threshold: int) -> Total:
+def subtasks(queens: jax.Array, *, threshold: int) -> Count:
     """Counts with a lane for every `threshold` comparisons of a queen with those behind it."""
     return _by_tiles(queens, threshold)
 
 
-def _by_tiles(queens: jax.Array, columns: int) -> Total:
-    """Counts with a lane per queen and so many comparisons of each at a time."""
+def _by_tiles(queens: jax.Array, columns: int) -> Count:
+    """Counts with a lane per queen and `columns` comparisons of each at a time."""
     n = queens.shape[0]
     rows, columns = min(n, _ROWS), min(n, columns)
     row = lax.iota(jnp.int32, n)
@@ -63,19 +63,19 @@ def _by_tiles(queens: jax.Array, columns: int) -> Total:
         diagonals = (lax.dynamic_slice(d, (start,), (size,)) for d in (rising, falling))
         return (start + lax.iota(jnp.int32, size), *diagonals)
 
-    def look_at_rows(block: jax.Array, count: Total) -> Total:
+    def look_at_rows(block: jax.Array, count: Count) -> Count:
         i, *own = (part[:, None] for part in cut(block * rows, rows))
 
-        def look(tile: jax.Array, counts: jax.Array) -> jax.Array:
+        def look(tile: jax.Array, of_rows: jax.Array) -> jax.Array:
             j, *others = (part[None, :] for part in cut(tile * columns, columns))
             attacks = ((own[0] == others[0]) | (own[1] == others[1])) & (i < j) & (j < n)
-            return counts + jnp.sum(attacks, axis=1, dtype=jnp.uint32)
+            return of_rows + jnp.sum(attacks, axis=1, dtype=jnp.uint32)
 
         first, last = block * rows // columns, -(-n // columns)
-        counts = lax.fori_loop(first, last, look, jnp.zeros(rows, jnp.uint32))
-        return totals.add(count, totals.total(totals.of(counts)))
+        of_rows = lax.fori_loop(first, last, look, jnp.zeros(rows, jnp.uint32))
+        return counts.add(count, counts.total(counts.of(of_rows)))
 
-    return lax.fori_loop(0, -(-n // rows), look_at_rows, totals.of(jnp.uint32(0)))
+    return lax.fori_loop(0, -(-n // rows), look_at_rows, counts.zero())
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -88,7 +88,7 @@ def pair_list(n: int) -> jax.Array:
     return jnp.stack(_unfolded(_column(height), lax.iota(jnp.int32, width)[None, :], n))
 
 
-def fine_pairs(pairs: jax.Array, queens: jax.Array) -> Total:
+def fine_pairs(pairs: jax.Array, queens: jax.Array) -> Count:
     """Counts with a lane for each pair of a list from `pair_list`."""
 
     def at(start: jax.Array, rows: int) -> tuple[jax.Array, jax.Array]:
@@ -98,7 +98,7 @@ def fine_pairs(pairs: jax.Array, queens: jax.Array) -> Total:
     return _by_pairs(queens, at)
 
 
-def fine_index(queens: jax.Array) -> Total:
+def fine_index(queens: jax.Array) -> Count:
     """Counts with a lane per pair, which computes from its number what it compares."""
     n = queens.shape[0]
     column = lax.iota(jnp.int32, _folded(n)[1])[None, :]
@@ -107,7 +107,7 @@ def fine_index(queens: jax.Array) -> Total:
 
 def _by_pairs(
     queens: jax.Array, pairs_at: Callable[[jax.Array, int], tuple[jax.Array, jax.Array]]
-) -> Total:
+) -> Count:
     """Counts with a lane per pair.
 
     The triangle of pairs is folded to a rectangle: its row r holds those of queen r and those of
@@ -119,15 +119,15 @@ def _by_pairs(
     height, width = _folded(queens.shape[0])
     rows = min(max(1, _LANES // max(width, 1)), height)
 
-    def look(chunk: jax.Array, count: Total) -> Total:
+    def look(chunk: jax.Array, count: Count) -> Count:
         # The last rows are looked at together with some before them, which do not count again.
         start = jnp.minimum(chunk * rows, height - rows)
         i, j = pairs_at(start, rows)
         is_new = start + _column(rows) >= chunk * rows
         attacks = (jnp.abs(queens[i] - queens[j]) == j - i) & is_new
-        return totals.add(count, totals.of(jnp.sum(attacks, dtype=jnp.uint32)))
+        return counts.add(count, counts.of(jnp.sum(attacks, dtype=jnp.uint32)))
 
-    return lax.fori_loop(0, -(-height // max(rows, 1)), look, totals.of(jnp.uint32(0)))
+    return lax.fori_loop(0, -(-height // max(rows, 1)), look, counts.zero())
 
 
 def _column(size: int) -> jax.Array:
@@ -148,14 +148,14 @@ def _unfolded(row: jax.Array, column: jax.Array, n: int) -> tuple[jax.Array, jax
     return i, j
 
 
-def histogram(queens: jax.Array) -> Total:
+def histogram(queens: jax.Array) -> Count:
     """Counts the queens on each diagonal, O(n): each attacks all others that stand on it."""
     n = queens.shape[0]
     row = lax.iota(jnp.int32, n)
     diagonals = jnp.stack([queens + row, queens - row + (3 * n - 2)])
     on = jnp.zeros(4 * n - 2, jnp.uint32).at[diagonals].add(1, mode="promise_in_bounds")
     others = on.at[diagonals].get(mode="promise_in_bounds") - 1
-    return totals.half(totals.total(totals.of(others.ravel())))
+    return counts.halved(counts.total(counts.of(others.ravel())))
 
 
 PURE: dict[str, Scheme] = {

@@ -10,8 +10,8 @@ import numpy as np
 from jax.tree_util import Partial
 
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.portable import totals
-from jaxopt_search.portable.totals import Total
+from jaxopt_search.portable import counts
+from jaxopt_search.portable.counts import Count
 from jaxopt_search.problems.queens.attacks import coarse_kernel, device, host
 from jaxopt_search.problems.queens.attacks.device import Scheme
 
@@ -52,7 +52,7 @@ def scheme(name: str, n: int, **options: int | None) -> Scheme:
         that the list of `"fine_pairs"` may take. Making it takes no more, counting 20 MB more.
 
     Returns:
-      A function from [n] int32, the column of the queen in each row, to a `Total`.
+      A function from [n] int32, the column of the queen in each row, to a `Count`.
 
     Raises:
       ValueError: for a name, an option or a number that is out of range.
@@ -99,23 +99,28 @@ def _with_options(name: str, **options: Any) -> Scheme:
     return device.PURE[name]
 
 
-def _called_back(count: Callable[[np.ndarray], int], queens: jax.Array) -> Total:
+def _called_back(count: Callable[[np.ndarray], int], queens: jax.Array) -> Count:
     def words(queens: Any) -> tuple[Any, Any]:
         high, low = divmod(count(np.asarray(queens)), 2**32)
         return np.uint32(high), np.uint32(low)
 
     word = jax.ShapeDtypeStruct((), jnp.uint32)
-    return Total(*jax.pure_callback(words, (word, word), queens, vmap_method="sequential"))
+    return Count(*jax.pure_callback(words, (word, word), queens, vmap_method="sequential"))
 
 
 @jax.jit
-def _one(scheme: Scheme, queens: jax.Array) -> Total:
+def _one(scheme: Scheme, queens: jax.Array) -> Count:
     return scheme(queens)
 
 
 @jax.jit
-def _several(scheme: Scheme, queens: jax.Array) -> Total:
+def _several(scheme: Scheme, queens: jax.Array) -> Count:
     return jax.lax.map(scheme, queens)
+
+
+def as_python(count: Count) -> int | np.ndarray:
+    """Returns one count as a Python integer, several as an int64 array; on the host."""
+    return counts.as_int64(count) if np.ndim(count.low) else counts.as_python(count)
 
 
 def attacking_pairs(queens: Any, evaluation: str = "histogram", **options: int | None) -> Any:
@@ -147,4 +152,4 @@ def attacking_pairs(queens: Any, evaluation: str = "histogram", **options: int |
         )
     count = scheme(evaluation, n, **options)
     placed = jnp.asarray(queens, jnp.int32)
-    return totals.as_python((_one if queens.ndim == 1 else _several)(count, placed))
+    return as_python((_one if queens.ndim == 1 else _several)(count, placed))

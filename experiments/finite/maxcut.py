@@ -1,0 +1,226 @@
+"""Maximum cuts of the G-set's graphs by one-flip tabu search, compared with the same on one core.
+
+    python -m experiments.maxcut
+    python -m experiments.maxcut --graphs all --seeds 10 --seconds 10 --out maxcut.jsonl
+    python -m experiments.maxcut --graphs G1,G43 --ways ours,numba --seeds 10 --seconds 10
+    python -m experiments.maxcut --report maxcut.jsonl --markdown
+
+The graphs are the G-set's (Helmberg and Rendl, 2000), made from their seeds by
+`js.datasets.random_graph` and `toroidal_grid`; nothing is read from files. G1 to G5 are random
+graphs of 800 vertices with 6 % of all edges, G6 to G10 the same with weights of 1 and -1, G11 to
+G13 grids on a torus with such weights, and G43 a random graph of 1000 vertices with 2 % of all
+edges.
+
+All run with one setting: `js.tabu_search(js.Assign())`, in which a vertex that changed sides is
+forbidden to for n / 30 to n / 15 steps and of equal moves a random one is made, as many searches
+side by side as `timed_runs.num_searches` says. They stand in a ring: every 5000 steps each
+continues from the best of the one before where that is better than its own. Each run ends with a
+cut as heavy as the best that breakout local search has found (Benlic and Hao, 2013), or after
+`--seconds`.
+
+`--ways numba` is the one-flip tabu search on one core of `compiled_maxcut`, one search for the same
+time, with the tenures of breakout local search, which served it best.
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jaxopt_search as js
+from experiments import common
+from experiments.finite import compiled_coloring, compiled_maxcut, timed_runs
+from experiments.finite.paper import BEST
+from experiments.finite.timed_runs import OURS, Job
+from jaxopt_search.datasets import GraphInstance, random_graph, toroidal_grid
+from jaxopt_search.types import Search
+
+NEVER = 2**30
+"""Steps, as an age at which a move is preferred."""
+
+EXCHANGE_EVERY = 5000
+"""Steps, after which searches look at the best of the one before them in a ring."""
+
+_NEAR = 0.001  # of the published best
+
+
+def _graphs() -> dict[str, Callable[[], GraphInstance]]:
+    found: dict[str, Callable[[], GraphInstance]] = {}
+    for k in range(5):
+        found[f"G{k + 1}"] = lambda seed=8001 + k: random_graph(800, 0.06, seed=seed)
+    for k in range(5):
+        found[f"G{k + 6}"] = lambda seed=8001 + k: random_graph(800, 0.06, seed, (-1, 1))
+    for k, (rows, columns) in enumerate(((100, 8), (50, 16), (25, 32))):
+        found[f"G{k + 11}"] = lambda r=rows, c=columns, s=8001 + k: toroidal_grid(r, c, s)
+    found["G43"] = lambda: random_graph(1000, 0.02, seed=10001)
+    return found
+
+
+GRAPHS = _graphs()
+
+
+def tenure(n: int) -> tuple[int, int]:
+    """Returns the least and the most steps for which a vertex of n is forbidden to change sides."""
+    return n // 30, n // 15
+
+
+def search(n: int) -> Search:
+    """Returns the tabu search of all runs on graphs of n vertices."""
+    return js.tabu_search(js.Assign(), tenure=tenure(n), aspiration_age=NEVER, ties="random")
+
+
+def cut(
+    name: str, seed: int, way: str, seconds: float, searches: int, devices: Any = "all"
+) -> dict[str, Any]:
+    """Returns what is recorded of a run."""
+    graph = GRAPHS[name]()
+    run = _ours if way == OURS else _on_a_core
+    sides, fields = run(graph, BEST[name], seed, seconds, searches, devices)
+    found = compiled_maxcut.cut(graph, sides)
+    return {"vertices": graph.n, "edges": len(graph.edges), "cut": found, **fields}
+
+
+def _ours(
+    graph: GraphInstance, best: int, seed: int, seconds: float, searches: int, devices: Any
+) -> tuple[Any, dict[str, Any]]:
+    problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
+    result, fields = timed_runs.ours(
+        problem,
+        search(graph.n),
+        seed,
+        searches,
+        seconds,
+        -best,
+        exchange=js.ring(every=EXCHANGE_EVERY),
+        devices=devices,
+    )
+    return result.x, fields
+
+
+def _on_a_core(
+    graph: GraphInstance, best: int, seed: int, seconds: float, searches: int, devices: Any
+) -> tuple[Any, dict[str, Any]]:
+    advance, around = compiled_maxcut.compiled(), compiled_coloring.neighbors(graph)
+    one, bounds = compiled_maxcut.start(graph, seed), compiled_maxcut.tenure(graph.n)
+    fields = timed_runs.on_a_core(
+        lambda steps: advance(*around, one, steps, best, *bounds),
+        lambda: -int(one.numbers[2]),
+        seconds,
+        -best,
+    )
+    return one.best, fields
+
+
+def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
+    """Returns the runs to be made."""
+    names = list(GRAPHS) if args.graphs == ["all"] else args.graphs
+    for name in names:
+        if name not in GRAPHS:
+            raise ValueError(f"{name!r} is not among {','.join(GRAPHS)} or all")
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    ways = timed_runs.check_ways(args.ways)
+    return [_job(name, way, seed, args) for name in names for way in ways for seed in seeds]
+
+
+def _job(name: str, way: str, seed: int, args: argparse.Namespace) -> Job:
+    n = 1000 if name == "G43" else 800
+    searches = (args.searches or timed_runs.num_searches(n, 2)) if way == OURS else 1
+    settings = {"graph": name, "way": way, "seconds": args.seconds, "searches": searches}
+    return Job(
+        settings, name, seed, lambda: cut(name, seed, way, args.seconds, searches, args.devices)
+    )
+
+
+_HEADER = (
+    "graph",
+    "vertices",
+    "edges",
+    "published",
+    "way",
+    "searches",
+    "best",
+    "mean",
+    "mean gap",
+    "within 0.1 %",
+    "median s",
+    "as published",
+    "median s to it",
+    "us/step",
+)
+
+
+def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
+    """Returns a line per graph and way; a note says on what they ran.
+
+    `published` is the best cut of breakout local search, and gaps are below it, in shares of it.
+    Times are medians over runs, of which one that did not come so far counts as longer than any.
+    """
+    rows = []
+    groups = timed_runs.by_group(records, "graph", "way", "searches", "seconds")
+    for (name, way, searches, _), group in groups.items():
+        best = BEST[name]
+        cuts = [record["cut"] for record in group]
+        near, there = (
+            [_endless(timed_runs.seconds_to(record, -least)) for record in group]
+            for least in (best * (1 - _NEAR), best)
+        )
+        rows.append(
+            [
+                name,
+                str(group[0]["vertices"]),
+                str(group[0]["edges"]),
+                str(best),
+                way,
+                str(searches),
+                str(max(cuts)),
+                f"{statistics.mean(cuts):.1f}",
+                f"{1 - statistics.mean(cuts) / best:.3%}",
+                *_reached(near),
+                *_reached(there),
+                timed_runs.microseconds_per_step(group),
+            ]
+        )
+    machines = {r["settings"]["way"]: timed_runs.machine(r) for r in records}
+    note = "; ".join(f"{way}: {where}" for way, where in machines.items())
+    return f"{note}\n\n{common.table(_HEADER, rows, markdown=markdown)}"
+
+
+_ENDLESS = float("inf")
+
+
+def _endless(seconds: float | None) -> float:
+    return _ENDLESS if seconds is None else seconds
+
+
+def _reached(times: list[float]) -> tuple[str, str]:
+    """Returns how many runs came so far, and their median time."""
+    middle = statistics.median(times)
+    number = sum(seconds < _ENDLESS for seconds in times)
+    return f"{number}/{len(times)}", "-" if middle == _ENDLESS else f"{middle:.3g}"
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the flags of this script."""
+    return timed_runs.parser(
+        "maxcut", "Maximum cuts of the G-set's graphs.", list(GRAPHS), ["G1", "G6", "G43"]
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = parser()
+    args = flags.parse_args(arguments)
+    records, status = common.measured_or_read(
+        flags,
+        args,
+        jobs_from_arguments,
+        lambda jobs, runs: timed_runs.execute(jobs, runs, "maxcut"),
+    )
+    if records:
+        print(table(records, markdown=args.markdown))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

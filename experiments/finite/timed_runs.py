@@ -1,0 +1,182 @@
+"""What `coloring.py` and `maxcut.py` share: runs for a limited time, ours and on one core."""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+import jaxopt_search as js
+from experiments import common, flag_types, one_core
+from experiments.common import Progress, Runs
+from jaxopt_search.engine import device_split
+
+OURS, CORE = "ours", "numba"
+WAYS = (OURS, CORE)
+
+_MOST_ENTRIES = 2**23
+_FEWEST, _MOST = 132, 1056  # the multiprocessors of an H100 or H200, and 8 times as many
+_STEPS_OF_A_CHUNK = 5000
+
+
+class Job(NamedTuple):
+    """A run that is to be made: what is known of it, and what makes the rest of its record."""
+
+    settings: dict[str, Any]
+    instance: str
+    seed: int
+    make: Callable[[], dict[str, Any]]
+
+
+def num_searches(rows: int, columns: int) -> int:
+    """Returns how many tabu searches run side by side, by the size of their table of moves.
+
+    As many as keep what they read, a table of deltas and one of times each, within 2**23 entries;
+    but at least 132 and at most 1056.
+    """
+    return min(max(_MOST_ENTRIES // (2 * rows * columns), _FEWEST), _MOST)
+
+
+def parser(
+    name: str, description: str, graphs: Sequence[str], default: list[str]
+) -> argparse.ArgumentParser:
+    """Returns the flags of the script `experiments.{name}`, which runs on some of `graphs`."""
+    flags = argparse.ArgumentParser(prog=f"experiments.{name}", description=description)
+    flags.add_argument(
+        "--graphs",
+        type=flag_types.words,
+        default=default,
+        help=f"some of {','.join(graphs)}, or all",
+    )
+    flags.add_argument("--ways", type=flag_types.words, default=[OURS], help=f"{OURS}, {CORE}")
+    flags.add_argument("--seeds", type=flag_types.positive, default=3, help="runs of each")
+    flags.add_argument("--first-seed", type=int, default=0)
+    flags.add_argument("--seconds", type=flag_types.limit, default=10.0, help="longest run")
+    flags.add_argument(
+        "--searches", type=flag_types.positive, help="side by side (default: by the size)"
+    )
+    flags.add_argument("--devices", type=flag_types.devices, default="all")
+    common.add_record_arguments(flags, name)
+    return flags
+
+
+def execute(jobs: Sequence[Job], runs: Runs, experiment: str) -> list[dict[str, Any]]:
+    """Makes the runs that are not in the file yet; returns the records of all."""
+    progress = Progress(len(jobs))
+    for job in jobs:
+        if runs.has(job.settings, job.instance, job.seed):
+            progress.skip(1)
+            continue
+        known = {"instance": job.instance, "seed": job.seed, "settings": job.settings}
+        runs.add({"experiment": experiment, **known, **job.make()})
+        progress.step(1, f"{job.instance} {job.settings['way']}")
+    return runs.those([(job.settings, job.instance, job.seed) for job in jobs])
+
+
+def ours(
+    problem: Any, search: Any, seed: int, searches: int, seconds: float, target: int | None, **how
+) -> tuple[js.Result, dict[str, Any]]:
+    """Returns the result of a run, and the fields of its record that do not depend on the problem.
+
+    Seconds are the search's; what is prepared and compiled before is `seconds_before`.
+    """
+    result = js.solve(
+        problem,
+        search,
+        seed,
+        num_searches=searches,
+        max_seconds=seconds,
+        target=target,
+        history_size=100,
+        **how,
+    )
+    common.unless_interrupted(result)
+    fields = {
+        "seconds": result.elapsed - result.compile_seconds,
+        "seconds_before": result.compile_seconds,
+        "steps": result.nit,
+        "first_step": None if result.first_hit is None else result.first_hit.step,
+        "course": [[line.seconds, line.best] for line in _falls(result.history)],
+        **common.provenance(device_split.find_devices(how.get("devices"))),
+    }
+    return result, fields
+
+
+def _falls(history: Sequence[Any]) -> list[Any]:
+    """Returns the lines of a history with a better cost than all before."""
+    kept: list[Any] = []
+    for line in history:
+        if not kept or line.best < kept[-1].best:
+            kept.append(line)
+    return kept
+
+
+def on_a_core(
+    advance: Callable[[int], int], best: Callable[[], int], seconds: float, target: int | None
+) -> dict[str, Any]:
+    """Runs a compiled search until it has `target` or its time is over; returns record fields.
+
+    Args:
+      advance: makes this many steps at most, and returns how many it made.
+      best: returns the lowest cost so far.
+    """
+    steps, course = 0, []
+    advance(0)  # compiles
+    began = time.perf_counter()
+    while True:
+        steps += advance(_STEPS_OF_A_CHUNK)
+        passed, found = time.perf_counter() - began, best()
+        if not course or found < course[-1][1]:
+            course.append([passed, found])
+        is_hit = target is not None and found <= target
+        if is_hit or passed >= seconds:
+            break
+    return {
+        "seconds": passed,
+        "steps": steps,
+        "first_step": steps if is_hit else None,
+        "course": course,
+        **common.provenance(jax.devices("cpu")[:1]),
+    }
+
+
+def seconds_to(record: dict[str, Any], cost: float) -> float | None:
+    """Returns when a run had this cost or a lower one, None if it never had."""
+    return next((seconds for seconds, found in record["course"] if found <= cost), None)
+
+
+def check_ways(names: Sequence[str]) -> list[str]:
+    """Returns these ways.
+
+    Raises:
+      ValueError: if there is no such way, or it cannot be run here.
+    """
+    for name in names:
+        if name not in WAYS:
+            raise ValueError(f"{name!r} is not among {','.join(WAYS)}")
+        if name == CORE and not one_core.has_numba():
+            raise ValueError("numba is not installed, expected it for the way 'numba'")
+    return list(names)
+
+
+def by_group(records: Sequence[dict[str, Any]], *names: str) -> dict[tuple, list[dict[str, Any]]]:
+    """Returns records by these of their settings, the seeds of a group together."""
+    groups: dict[str, tuple[tuple, list[dict[str, Any]]]] = {}
+    for record in records:
+        key = tuple(record["settings"][name] for name in names)
+        groups.setdefault(json.dumps(key), (key, []))[1].append(record)
+    return dict(groups.values())
+
+
+def microseconds_per_step(records: Sequence[dict[str, Any]]) -> str:
+    """Returns how long a step took, or a dash where a random start was all that it took."""
+    seconds, steps = (sum(record[name] for record in records) for name in ("seconds", "steps"))
+    return f"{1e6 * seconds / steps:.3g}" if steps else "-"
+
+
+def machine(record: dict[str, Any]) -> str:
+    """Returns on what a run was made."""
+    env = record["env"]
+    return f"1 core, {env['cpu']}" if record["settings"]["way"] == CORE else env["devices"]

@@ -1,0 +1,187 @@
+"""The islands' genetic algorithm compiled for one core: the sequential baseline on the QAP.
+
+One population of Tsutsui and Fujimoto's algorithm as plain loops, children made position by
+position as their Figure 7 has it; but for its random numbers, the same as `js.genetic`. It needs
+numba, from the extra `peers`.
+"""
+
+import functools
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Setup(NamedTuple):
+    """What a run is; as in `js.genetic`.
+
+    Attributes:
+      population: individuals.
+      mutation: the rate of mutation.
+      alike: the share of individuals with the lowest cost at which the population restarts; above
+        1 for never.
+      restart_every: generations between looks at that.
+    """
+
+    population: int = 128
+    mutation: float = 1.0
+    alike: float = 0.6
+    restart_every: int = 50
+
+
+class End(NamedTuple):
+    """How a run ended.
+
+    Attributes:
+      made: generations.
+      cost: the lowest.
+      best: [n] integers, an assignment of this cost.
+    """
+
+    made: int
+    cost: int
+    best: np.ndarray
+
+
+def run(
+    loop: Any,
+    flow: np.ndarray,
+    distance: np.ndarray,
+    setup: Setup,
+    *,
+    seed: int,
+    generations: int,
+    target: int,
+) -> End:
+    """Returns the end of a run: at `target`, or after this many generations.
+
+    Args:
+      loop: what `compiled` returns.
+      flow, distance: [n, n] integers below 2**31.
+    """
+    pair = (np.ascontiguousarray(matrix, np.int32) for matrix in (flow, distance))
+    return End(*loop(*pair, setup, seed, generations, target))
+
+
+def timed(
+    flow: np.ndarray, distance: np.ndarray, setup: Setup, seed: int, generations: int, target: int
+) -> tuple[End, float]:
+    """Returns the end of a run by the compiled loop and its seconds, compilation not included."""
+    loop = compiled()
+    run(loop, flow, distance, setup, seed=seed, generations=1, target=target)
+    began = time.perf_counter()
+    end = run(loop, flow, distance, setup, seed=seed, generations=generations, target=target)
+    return end, time.perf_counter() - began
+
+
+@functools.cache
+def compiled() -> Any:
+    """Returns the compiled loop.
+
+    Raises:
+      ImportError: if numba is not installed.
+    """
+    import numba
+
+    return build(numba.njit)
+
+
+def build(compile_fn: Any) -> Any:
+    """Like `compiled`, but by any compiler of plain functions."""
+    fill, breed = _filler(compile_fn), _breeder(compile_fn)
+
+    @compile_fn
+    def loop(flow, distance, setup, seed, generations, target):
+        size, mutation, alike, restart_every = setup
+        np.random.seed(seed)  # noqa: NPY002
+        n = len(flow)
+        population, children = np.zeros((size, n), np.int32), np.zeros((size, n), np.int32)
+        costs, child_costs = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        fill(flow, distance, population, costs)
+        best, lowest, made = population[np.argmin(costs)].copy(), costs.min(), 0
+        while made < generations and lowest > target:
+            is_due = made % restart_every == 0 and made > 0
+            if is_due and np.sum(costs == costs.min()) >= alike * size:
+                fill(flow, distance, population, costs)
+            for i in range(size):
+                child_costs[i] = breed(flow, distance, population, i, mutation, children[i])
+            for i in range(size):
+                if child_costs[i] < costs[i]:
+                    costs[i] = child_costs[i]
+                    population[i] = children[i]
+            made += 1
+            where = np.argmin(costs)
+            if costs[where] < lowest:
+                lowest = costs[where]
+                best = population[where].copy()
+        return made, lowest, best
+
+    return loop
+
+
+def _filler(compile_fn: Any) -> Any:
+    """Returns what makes a random population and its costs."""
+    below, price = compile_fn(_below), compile_fn(cost)
+
+    @compile_fn
+    def fill(flow, distance, population, costs):
+        for i in range(len(population)):
+            for k in range(population.shape[1]):  # Fisher and Yates
+                other = below(k + 1)
+                population[i, k] = population[i, other]
+                population[i, other] = k
+            costs[i] = price(flow, distance, population[i])
+
+    return fill
+
+
+def _breeder(compile_fn: Any) -> Any:
+    """Returns what writes the child of individual `i` into `child`, and returns its cost."""
+    below, make_child, price = map(compile_fn, (_below, pmx, cost))
+
+    @compile_fn
+    def breed(flow, distance, population, i, mutation, child):
+        size, n = population.shape
+        partner = below(size - 1)
+        partner += partner >= i
+        cut = below(n)
+        other = below(n - 1)
+        other += other >= cut
+        start, end = min(cut, other), max(cut, other)
+        make_child(population[i], population[partner], start, end, child)
+        if np.random.random() < mutation:  # noqa: NPY002
+            a = below(n)
+            b = below(n - 1)
+            b += b >= a
+            child[a], child[b] = child[b], child[a]
+        return price(flow, distance, child)
+
+    return breed
+
+
+def _below(n):
+    return int(np.random.random() * n)  # noqa: NPY002, what numba knows
+
+
+def pmx(first, second, start, end, child):
+    """Writes the child of two permutations into `child`: Figure 7 of the paper.
+
+    It has the values of `second` at the positions from `start` to `end` - 1.
+    """
+    for j in range(len(first)):
+        child[j] = first[j]
+    for i in range(start, end):
+        for j in range(len(first)):
+            if second[i] == child[j]:
+                child[i], child[j] = child[j], child[i]
+                break
+
+
+def cost(flow, distance, assignment):
+    """Returns the cost of an assignment, equation 1 of the paper."""
+    n, total = len(assignment), 0
+    for i in range(n):
+        location = assignment[i]
+        for j in range(n):
+            total += flow[i, j] * distance[location, assignment[j]]
+    return total

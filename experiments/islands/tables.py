@@ -1,0 +1,185 @@
+"""The paper's Tables I to III, ours and the paper's, from the records of `script.py`.
+
+Table 2 has lines for each kind of islands; the others raise ValueError if there are several.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import mean, stdev
+
+from experiments import common
+from experiments.islands.paper import POPULATION, TABLE_1, TABLE_2, TABLE_3
+from experiments.islands.records import (
+    KIND,
+    Records,
+    check_kind,
+    completed,
+    fit_of,
+    mean_time,
+    names_in,
+    ratio,
+    runs_of,
+    settings_on,
+    times_in,
+    times_of,
+)
+
+
+def table_1(records: Records, *, markdown: bool = False) -> str:
+    """Returns successes and times of one island, without and with restarts."""
+    records = completed(records)
+    check_kind(records, *KIND)
+    rows = []
+    for name in names_in(records):
+        row, paper = [name], TABLE_1.get(name)
+        for restarts in (False, True):
+            times = times_of(records, name, islands=1, restarts=restarts)
+            done = [time for time in times if math.isfinite(time)]
+            extremes = [f"{each(done):.3g}" if done else "-" for each in (min, max)]
+            row += [f"{len(done)}/{len(times)}", mean_time(done), *extremes]
+        row += [str(paper.without), str(paper.with_), f"{paper.seconds}"] if paper else ["-"] * 3
+        rows.append(row)
+    kinds = [f"{kind}{what}" for kind in ("", "anew: ") for what in ("found", "T s", "min", "max")]
+    header = ("instance", *kinds, "paper: found", "anew", "T s")
+    return common.table(header, rows, markdown=markdown)
+
+
+_PAPER = ("paper: T s", "gain", "M(p)")
+
+
+def table_2(records: Records, *, markdown: bool = False) -> str:
+    """Returns times by the number of islands, and what the times of one island predict."""
+    records, rows = completed(records), []
+    values = {part: {record["settings"][part] for record in records} for part in KIND}
+    shown = [part for part in KIND if len(values[part]) > 1]
+    for name in names_in(records):
+        own = settings_on(records, name, "all")
+        kinds = sorted({tuple(s[part] for part in KIND) for s in own if s["restarts"]})
+        for kind in kinds:
+            settings = dict(zip(KIND, kind, strict=True)) | {"on": "all", "restarts": True}
+            alone = runs_of(records, name, islands=1, **settings)
+            numbers = {s["islands"] for s in own if s.items() >= settings.items()}
+            for islands in sorted(numbers):
+                runs = runs_of(records, name, islands=islands, **settings)
+                rows.append(
+                    [
+                        name,
+                        *(str(settings[part]) for part in shown),
+                        str(islands),
+                        *_times_row(runs, alone, islands),
+                        *_paper_row(name, islands),
+                    ]
+                )
+    header = ("instance", *(KIND[part] for part in shown), "p", "found", "T s", "deviation")
+    ours = ("gain", "M(p)", "T - M(p)", "generations", "gain in generations")
+    return common.table((*header, *ours, *_PAPER), rows, markdown=markdown)
+
+
+def _times_row(runs: Records, runs_alone: Records, islands: int) -> list[str]:
+    times, alone = times_in(runs), times_in(runs_alone)
+    fitted = fit_of(alone)
+    is_done = all(map(math.isfinite, times))
+    predicted = fitted.mean(islands) if fitted else math.nan
+    return [
+        f"{sum(map(math.isfinite, times))}/{len(times)}",
+        _mean_or_bound(runs, "seconds"),
+        f"{stdev(times):.3g}" if is_done and len(times) > 1 else "-",
+        _gain(runs, runs_alone, "seconds"),
+        f"{predicted:.3g}" if fitted else "-",
+        f"{mean(times) - predicted:.3g}" if fitted and is_done else "-",
+        _mean_or_bound(runs, "generations", ".0f"),
+        _gain(runs, runs_alone, "generations"),
+    ]
+
+
+def _mean_or_bound(runs: Records, what: str, digits: str = ".3g") -> str:
+    """Returns a mean; what it is above where a few runs were cut off, a dash where more were."""
+    sign = _sign(runs)
+    return "-" if sign == "-" else f"{sign}{mean(run[what] for run in runs):{digits}}"
+
+
+def _gain(runs: Records, alone: Records, what: str) -> str:
+    if _sign(runs) or _sign(alone) == "-":
+        return "-"
+    return f"{_sign(alone)}{mean(r[what] for r in alone) / mean(r[what] for r in runs):.3g}"
+
+
+def _sign(runs: Records) -> str:
+    """Returns what stands before a mean: ">" if up to a tenth of the runs were cut off."""
+    num_cut = sum(not run["reached"] for run in runs)
+    return "-" if num_cut > len(runs) / 10 or not runs else ">" if num_cut else ""
+
+
+def _paper_row(name: str, islands: int) -> list[str]:
+    paper = TABLE_2.get(name)
+    if paper is None or islands not in (1, 30, 60):
+        return ["-"] * 3
+    seconds, predicted = {
+        1: (paper.one, None),
+        30: (paper.thirty, paper.predicted_thirty),
+        60: (paper.sixty, paper.predicted_sixty),
+    }[islands]
+    return [
+        f"{seconds}",
+        f"{paper.one / seconds:.3g}",
+        "-" if predicted is None else f"{predicted}",
+    ]
+
+
+def table_3(records: Records, *, markdown: bool = False) -> str:
+    """Returns times of islands and of one population on one core."""
+    records = completed(records)
+    check_kind(records, *(part for part in KIND if part != "population"))
+    rows = []
+    for name in names_in(records):
+        islands = max((s["islands"] for s in settings_on(records, name, "all")), default=0)
+        all_ = times_of(records, name, on="all", islands=islands, restarts=True)
+        sizes = sorted({POPULATION, *(s["population"] for s in settings_on(records, name, "core"))})
+        alone = {size: _times_on_a_core(records, name, size) for size in sizes}
+        tuned = min(alone, key=lambda size: mean(alone[size] or [math.inf]))
+        paper = TABLE_3.get(name)
+        rows.append(
+            [
+                name,
+                mean_time(all_),
+                mean_time(alone[tuned]),
+                str(tuned),
+                mean_time(alone[POPULATION]),
+                *(ratio(alone[size], all_) for size in (tuned, POPULATION)),
+                *([f"{paper.tuned}", str(paper.size), f"{paper.same}"] if paper else ["-"] * 3),
+                ratio([TABLE_2[name].sixty], all_) if name in TABLE_2 else "-",
+            ]
+        )
+    ours = ("islands T s", "core T s", "size", "core 128 T s", "x core", "x core 128")
+    header = ("instance", *ours, "paper: core T s", "size", "core 128 T s", "x its 60 islands")
+    if len(rows) > 1:
+        rows.append(["mean", *(_mean_of_ratios(rows, column, header) for column in range(1, 11))])
+    return common.table(header, rows, markdown=markdown)
+
+
+def _mean_of_ratios(rows: Sequence[Sequence[str]], column: int, header: Sequence[str]) -> str:
+    known = [row[column] for row in rows if row[column] != "-"]
+    if not header[column].startswith("x ") or not known:
+        return ""
+    return f"{mean(map(float, known)):.3g}"
+
+
+def _times_on_a_core(records: Records, name: str, size: int) -> list[float]:
+    """Returns how long the runs of one population take where a generation takes as on a core."""
+    own = [
+        record
+        for record in records
+        if record["instance"] == name
+        and record["settings"]["islands"] == 1
+        and record["settings"]["population"] == size
+        and record["settings"]["restarts"]
+    ]
+    short = [record for record in own if record["settings"]["on"] == "core"]
+    if not short:
+        return []
+    each = mean(record["seconds"] / record["generations"] for record in short)
+    return [
+        each * record["generations"] if record["reached"] else math.inf
+        for record in own
+        if record["settings"]["on"] in ("all", "cores")
+    ]

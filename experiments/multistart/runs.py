@@ -1,0 +1,226 @@
+"""Runs of the three searches, by the library and compiled for one core, and runs to targets."""
+
+import functools
+import math
+import time
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import jaxopt_search as js
+from experiments import common, one_core
+from experiments.multistart import compiled_qap, compiled_tabu
+from experiments.multistart.tables import (
+    CORE,
+    MODELS,
+)
+from jaxopt_search.datasets.instances import QAPInstance
+from jaxopt_search.engine import device_split
+from jaxopt_search.solvers import scales
+
+_SCHEDULE = (0.3, 0.03)  # the first and the last temperature, times the mean change by a swap
+
+_MOVES_OF_ANNEALING = 32
+
+_CHECK_EVERY = 10
+
+
+class Way(NamedTuple):
+    """How searches are run: with which implementation, on which devices."""
+
+    name: str
+    implementation: Any
+    devices: tuple[jax.Device, ...]
+
+
+def searches(problem: js.QAP, steps: int) -> dict[str, Any]:
+    """Returns the three algorithms for this many steps."""
+    hottest, factor = cooling(problem, steps)
+    table = js.SwapTable()
+    return {
+        "hc": js.hill_climbing(table),
+        "sa": js.simulated_annealing(
+            table,
+            js.geometric(hottest, factor, 1),
+            moves_per_search=_MOVES_OF_ANNEALING,
+            choose="first",
+        ),
+        "ts": js.tabu_search(table),
+    }
+
+
+def cooling(problem: js.QAP, steps: int) -> tuple[float, float]:
+    """Returns the first temperature of annealing and what it is multiplied by in each step."""
+    hottest, coldest = (share * float(scales.swap_change(problem)) for share in _SCHEDULE)
+    return hottest, (coldest / hottest) ** (1 / max(steps - 1, 1))
+
+
+def ways(name: str) -> list[Way]:
+    """Returns the ways to run searches of `table` or `figure`, the compiled core first if it can.
+
+    Without numba there is nothing to compare with.
+    """
+    cpu, found = jax.devices("cpu"), device_split.find_devices("all")
+    core = [Way(CORE, "numba", ())] if one_core.has_numba() else []
+    core.append(Way("1 core, XLA", "native", tuple(cpu[:1])))
+    if name == "table":
+        return [*core, Way(f"{len(found)} x {found[0].device_kind}", "auto", found)]
+    return [*core, *(Way(name, how, found[:1]) for name, how in MODELS.items())]
+
+
+def measure(
+    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
+) -> dict[str, Any]:
+    """Returns the record of one run, warm."""
+    if way.implementation == "numba":
+        return _measure_compiled(instance, algorithm, way, num_searches, steps, seed)
+    problem = js.qap_from_instance(instance)
+    search = searches(problem, steps)[algorithm]
+    is_climbing = algorithm == "hc"
+
+    def run(max_steps: int) -> tuple[js.Result, float]:
+        began = time.perf_counter()
+        result = js.solve(
+            problem,
+            search,
+            seed,
+            num_searches=num_searches,
+            max_steps=max_steps,
+            chunk_steps=max_steps or None,
+            check_every=_CHECK_EVERY,
+            implementation=way.implementation,
+            devices=way.devices,
+        )
+        return result, time.perf_counter() - began
+
+    run(1)
+    result, seconds = run(100 * instance.n if is_climbing else steps)
+    moves = int(np.asarray(result.state.info.accepted).sum())
+    return {
+        "experiment": "qap_multistart",
+        "instance": instance.name,
+        "seed": seed,
+        "settings": settings(algorithm, way, num_searches, steps),
+        "seconds": seconds,
+        "steps": result.nit,
+        "moves_priced": result.nfev,
+        "moves_made": moves,
+        "mean_gap": _gap(float(np.mean(result.costs)), instance),
+        "best_gap": _gap(result.fun, instance),
+        "status": result.status.name,
+        **common.provenance(way.devices),
+    }
+
+
+def _measure_compiled(
+    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
+) -> dict[str, Any]:
+    """Returns the record of searches compiled for one core, one after the other."""
+    run = _COMPILED[algorithm]
+    run(instance, 1, 1, seed)
+    seconds, made, priced, moves, costs = run(instance, num_searches, steps, seed)
+    gaps = [_gap(cost, instance) for cost in (float(np.mean(costs)), float(np.min(costs)))]
+    return {
+        "experiment": "qap_multistart",
+        "instance": instance.name,
+        "seed": seed,
+        "settings": settings(algorithm, way, num_searches, steps),
+        "seconds": seconds,
+        "steps": made / num_searches,
+        "moves_priced": priced,
+        "moves_made": moves,
+        "mean_gap": gaps[0],
+        "best_gap": gaps[1],
+        "status": "LOCAL_OPTIMA" if algorithm == "hc" else "MAX_STEPS",
+        **common.provenance(jax.devices("cpu")[:1]),
+    }
+
+
+Measured = tuple[float, int, int, int, np.ndarray]
+"""Seconds, steps, moves priced and moves made of all searches, and the best cost of each."""
+
+
+def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+    data, climb = _matrices(instance), _compiled("climber")
+    found = compiled_qap.starts(instance.n, num_searches, seed)
+    began = time.perf_counter()
+    made = climb(*data, found)
+    seconds = time.perf_counter() - began
+    return seconds, made, made * math.comb(instance.n, 2), made - num_searches, _costs(data, found)
+
+
+def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+    data, anneal = _matrices(instance), _compiled("annealer")
+    hottest, factor = cooling(js.qap_from_instance(instance), steps)
+    found = compiled_qap.starts(instance.n, num_searches, seed)
+    began = time.perf_counter()
+    # The matrices have all costs twice as high.
+    priced, moves = anneal(*data, found, 2 * hottest, factor, steps, _MOVES_OF_ANNEALING, seed)
+    seconds = time.perf_counter() - began
+    return seconds, num_searches * steps, priced, moves, _costs(data, found)
+
+
+def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+    data, advance = _matrices(instance), _compiled("tabu")
+    found = [compiled_tabu.start(*data, seed * num_searches + k) for k in range(num_searches)]
+    began = time.perf_counter()
+    for search in found:
+        advance(*data, search, steps, -(2**62))
+    seconds = time.perf_counter() - began
+    made, costs = num_searches * steps, _costs(data, [search.best for search in found])
+    return seconds, made, made * math.comb(instance.n, 2), made, costs
+
+
+_COMPILED = {"hc": _climb, "sa": _anneal, "ts": _tabu}
+
+
+@functools.cache
+def _compiled(name: str) -> Any:
+    """Returns a search for one core, compiled when it is called for the first time."""
+    makers = {
+        "climber": compiled_qap.climber,
+        "annealer": compiled_qap.annealer,
+        "tabu": compiled_tabu.compiled,
+    }
+    return makers[name]()
+
+
+def _matrices(instance: QAPInstance) -> tuple[np.ndarray, np.ndarray]:
+    return compiled_qap.symmetric(instance.flow, instance.distance)
+
+
+def _costs(data: tuple[np.ndarray, np.ndarray], assignments: Any) -> np.ndarray:
+    return np.array([compiled_qap.cost(*data, each) // 2 for each in assignments])
+
+
+def settings(algorithm: str, way: Way, num_searches: int, steps: int) -> dict[str, Any]:
+    """Returns what tells a run from others on the same instance."""
+    return {
+        "algorithm": algorithm,
+        "way": way.name,
+        "implementation": way.implementation,
+        "searches": num_searches,
+        "steps": steps,
+    }
+
+
+def reach(instance: QAPInstance, gap: float, seconds: float, seed: int) -> dict[str, Any]:
+    """Returns the record of a run of `solve_qap` until it is within `gap`, warm."""
+    target = math.floor(instance.best_known * (1 + gap))
+    result = js.solve_qap(instance, key=seed, max_seconds=seconds, target=target)
+    return {
+        "experiment": "qap_targets",
+        "instance": instance.name,
+        "seed": seed,
+        "settings": {"gap": gap, "seconds": seconds},
+        "reached": result.success,
+        "seconds": result.elapsed,
+        "best_gap": _gap(result.fun, instance),
+        **common.provenance(device_split.find_devices("all")),
+    }
+
+
+def _gap(cost: float, instance: QAPInstance) -> float | None:
+    best_known = instance.best_known
+    return (cost - best_known) / best_known if best_known else None

@@ -1,0 +1,182 @@
+"""Runs of a solver on an instance, with growing limits."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+from experiments import common
+from experiments.common import Progress, Runs
+from experiments.peers.levels import gap, improvements
+from jaxopt_search.engine import device_split
+
+GROWTH = 2.5
+"""How much a limit in seconds grows from run to run; one in runs is doubled."""
+
+
+class Solver(Protocol):
+    """A solver, ours or a peer. Making one imports its package.
+
+    Attributes:
+      name, version: of the package.
+      runs_on: what it computes on, such as `1 thread`.
+      unit: of its limit, "seconds" or "runs".
+      first: the first limit of a series; None for one run with the last limit.
+      compiles: whether a first call compiles, and is measured apart.
+      note: how it is called.
+    """
+
+    name: str
+    version: str
+    runs_on: str
+    unit: str
+    first: float | None
+    compiles: bool
+    note: str
+
+    def prepare(self, instance: Any) -> Any:
+        """Returns an instance in the form that the solver takes.
+
+        Raises:
+          ValueError: if it cannot take this instance.
+        """
+        ...
+
+    def solve(self, data: Any, seed: int, limit: float, target: int) -> "Answer":
+        """Runs the solver; it may end early at a cost of `target`."""
+        ...
+
+    def forget(self) -> None:
+        """Drops what was compiled; not called unless `compiles`."""
+        ...
+
+
+Answer = tuple[Any, list[tuple[float, int]]]
+"""A solution, and what is known of the course to it: (seconds since the call, best cost)."""
+
+
+class Plan(NamedTuple):
+    """What is to be run."""
+
+    problem: Any
+    instances: list[Any]
+    solvers: list[Solver]
+    seconds: float
+    seeds: range
+
+
+def limits(solver: Solver, seconds: float) -> Iterator[float]:
+    """Yields the limits of a series: seconds up to `seconds`, or numbers of runs without an end."""
+    limit = solver.first
+    if solver.unit == "runs":
+        while True:
+            yield limit
+            limit *= 2
+    while limit is not None and limit < seconds:
+        yield limit
+        limit *= GROWTH
+    yield seconds
+
+
+@dataclasses.dataclass
+class Case:
+    """A solver on an instance; makes the runs that are not in the file."""
+
+    plan: Plan
+    runs: Runs
+    instance: Any
+    solver: Solver
+    data: Any
+    is_warm: bool = False
+
+    def first_call(self, seed: int) -> dict[str, Any]:
+        """Returns the record of a call that compiles and, for want of time, does little else."""
+        return self._record("first", seed, next(limits(self.solver, self.plan.seconds)))
+
+    def series(self, seed: int) -> list[dict[str, Any]]:
+        """Returns the records of runs with growing limits."""
+        records: list[dict[str, Any]] = []
+        for limit in limits(self.solver, self.plan.seconds):
+            is_long = self.solver.unit == "runs" and records and self._too_long(records[-1])
+            if is_long or (records and records[-1]["cost"] <= self.instance.best_known):
+                break
+            records.append(self._record("warm", seed, limit))
+        return records
+
+    def _too_long(self, last: dict[str, Any]) -> bool:
+        """Returns whether twice as many runs would take more time than there is."""
+        return 2 * last["seconds"] > self.plan.seconds
+
+    def _record(self, call: str, seed: int, limit: float) -> dict[str, Any]:
+        settings = self._settings(call, limit)
+        if not self.runs.has(settings, self.instance.name, seed):
+            self._get_ready(call, seed)
+            self.runs.add(self._make(settings, seed))
+        return next(
+            record
+            for record in self.runs.records
+            if (record["settings"], record["instance"], record["seed"])
+            == (settings, self.instance.name, seed)
+        )
+
+    def _settings(self, call: str, limit: float) -> dict[str, Any]:
+        solver = self.solver
+        return {
+            "solver": solver.name,
+            "version": solver.version,
+            "runs_on": solver.runs_on,
+            "call": call,
+            "budget": limit,
+            "unit": solver.unit,
+        }
+
+    def _get_ready(self, call: str, seed: int) -> None:
+        """Sees to it that the next call compiles everything, or nothing."""
+        if call == "first":
+            self.solver.forget()
+        elif self.solver.compiles and not self.is_warm:
+            self.solver.solve(self.data, seed, self.plan.seconds, self.instance.best_known)
+            self.is_warm = True
+
+    def _make(self, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+        best_known = self.instance.best_known
+        began = time.perf_counter()
+        solution, trace = self.solver.solve(self.data, seed, settings["budget"], best_known)
+        seconds = time.perf_counter() - began
+        cost = self.plan.problem.cost(self.instance, solution)
+        if any(claimed < cost for _, claimed in trace):
+            raise RuntimeError(f"{self.solver.name} claims less than the {cost} of its solution")
+        above = gap(cost, best_known)
+        return {
+            "experiment": "peers",
+            "instance": self.instance.name,
+            "n": self.instance.n,
+            "seed": seed,
+            "settings": settings,
+            "cost": cost,
+            "best_known": best_known,
+            "gap": above if math.isfinite(above) else None,
+            "seconds": seconds,
+            "trace": improvements([*trace, (seconds, cost)]),
+            **common.provenance(device_split.find_devices("all")),
+        }
+
+
+def execute(plan: Plan, runs: Runs, progress: Progress) -> list[dict[str, Any]]:
+    """Makes the runs of a plan that are not in the file yet; returns the records of all."""
+    records = []
+    for instance in plan.instances:
+        for solver in plan.solvers:
+            try:
+                case = Case(plan, runs, instance, solver, solver.prepare(instance))
+            except ValueError as error:
+                print(f"{solver.name} is left out on {instance.name}: {error}")
+                progress.skip(len(plan.seeds))
+                continue
+            if solver.compiles:
+                records.append(case.first_call(plan.seeds[0]))
+            for seed in plan.seeds:
+                records += case.series(seed)
+                progress.step(1, f"{instance.name} {solver.name}")
+    return records

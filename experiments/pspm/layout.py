@@ -1,0 +1,110 @@
+"""How tables of figures are put together, ours and the paper's in brackets, and the notes below."""
+
+from collections.abc import Callable, Sequence
+from statistics import correlation, fmean
+from typing import Any, NamedTuple
+
+from experiments import common
+from experiments.pspm.measures import MORE_MOVES, MOVES, Records, error, mean_of
+
+
+class Row(NamedTuple):
+    """An instance, or a number of moves, with our runs and the paper's figures."""
+
+    label: str
+    records: Records
+    paper: Any
+
+
+class Column(NamedTuple):
+    """A figure, how we get it from our runs, and where the paper has it."""
+
+    header: str
+    digits: int
+    ours: Callable[[Records], float | None]
+    paper: Callable[[Any], float | None] = lambda row: None
+
+
+def fit(rows: list[Row], scheme: str) -> list[str]:
+    """Returns how errors go with the paper's of PSSM, from three instances on."""
+    pairs = [(error(scheme)(row.records), row.paper.pssm[1]) for row in rows if row.paper]
+    pairs = [(own, paper) for own, paper in pairs if own is not None]
+    if len(pairs) < 3:
+        return []
+    ours, paper = zip(*pairs, strict=True)
+    difference = fmean(abs(a - b) for a, b in zip(ours, paper, strict=True))
+    return [
+        f"{scheme} against the paper's PSSM over {len(ours)} instances: mean {fmean(ours):.1f}"
+        f" ({fmean(paper):.1f}), correlation {correlation(ours, paper):.2f},"
+        f" mean absolute difference {difference:.1f}"
+    ]
+
+
+def paragraphs(parts: Sequence[str], markdown: bool) -> str:
+    """Returns the parts below one another; in Markdown with blank lines, or they would flow."""
+    return ("\n\n" if markdown else "\n").join(parts)
+
+
+def rows_of(records: Records, kind: str, paper: dict[str, Any]) -> list[Row]:
+    """Returns the instances with runs of this kind, the paper's first and in its order."""
+    names = {record["instance"] for record in records if record["settings"]["kind"] == kind}
+    order = [name for name in paper if name in names] + sorted(names - set(paper))
+    return [
+        Row(name, [r for r in records if r["instance"] == name], paper.get(name)) for name in order
+    ]
+
+
+def render(
+    rows: list[Row],
+    columns: list[Column],
+    markdown: bool,
+    first: str = "instance",
+    has_average: bool = True,
+) -> str:
+    """Returns the table, without columns of which we have no figure; empty if of none."""
+    columns = [c for c in columns if any(c.ours(row.records) is not None for row in rows)]
+    ours = [[column.ours(row.records) for column in columns] for row in rows]
+    papers = [
+        [None if row.paper is None else column.paper(row.paper) for column in columns]
+        for row in rows
+    ]
+    if not columns:
+        return ""
+    labels = [row.label for row in rows]
+    if has_average and len(rows) > 1:
+        labels.append("average")
+        ours.append([mean_of(column) for column in zip(*ours, strict=True)])
+        papers.append([mean_of(column) for column in zip(*papers, strict=True)])
+    body = [
+        [label, *map(_cell, own, paper, (column.digits for column in columns))]
+        for label, own, paper in zip(labels, ours, papers, strict=True)
+    ]
+    return common.table([first, *(column.header for column in columns)], body, markdown=markdown)
+
+
+def _cell(ours: float | None, paper: float | None, digits: int) -> str:
+    text = common.number(ours, digits)
+    return text if paper is None else f"{text} ({paper:.{digits}f})"
+
+
+def run_notes(records: Records, kind: str) -> list[str]:
+    """Returns on what, how many at a time, and how often each scheme was run."""
+    lines = []
+    for scheme in MOVES | MORE_MOVES:
+        own = [
+            record["settings"] | {"instance": record["instance"], "seed": record["seed"]}
+            for record in records
+            if record["settings"]["kind"] == kind and record["settings"]["scheme"]["name"] == scheme
+        ]
+        if not own:
+            continue
+        seeds = len({settings["seed"] for settings in own})
+        batch = max(settings["batch"] for settings in own)
+        devices = sorted({f"{s['num_devices']} x {s['device_kind']}" for s in own})
+        runs = "1 run" if seeds == 1 else f"{seeds} runs"
+        line = f"{scheme}: {runs} per instance on {', '.join(devices)}"
+        if batch > 1:
+            what = "speed is moves/s" if kind == "quality" else "times are those"
+            line += f", {batch} side by side: its {what} of the whole batch"
+        lines.append(line)
+    return lines

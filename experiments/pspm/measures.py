@@ -1,0 +1,120 @@
+"""What the paper measures: speed, error and throughput, of records.
+
+A figure is a function of records, which returns None where none of them tell it.
+"""
+
+from collections.abc import Callable, Sequence
+from statistics import fmean
+from typing import Any
+
+Records = list[dict[str, Any]]
+
+MOVES = {"sspm": 12, "pssm": 1, "pspm": 12}
+
+MORE_MOVES = {"single": 1, "core sspm": 12, "core single": 1, "core strict": 1}
+
+
+def sses(num_moves: float, seconds: float) -> float:
+    """Returns the moves looked at per second, equation 4."""
+    return num_moves / seconds
+
+
+def sec(cost: float, optimum: float | None) -> float | None:
+    """Returns the solution error in percent, equation 5; None without an optimum."""
+    return None if optimum is None else 100 * (cost - optimum) / optimum
+
+
+def tc(seconds: Sequence[float], num_reached: int) -> float:
+    """Returns solutions per second, equation 7: the inverse of the mean time to the threshold.
+
+    Where runs ended without reaching it, this counts their time but not them; it is then the
+    maximum-likelihood rate of exponential times.
+    """
+    return num_reached / sum(seconds)
+
+
+def select(records: Records, kind: str, scheme: str, moves: int | None = None) -> Records:
+    """Returns the runs of a scheme on one instance, one for each seed.
+
+    Where the file holds several kinds of device, limits or exchanges, only runs like the last one
+    count; of several runs of one seed, the last.
+
+    Args:
+      moves: moves per search; None for the scheme's in the paper's Tables 2 and 3.
+    """
+    moves = (MOVES | MORE_MOVES)[scheme] if moves is None else moves
+    found = []
+    for record in records:
+        settings = record["settings"]
+        own = (settings["kind"], settings["scheme"]["name"], settings["scheme"]["moves"])
+        if own == (kind, scheme, moves):
+            found.append(record)
+    last = {
+        record["seed"]: record
+        for record in found
+        if all(
+            record["settings"][name] == found[-1]["settings"][name]
+            for name in ("limit", "device_kind", "scheme")
+        )
+    }
+    return list(last.values())
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def speed(scheme: str, moves: int | None = None) -> Callable[[Records], float | None]:
+    def mean(records: Records) -> float | None:
+        return mean_of([r["sses"] / 1e6 for r in select(records, "quality", scheme, moves)])
+
+    return mean
+
+
+def error(
+    scheme: str, kind: str = "quality", moves: int | None = None
+) -> Callable[[Records], float | None]:
+    return lambda records: mean_of([r["sec"] for r in select(records, kind, scheme, moves)])
+
+
+def throughput(scheme: str) -> Callable[[Records], float | None]:
+    def mean(records: Records) -> float | None:
+        found = select(records, "throughput", scheme)
+        reached = sum(record["reached"] for record in found)
+        return 100 * tc([record["seconds"] for record in found], reached) if found else None
+
+    return mean
+
+
+def over_instances(figure: Callable[..., Any], scheme: str) -> Callable[[Records], float | None]:
+    """Returns the mean over instances of a figure of runs that all have as many moves."""
+
+    def mean(records: Records) -> float | None:
+        by_instance: dict[str, Records] = {}
+        for record in records:
+            by_instance.setdefault(record["instance"], []).append(record)
+        moves = records[0]["settings"]["scheme"]["moves"] if records else None
+        return mean_of([figure(scheme, moves=moves)(own) for own in by_instance.values()])
+
+    return mean
+
+
+def quotient(
+    above: Callable[[Records], float | None], below: Callable[[Records], float | None]
+) -> Callable[[Records], float | None]:
+    def of(records: Records) -> float | None:
+        a, b = above(records), below(records)
+        return a / b if a is not None and b else None
+
+    return of
+
+
+def difference(
+    left: Callable[[Records], float | None], right: Callable[[Records], float | None]
+) -> Callable[[Records], float | None]:
+    def of(records: Records) -> float | None:
+        a, b = left(records), right(records)
+        return None if a is None or b is None else a - b
+
+    return of

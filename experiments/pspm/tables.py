@@ -1,0 +1,180 @@
+"""Tables 2 to 4 from records, with the paper's figures in brackets; `report` has all tables."""
+
+import json
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any
+
+from experiments.pspm.layout import Column, Row, fit, paragraphs, render, rows_of, run_notes
+from experiments.pspm.measures import (
+    MOVES,
+    Records,
+    difference,
+    error,
+    over_instances,
+    quotient,
+    select,
+    speed,
+    throughput,
+)
+from experiments.pspm.paper import TABLE_2, TABLE_3, TABLE_4
+from experiments.pspm.studies import core_table, descent_table, exchange_table
+
+INSTANCES = tuple(TABLE_2)
+_PAPER_NOTE = (
+    "In brackets the paper's: PSPM on a Tesla C2050, SSPM and PSSM on 12 Xeon X5650 cores."
+)
+_QUOTIENT_NOTE = (
+    "Quotients of speeds are ours of schemes on one and the same device, where narrow ones leave"
+    " most of a GPU idle; the paper's of its GPU and its 12 cores."
+)
+
+
+def report(
+    records: Records, *, tables: Sequence[int | str] | None = None, markdown: bool = False
+) -> str:
+    """Returns the tables for which there are records, a set of them for each cooling.
+
+    Args:
+      tables: keys of `TABLES`; None for all.
+    """
+    groups: dict[str, Records] = {}
+    for record in records:
+        groups.setdefault(_cooling(record), []).append(record)
+    wanted = tuple(TABLES) if tables is None else tables
+    parts = []
+    for cooling, own in groups.items():
+        found = [TABLES[name](own, markdown) for name in wanted if name != "exchange"]
+        found = [text for text in found if text]
+        parts += [f"\nCooling: {cooling}"] if len(groups) > 1 and found else []
+        parts += found
+    if "exchange" in wanted and (text := exchange_table(records, markdown)):
+        parts.append(text)
+    return "\n".join(parts) or "no finished runs"
+
+
+def table_2(records: Records, markdown: bool = False) -> str:
+    """Returns Table 2, speed and error of complete searches, and whether PSPM wins."""
+    rows = rows_of(records, "quality", TABLE_2)
+    columns = []
+    for scheme in MOVES:
+        columns += [
+            Column(f"{scheme} SSES", 1, speed(scheme), lambda row, s=scheme: getattr(row, s)[0]),
+            Column(f"{scheme} SEC", 2, error(scheme), lambda row, s=scheme: getattr(row, s)[1]),
+        ]
+    for scheme in ("sspm", "pssm"):
+        speedup = quotient(speed("pspm"), speed(scheme))
+        columns.append(Column(f"pspm/{scheme}", 1, speedup, attrgetter(f"speedup_over_{scheme}")))
+    if not (body := render(rows, columns, markdown)):
+        return ""
+    title = "\nTable 2. SSES in 1e6 moves/s, compilation left out; SEC in percent."
+    notes = run_notes([record for row in rows for record in row.records], "quality")
+    order = [*_order(rows), *fit(rows, "pssm")]
+    return paragraphs([title, _PAPER_NOTE, _QUOTIENT_NOTE, body, *notes, *order], markdown)
+
+
+def table_3(records: Records, markdown: bool = False) -> str:
+    """Returns Table 3, time to a threshold and error after equal time."""
+    rows = rows_of(records, "throughput", TABLE_3)
+    late = {scheme: error(scheme, "convergence") for scheme in MOVES}
+    columns = [
+        Column("TC sspm", 2, throughput("sspm"), attrgetter("tc_sspm")),
+        Column("TC pspm", 2, throughput("pspm"), attrgetter("tc_pspm")),
+        Column(
+            "speedup",
+            1,
+            quotient(throughput("pspm"), throughput("sspm")),
+            attrgetter("tc_speedup"),
+        ),
+        *(Column(f"SEC {s}", 1, late[s], attrgetter(f"sec_{s}")) for s in MOVES),
+        *(
+            Column(
+                f"over {s}",
+                1,
+                difference(late[s], late["pspm"]),
+                attrgetter(f"improvement_over_{s}"),
+            )
+            for s in ("sspm", "pssm")
+        ),
+    ]
+    if not (body := render(rows, columns, markdown)):
+        return ""
+    title = "\nTable 3. TC in 0.01 solutions/s; SEC in percent after the mean time of PSPM."
+    thresholds = [line for row in rows for line in _reached(row)]
+    notes = run_notes([record for row in rows for record in row.records], "throughput")
+    return paragraphs([title, _PAPER_NOTE, body, *thresholds, *notes], markdown)
+
+
+def table_4(records: Records, markdown: bool = False) -> str:
+    """Returns Table 4, the means over the instances for several numbers of moves."""
+    rows = []
+    for moves, paper in TABLE_4.items():
+        own = [r for r in records if r["settings"]["scheme"]["moves"] == moves]
+        rows.append(Row(str(moves), own, paper))
+    columns = []
+    for scheme in ("sspm", "pspm"):
+        columns += [
+            Column(
+                f"{scheme} SSES",
+                1,
+                over_instances(speed, scheme),
+                lambda row, s=scheme: getattr(row, s)[0],
+            ),
+            Column(
+                f"{scheme} SEC",
+                2,
+                over_instances(error, scheme),
+                lambda row, s=scheme: getattr(row, s)[1],
+            ),
+        ]
+    speedup = quotient(over_instances(speed, "pspm"), over_instances(speed, "sspm"))
+    columns.append(Column("speedup", 1, speedup, attrgetter("speedup")))
+    rows = [row for row in rows if any(column.ours(row.records) for column in columns)]
+    if len(rows) < 2:
+        return ""
+    names = sorted({record["instance"] for record in records})
+    title = f"\nTable 4. Means over {', '.join(names)} (paper: 20 instances)."
+    body = render(rows, columns, markdown, first="moves", has_average=False)
+    notes = run_notes([record for row in rows for record in row.records], "quality")
+    return paragraphs([title, _PAPER_NOTE, body, *notes], markdown)
+
+
+TABLES: dict[int | str, Callable[..., str]] = {
+    2: table_2,
+    3: table_3,
+    4: table_4,
+    "core": core_table,
+    "descent": descent_table,
+    "exchange": exchange_table,
+}
+
+
+def _reached(row: Row) -> list[str]:
+    """Returns how many runs got below the threshold, and the time given for convergence."""
+    parts = []
+    for scheme in MOVES:
+        if found := select(row.records, "throughput", scheme):
+            reached = sum(record["reached"] for record in found)
+            parts.append(f"{scheme} {reached} of {len(found)}")
+            threshold = found[-1]["settings"]["limit"]["threshold"]
+    limits = [r["settings"]["limit"]["max_seconds"] for r in row.records]
+    seconds = [limit for limit in limits if limit is not None]
+    time = f"; time for convergence {seconds[-1]:.2f} s" if seconds else ""
+    return [f"{row.label}: below {threshold}: {', '.join(parts)}{time}"]
+
+
+def _order(rows: list[Row]) -> list[str]:
+    """Returns where PSPM < SSPM < PSSM holds for SEC."""
+    holds = {}
+    for row in rows:
+        pspm, sspm, pssm = (error(scheme)(row.records) for scheme in ("pspm", "sspm", "pssm"))
+        if pspm is not None and sspm is not None and pssm is not None:
+            holds[row.label] = pspm < sspm < pssm
+    if not holds:
+        return []
+    each = ", ".join(f"{name} {'yes' if is_so else 'no'}" for name, is_so in holds.items())
+    return [f"SEC pspm < sspm < pssm: {sum(holds.values())} of {len(holds)} ({each})"]
+
+
+def _cooling(record: dict[str, Any]) -> str:
+    return json.dumps(record["settings"]["cooling"])

@@ -1,0 +1,132 @@
+"""Annealing queens by swaps, one move a step, evaluated in full: by JAX and in compiled loops.
+
+What `script.py` measures a step of, and runs to valid placements.
+"""
+
+import dataclasses
+import time
+from typing import Any
+
+import jax
+import numpy as np
+from jax.tree_util import Partial
+
+import jaxopt_search as js
+from experiments.queens import compiled
+from experiments.queens.compiled import Cooling
+from jaxopt_search.portable import counts
+from jaxopt_search.problems.queens import attacks as evaluation
+
+COMPILED = {"numba": "pairs", "numba_histogram": "diagonals", "numba_nothing": "nothing"}
+"""Schemes of one core and what they are in `compiled.py`."""
+_LOOK_EVERY = 1000
+
+
+def start(n: int, scheme: str, cooling: Cooling, seed: int, num_searches: int = 1) -> Any:
+    """Returns annealing from random placements, compiled.
+
+    Args:
+      scheme: one of `COMPILED`, for one search; one of `evaluation.SCHEMES`; "deltas" for moves
+        priced in O(1); "nothing" for an evaluation that does nothing.
+    """
+    if scheme in COMPILED:
+        return CompiledAnnealing(n, scheme, cooling, seed)
+    return Annealing(n, scheme, js.schedules.geometric(*cooling), seed, num_searches)
+
+
+class Annealing:
+    """Searches by annealing, one move a step."""
+
+    def __init__(self, n: int, scheme: str, schedule: Any, seed: int, num_searches: int):
+        self.problem = _problem(n, scheme)
+        moves = js.QueenSwap() if scheme == "deltas" else js.FullEvaluation(js.Swap())
+        self.search = js.simulated_annealing(moves, schedule)
+        self.state = js.init(seed, self.problem, self.search, num_searches=num_searches)
+        self.advance(0)
+        self.attacks()
+
+    def advance(self, steps: int, target: int = -1) -> None:
+        """Makes steps, whether a search reaches the target or not, and waits for them."""
+        self.state = js.advance(self.problem, self.search, self.state, steps)
+        jax.block_until_ready(self.state)
+
+    def attacks(self) -> np.ndarray:
+        """Returns the least cost of each search so far, [S]."""
+        return np.asarray(_best_costs(self.search, self.state.searches))
+
+    def solutions(self) -> np.ndarray:
+        """Returns the best placement of each search, [S, n]."""
+        best = jax.vmap(self.search.best, in_axes=(None, 0))
+        return np.asarray(best(self.problem, self.state.searches))
+
+    @property
+    def steps(self) -> int:
+        """Steps that each search has made."""
+        return int(self.state.step.low)
+
+
+@jax.jit
+def _best_costs(search: Any, searches: Any) -> jax.Array:
+    return jax.vmap(search.best_cost)(searches)
+
+
+def _problem(n: int, scheme: str) -> Any:
+    """Returns the problem of n queens with a scheme of `start`."""
+    if scheme == "nothing":
+        return dataclasses.replace(js.nqueens(n), count=Partial(_nothing))
+    return js.nqueens(n, "histogram" if scheme == "deltas" else scheme)
+
+
+def _nothing(queens: jax.Array) -> evaluation.Total:
+    return counts.of(queens[0])
+
+
+class CompiledAnnealing:
+    """One search like one of `Annealing`, in a compiled loop."""
+
+    def __init__(self, n: int, scheme: str, cooling: compiled.Cooling, seed: int):
+        self.queens = np.random.default_rng(seed).permutation(n).astype(np.int32)
+        self.cooling, self.steps, self._random = cooling, 0, 1 + seed
+        self._anneal = compiled.annealer(COMPILED[scheme])
+        self._attacks = int(compiled.counter(COMPILED[scheme])(self.queens))
+        self.advance(0)
+
+    def advance(self, steps: int, target: int = -1) -> None:
+        """Makes steps, or fewer if the target is reached before."""
+        span = self.steps, self.steps + steps
+        self._attacks, self.steps, self._random = self._anneal(
+            self.queens, self._attacks, target, self.cooling, *span, self._random
+        )
+
+    def attacks(self) -> np.ndarray:
+        """Returns the cost, [1]."""
+        return np.array([self._attacks])
+
+    def solutions(self) -> np.ndarray:
+        """Returns the placement, [1, n]."""
+        return self.queens[None]
+
+
+def to_the_end(annealing: Any, max_seconds: float) -> dict[str, Any]:
+    """Returns after how many seconds and steps each search found a valid placement.
+
+    One in a compiled loop ends with it; others are looked at every 1000 steps.
+    """
+    began, seconds = time.perf_counter(), 0.0
+    found: dict[int, tuple[float, int]] = {}
+    while True:
+        attacks = annealing.attacks()
+        for search in np.flatnonzero(attacks == 0).tolist():
+            found.setdefault(search, (seconds, annealing.steps))
+        if len(found) == len(attacks) or seconds > max_seconds:
+            break
+        annealing.advance(_LOOK_EVERY, target=0)
+        seconds = time.perf_counter() - began
+    placements = annealing.solutions()[sorted(found)]
+    is_permutation = np.all(np.sort(placements) == np.arange(placements.shape[1]), axis=1)
+    return {
+        "seconds": seconds,
+        "steps": annealing.steps,
+        "found_after": [list(found[search]) for search in sorted(found)],
+        "valid": int(np.sum(is_permutation & (js.attacking_pairs(placements) == 0))),
+    }

@@ -1,0 +1,266 @@
+"""Measurements, each of one kind on one size, and their records."""
+
+import itertools
+import pathlib
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxopt_search as js
+from experiments import common
+from experiments.common import Progress, Runs
+from experiments.queens import annealing as annealed
+from experiments.queens import compiled
+from experiments.queens.annealing import COMPILED
+from experiments.queens.records import ON_ONE_CORE
+from jaxopt_search.engine import device_split
+from jaxopt_search.engine.state import make_rules
+from jaxopt_search.problems.queens import attacks as evaluation
+from jaxopt_search.problems.queens.attacks import host
+from jaxopt_search.problems.queens.problem import hoffman
+from jaxopt_search.solvers import queens as solve_queens
+
+_REPEATS, _LONG = 7, 2.0
+
+_CHECK_EVERY = 250
+
+
+class Job(NamedTuple):
+    """One measurement."""
+
+    kind: str
+    n: int
+    settings: dict[str, Any]
+
+
+def device_of(job: Job) -> jax.Device:
+    """Returns where a job runs: the CPU for what belongs there, else JAX's default device.
+
+    Raises:
+      ValueError: if JAX has no CPU.
+    """
+    if job.settings.get("scheme") not in (*ON_ONE_CORE, *host.HOST):
+        return device_split.find_devices(None)[0]
+    try:
+        return device_split.find_devices("cpu")[0]
+    except ValueError:
+        raise ValueError("JAX_PLATFORMS leaves out the CPU, expected it to hold cpu, too") from None
+
+
+def measure(job: Job, seed: int) -> dict[str, Any]:
+    """Returns what a measurement gives: its seconds, among others.
+
+    Raises:
+      MemoryError: if what it takes does not fit.
+    """
+    with jax.default_device(device_of(job)):
+        return _MEASURES[job.kind](job, seed)
+
+
+def _evaluate(job: Job, seed: int) -> dict[str, Any]:
+    options = dict(job.settings)
+    scheme, placement, batch = (options.pop(name) for name in ("scheme", "placement", "batch"))
+    generator = np.random.default_rng(seed)
+    rows = [
+        hoffman(job.n) if placement == "valid" else generator.permutation(job.n)
+        for _ in range(batch)
+    ]
+    queens = np.array(rows if batch > 1 else rows[0], np.int32)
+    if scheme in COMPILED:
+        count = compiled.counter(COMPILED[scheme])
+        count(np.zeros(1, np.int32))
+        seconds, attacks = _median(lambda: count(queens))
+        return {"seconds": seconds, "attacks": int(attacks)}
+    count_all = _count_several if batch > 1 else _count_one
+    function, placed = evaluation.scheme(scheme, job.n, **options), jnp.asarray(queens)
+    call = count_all.lower(function, placed).compile()
+    seconds, counted = _median(lambda: jax.block_until_ready(call(function, placed)))
+    return {"seconds": seconds / batch, "attacks": int(np.sum(evaluation.as_python(counted)))}
+
+
+@jax.jit
+def _count_one(function: Any, queens: jax.Array) -> evaluation.Total:
+    return function(queens)
+
+
+@jax.jit
+def _count_several(function: Any, queens: jax.Array) -> evaluation.Total:
+    return jax.lax.map(function, queens)
+
+
+def _median(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Returns the median seconds of calls and what they returned.
+
+    The first call warms up, and counts only where it takes long. Then fewer are made.
+    """
+    seconds: list[float] = []
+    while True:
+        began = time.perf_counter()
+        result = call()
+        seconds.append(time.perf_counter() - began)
+        if len(seconds) > _REPEATS or sum(seconds) > _LONG:
+            return statistics.median(seconds[1:] or seconds), result
+
+
+def _anneal(job: Job, seed: int) -> dict[str, Any]:
+    scheme, steps = job.settings["scheme"], job.settings["steps"]
+    annealing = annealed.start(job.n, scheme, compiled.Cooling(0.1), seed)
+    annealing.advance(1)
+    seconds, _ = _median(lambda: annealing.advance(steps))
+    return {"seconds": seconds / steps}
+
+
+def _anneal_to_the_end(job: Job, seed: int) -> dict[str, Any]:
+    chosen = job.settings
+    cooling = compiled.Cooling(
+        chosen["temperature"], chosen["alpha"], chosen["steps_per_temperature"]
+    )
+    annealing = annealed.start(job.n, chosen["scheme"], cooling, seed, chosen["searches"])
+    return annealed.to_the_end(annealing, chosen["max_seconds"])
+
+
+def _solve(job: Job, seed: int) -> dict[str, Any]:
+    chosen = job.settings
+    problem = js.nqueens(job.n)
+    make = {"annealing": js.simulated_annealing, "min_conflicts": js.min_conflicts}
+    search = make[chosen["search"]](
+        js.QueenSwap(), chosen["temperature"], moves_per_search=chosen["moves_per_search"]
+    )
+    placement = device_split.DeviceSplit(device_split.find_devices(None))
+    rules = make_rules(search, jnp.int32, target=0, check_every=_CHECK_EVERY)
+
+    def run(steps: int) -> tuple[js.RunState, float]:
+        state = js.init(seed, problem, search, num_searches=chosen["num_searches"])
+        state = jax.block_until_ready(placement.split(state))
+        began = time.perf_counter()
+        state = placement.advance(problem, search, state, steps, rules)
+        return jax.block_until_ready(state), time.perf_counter() - began
+
+    run(0)
+    state, seconds = run(1000 * job.n)
+    queens, cost = jax.device_get(js.best(problem, search, state))
+    is_valid = int(cost) == 0 == js.attacking_pairs(queens)
+    return {"seconds": seconds, "steps": int(state.step.low), "reached": is_valid}
+
+
+def _find_set(job: Job, seed: int) -> dict[str, Any]:
+    wanted, distinct = job.settings["solutions"], job.settings["distinct"]
+    js.solve_nqueens(job.n, wanted, seed, distinct=distinct, max_seconds=600)
+    began = time.perf_counter()
+    result = js.solve_nqueens(job.n, wanted, seed + 1, distinct=distinct, max_seconds=600)
+    seconds = time.perf_counter() - began
+    different = js.placements.diversity(result.solutions[:1000])
+    attacks = js.attacking_pairs(result.solutions[:1000])
+    return {
+        "seconds": seconds,
+        "found": len(result.solutions),
+        "repeated": result.num_found - len(result.solutions),
+        "implementation": result.env["implementation"],
+        "mean_difference": different.mean_difference,
+        "valid": int(np.sum(attacks == 0)),
+    }
+
+
+def _stream(job: Job, seed: int) -> dict[str, Any]:
+    chosen = solve_queens.recipe(job.n, jax.default_backend())
+    problem, search = js.nqueens(job.n), solve_queens.search_of(chosen)
+    count, looks = chosen.num_searches, itertools.count()
+
+    def rounds(state: js.RunState, age: jax.Array, number: int) -> tuple[Any, Any, list[Any]]:
+        harvests = []
+        for look in itertools.islice(looks, number):
+            state = js.advance(problem, search, state, chosen.steps)
+            state, age, harvest = solve_queens.harvested(
+                problem, search, state, age, jnp.uint32(look), distinct="raw", tries=chosen.tries
+            )
+            harvests.append((harvest.is_valid, harvest.words))
+        return state, age, [*harvests, harvest]
+
+    state = js.init(seed, problem, search, num_searches=count)
+    state, age, _ = jax.block_until_ready(rounds(state, jnp.zeros(count, jnp.int32), 4))
+    began = time.perf_counter()
+    *_, harvests = jax.block_until_ready(rounds(state, age, job.settings["rounds"]))
+    seconds = time.perf_counter() - began
+    *kept, last = jax.device_get(harvests)
+    words = np.concatenate([words[is_valid] for is_valid, words in kept])
+    queens = last.queens[last.is_valid][:1000]
+    different = js.placements.diversity(queens)
+    return {
+        "seconds": seconds,
+        "found": len(np.unique(js.placements.as_numbers(words))),
+        "repeated": len(words) - len(np.unique(js.placements.as_numbers(words))),
+        "mean_difference": different.mean_difference,
+        "valid": int(np.sum(js.attacking_pairs(queens) == 0)),
+    }
+
+
+_MEASURES = {
+    "evaluate": _evaluate,
+    "anneal": _anneal,
+    "anneal to the end": _anneal_to_the_end,
+    "solve": _solve,
+    "set": _find_set,
+    "stream": _stream,
+}
+
+
+def execute(jobs: Sequence[Job], seeds: range, runs: Runs, limit: float) -> list[dict[str, Any]]:
+    """Makes the measurements that are not in the file yet; returns the records of all."""
+    progress, wanted = Progress(len(jobs) * len(seeds)), []
+    for job, seed in itertools.product(jobs, seeds):
+        settings, name = job.settings | {"kind": job.kind}, f"n{job.n}"
+        wanted.append((settings, name, seed))
+        if runs.has(*wanted[-1]) or _expected(job, runs.records) > limit:
+            progress.skip(1)
+            continue
+        devices = device_split.find_devices("all") if job.kind == "set" else (device_of(job),)
+        try:
+            measured = measure(job, seed)
+        except MemoryError as error:
+            measured = {"seconds": None, "refused": str(error)}
+        runs.add(
+            {
+                "experiment": "nqueens",
+                "instance": name,
+                "n": job.n,
+                "seed": seed,
+                "settings": settings,
+                **measured,
+                **_host(),
+                **common.provenance(devices),
+            }
+        )
+        progress.step(1, f"{job.n} queens, {job.settings.get('scheme', job.kind)}")
+    return runs.those(wanted)
+
+
+def _host() -> dict[str, Any]:
+    """Returns the model of the CPU and how many cores of it may be used."""
+    model, about = platform.processor(), pathlib.Path("/proc/cpuinfo")
+    for line in about.read_text().splitlines() if about.exists() else ():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            model = value.strip()
+    return {"cpu": model, "cores": common.num_cores()}
+
+
+def _expected(job: Job, records: Sequence[dict[str, Any]]) -> float:
+    """Returns the seconds that a scheme would take at most, judging by the next smaller size."""
+    scheme, steps = job.settings.get("scheme"), job.settings.get("steps", 1)
+    smaller = [
+        (record["n"], record["seconds"])
+        for record in records
+        if (record["settings"]["kind"], record["settings"].get("scheme")) == (job.kind, scheme)
+        and record["n"] < job.n
+        and record["seconds"]
+    ]
+    if scheme is None or not smaller:
+        return 0.0
+    n, seconds = max(smaller)
+    return steps * seconds * (job.n / n) ** 2

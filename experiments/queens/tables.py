@@ -1,0 +1,241 @@
+"""The tables and figures of `script.py`, from its records."""
+
+import math
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from experiments import common
+from experiments.queens.records import (
+    ON_ONE_CORE,
+    Records,
+    annealed,
+    best_count,
+    by_threads,
+    in_full,
+    of_kind,
+    plain,
+    schemes,
+    seconds_at,
+    share,
+    sizes_in,
+    speedup,
+    thread_counts,
+    time_of,
+)
+from jaxopt_search.problems.queens.attacks import host
+
+
+def _shown(value: float, form: str = ".3g") -> str:
+    return "-" if math.isnan(value) else f"{value:{form}}"
+
+
+def _runs_on(records: Records) -> str:
+    """Returns where records of one scheme were made, as a cell."""
+    places = {_place(record) for record in records}
+    return ", ".join(sorted(places))
+
+
+def _place(record: dict[str, Any]) -> str:
+    if (scheme := record["settings"].get("scheme")) in ON_ONE_CORE:
+        return "1 core"
+    if scheme in host.HOST:
+        return f"{record['cores']} cores" if "cores" in record else "threads"
+    return record["env"]["devices"]
+
+
+def _by_scheme(
+    records: dict[str, Records],
+    cell: Callable[[str, int], float],
+    markdown: bool,
+    form: str = ".3g",
+) -> str:
+    """Returns a line for each scheme: where it ran, and a number for each size."""
+    sizes = sizes_in(record for own in records.values() for record in own)
+    rows = [
+        [name, _runs_on(own), *(_shown(cell(name, n), form) for n in sizes)]
+        for name, own in records.items()
+    ]
+    return common.table(("scheme", "runs on", *map(str, sizes)), rows, markdown=markdown)
+
+
+def figure_1(records: Records, *, markdown: bool = False) -> str:
+    """Returns the share, in percent, of a step of annealing that evaluation takes."""
+    own = in_full(records)
+    return _by_scheme(own, lambda name, n: 100 * share(records, name, n), markdown, ".1f")
+
+
+def figure_2(records: Records, *, markdown: bool = False) -> str:
+    """Returns speed-ups of schemes on threads over the compiled loop, by the number of threads."""
+    counts, rows = thread_counts(records), []
+    for name, n, times in by_threads(records):
+        base = time_of(schemes(records), "numba", n)
+        ups = [_shown(base / times[count]) for count in counts]
+        rows.append([str(n), name, _shown(1e3 * base), *ups])
+    header = ("n", "scheme", "numba: ms", *(f"x {count}" for count in counts))
+    return common.table(header, rows, markdown=markdown)
+
+
+def figure_3(records: Records, *, markdown: bool = False) -> str:
+    """Returns the best number of threads, its time, and its speed-up over the compiled loop."""
+    rows = []
+    for name, n, times in by_threads(records):
+        best, base = best_count(times), time_of(schemes(records), "numba", n)
+        own = 1e3 * times[best], times[1] / times[best], base / times[best]
+        rows.append([str(n), name, str(best), *map(_shown, own)])
+    header = ("n", "scheme", "best number", "ms", "x one thread", "x numba")
+    return common.table(header, rows, markdown=markdown)
+
+
+def figure_4(records: Records, *, markdown: bool = False) -> str:
+    """Returns milliseconds of each scheme."""
+    own = schemes(records)
+    return _by_scheme(own, lambda name, n: 1e3 * time_of(own, name, n), markdown)
+
+
+def figure_5(records: Records, *, markdown: bool = False) -> str:
+    """Returns how many times faster each scheme is than the compiled loop on one core."""
+    own = schemes(records)
+    return _by_scheme(own, lambda name, n: speedup(own, name, n), markdown)
+
+
+def figure_6(records: Records, *, markdown: bool = False) -> str:
+    """Returns milliseconds on random and on valid placements, and by how much they differ."""
+    rows = []
+    coarse = of_kind(records, "evaluate", scheme="coarse", batch=1)
+    random, valid = (of_kind(coarse, "evaluate", placement=name) for name in ("random", "valid"))
+    for n in sizes_in(valid):
+        own, other = seconds_at(random, n), seconds_at(valid, n)
+        pairs = n * (n - 1) / 2 / own
+        change = 100 * (own / other - 1)
+        rows.append([str(n), *map(_shown, (1e3 * own, 1e3 * other, change, pairs))])
+    header = ("n", "random: ms", "valid: ms", "difference %", "pairs/s")
+    return common.table(header, rows, markdown=markdown)
+
+
+def figure_7(records: Records, *, markdown: bool = False) -> str:
+    """Returns microseconds per step of annealing, and speed-ups over the compiled loop."""
+    own = annealed(records)
+    sizes = sizes_in(record for group in own.values() for record in group)
+    rows = []
+    for name, group in own.items():
+        times = (1e6 * time_of(own, name, n) for n in sizes)
+        ups = (speedup(own, name, n) for n in sizes)
+        rows.append([name, _runs_on(group), *map(_shown, (*times, *ups))])
+    header = ("scheme", "runs on", *(f"{n}: us" for n in sizes), *(f"x at {n}" for n in sizes))
+    return common.table(header, rows, markdown=markdown)
+
+
+def table_annealed(records: Records, *, markdown: bool = False) -> str:
+    """Returns after how long annealing with full evaluation found valid placements."""
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for record in of_kind(records, "anneal to the end"):
+        groups.setdefault((record["n"], *record["settings"].values()), []).append(record)
+    rows = []
+    for own in groups.values():
+        settings, wanted = own[0]["settings"], len(own) * own[0]["settings"]["searches"]
+        found = sorted(pair for record in own for pair in record["found_after"])
+        seconds, steps = zip(*found, strict=True) if found else ((math.nan,), (math.nan,))
+        cooling = f"{settings['temperature']:g}"
+        if settings["alpha"] < 1:
+            cooling += f" x {settings['alpha']:g} every {settings['steps_per_temperature']}"
+        step = median(1e6 * record["seconds"] / record["steps"] for record in own)
+        rows.append(
+            [
+                *(str(own[0]["n"]), settings["scheme"], _runs_on(own), cooling),
+                *(str(settings["searches"]), f"{len(found)}/{wanted}"),
+                *map(_shown, (seconds[0], median(seconds), seconds[-1])),
+                *(_shown(median(steps), ",.0f"), _shown(step)),
+            ]
+        )
+    found = ("found", "shortest: s", "median", "longest", "steps", "us/step")
+    header = ("n", "scheme", "runs on", "temperature", "side by side", *found)
+    return common.table(header, rows, markdown=markdown)
+
+
+def table_thresholds(records: Records, *, markdown: bool = False) -> str:
+    """Returns milliseconds of `subtasks` by threshold, and of `coarse`."""
+    cut = [
+        r for r in of_kind(records, "evaluate", scheme="subtasks") if r["settings"].get("threshold")
+    ]
+    thresholds = sorted({r["settings"]["threshold"] for r in cut})
+    rows = []
+    for n in sizes_in(cut):
+        times = [
+            seconds_at(of_kind(cut, "evaluate", threshold=threshold), n) for threshold in thresholds
+        ]
+        coarse = seconds_at(plain(records, "coarse"), n)
+        rows.append([str(n), *(_shown(1e3 * seconds) for seconds in (coarse, *times))])
+    header = ("n", "coarse: ms", *(f"{threshold}" for threshold in thresholds))
+    return common.table(header, rows, markdown=markdown)
+
+
+def table_batch(records: Records, *, markdown: bool = False) -> str:
+    """Returns microseconds per placement of evaluations in batches."""
+    rows = [
+        [str(r["n"]), r["settings"]["scheme"], str(r["settings"]["batch"]), f"{1e6 * s:.4g}"]
+        for r in of_kind(records, "evaluate")
+        if (s := r["seconds"]) and r["settings"]["batch"] > 1
+    ]
+    return common.table(("n", "scheme", "placements", "us each"), rows, markdown=markdown)
+
+
+def table_solve(records: Records, *, markdown: bool = False) -> str:
+    """Returns how long annealing takes to a valid placement."""
+    solved = of_kind(records, "solve")
+    rows = []
+    for n in sizes_in(solved):
+        for search in sorted({r["settings"]["search"] for r in solved}):
+            own = [r for r in of_kind(solved, "solve", search=search) if r["n"] == n]
+            if not own:
+                continue
+            times = sorted(r["seconds"] if r["reached"] else math.inf for r in own)
+            found = f"{sum(map(math.isfinite, times))}/{len(own)}"
+            extremes = [f"{1e3 * seconds:.4g}" for seconds in (times[0], median(times), times[-1])]
+            steps = f"{median(r['steps'] for r in own):g}"
+            rows.append([str(n), search, found, *extremes, steps])
+    header = ("n", "search", "found", "shortest: ms", "median", "longest", "steps")
+    return common.table(header, rows, markdown=markdown)
+
+
+def table_set(records: Records, *, markdown: bool = False) -> str:
+    """Returns how many different placements a second are found, by the run of median time."""
+    groups: dict[Any, Records] = {}
+    for record in (*of_kind(records, "set"), *of_kind(records, "stream")):
+        groups.setdefault((record["n"], *record["settings"].values()), []).append(record)
+    rows = []
+    for own in groups.values():
+        one = sorted(own, key=lambda record: record["seconds"])[len(own) // 2]
+        rows.append(
+            [
+                str(one["n"]),
+                one["settings"].get("distinct", "raw, left on the device"),
+                str(len(own)),
+                str(one["found"]),
+                str(one["repeated"]),
+                f"{one['seconds']:.3g}",
+                f"{one['found'] / one['seconds']:.3g}",
+                f"{one['mean_difference']:.4f}",
+            ]
+        )
+    header = ("n", "distinct", "runs", "found", "not kept", "seconds", "found/s", "mean difference")
+    return common.table(header, rows, markdown=markdown)
+
+
+FIGURES: dict[int, Callable[..., str]] = {
+    1: figure_1,
+    2: figure_2,
+    3: figure_3,
+    4: figure_4,
+    5: figure_5,
+    6: figure_6,
+    7: figure_7,
+}
+TABLES: dict[str, Callable[..., str]] = {
+    "table": table_thresholds,
+    "batch": table_batch,
+    "anneal": table_annealed,
+    "solve": table_solve,
+    "set": table_set,
+    "stream": table_set,
+}

@@ -1,0 +1,167 @@
+"""Many small TSPs at once: `solve_tsp` on stacked coordinates, and fast-tsp on all cores.
+
+    python -m experiments.tsp_many
+    python -m experiments.tsp_many --instances 1000 --cities 100 --seconds 1,3,10 --out many.jsonl
+
+The instances have independent uniform whole coordinates below 30,000; lengths are Euclidean. What
+compiles is called before. fast-tsp, where it is installed, gets a time limit for each instance, one
+after the other on each core, and distances rounded to integers; its processes are up before the
+clock starts. Gaps are to the shortest tour of each instance that any line of the table has found.
+"""
+
+import argparse
+import concurrent.futures
+import functools
+import importlib.util
+import multiprocessing
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import jaxopt_search as js
+from experiments import common, flag_types
+from jaxopt_search.driver import environment
+from jaxopt_search.engine import device_split
+
+SIZE = 30_000
+NEAR = 0.001
+"""The gap that counts as reached."""
+
+
+def instances(number: int, cities: int, seed: int) -> np.ndarray:
+    """Returns coordinates [number, cities, 2] float64."""
+    generator = np.random.default_rng(seed)
+    return generator.integers(0, SIZE, (number, cities, 2)).astype(np.float64)
+
+
+def ours(points: np.ndarray, seconds: float, seed: int, devices: Any) -> dict[str, Any]:
+    """Returns the record of a run of `solve_tsp`."""
+    js.solve_tsp(points, seed, max_seconds=0, devices=devices)  # compiles
+    began = time.perf_counter()
+    result = js.solve_tsp(points, seed, max_seconds=seconds, devices=devices)
+    return _record("jaxopt_search", points, seconds, seed, time.perf_counter() - began) | {
+        "lengths": result.fun.tolist(),
+        "steps": result.nit,
+        "env": result.env,
+    }
+
+
+def fast_tsp(points: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
+    """Returns the record of fast-tsp with this many seconds for each instance."""
+    context, num_cores = multiprocessing.get_context("spawn"), common.num_cores()
+    with concurrent.futures.ProcessPoolExecutor(num_cores, mp_context=context) as pool:
+        solve = functools.partial(_fast_tsp_tour, seconds)
+        list(pool.map(solve, points[: 4 * num_cores]))  # starts all processes
+        began = time.perf_counter()
+        tours = list(pool.map(solve, points, chunksize=4))
+        elapsed = time.perf_counter() - began
+    lengths = [_length(each, tour) for each, tour in zip(points, tours, strict=True)]
+    env = environment.of(device_split.find_devices(None)) | {"devices": f"{num_cores} cores"}
+    return _record("fast-tsp", points, seconds, seed, elapsed) | {"lengths": lengths, "env": env}
+
+
+def _fast_tsp_tour(seconds: float, points: np.ndarray) -> list[int]:
+    import fast_tsp as package
+
+    distances = np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
+    rounded = np.round(distances).astype(np.uint16)
+    return package.find_tour(rounded, duration_seconds=seconds, max_threads=1)
+
+
+def _length(points: np.ndarray, tour: Sequence[int]) -> float:
+    placed = points[np.asarray(tour)]
+    return float(np.hypot(*(placed - np.roll(placed, -1, axis=0)).T).sum())
+
+
+def _record(
+    solver: str, points: np.ndarray, seconds: float, seed: int, elapsed: float
+) -> dict[str, Any]:
+    number, cities, _ = points.shape
+    return {
+        "experiment": "tsp_many",
+        "instance": f"{number} x uniform-{cities}-size{SIZE}-s{seed}",
+        "seed": seed,
+        "settings": {"solver": solver, "seconds": seconds, "instances": number, "cities": cities},
+        "seconds": elapsed,
+        "date": common.now(),
+    }
+
+
+_HEADER = ("instances", "solver", "on", "limit s", "seconds")
+_FIGURES = ("instances/s", "mean gap", "worst", "within 0.1%")
+
+
+def report(records: list[dict[str, Any]], *, markdown: bool) -> str:
+    """Returns the table of runs; gaps are among those on the same instances."""
+    rows = []
+    for name in dict.fromkeys(record["instance"] for record in records):
+        own = [record for record in records if record["instance"] == name]
+        lengths = np.array([record["lengths"] for record in own])
+        gaps = lengths / lengths.min(axis=0) - 1
+        rows += [[name, *_row(*pair)] for pair in zip(own, gaps, strict=True)]
+    return common.table((*_HEADER, *_FIGURES), rows, markdown=markdown)
+
+
+def _row(record: dict[str, Any], gaps: np.ndarray) -> list[str]:
+    return [
+        record["settings"]["solver"],
+        record["env"]["devices"],
+        f"{record['settings']['seconds']:g}",
+        f"{record['seconds']:.2f}",
+        f"{len(gaps) / record['seconds']:.3g}",
+        f"{gaps.mean():.3%}",
+        f"{gaps.max():.2%}",
+        f"{(gaps <= NEAR).mean():.1%}",
+    ]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the flags of this script."""
+    flags = argparse.ArgumentParser(
+        prog="experiments.tsp_many", description="Many small TSPs at once."
+    )
+    flags.add_argument("--instances", type=flag_types.positive, default=20)
+    flags.add_argument("--cities", type=flag_types.positive, default=50)
+    flags.add_argument(
+        "--seconds", type=flag_types.limits, default=[2.0], help="limits of solve_tsp"
+    )
+    flags.add_argument("--each", type=flag_types.limits, default=[0.01], help="limits of fast-tsp")
+    flags.add_argument("--seed", type=int, default=0)
+    flags.add_argument("--devices", type=flag_types.devices, default="all")
+    common.add_record_arguments(flags, "tsp_many")
+    return flags
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = parser()
+    args = flags.parse_args(arguments)
+    if args.report:
+        print(report(common.read_all(args.report), markdown=args.markdown))
+        return 0
+    common.use_cpu_cores()
+    try:
+        devices = device_split.find_devices(args.devices)
+    except ValueError as error:
+        flags.error(str(error))
+    points = instances(args.instances, args.cities, args.seed)
+    jobs = [functools.partial(ours, points, limit, args.seed, devices) for limit in args.seconds]
+    if importlib.util.find_spec("fast_tsp"):
+        jobs += [functools.partial(fast_tsp, points, limit, args.seed) for limit in args.each]
+    else:
+        print('no fast-tsp to compare with: pip install "jaxopt_search[peers]"')
+    progress, records = common.Progress(len(jobs)), []
+    for job in jobs:
+        records.append(job())
+        progress.step(1, records[-1]["settings"]["solver"])
+        if args.out:
+            common.append(args.out, records[-1])
+    print(report(records, markdown=args.markdown))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""What a run has found, in exact costs, and what is said of it."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxopt_search import capabilities
+from jaxopt_search.driver.arguments import Limits
+from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.portable.costs import cost_of
+from jaxopt_search.types import Problem, Record, Status
+
+MESSAGES = {
+    Status.TARGET: "the target was reached",
+    Status.MAX_STEPS: "max_steps were made",
+    Status.PATIENCE: "no better solution for `patience` steps",
+    Status.LOCAL_OPTIMA: "all searches are at local optima",
+    Status.MAX_SECONDS: "max_seconds were over",
+    Status.CALLBACK: "the callback asked to stop",
+    Status.INTERRUPTED: "interrupted from the keyboard",
+    Status.EXHAUSTED: "there are no more",
+}
+
+
+class Report(NamedTuple):
+    """Where a run stands after a chunk, for callbacks. Its arrays are copies.
+
+    Attributes:
+      step: steps made by each search.
+      seconds: of search, as `max_seconds` counts them.
+      fun: the best cost so far; it never rises.
+      x: a solution of that cost.
+      gap: as in `Result`.
+      acceptance: accepted moves per search and step in this chunk.
+      status: `RUNNING`, or why the run ends here.
+    """
+
+    step: int
+    seconds: float
+    fun: int | float
+    x: np.ndarray
+    gap: float | None
+    acceptance: float
+    status: Status
+
+
+class History:
+    """Lines on a run, thinned as they become too many.
+
+    Attributes:
+      lines: so far, at even distances but for the last one.
+    """
+
+    def __init__(self, size: int):
+        self.lines: list[Record] = []
+        self._room = size // 2 * 2  # even, so that gaps stay equal
+        self._every, self._num_reports = 1, 0
+
+    def note(self, report: Report) -> None:
+        """Takes note of a chunk."""
+        is_due = self._num_reports % self._every == 0 or report.status != Status.RUNNING
+        self._num_reports += 1
+        if not is_due:
+            return
+        if len(self.lines) >= self._room:
+            self.lines = self.lines[::2]
+            self._every *= 2
+        self.lines.append(Record(report.step, report.seconds, report.fun, report.acceptance))
+
+
+class Best:
+    """The best solution of a run by its exact cost.
+
+    Attributes:
+      x: the solution; None before the first is noted.
+      fun: its cost, exactly; infinite if it is not feasible.
+    """
+
+    def __init__(self, problem: Problem, limits: Limits):
+        self.problem, self.original = problem, capabilities.original(problem)
+        self.goal, self.is_optional = limits.goal, limits.is_optional
+        self.x: Any = None
+        self.fun: int | float = math.nan
+
+    def note(self, seen: Outcome) -> None:
+        """Takes note of the best solution that the searches have."""
+        x, fun = self._exact(seen)
+        if math.isnan(self.fun) or fun < self.fun:
+            self.x, self.fun = x, fun
+
+    def _exact(self, seen: Outcome) -> tuple[Any, int | float]:
+        """Returns the best solution and its exact cost, after comparing it with the device's."""
+        solution, running = seen.solution, seen.cost.item()
+        if self.original is None:
+            exact = _full_cost(self.problem, solution).item()
+        else:
+            exact, running = self.original.cost(solution), self.original.in_full(running)
+        if isinstance(exact, int) and exact != running:
+            raise RuntimeError(
+                f"the running cost {running} is not the exact {exact}; please report this bug, if"
+                " delta and cost are not your own and the run does not continue another one's state"
+            )
+        is_feasible = self.original is None or self.original.is_feasible(solution)
+        return jax.tree.map(np.array, solution), exact if is_feasible else math.inf
+
+    @property
+    def meets_goal(self) -> bool:
+        """Whether its cost is as low as the user wanted."""
+        goal, fun = self.goal, self.fun
+        return goal is not None and math.isfinite(fun) and fun <= goal
+
+    @property
+    def gap(self) -> float | None:
+        """As in `Result`."""
+        best_known, fun = self.original.best_known if self.original else None, self.fun
+        if best_known is None:
+            return None
+        if best_known == 0:
+            return 0.0 if fun == 0 else math.copysign(math.inf, fun)
+        return (fun - best_known) / abs(best_known)
+
+    def is_success(self, status: Status, made: int) -> bool:
+        """Returns whether a run that ended so after `made` steps is a success."""
+        is_trivial = capabilities.is_trivial(self.problem)
+        has_searched = made > 0 or status == Status.LOCAL_OPTIMA or is_trivial
+        is_wanted = self.goal is not None and not self.is_optional
+        is_found = has_searched and math.isfinite(self.fun)
+        return self.meets_goal or (is_found and not is_wanted and status != Status.INTERRUPTED)
+
+    def message(self, status: Status, made: int) -> str:
+        """Returns how a run ended after `made` steps, with notes on the instance."""
+        parts, fun, original = [MESSAGES[status]], self.fun, self.original
+        if capabilities.is_trivial(self.problem):
+            parts = ["all solutions have the same cost"]
+        elif not made and status != Status.LOCAL_OPTIMA:
+            parts.append("no step was made: this is the best start")
+        elif status == Status.TARGET and self.is_optional:
+            parts = ["the optimum was reached, which is proven"]
+        if not math.isfinite(fun):
+            parts.append(f"the best cost is {fun}, which is no success")
+        if original is not None:
+            if original.best_known is not None and fun < original.best_known:
+                parts.append(f"better than the best known {original.best_known}")
+            if original.note:
+                parts.append(original.note)
+        return "; ".join(parts)
+
+
+@jax.jit
+def _full_cost(problem: Problem, solution: Any) -> jax.Array:
+    return cost_of(problem, solution)

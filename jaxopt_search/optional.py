@@ -1,0 +1,21 @@
+"""Packages that only some functions need: imported when one of them is called."""
+
+import importlib
+from typing import Any
+
+
+def imported(module: str, what: str, extra: str) -> Any:
+    """Returns a module.
+
+    Args:
+      module: its name, such as `"scipy.stats"`.
+      what: what needs it, for the message: `"plots need matplotlib"`.
+      extra: the extra of this package that installs it.
+
+    Raises:
+      ImportError: in one line, if it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f'{what}: pip install "jaxopt_search[{extra}]"') from error

@@ -1,0 +1,159 @@
+"""TSP instances from coordinates in the plane, checked on the host before anything is compiled."""
+
+import functools
+import math
+from typing import Any, Literal, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search.checks import check_best_known, check_option
+from jaxopt_search.datasets import distances
+from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.portable.packed_pairs import Pairs, pack
+from jaxopt_search.problems import permutation
+from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.matrix_input import (
+    is_integral,
+    real_array,
+    refuse_first,
+    unit_note,
+)
+from jaxopt_search.problems.tsp import ranges
+from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_SQUARED, TSP
+
+Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
+_HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
+_MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
+
+
+def tsp_from_coords(
+    coords: Any,
+    *,
+    metric: str = "EUCLID",
+    storage: Storage = "auto",
+    best_known: float | None = None,
+) -> TSP:
+    """Returns a TSP instance from coordinates in the plane.
+
+    Under `"EUCLID"` they are of any size; of units, see `tsp`.
+
+    Args:
+      coords: [n, 2] real numbers; for `"GEO"` latitude and longitude as DDD.MM.
+      metric: `"EUCLID"` for float32 distances, or one of TSPLIB's integer rules `"EUC_2D"`,
+        `"CEIL_2D"`, `"ATT"`, `"GEO"`.
+      storage: where distances come from on the device, `"matrix"` (n * n * 4 bytes) or
+        `"coordinates"`. `"auto"` takes what is faster. Integer rules can be computed exactly only
+        from integer coordinates that are not too far apart, and never for GEO; else a matrix is
+        used. For an integer rule the choice changes no result.
+      best_known: the best-known length, for `Result.gap`.
+
+    Raises:
+      ValueError: for a wrong shape, NaN or infinity, an unknown metric, or a matrix too large.
+      TypeError: for entries that are not real numbers.
+
+    Example:
+      >>> problem = tsp_from_coords([[0, 0], [3, 0], [3, 4], [0, 4]], metric="EUC_2D")
+      >>> int(problem.cost(jax.numpy.arange(4)))
+      14
+    """
+    refuse_orphans()
+    check_option("metric", metric, ("EUCLID", *distances.EDGE_WEIGHTS))
+    check_option("storage", storage, ("auto", "matrix", "coordinates"))
+    check_best_known(best_known)
+    points = _checked_coords(coords)
+    storage = _storage(points, metric, storage)
+    unit = _unit(points, metric)
+    places = points / unit
+    host = Original(
+        cost=functools.partial(_coords_cost, points, metric),
+        check=functools.partial(permutation.check, len(points)),
+        unit=unit,
+        best_known=best_known,
+        coords=places,
+        note=unit_note(unit),
+    )
+    is_exact, common = metric != "EUCLID", {"n": len(points), "is_symmetric": True, "host": host}
+    dtype = jnp.int32 if is_exact else jnp.float32
+    if storage == "matrix":
+        can_compute = is_computable(points, metric)
+        ranges.check_memory(
+            len(points), "storage='coordinates'" if can_compute else "metric='EUCLID'"
+        )
+        matrix = distances.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
+        return TSP(matrix=jnp.asarray(matrix.ravel(), dtype), metric="MATRIX", **common)
+    x, y = jnp.asarray((places - places.min(axis=0)).T, dtype)
+    return TSP(coords=pack(x, y) if is_exact else Pairs(x, y), metric=metric, **common)
+
+
+def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
+    """Returns where distances come from: `"matrix"` or `"coordinates"`."""
+    can_compute = is_computable(points, metric)
+    if wanted == "coordinates" and not can_compute:
+        raise ValueError(
+            f"storage is 'coordinates', expected 'matrix': the {metric} distances of these"
+            " coordinates cannot be computed exactly in int32"
+        )
+    if wanted != "auto":
+        return wanted
+    is_small = jax.default_backend() == "cpu" and len(points) <= _MATRIX_CITIES_ON_CPU
+    return "matrix" if is_small or not can_compute else "coordinates"
+
+
+def _unit(points: np.ndarray, metric: str) -> float:
+    """Returns the unit that distances are counted in, or refuses those out of range."""
+    n, diameter = len(points), diameters(points).item()
+    if metric == "EUCLID":
+        ranges.check_float_range(n, diameter)
+        return ranges.float_unit(n, diameter)
+    # Rounding adds up to 1.
+    ranges.check_bound(n, diameter + 1 if metric in DISTANCES else _HALF_THE_EQUATOR)
+    return 1
+
+
+def _checked_coords(coords: Any) -> np.ndarray:
+    """Returns [n, 2] float64."""
+    points = real_array(coords, "coords")
+    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
+        raise ValueError(f"coords has shape {points.shape}, expected (n, 2) with n >= 1")
+    refuse_first(points, ~np.isfinite(points), "coords")
+    return points.astype(np.float64)
+
+
+def stack_of_coords(coords: Any) -> np.ndarray:
+    """Returns [B, n, 2] float64, checked."""
+    points = real_array(coords, "coords")
+    if points.ndim != 3 or points.shape[2] != 2 or not points.size:
+        raise ValueError(f"coords has shape {points.shape}, expected (B, n, 2) with B, n >= 1")
+    refuse_first(points, ~np.isfinite(points), "coords")
+    points = points.astype(np.float64)
+    ranges.check_float_range(points.shape[1], diameters(points).max().item())
+    return points
+
+
+def diameters(points: np.ndarray) -> np.ndarray:
+    """Returns the diagonals of what bounds coordinates [..., n, 2]."""
+    with np.errstate(over="ignore"):
+        return np.hypot(*np.moveaxis(np.ptp(points, axis=-2), -1, 0))
+
+
+def is_computable(points: np.ndarray, metric: str) -> bool:
+    """Returns whether the device gets these distances right from coordinates."""
+    if metric == "EUCLID":
+        return True
+    if metric not in DISTANCES or not is_integral(points):
+        return False
+    dx, dy = np.ptp(points, axis=0)
+    return dx * dx + dy * dy <= MAX_SQUARED
+
+
+def _euclid_matrix(points: np.ndarray) -> np.ndarray:
+    return np.stack([np.hypot(*(points - point).T) for point in points])
+
+
+def _coords_cost(points: np.ndarray, metric: str, tour: np.ndarray) -> int | float:
+    if metric == "EUCLID":
+        steps = points[tour] - points[np.roll(tour, -1)]
+        return math.fsum(np.hypot(*steps.T))
+    return distances.tour_length(points, metric, tour)

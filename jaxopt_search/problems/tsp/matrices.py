@@ -1,0 +1,175 @@
+"""TSP instances from a matrix of distances, checked on the host before anything is compiled."""
+
+import functools
+import math
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search.checks import MAX_INT32, check_best_known, check_option
+from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.problems import permutation
+from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.matrix_input import (
+    DType,
+    is_integral,
+    is_nearly_symmetric,
+    largest_of,
+    quick_shape,
+    real_array,
+    refuse_first,
+    unit_note,
+)
+from jaxopt_search.problems.tsp import potentials, ranges
+from jaxopt_search.problems.tsp.problem import TSP
+
+
+def tsp(
+    distances: Any,
+    *,
+    dtype: DType | None = None,
+    forbidden: Literal["inf"] | None = None,
+    best_known: float | None = None,
+) -> TSP:
+    """Returns a TSP instance from a matrix of distances.
+
+    Integers, and floats that are all integral, make an exact integer instance. The diagonal is
+    ignored. Negative and asymmetric distances are allowed; an asymmetry of float distances within
+    a relative 1e-6 is taken for rounding noise and averaged out.
+
+    Float distances are of any size. Where float32 could not hold them or their squares (the largest
+    is below 1e-12 or above 1e16 or so), the device counts in a power of two, `problem.host.unit`,
+    in which temperatures are to be given then. Where distances are nearly all the same but for what
+    leaving one city and coming to another costs, these costs, which all tours share, are left out
+    on the device. Costs and targets are in full, always.
+
+    Args:
+      distances: [n, n] real numbers, from row to column.
+      dtype: `"float32"` to give up exactness where an integer instance is too large for int32.
+      forbidden: `"inf"` to read +inf as "no such edge"; `Result.feasible` tells whether a tour
+        does without them.
+      best_known: the best-known length, for `Result.gap`.
+
+    Raises:
+      ValueError: for a wrong shape, NaN, infinity, or integers too large for int32 arithmetic.
+      TypeError: for entries that are not real numbers.
+
+    Example:
+      >>> problem = tsp([[0, 3, 4, 5], [3, 0, 5, 4], [4, 5, 0, 3], [5, 4, 3, 0]])
+      >>> int(problem.cost(jnp.arange(4)))
+      16
+    """
+    refuse_orphans()
+    check_option("dtype", dtype, (None, "int32", "float32"))
+    check_option("forbidden", forbidden, (None, "inf"))
+    check_best_known(best_known)
+    matrix = _checked_matrix(distances, allow_inf=forbidden == "inf")
+    allowed = np.isfinite(matrix)
+    is_exact = dtype != "float32" and is_integral(matrix[allowed])
+    if dtype == "int32" and not is_exact:
+        raise ValueError("dtype is 'int32', expected None or 'float32' for fractional distances")
+    matrix = np.where(allowed, matrix, 0).astype(np.int64 if is_exact else np.float64)
+    return (_integer_tsp if is_exact else _float_tsp)(matrix, allowed, best_known)
+
+
+def _integer_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None) -> TSP:
+    """Returns an exact instance, counted in multiples of a common divisor if necessary.
+
+    Args:
+      matrix: [n, n] int64, 0 where an edge is not `allowed`.
+    """
+    n, largest = len(matrix), largest_of(matrix)
+    has_forbidden, unit = not allowed.all(), 1
+    if ranges.bound(n, ranges.dearest(n, largest, has_forbidden)) > MAX_INT32:
+        unit = max(int(np.gcd.reduce(matrix, axis=None)), 1)
+        matrix, largest = matrix // unit, largest // unit
+    dearest = ranges.dearest(n, largest, has_forbidden)
+    matrix[~allowed] = dearest
+    ranges.check_bound(n, dearest)
+    host = Original(
+        cost=functools.partial(_matrix_cost, matrix, unit),
+        check=functools.partial(permutation.check, n),
+        is_feasible=functools.partial(_uses_only, allowed),
+        max_feasible=n * largest if has_forbidden else None,
+        unit=unit,
+        best_known=best_known,
+    )
+    return _on_device(matrix, jnp.int32, host)
+
+
+def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None) -> TSP:
+    """Returns an instance of float32 distances.
+
+    Args:
+      matrix: [n, n] float64, 0 where an edge is not `allowed`.
+    """
+    n, has_forbidden, note = len(matrix), not allowed.all(), ""
+    ranges.check_float_range(n, largest_of(matrix))
+    leaving, coming = potentials.shared(matrix, allowed)
+    own = np.where(allowed, potentials.taken_off(matrix, leaving, coming), 0)
+    if not np.array_equal(matrix, matrix.T):
+        mean, least = (leaving + coming) / 2, largest_of(own) if leaving.any() else 0.0
+        if is_nearly_symmetric(potentials.taken_off(matrix, mean, mean), least):
+            matrix, leaving, coming = matrix / 2 + matrix.T / 2, mean, mean
+            own = np.where(allowed, potentials.taken_off(matrix, mean, mean), 0)
+            note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
+    largest = largest_of(own)
+    unit = ranges.float_unit(n, ranges.dearest(n, largest, has_forbidden))
+    own, largest = own / unit, largest / unit
+    own[~allowed] = ranges.dearest(n, largest, has_forbidden)
+    if has_forbidden:
+        in_full = own * unit - potentials.taken_off(np.zeros_like(own), leaving, coming)
+        matrix[~allowed] = in_full[~allowed]
+    host = Original(
+        cost=functools.partial(_matrix_cost, matrix, 1),
+        check=functools.partial(permutation.check, n),
+        is_feasible=functools.partial(_uses_only, allowed),
+        max_feasible=n * largest if has_forbidden else None,
+        unit=unit,
+        offset=math.fsum([*leaving, *coming]) / unit,
+        best_known=best_known,
+        note="; ".join(filter(None, (note, unit_note(unit)))),
+    )
+    return _on_device(own, jnp.float32, host)
+
+
+def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
+    return TSP(
+        matrix=jnp.asarray(matrix.ravel(), dtype),
+        n=len(matrix),
+        metric="MATRIX",
+        is_symmetric=np.array_equal(matrix, matrix.T),
+        host=host,
+    )
+
+
+def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
+    """Returns [n, n] int64 or float64 with a zero diagonal."""
+    shape = quick_shape(distances)
+    if len(shape) == 2 and shape[0] == shape[1]:
+        ranges.check_memory(shape[0], "tsp_from_coords(..., storage='coordinates')")
+    matrix = real_array(distances, "distances")
+    if matrix.ndim == 2 and matrix.shape[1] == 2 and matrix.shape[0] > 2:
+        raise ValueError(
+            f"distances has shape {matrix.shape}, expected (n, n); for coordinates use"
+            " tsp_from_coords"
+        )
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"distances has shape {matrix.shape}, expected (n, n) with n >= 1")
+    matrix = matrix.copy()
+    np.fill_diagonal(matrix, 0)
+    is_bad = ~np.isfinite(matrix)
+    if allow_inf:
+        is_bad &= ~np.isposinf(matrix)
+    refuse_first(matrix, is_bad, "distance", "; forbidden='inf' allows it")
+    return matrix
+
+
+def _matrix_cost(matrix: np.ndarray, unit: int, tour: np.ndarray) -> int | float:
+    lengths = matrix[tour, np.roll(tour, -1)].tolist()
+    return unit * sum(lengths) if matrix.dtype.kind == "i" else math.fsum(lengths)
+
+
+def _uses_only(allowed: np.ndarray, tour: np.ndarray) -> bool:
+    return bool(allowed[tour, np.roll(tour, -1)].all())

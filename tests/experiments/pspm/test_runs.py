@@ -1,0 +1,169 @@
+"""Runs of PSPM: as the paper has them, exact, and independent of one another."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from experiments.common import Runs
+from experiments.pspm import compiled as compiled_tsp
+from experiments.pspm import runs as pspm_runs
+from experiments.pspm import script as pspm
+from experiments.pspm.runs import SCHEMES, Cooling, Job, Limit
+from jaxopt_search.engine import device_split, starting
+
+TINY = Cooling(start=100.0, end=1.0, alpha=0.5, sweeps=2, exchange_every=2)
+
+
+INSTANCES = [js.datasets.grid_tsp(3, 4, spacing=100), js.datasets.grid_tsp(2, 6, spacing=100)]
+
+
+def job(seeds=(0, 1), scheme=SCHEMES["pssm"], kind="quality", limit=None, devices=1):
+    found = device_split.find_devices(devices)
+    limit = limit or Limit(max_steps=TINY.steps(12))
+    return Job(INSTANCES[0], scheme, TINY, kind, limit, seeds, found)
+
+
+@pytest.mark.parametrize(
+    ("name", "searches", "moves", "every"),
+    [("sspm", 1, 12, None), ("pssm", 12, 1, 1000 * 12), ("pspm", 98, 12, 1000 * 12)],
+)
+def test_each_scheme_has_the_settings_of_the_papers_table_1(name, searches, moves, every):
+    """From the command's defaults: searches, moves, temperatures, sweeps, exchanges, light storing.
+
+    On 12 cities: 120 steps at each temperature, and 100 temperatures from exchange to exchange.
+    """
+    the_plan = pspm.plan_from_arguments(pspm.parser().parse_args(["--instances", "all"]))
+    (stage,) = [one for one in pspm.stages(the_plan) if one.scheme.name == name]
+    own = job(scheme=stage.scheme)._replace(cooling=stage.cooling)
+    search, rule = pspm_runs.annealing(own), pspm_runs.exchange(own)
+    assert own.num_searches == 2 * searches
+    assert search.evaluations_per_step(None) == moves
+    assert (search.choose, search.keep_best) == ("best", "light")
+    assert isinstance(search.neighborhood, js.Relocate)
+    temperatures = [float(search.control(jax.numpy.int32(step))) for step in (0, 119, 120, 240)]
+    np.testing.assert_allclose(temperatures, [1e4, 1e4, 9900, 9801], rtol=1e-6)
+    steps = stage.cooling.steps(12)
+    assert steps == 1146 * 120
+    last, after = (float(search.control(jax.numpy.int32(at))) for at in (steps - 1, steps))
+    assert last > 0.1 > after > 0.098
+    if every is None:
+        assert rule is None
+    else:
+        assert (int(rule.every), rule.group_size) == (every, searches)
+
+
+def test_the_best_spreads_in_its_run_at_each_exchange():
+    """By the function that makes the runs: not a step before, and in every run of the batch."""
+    one = job(scheme=SCHEMES["pssm"])
+    problem, advance = pspm_runs._prepared(one)
+    search = pspm_runs.annealing(one)
+    every = TINY.exchange_every * TINY.sweeps * 12
+    before = advance(pspm_runs.start(one, problem), every - 1)
+    after = advance(before, 1)
+
+    def costs(state):
+        return np.asarray(jax.vmap(search.current_cost)(state.searches)).reshape(2, 12)
+
+    assert all(len(set(run)) > 1 for run in costs(before))
+    best = np.asarray(search.best_cost(after.searches)).reshape(2, 12).min(axis=1)
+    np.testing.assert_array_equal(costs(after), np.tile(best[:, None], 12))
+
+
+@pytest.mark.parametrize("changed", [0, 1, 2])
+def test_runs_of_a_batch_do_not_affect_one_another(changed):
+    """If one group starts at the optimum, the other groups' searches do not change at all.
+
+    With one broadcast among all searches, the optimum would spread.
+    """
+    batch = job(seeds=(0, 1, 2))
+    problem, advance = pspm_runs._prepared(batch)
+    search, size = pspm_runs.annealing(batch), batch.scheme.searches
+    starts = np.stack([np.random.default_rng(i).permutation(12) for i in range(3 * size)])
+    better = starts.copy()
+    better[changed * size : (changed + 1) * size] = [0, 1, 2, 3, 7, 11, 10, 6, 5, 9, 8, 4]
+
+    def advance_all(state, num_steps):
+        everyone = js.broadcast_best(every=TINY.exchange_every * TINY.sweeps * 12)
+        return js.advance(problem, search, state, num_steps, exchange=everyone)
+
+    def others(tours, advance):
+        tours = jax.numpy.array(tours)
+        state = starting.init(5, problem, search, num_searches=3 * size, solutions=tours)
+        searches = advance(state, TINY.steps(12)).searches
+        is_other = np.arange(3 * size) // size != changed
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[is_other], searches)
+
+    kept, same = (others(tours, advance) for tours in (starts, better))
+    jax.tree.map(np.testing.assert_array_equal, kept, same)
+    assert (search.best_cost(others(better, advance_all)) == 1200).all()
+
+
+def test_the_first_run_of_a_batch_is_the_run_alone():
+    """Same seed, same searches, whatever runs beside it: the record's cost and steps agree."""
+    alone, together = pspm_runs.make(job(seeds=(7,))), pspm_runs.make(job(seeds=(7, 8, 9)))
+    assert (alone[0]["cost"], alone[0]["steps"]) == (together[0]["cost"], together[0]["steps"])
+    assert [record["seed"] for record in together] == [7, 8, 9]
+
+
+@pytest.mark.devices(2)
+def test_devices_do_not_change_the_results():
+    """A batch on two devices gives the costs that it gives on one."""
+    costs = [[r["cost"] for r in pspm_runs.make(job(devices=d))] for d in (1, 2)]
+    assert costs[0] == costs[1]
+
+
+def test_a_record_adds_up():
+    """Moves are those of the run; its speed counts the whole batch; the cost is the best tour's."""
+    for record in pspm_runs.make(job(scheme=SCHEMES["pspm"])):
+        assert record["steps"] == TINY.steps(12) == 7 * 2 * 12
+        assert record["moves"] == record["steps"] * 98 * 12
+        assert record["sses"] == pytest.approx(2 * record["moves"] / record["seconds"])
+        assert record["sec"] == pytest.approx(100 * (record["cost"] - 1200) / 1200)
+
+
+def test_costs_are_exact_and_never_get_worse():
+    """Trace goes through several coolings; best costs only fall, and no lower than the optimum."""
+    points = [point for point, _ in zip(pspm_runs.trace(job()), range(4), strict=False)]
+    assert points[-1].steps == 4 * TINY.steps(12)  # a cooling of 7 temperatures is one chunk
+    costs = np.stack([point.costs for point in points])
+    assert (np.diff(costs, axis=0) <= 0).all() and (costs >= 1200).all()
+
+
+def test_a_threshold_is_met_strictly_or_given_up():
+    """Below the optimum nothing is reached within the step limit; above any tour it is at once."""
+    steps = 2 * TINY.steps(12)
+    never = pspm_runs.make(job(kind="throughput", limit=Limit(steps, threshold=1200)))
+    assert [(r["reached"], r["steps"]) for r in never] == [(False, steps)] * 2
+    at_once = pspm_runs.make(job(kind="throughput", limit=Limit(steps, threshold=10**6)))
+    assert [(r["reached"], r["steps"]) for r in at_once] == [(True, steps // 2)] * 2
+
+
+def test_throughput_runs_are_not_the_runs_that_gave_the_threshold():
+    """Regression: with the same keys the first cooling repeats the threshold's own run."""
+    starts = [
+        pspm_runs.start(job(kind=kind), js.tsp_from_instance(INSTANCES[0])).searches.cost
+        for kind in pspm_runs.KINDS
+    ]
+    assert not np.array_equal(starts[0], starts[1])
+    assert not np.array_equal(starts[1], starts[2])
+
+
+@pytest.mark.parametrize("scheme", [*pspm_runs.CORE_SCHEMES, pspm_runs.STRICT])
+def test_a_core_makes_complete_runs(scheme, monkeypatch):
+    """As plain Python: a record for each seed, with the fields that those of a device have."""
+    anneal = compiled_tsp.build(lambda fn: fn)
+    monkeypatch.setattr(pspm_runs, "_compiled", lambda: (anneal, 0.0))
+    on_core, on_device = (pspm_runs.make(job(scheme=s)) for s in (scheme, SCHEMES["sspm"]))
+    assert [record["seed"] for record in on_core] == [0, 1]
+    for record in on_core:
+        assert record["steps"] == TINY.steps(12)
+        assert record["moves"] == TINY.steps(12) * scheme.moves
+        assert record["sses"] == pytest.approx(record["moves"] / record["seconds"])
+        assert 1200 <= record["cost"] < 4000 and record["env"]["cpu"]
+        assert record["settings"]["device_kind"] == "core"
+        assert set(record) == set(on_device[0])
+    runs = Runs(None)
+    for record in on_core:
+        runs.add(record)
+    assert all(runs.has(job(scheme=scheme).settings(), "grid-3x4-d100", seed) for seed in (0, 1))
