@@ -22,7 +22,7 @@ from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.portable import random
 from jaxopt_search.portable.packed_pairs import Pairs
 from jaxopt_search.problems.host import ON_DEVICE
-from jaxopt_search.problems.tsp.build import diameters
+from jaxopt_search.problems.tsp.coordinates import diameters
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.problems.tsp.ranges import float_unit
