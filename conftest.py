@@ -2,6 +2,8 @@
 
 import gc
 import os
+import pathlib
+import sys
 from importlib import metadata
 
 import pytest
@@ -41,10 +43,24 @@ def pytest_collection_modifyitems(config, items):
     items[:] = first.values()
 
 
+def _num_maps():
+    """Returns how many memory maps the process has; Linux allows 65,530."""
+    maps = pathlib.Path("/proc/self/maps")
+    return len(maps.read_bytes().splitlines()) if maps.exists() else sys.maxsize
+
+
 @pytest.fixture(scope="module", autouse=True)
-def _without_leftovers():
-    """Frees what a module compiled: thousands of programs exhaust the memory maps of a process."""
-    yield
+def _without_leftovers(request):
+    """Frees what modules compiled: thousands of programs exhaust the memory maps of a process.
+
+    Modules share what they compile, apart from those that patch code, for which it would be wrong.
+    """
     import jax
 
-    jax.clear_caches()
+    source = request.node.path.read_text(encoding="utf-8")
+    is_patched = "monkeypatch" in source or "mock" in source
+    if is_patched:
+        jax.clear_caches()
+    yield
+    if is_patched or _num_maps() > 20_000:
+        jax.clear_caches()

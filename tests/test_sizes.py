@@ -65,12 +65,14 @@ def reason_of_file(source, tree):
     """Returns whether a file says right after its docstring, or at its top, why it is long."""
     has_docstring = ast.get_docstring(tree) is not None
     lines = source.splitlines()[tree.body[0].end_lineno if has_docstring else 0 :]
+    found = False
     for line in lines:
-        if line.startswith(MARK):
-            return True
+        found |= line.startswith(MARK)
         if line.strip() and not line.startswith("#"):
-            return False
-    return False
+            break
+        if found and not line.strip():
+            return True
+    return found and not line.startswith(("def ", "async def ", "@"))
 
 
 def faults(name, source):

@@ -245,7 +245,8 @@ ADOPTING = {
 @pytest.mark.parametrize("search", ADOPTING.values(), ids=ADOPTING)
 def test_an_adopted_solution_is_remembered(search):
     """Better than all before, it is the best of the search also when the next step leaves it."""
-    best = jnp.asarray(js.solve_qap(QAP, max_steps=200, devices=1).x)
+    problem, tabu = RUNS["tabu"]
+    best = js.best(QAP, tabu, js.run(5, problem, tabu, num_searches=4, max_steps=200))[0]
     start = js.init(1, QAP, search, num_searches=4)
     assert (start.best_cost > QAP.cost(best)).all()
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, None))(QAP, start.searches, best)

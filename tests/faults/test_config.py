@@ -33,10 +33,10 @@ def solve(problem, search, exchange=None, **options):
     return js.solve(problem, search, 3, exchange=exchange, **OPTIONS | options)
 
 
-def anneal(problem, neighborhood, exchange=None, **options):
+def anneal(problem, neighborhood, exchange=None, limits=None, **options):
     search = js.simulated_annealing(neighborhood, COOLING, moves_per_search=2, **options)
-    options = {"target": 1, "patience": 50, "initial": range(problem.n)}
-    return solve(problem, search, exchange, **options)
+    limits = {"target": 1, "patience": 50, "initial": range(problem.n)} | (limits or {})
+    return solve(problem, search, exchange, **limits)
 
 
 def breed(problem, exchange, **options):
@@ -78,7 +78,9 @@ CALLS = {
 # The same for a switch that makes everything slow.
 SHORT_CALLS = {
     "relocate": lambda: anneal(js.tsp(ONE_WAY[0]), js.Relocate(), js.broadcast_best(every=3)),
-    "two steps": lambda: js.solve_tsp(XY[0][:5], 3, max_steps=2, num_searches=1, devices=1),
+    "two steps": lambda: anneal(
+        js.tsp(ONE_WAY[0][:4, :4]), js.Relocate(), limits={"max_steps": 2, "num_searches": 1}
+    ),
     "two placements": lambda: js.solve_nqueens(4, 2, 3, max_steps=2, num_searches=1, devices=1),
 }
 SWITCHES = {
