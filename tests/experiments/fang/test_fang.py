@@ -1,4 +1,4 @@
-"""FANG's tables: the heuristic of the paper, the compiled core beside it, and what is recorded."""
+"""FANG's tables: the heuristic of the paper, the compiled core next to it, and what is recorded."""
 
 import dataclasses
 
@@ -183,7 +183,7 @@ def test_loads_are_compared_with_a_load_of_1():
 
 
 def test_chi_square_by_hand():
-    """Of 100 draws; weights too small for ten draws share a bin, and those of 0 have none."""
+    """Of 100 draws; weights too small for ten draws share a bin, and weights of 0 have none."""
     chi_square, degrees = draws.chi_square_of(np.array([40, 60]), np.array([1, 1]))
     assert (chi_square, degrees) == (4.0, 1)
     counts, weights = np.array([52, 3, 4, 5, 36, 0]), np.array([50, 3, 4, 4, 39, 0])
@@ -235,7 +235,7 @@ def test_the_command_measures_and_reports(tiny, tmp_path, capsys):
 
 
 def test_executions_in_one_program_are_timed():
-    """On a GPU beside those of calls; five programs."""
+    """On a GPU next to the times of calls; five programs."""
     seconds = runs.in_one_program(runs.Setting(*TINY, "xla"), 0.05)
     assert len(seconds) == 5 and min(seconds) > 0
 

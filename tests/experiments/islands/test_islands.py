@@ -106,7 +106,7 @@ def test_kept_records_hold_no_cost_below_the_best_known():
 
 @pytest.mark.parametrize(("name", "gap"), [("tai25b", 0.0), ("tai50b", 0.0006)])
 def test_a_run_ends_at_the_papers_target(name, gap):
-    """The best known cost, and 0.06 % above that of one instance, on the device as on the host."""
+    """The best known cost, and 0.06 % above it for one instance, on the device as on the host."""
     one, _ = instance(5, 1000, name)
     task = qap_islands.Task(one, setting(), 300)
     assert task.target == int(one.best_known * (1 + gap))

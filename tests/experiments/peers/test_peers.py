@@ -1,4 +1,4 @@
-"""Times to a level are what they say; peers may be missing; an interrupted comparison goes on."""
+"""Times to a level are what they say; peers may be missing; an interrupted comparison continues."""
 
 import doctest
 import math
@@ -128,7 +128,7 @@ def test_a_best_known_cost_of_zero_has_one_level():
 
 
 def test_a_series_ends_at_the_best_known_cost():
-    """The third limit finds it, so the fourth is not tried; each seed starts anew."""
+    """The third limit finds it, so the fourth is not tried; each seed starts again."""
     solver = Scripted([110, 105, 100, 100], first=0.5)
     records = measure(solver, num_seeds=2)
     assert solver.calls == [(0, 0.5), (0, 1.25), (0, 3.125), (1, 0.5)]

@@ -1,4 +1,4 @@
-"""Solvers of N-Queens beside ours: what each returns is what it says."""
+"""Solvers of N-Queens compared with ours: what each returns is what it says."""
 
 import importlib.util
 import types

@@ -31,7 +31,7 @@ def evaluated(scheme, n, seconds, placement="random", batch=1, **settings):
 
 
 def test_figure_1_by_hand():
-    """Each beside the same step without evaluation: 75 and 90 % of 8 and 20 us, on each device."""
+    """Each next to the same step without evaluation: 75 and 90 % of 8 and 20 us, on each device."""
     times = {"coarse": 8, "nothing": 2, "numba": 20, "numba_nothing": 2, "deltas": 1}
     runs = [record("anneal", 100, 1e-6 * us, scheme=name) for name, us in times.items()]
     runs += [record("anneal", 100, 1e-6 * us, k, scheme="coarse") for k, us in ((1, 1), (2, 99))]
