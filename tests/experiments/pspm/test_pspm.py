@@ -161,7 +161,7 @@ def fake(instance, scheme, sec, seed=0, kind="quality", **others):
 
 
 def test_table_2_averages_and_verdict():
-    """Seeds are averaged, the paper's figure stands next to them, the order is judged per instance."""
+    """Seeds are averaged, the paper's figure is next to them; the order is judged by instance."""
     records = [
         fake("rd100", "pspm", 1.0),
         fake("rd100", "pspm", 2.0, seed=1, sses=6e6),
@@ -181,7 +181,7 @@ def test_table_2_averages_and_verdict():
 
 
 def test_the_studies_run_what_they_say():
-    """Compiled cores compared with PSPM; PSPM by its exchanges; and one search that is always cold."""
+    """Compiled cores and PSPM; PSPM by its exchanges; and one search that is always cold."""
     made = {name: pspm.stages(plan(name, exchange_every=(1, 50, None))) for name in pspm.STUDIES}
     assert {stage.kind for stages in made.values() for stage in stages} == {"quality"}
     assert [stage.scheme for stage in made["core"]] == [
