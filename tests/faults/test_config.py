@@ -49,7 +49,6 @@ def solver(solve, *data, max_steps=9, **options):
 
 # What a user calls, as small as it can be.
 CALLS = {
-    "solve_tsp": lambda: solver(js.solve_tsp, XY[0], max_steps=20),
     "solve_tsp one way": lambda: solver(js.solve_tsp, ONE_WAY[0]),
     "solve_tsp stacked": lambda: solver(js.solve_tsp, XY, max_steps=20),
     "solve_qap tabu": lambda: solver(js.solve_qap, *ONE_WAY, partial_match=[[0, 1]]),
@@ -81,7 +80,6 @@ SHORT_CALLS = {
     "two steps": lambda: anneal(
         js.tsp(ONE_WAY[0][:4, :4]), js.Relocate(), limits={"max_steps": 2, "num_searches": 1}
     ),
-    "two placements": lambda: js.solve_nqueens(4, 2, 3, max_steps=2, num_searches=1, devices=1),
 }
 SWITCHES = {
     "x64": lambda: jax.enable_x64(True),
@@ -132,7 +130,6 @@ def test_switches_change_nothing(call):
     [
         ("relocate", "checking_leaks"),
         ("two steps", "disable_jit"),
-        ("two placements", "disable_jit"),
     ],
 )
 @pytest.mark.slow
