@@ -1,4 +1,8 @@
-"""Which implementation runs: the kernel where there is one for the search, XLA elsewhere."""
+"""Which implementation runs: a kernel, one compiled CPU function, or XLA, for each search.
+
+Only `"triton"` and `"interpret"` are kernels. The others are named here too, because a user chooses
+among all of them by one argument.
+"""
 
 import functools
 import re
@@ -15,16 +19,17 @@ Implementation: TypeAlias = Literal[
 ]
 """How steps are run; all give the same searches on integer costs.
 
-`"xla"`: all searches abreast, by `vmap`, and all the moves that a search looks at in a step. Two
-parallel models of Luong, Melab, Talbi ("Parallel local search on GPU: algorithmic level") do one of
-these: `"algorithmic"`, searches abreast and moves one after the other; `"iteration"`, moves abreast
-and searches one after the other. Where the paper has a GPU's thread for each search, a move here is
-an operation of XLA's: both were slower than one core wherever measured. `"native"`: on a CPU, one
-search after the other on each
-device, in loops compiled as one function; for portable searches, and not inside a `jit` or `vmap`
-of your own. `"triton"`: a fused kernel on an NVIDIA GPU of compute capability 8.0 or higher, a
-program per search. `"interpret"`: the same, interpreted by Pallas on any device, for tests.
-`"auto"`: the fastest that the devices and the search allow.
+- `"auto"`: the fastest that the devices and the search allow.
+- `"xla"`: all searches side by side, by `vmap`, and all the moves that a search prices in a step.
+- `"algorithmic"`: searches side by side, the moves of a step one after the other; `"iteration"`:
+  moves side by side, searches one after the other. These are the two parallel models of Luong,
+  Melab, Talbi ("Parallel local search on GPU: algorithmic level") and keep the paper's names. The
+  paper gives each search a GPU's thread; here a move is an operation of XLA, so both are slow.
+- `"native"`: on a CPU, one search after the other on each device, in loops compiled as one
+  function; for portable searches, and not inside a `jit` or `vmap` of your own.
+- `"triton"`: a fused kernel on an NVIDIA GPU of compute capability 8.0 or higher, a program per
+  search.
+- `"interpret"`: the same kernel, interpreted by Pallas on any device, for tests.
 """
 
 _NAMES = get_args(Implementation)
@@ -55,7 +60,7 @@ def choose(
     is_traced: bool,
     find_obstacle: Callable[[], str],
 ) -> Choice:
-    """Returns what is to run.
+    """Returns the implementation to run, and why.
 
     Args:
       implementation: what the user asks for.
@@ -100,7 +105,7 @@ def choose(
 def _choose_on_cpu(implementation: Implementation, is_portable: bool, is_traced: bool) -> Choice:
     reason = "" if is_portable else "the search does not say that it is portable"
     # Constants of an outer function would end up in what is compiled as one function, which XLA
-    # cannot do.
+    # does not allow.
     reason = "inside jit or vmap" if is_traced else reason
     if not reason:
         return Choice("native")

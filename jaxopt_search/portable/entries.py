@@ -73,7 +73,7 @@ class Block(NamedTuple):
       shape: of the tables.
       place: where the entries are; those in excess count as the last row or column.
       column: as `place.column`; but with `is_column`, those in excess are beyond the tables.
-      is_column: where columns are not in excess; None if they must not be masked one by one.
+      is_column: where columns are not in excess; None if `column` needs no mask.
       is_real: False for entries that do not count, other than for their columns; None for none.
     """
 
@@ -156,14 +156,13 @@ def all_blocks(first_row: jax.Array | int, shape: Shape, prepare: Prepare) -> Bl
     there = prepare.of_column(column)
     if columns == cut.widths[0]:
         lane, is_column = column, None
-
-    _, is_row = tiling.clamped((cut.num_blocks - 1) * cut.height + row, rows)  # of the last block
+    _, is_row_of_last = tiling.clamped((cut.num_blocks - 1) * cut.height + row, rows)
 
     def some_rows(i: jax.Array, is_last: bool) -> Block:
         inside, _ = tiling.clamped(i * cut.height + row, rows)
         inside = first_row + inside
         place = Place(inside, column, prepare.of_row(inside), there)
-        is_real = is_row if is_last and rows % cut.height else None
+        is_real = is_row_of_last if is_last and rows % cut.height else None
         return Block(shape, place, lane, is_column, is_real)
 
     return Blocks(shape, jnp.int32(cut.num_blocks - 1), some_rows, is_column)
@@ -199,7 +198,7 @@ def rows_and_columns(shape: Shape) -> tuple[jax.Array, jax.Array]:
 
 
 def _earlier(found: First, best: First) -> First:
-    """Returns, in each lane, `best` if it is lower, else what stands before it in the table."""
+    """Returns, in each lane, `best` if it is lower, else `found`, which is ahead of it."""
     is_ahead = ~_is_lower(best.keys, found.keys)
     return jax.tree.map(lambda new, old: jnp.where(is_ahead, new, old), found, best)
 

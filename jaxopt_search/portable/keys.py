@@ -59,7 +59,7 @@ def as_key(key: Any) -> Key:
 
 
 def as_argument(key: Any) -> Any:
-    """Returns what a compiled function may be handed that calls `as_key`: nothing is computed.
+    """Returns a key as an argument of a compiled function that calls `as_key`; computes nothing.
 
     Args:
       key: as in `as_key`.
@@ -172,7 +172,7 @@ def data_of(key: Any) -> jax.Array:
     """Returns the two words of a typed key, [2] uint32.
 
     Raises:
-      TypeError: if it is none.
+      TypeError: if it is not a typed key.
     """
     if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)):
         raise TypeError(f"key is a {type(key).__name__}, expected a jax.random.key")

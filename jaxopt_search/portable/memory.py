@@ -293,7 +293,7 @@ def each_index(
 
 
 def _split(tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-    """Returns the leaves of `tree` that are no refs, and what puts others in their place."""
+    """Returns the leaves of `tree` that are not refs, and a function that puts others there."""
     leaves, structure = jax.tree.flatten(tree)
 
     def merge(values: list[Any]) -> Any:
@@ -306,7 +306,7 @@ def _split(tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
 
 
 def _values_of(tree: Any, like: Any) -> list[Any]:
-    """Returns the leaves of `tree` that are no refs, if its refs are those of `like`."""
+    """Returns the leaves of `tree` that are not refs, if its refs are the same as in `like`."""
     leaves = jax.tree.leaves(tree)
     for (path, old), new in zip(jax.tree.leaves_with_path(like), leaves, strict=True):
         if isinstance(old, jax.Ref) and new is not old:

@@ -121,7 +121,7 @@ _LOG_2 = 22713
 def exponential(word: jax.Array) -> jax.Array:
     """Returns float32 of the exponential distribution with mean 1: minus the logarithm of `word`.
 
-    The logarithm is a polynomial in integers, because that of a float differs between backends in
+    The logarithm is a polynomial in integers, because float logarithms differ between backends in
     its last bits. It is right to 9e-5, a multiple of 2**-15, and at most 16.7. So its product with
     a temperature is rounded once, in whatever order a compiler multiplies.
 

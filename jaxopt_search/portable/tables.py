@@ -131,7 +131,7 @@ def first_of_some(
 
 
 def _keys_of_some(is_some: Callable[[jax.Array], jax.Array], keys_of: Body) -> Body:
-    """Returns what gives the highest keys in all but some rows."""
+    """Returns a function like `keys_of` that gives the highest keys in all but some rows."""
 
     def keys(place: Place, entries: Values) -> Values:
         where, found = is_some(place.row), keys_of(place, entries)

@@ -1,3 +1,4 @@
+# pyright: reportUnknownMemberType=false
 """The generator of random words: Threefry-2x32.
 
 Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011: additions,

@@ -34,9 +34,9 @@ class Load(NamedTuple):
 _NARROW, _MOST_NARROW_COLUMNS = Load(num_warps=1, per_thread=16), 32
 _MEDIUM, _MOST_MEDIUM_COLUMNS = Load(num_warps=2, per_thread=16), 64
 _LONG, _LONG_BEYOND = Load(num_warps=4, per_thread=8), 2**12
-"""For tables of few columns with more entries than this."""
+"""`_LONG` is for tables of few columns with more entries than this."""
 _BROAD = Load(num_warps=8, per_thread=4)
-"""For tables of more columns."""
+"""For tables of more columns than `_MEDIUM` is for."""
 _SMALL = 2**10
 """Entries that are handled in one block, by whatever warps there are."""
 
@@ -73,14 +73,14 @@ def for_entries(shape: Shape) -> Cut:
 
 
 def for_some_rows(shape: Shape) -> Cut:
-    """Returns the same where only some rows of the table are handled, not known how many."""
+    """Like `for_entries`, but for some of the rows, it is not known how many."""
     rows, width = shape[0], power_of_two(shape[1])
     load = load_of_entries(shape)
     return Cut(shape, _height(rows, width, load.num_warps, load.per_thread), (width,))
 
 
 def load_of_entries(shape: Shape) -> Load:
-    """Returns what a program is given of a table whose entries are handled singly."""
+    """Returns the load of a program that handles single entries of a table."""
     rows, columns = shape
     if columns > _MOST_MEDIUM_COLUMNS:
         return _BROAD
@@ -103,7 +103,7 @@ def warps_of_rows(shape: Shape) -> int:
 
 
 def _height(rows: int, width: int, num_warps: int, per_thread: int) -> int:
-    """Returns how many rows each thread gets its share of, rounded down to a power of two."""
+    """Returns the rows of a block with this many entries per thread, rounded to a power of two."""
     height = max(num_warps * LANES * per_thread // width, 1)
     return min(1 << height.bit_length() - 1, power_of_two(rows))
 

@@ -90,7 +90,7 @@ def _possibilities(
 
 
 def _aggregated(aggregate: Aggregate, ratings: Any) -> Any:
-    """Returns what an aggregate is of all ratings: scalars."""
+    """Returns the value of an aggregate over all ratings: scalars."""
     neutral = jax.tree.map(jnp.asarray, aggregate.neutral)
 
     def value(rating: Rating, where: jax.Array | None) -> Any:
@@ -112,7 +112,7 @@ def _aggregated(aggregate: Aggregate, ratings: Any) -> Any:
 
 
 def reduction(aggregate: Aggregate) -> Any:
-    """Returns what combines values over an axis in any order; None if the order may matter."""
+    """Returns a function that combines values over an axis; None if their order may matter."""
     return _REDUCTIONS.get(aggregate.combine)
 
 
@@ -213,7 +213,7 @@ class _Possibilities:
 
 
 def _kept(possibilities: _Possibilities) -> Any:
-    """Returns what gives the same values with ratings that are computed once."""
+    """Returns the same possibilities with ratings that are computed once, and kept."""
     if memory.is_native():
         return _InRows(possibilities)
     if not memory.is_in_kernel():

@@ -42,7 +42,7 @@ def generate(
 
     In each successor, the active variables are assigned one after the other: all possibilities of a
     variable are rated and weighed, and one is drawn by its weight. Later variables see what earlier
-    ones were given. What is drawn is a function of the key, the number of the state, that of the
+    ones were given. What is drawn is a function of the key, the numbers of the state and of the
     successor, and the variable; so it is the same in all implementations and on any number of
     devices, as far as ratings are.
 
@@ -126,7 +126,7 @@ def _donating(setup: Setup, shared: Any, states: Any, active: Any) -> Successors
 
 @functools.cache
 def _on_each(setup: Setup) -> Any:
-    """Returns what each of several devices runs; the same function for the same setup."""
+    """Returns the function that each of several devices runs, the same one for the same setup."""
     return functools.partial(running.run, setup)
 
 
@@ -141,7 +141,7 @@ def _choose(
 
 @functools.lru_cache(maxsize=256)
 def _why_not_portable(kind: Kind) -> str:
-    """Returns what keeps heuristics out of a kernel, found by lowering one of a single state."""
+    """Returns why heuristics cannot run in a kernel, found by lowering one for a single state."""
     types, problem, state, _ = arguments.look_at(kind)
     states = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype), state)
 

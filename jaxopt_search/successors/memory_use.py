@@ -1,4 +1,4 @@
-"""What generating successors takes of a device's memory, known before any of it is allocated."""
+"""How much of a device's memory generating successors takes, known before any is allocated."""
 
 import functools
 import math
@@ -64,7 +64,7 @@ def memory_estimate(
 
 
 def choose(ratings: Storage, job: Job, devices: Sequence[jax.Device]) -> Ratings:
-    """Returns what becomes of ratings.
+    """Returns whether ratings are stored or recomputed.
 
     Raises:
       MemoryError: if it does not fit, with the sizes.

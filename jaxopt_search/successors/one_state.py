@@ -127,7 +127,7 @@ def _next(
 
 
 def draw_from(kind: Type, problem: Any, key: Key, keeps_ratings: bool) -> Any:
-    """Returns what draws for a variable, rating all of its possibilities in the state."""
+    """Returns a function that draws for a variable, rating all its possibilities in the state."""
 
     def draw_one(state: Any, variable: jax.Array) -> Drawn:
         words = words_of(kind, key, variable)
@@ -137,7 +137,11 @@ def draw_from(kind: Type, problem: Any, key: Key, keeps_ratings: bool) -> Any:
 
 
 def drawn_before(drawn: Any) -> Any:
-    """Returns what looks up what was drawn for all variables, [num_variables] int32, or -1."""
+    """Returns a function that looks up what was drawn before.
+
+    Args:
+      drawn: [num_variables] int32, a possibility or -1.
+    """
 
     def draw_one(state: Any, variable: jax.Array) -> Drawn:
         possibility = load(drawn, variable)

@@ -22,8 +22,8 @@ def duplicates(states: Any, parent: jax.Array | None = None) -> jax.Array:
 
     Args:
       states: a pytree, leaves [N, ...]; floats are compared by their bits.
-      parent: [N] int32, of which state each is a successor: only those of the same one are compared
-        then; None for all.
+      parent: [N] int32, of which state each is a successor: only successors of the same state are
+        compared then; None for all.
 
     Returns:
       [N] bool.
@@ -69,7 +69,7 @@ def _words(tree: Any) -> jax.Array:
 
 
 def _hash(words: jax.Array, seed: int) -> jax.Array:
-    """Returns a random word for each row, [N] uint32: the sum of those of its words."""
+    """Returns a random word for each row, [N] uint32: the sum over its words."""
     place = lax.broadcasted_iota(jnp.uint32, words.shape, 1)
     mixed, other = random.threefry2x32((jnp.uint32(seed), place), (words, jnp.uint32(0)))
     return jnp.sum(mixed ^ other, axis=1, dtype=jnp.uint32)

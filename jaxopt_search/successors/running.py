@@ -56,7 +56,7 @@ class Successors(NamedTuple):
     """What `generate` returns, for X states with k successors each.
 
     Attributes:
-      states: a pytree, leaves [X * k, ...]; those of state i begin at i * k.
+      states: a pytree, leaves [X * k, ...]; the successors of state i begin at i * k.
       parent: [X * k] int32, the state of which each is a successor.
       assigned: for each type of variables, [X * k, words] uint32, the set of those that were given
         a value; see `bit_sets`.

@@ -92,7 +92,7 @@ class ByDelta(_ByDelta):
     has, which is forbidden.
 
     Attributes:
-      num_variables, max_possibilities: those of the problem, for `generate`; `Guided` knows them.
+      num_variables, max_possibilities: of the problem, for `generate`; `Guided` knows them.
       halving: by how much more cost a weight halves, an integer of at least 1.
 
     Example:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from successors import comparing
+from successors import comparing, traces
 from successors import heuristics as parts
 
 import jaxopt_search as js
@@ -62,7 +62,7 @@ class OtherOrder(parts.Table):
         return jnp.minimum(super().num_possibilities(problem, state, variable) * 1, jnp.int32(MOST))
 
     def assign(self, problem, state, variable, possibility, where):
-        state = parts.noted(state, where, parts.ASSIGN, self.number, variable, possibility)
+        state = traces.noted(state, where, traces.ASSIGN, self.number, variable, possibility)
         for value in (jnp.int32(-7), possibility):
             values = js.memory.store(state.values, variable, value, where)
             state = state._replace(values=values)

@@ -1,7 +1,7 @@
 """Sets of N-Queens placements: which are the same, and how different they are.
 
 A board has eight symmetries. Placements are told apart by fingerprints of 64 bits: sums of random
-words, one for each queen's square, so that a turned or mirrored board takes no placement apart.
+words, one for each queen's square, which need no new placement for a turned or mirrored board.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
@@ -67,7 +67,7 @@ def symmetric_images(queens: np.ndarray) -> np.ndarray:
 
 
 def canonical(queens: np.ndarray) -> np.ndarray:
-    """Returns that of the `symmetric_images` which comes first when read as a number, [n]."""
+    """Returns the one of the `symmetric_images` that comes first when read as a number, [n]."""
     images = symmetric_images(queens)
     return images[np.lexsort(images.T[::-1])[0]]
 
@@ -76,8 +76,8 @@ class Diversity(NamedTuple):
     """How different the placements of a set are.
 
     Attributes:
-      mean_difference: the share of rows in which two of them differ, the mean over all pairs. That
-        of independent random permutations is 1 - 1 / n.
+      mean_difference: the share of rows in which two of them differ, the mean over all pairs. For
+        independent random permutations it is 1 - 1 / n.
       expected_difference: that number.
       coverage: the share of squares that have a queen in at least one placement.
       num_classes: placements that no symmetry turns into one another.

@@ -110,7 +110,7 @@ def _by_pairs(
 ) -> Count:
     """Counts with a lane per pair.
 
-    The triangle of pairs is folded to a rectangle: its row r holds those of queen r and those of
+    The triangle of pairs is folded to a rectangle: its row r holds the pairs of queen r and of
     the queen as far from the end, n - 1 or n of them together.
 
     Args:

@@ -1,8 +1,8 @@
 """Counting attacking pairs on threads of the host: functions from a numpy placement to an int.
 
 A thread compares some queens with all behind them; NumPy does that without holding Python's lock.
-`tune_threads` measures which number of threads serves which size, and keeps the
-table for this machine.
+`tune_threads` measures which number of threads is best for which size, and keeps the table for this
+machine.
 
 Source: "Parallel schemes of the N-Queens fitness function on CPU and GPU", Algorithms 2 to 6.
 """
@@ -44,7 +44,7 @@ def threads(queens: np.ndarray, num_threads: int | None = None) -> int:
 
 
 def range_reduce(queens: np.ndarray, num_threads: int | None = None) -> int:
-    """Counts by ranges of rows, each of as many pairs, that idle threads take, and joins them."""
+    """Counts by ranges of rows with equally many pairs, which idle threads take, and adds up."""
     n, num_threads = len(queens), num_threads or num_cores()
     parts, attacks = num_threads * _RANGES_PER_THREAD, _attacks(queens)
     # Row i has n - 1 - i pairs, so that a share s of all is done after n - n sqrt(1 - s) rows.
@@ -84,7 +84,7 @@ def _blocks(first: int, last: int) -> list[tuple[int, int]]:
 
 
 def _attacks(queens: np.ndarray) -> Callable[[int, int], int]:
-    """Returns what counts the pairs in which the queens of a block attack queens behind them."""
+    """Returns a function that counts how often queens of a block attack queens behind them."""
     place = np.arange(len(queens), dtype=queens.dtype)
     diagonals = queens + place, queens - place
     own_of_thread = threading.local()
@@ -129,7 +129,7 @@ def tune_threads(
     Args:
       sizes: n of the placements.
       counts: numbers of threads to try; None for powers of two up to twice the cores.
-      repeats: the fastest of so many counts.
+      repeats: how many counts are timed, of which the fastest is taken.
 
     Returns:
       Seconds by size and number of threads. `table_path` says where the best are written.
