@@ -49,7 +49,6 @@ def changed(part, members):
         for name, value in fields.items()
         if jax.tree.leaves(value)
         and all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
-        or hasattr(value, "propose")
     ]
     made = type("Broken", (kind,), members)
     register(made, data, [name for name in fields if name not in data])
