@@ -211,7 +211,7 @@ class Enumerable(Neighborhood, Protocol):
     def undone(
         self, problem: Any, representation: Representation, move: Move, /
     ) -> tuple[tuple[jax.Array, jax.Array], ...]:
-        """Returns one entry or two, [] int32 row and column each, for what `move` undoes."""
+        """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""
         ...
 
 
