@@ -18,6 +18,43 @@ class Static:
         jax.tree_util.register_static(dataclasses.dataclass(frozen=True)(cls))
 
 
+def register(kind, data, static):
+    """Registers a class as a pytree of fields.
+
+    JAX holds pytrees of different dataclasses for equal where their fields are, and once in a while
+    a `jit` cache confuses them. So the class is told beside the static fields.
+    """
+
+    def flatten(part):
+        return [getattr(part, name) for name in data], (
+            kind,
+            *(getattr(part, name) for name in static),
+        )
+
+    def unflatten(aux, children):
+        part = object.__new__(kind)
+        for name, value in zip((*data, *static), (*children, *aux[1:]), strict=True):
+            object.__setattr__(part, name, value)
+        return part
+
+    jax.tree_util.register_pytree_node(kind, flatten, unflatten)
+
+
+def changed(part, members):
+    """Returns a part with other members, as an instance of a class `Broken`."""
+    kind = type(part)
+    fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(kind)}
+    data = [
+        name
+        for name, value in fields.items()
+        if jax.tree.leaves(value)
+        and all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
+    ]
+    made = type("Broken", (kind,), members)
+    register(made, data, [name for name in fields if name not in data])
+    return made(**fields)
+
+
 # Of neighborhoods: swaps of a QAP that are priced by hand, and what goes wrong with them.
 
 
@@ -163,35 +200,21 @@ def broken_problem(problem, hook, change):
     def wrong(self, *arguments):
         return change(getattr(kind, hook)(self, *arguments))
 
-    fields = {field.name: getattr(problem, field.name) for field in dataclasses.fields(kind)}
-    made = type("Broken", (kind,), {hook: wrong})
-    is_data = {
-        name: all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
-        for name, value in fields.items()
-    }
-    data = [name for name in fields if is_data[name] and jax.tree.leaves(fields[name])]
-    jax.tree_util.register_dataclass(made, data, [name for name in fields if name not in data])
-    return made(**fields)
+    return changed(problem, {hook: wrong})
 
 
 def varied(part, **members):
     """Returns a part with other members: functions whose first argument is the part as it was."""
     kind = type(part)
-    names = [field.name for field in dataclasses.fields(kind)]
-    fields = {name: getattr(part, name) for name in names}
 
     def member(fn):
-        return lambda self, *arguments: fn(kind(**fields_of(self)), *arguments)
+        def of(self, *arguments):
+            fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(kind)}
+            return fn(kind(**fields), *arguments)
 
-    def fields_of(self):
-        return {name: getattr(self, name) for name in names}
+        return of
 
-    made = {name: member(value) if callable(value) else value for name, value in members.items()}
-    other = type("Broken", (kind,), made)
-    other = jax.tree_util.register_dataclass(
-        dataclasses.dataclass(frozen=True, kw_only=True)(other)
-    )
-    return other(**fields)
+    return changed(part, {name: member(fn) for name, fn in members.items()})
 
 
 def step_with(change):
