@@ -155,6 +155,7 @@ def _find_set(job: Job, seed: int) -> dict[str, Any]:
     began = time.perf_counter()
     result = js.solve_nqueens(job.n, wanted, seed + 1, distinct=distinct, max_seconds=600)
     seconds = time.perf_counter() - began
+    common.unless_interrupted(result)
     different = js.placements.diversity(result.solutions[:1000])
     attacks = js.attacking_pairs(result.solutions[:1000])
     return {

@@ -20,7 +20,7 @@ def as_set(placements):
 
 
 def test_all_placements_are_found():
-    """Just those of a backtracking enumeration, each once, though more are found again."""
+    """The placements of a backtracking enumeration, each once, though some are found again."""
     n, number = 9, 352
     result = js.solve_nqueens(n, number, **AMPLE)
     assert (result.success, result.status) == (True, js.Status.TARGET)
@@ -77,7 +77,7 @@ def many(key, devices=1):
 
 
 def test_many_placements():
-    """They are valid, all different, and as many as were asked for."""
+    """They are valid, all different, and as many as were wanted."""
     result = many(0)
     assert (result.success, len(as_set(result.solutions))) == (True, 300)
     assert_valid(result.solutions)
@@ -137,7 +137,7 @@ def test_types_of_placements(n, dtype):
 
 
 def test_rounds_of_repair_run_out():
-    """Eight are far too few for so many queens, none even more; they are not given back."""
+    """Eight rounds are far too few for this many queens: none is given back."""
     for max_steps in (0, 8):
         result = js.solve_nqueens(10_000, max_steps=max_steps, devices=1)
         assert (result.status, result.nit) == (js.Status.MAX_STEPS, max_steps)
@@ -173,7 +173,7 @@ def test_wrong_arguments_are_refused(arguments, text):
 
 @pytest.mark.parametrize(("n", "wanted", "found"), [(8, 200, 92), (10_000, 2, 2)])
 def test_progress(n, wanted, found, capsys):
-    """That it compiles, and a line at the end, however they are found; none unless asked for."""
+    """A line says that it compiles, one how it ended; nothing is shown by default."""
     js.solve_nqueens(n, wanted, max_seconds=60)
     assert capsys.readouterr().err == ""
     js.solve_nqueens(n, wanted, max_seconds=60, show_progress=True)
