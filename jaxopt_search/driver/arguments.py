@@ -54,9 +54,9 @@ class Arguments:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """When a run ends and how often that is looked at, as in `solve`.
+    """When a run ends and how often that is tested, as in `solve`.
 
-    The target is in the units and the dtype of the device, the goal is the same as it was given.
+    The target is in the units and the dtype of the device; the goal is the target as it was given.
     `is_optional` says that a run which misses it may succeed.
     """
 
@@ -162,15 +162,15 @@ def _check_run(given: Arguments) -> tuple[Any, Limits]:
     if given.callback is not None and not callable(given.callback):
         kind = type(given.callback).__name__
         raise TypeError(f"callback is a {kind}, expected a function or None")
-    host, goal = capabilities.original(problem), given.target
+    original, goal = capabilities.original(problem), given.target
     if isinstance(goal, str):
         check_option("target", goal, (_OPTIMUM,))
-        goal = host.best_known if host is not None and host.is_optimal else None
+        goal = original.best_known if original is not None and original.is_optimal else None
     spaces.check(problem, search, exchange)
-    return shape, _check_limits(given, cost.dtype, host, goal)
+    return shape, _check_limits(given, cost.dtype, original, goal)
 
 
-def _check_limits(given: Arguments, dtype: Any, host: Original | None, goal: Any) -> Limits:
+def _check_limits(given: Arguments, dtype: Any, original: Original | None, goal: Any) -> Limits:
     """Returns the limits of a run.
 
     Args:
@@ -178,14 +178,14 @@ def _check_limits(given: Arguments, dtype: Any, host: Original | None, goal: Any
       goal: the target as a number; None for none.
 
     Raises:
-      ValueError: for a limit out of range, or if there is none and the run needs one.
+      ValueError: for a limit out of range, or if no limit is given and the run needs one.
     """
     patience, chunk_steps = given.patience, given.chunk_steps
     max_steps = 0 if capabilities.is_trivial(given.problem) else given.max_steps
     is_endless = max_steps is None and given.max_seconds is None and goal is None
     if is_endless and patience is None and not _ends_by_itself(given, dtype):
         raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
-    target = None if goal is None else _device_target(goal, dtype, host)
+    target = None if goal is None else _device_target(goal, dtype, original)
     max_steps, max_seconds = check_clock(max_steps, given.max_seconds)
     check_every = check_interval(given.search, given.check_every)
     return Limits(
@@ -206,14 +206,16 @@ def _ends_by_itself(given: Arguments, dtype: Any) -> bool:
     return capabilities.is_done(given.search) is not None and given.exchange is None and is_exact
 
 
-def _device_target(goal: Any, dtype: Any, host: Original | None) -> Any:
+def _device_target(goal: Any, dtype: Any, original: Original | None) -> Any:
     """Returns the highest cost on the device that may meet a goal."""
     goal = check_number("target", goal)
-    target = highest_cost_that_meets(goal, dtype, *((host.unit, host.offset) if host else ()))
+    target = highest_cost_that_meets(
+        goal, dtype, *((original.unit, original.offset) if original else ())
+    )
     if np.issubdtype(dtype, np.floating) and np.isfinite(target):
         target += dtype.type(_ROUNDING) * abs(target)  # whether it is met, exact costs tell
-    if host is not None and host.max_feasible is not None:
-        target = min(target, dtype.type(host.max_feasible))
+    if original is not None and original.max_feasible is not None:
+        target = min(target, dtype.type(original.max_feasible))
     return target
 
 

@@ -1,4 +1,4 @@
-"""What a result depends on beside its arguments."""
+"""What a result depends on besides its arguments."""
 
 import functools
 import pathlib
@@ -25,7 +25,7 @@ def of(devices: tuple[jax.Device, ...]) -> dict[str, str]:
 
 @functools.cache
 def cpu_name() -> str:
-    """Returns the name of the host's processor, as its maker has it where the system tells."""
+    """Returns the name of the host's processor: its maker's, where the system tells it."""
     try:
         lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -48,7 +48,7 @@ def checkout_version(root: pathlib.Path) -> str:
     Changes on top of the commit are not seen.
 
     Args:
-      root: the folder of the checkout; "not installed" if it is none.
+      root: the folder of the checkout; any other folder gives "not installed".
     """
     try:
         project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]

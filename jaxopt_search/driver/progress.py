@@ -12,13 +12,13 @@ from jaxopt_search.results import Status
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-def describe(snapshot: Any) -> str:
+def describe(report: Any) -> str:
     """Returns one line on where a run of `solve` stands."""
-    best = f"{snapshot.fun:.6g}" if isinstance(snapshot.fun, float) else str(snapshot.fun)
-    gap = "" if snapshot.gap is None else f"  gap {snapshot.gap:.3%}"
+    best = f"{report.fun:.6g}" if isinstance(report.fun, float) else str(report.fun)
+    gap = "" if report.gap is None else f"  gap {report.gap:.3%}"
     return (
-        f"step {snapshot.step}  {snapshot.seconds:.1f} s  best {best}{gap}"
-        f"  acceptance {snapshot.acceptance:.3f}"
+        f"step {report.step}  {report.seconds:.1f} s  best {best}{gap}"
+        f"  acceptance {report.acceptance:.3f}"
     )
 
 
@@ -41,8 +41,8 @@ def reporter(
     is installed (the extra `progress`). Elsewhere (a file, a pipe) plain lines are written every
     few seconds, without control characters.
 
-    It raises nothing, so that no run is lost for it: from its first failure on, such as at a closed
-    stream, it shows nothing any more, and warns once.
+    It raises nothing, so that no run is lost because of it: after its first failure, such as a
+    closed stream, it warns once and shows nothing more.
     """
 
     def start() -> Callable[[Any], None]:
@@ -54,17 +54,17 @@ def reporter(
 
 
 def _until_it_fails(start: Callable[[], Callable[[Any], None]]) -> Callable[[Any], None]:
-    """Returns what `start` returns, called for the first snapshot; nothing once it has failed."""
+    """Returns what `start` returns, called for the first report; nothing once it has failed."""
     show: Callable[[Any], None] | None = None
     has_failed = False
 
-    def show_safely(snapshot: Any) -> None:
+    def show_safely(report: Any) -> None:
         nonlocal show, has_failed
         if has_failed:
             return
         try:
             show = show or start()
-            show(snapshot)
+            show(report)
         except Exception as error:
             has_failed = True
             with contextlib.suppress(Exception):  # warnings may be errors, or have no place to go
@@ -77,10 +77,10 @@ def _lines(out: TextIO, describe: Callable[[Any], str]) -> Callable[[Any], None]
     is_terminal = out.isatty()
     shown_at = -float("inf")
 
-    def show(snapshot: Any) -> None:
+    def show(report: Any) -> None:
         nonlocal shown_at
-        now, is_last = time.monotonic(), snapshot.status != Status.RUNNING
-        text, is_phase = _text(snapshot, describe), isinstance(snapshot, Phase)
+        now, is_last = time.monotonic(), report.status != Status.RUNNING
+        text, is_phase = _text(report, describe), isinstance(report, Phase)
         if is_terminal:
             out.write(f"\r{text:<79}" + "\n" * is_last)
         elif is_phase or is_last or now - shown_at >= _SECONDS_BETWEEN_LINES:
@@ -91,10 +91,10 @@ def _lines(out: TextIO, describe: Callable[[Any], str]) -> Callable[[Any], None]
     return show
 
 
-def _text(snapshot: Any, describe: Callable[[Any], str]) -> str:
-    if isinstance(snapshot, Phase):
-        return f"{snapshot.text} ({snapshot.seconds:.1f} s so far)"
-    return describe(snapshot)
+def _text(report: Any, describe: Callable[[Any], str]) -> str:
+    if isinstance(report, Phase):
+        return f"{report.text} ({report.seconds:.1f} s so far)"
+    return describe(report)
 
 
 def _in_notebook() -> bool:
@@ -108,9 +108,9 @@ def _notebook_bar(describe: Callable[[Any], str]) -> Callable[[Any], None] | Non
         return None
     bar = tqdm(bar_format="{desc}")
 
-    def show(snapshot: Any) -> None:
-        bar.set_description_str(_text(snapshot, describe))
-        if snapshot.status != Status.RUNNING:
+    def show(report: Any) -> None:
+        bar.set_description_str(_text(report, describe))
+        if report.status != Status.RUNNING:
             bar.close()
 
     return show

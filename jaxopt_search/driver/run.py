@@ -1,4 +1,4 @@
-"""The host driver: `loop.advance` in chunks, with what needs a clock or a person.
+"""`solve`: a run in chunks, with all that needs a clock or a person.
 
 Wall-clock limits, progress, callbacks, Ctrl-C and history live here and in `chunks`. How a run is
 cut into chunks changes none of its searches.
@@ -52,9 +52,9 @@ def solve(
 ) -> Result:
     """Runs many searches on a problem until a limit, and returns the best solution.
 
-    At least one of `max_steps`, `max_seconds`, `target` and `patience` must be given, but for hill
-    climbing without an exchange on integer costs, which comes to an end by itself. Ctrl-C ends
-    the run after the first chunk with the best so far.
+    At least one of `max_steps`, `max_seconds`, `target` and `patience` must be given, except for
+    hill climbing without an exchange on integer costs, which ends by itself. Ctrl-C after the first
+    chunk ends the run with the best so far.
 
     Args:
       problem: what is minimized.
@@ -66,12 +66,12 @@ def solve(
         compiled before comes on top, and is reported as `Result.compile_seconds`.
       target: end once a search has a cost of at most this. `"optimum"`: once it has the best known
         cost of an instance for which that is proven to be optimal; for others, no target.
-      patience: end once so many steps brought no better cost.
+      patience: end once this many steps brought no better cost.
       exchange: what searches learn from one another; None for nothing.
       initial: start solutions. One for all: the first search starts there and the others close
         by, at `problem.perturb` of it, or there too if the problem has no such method. Or one
         for each search, with a leading axis.
-      state: the `Result.state` of a run to go on with, made with the same arguments; takes the
+      state: the `Result.state` of a run to continue, made with the same arguments; takes the
         place of `key`, `num_searches` and `initial`. The number of devices may differ.
       devices: None for the default device, `"all"`, a platform, a number, or a list.
       check_every: steps between stop tests; None for 100, or what the search asks for. First hits
@@ -86,7 +86,7 @@ def solve(
 
     Raises:
       ValueError: for arguments out of range, before anything is compiled.
-      TypeError: for what is no problem, search, exchange, callback or state, likewise.
+      TypeError: likewise, for what is no problem, search, exchange, callback or state.
       MemoryError: if the searches do not fit into memory, or a device runs out of it.
       RuntimeError: if called under `jit`, or in a forked process; or if the sum of deltas differs
         from the exact cost of an integer problem, which is a bug.
@@ -211,7 +211,7 @@ class _Run:
         return Status.TARGET if limit != Status.RUNNING and is_met else limit
 
     def _continue_below(self, seen: Outcome) -> None:
-        """Lets the run continue after a hit that is none.
+        """Lets the run continue after a false hit.
 
         A float cost on the device is rounded, and may meet the target where the exact one does
         not: then the run continues towards a lower one. So it does after a hit whose solution the

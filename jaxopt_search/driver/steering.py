@@ -1,4 +1,4 @@
-"""What a callback may change while a run goes on."""
+"""What a callback may change during a run."""
 
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ def check_steer(problem: Problem, search: Search, exchange: Exchange | None, aft
     """Refuses a `Steer` with which a run of a search and an exchange cannot continue.
 
     Raises:
-      TypeError: if its search or exchange is none, or its search has states of another kind.
+      TypeError: for what is no search or exchange, or a search with states of another kind.
     """
     if jax.tree.structure((search, exchange)) == jax.tree.structure(after[:2]):
         return

@@ -1,4 +1,4 @@
-"""Many instances of one size at once: annealings of each that recombine, on all devices."""
+"""Many TSPs of one size at once: each is annealed by searches that recombine, on all devices."""
 
 import functools
 from typing import Any, NamedTuple

@@ -63,7 +63,7 @@ class PlacementSet:
         self._size += len(new)
 
     def _make_room(self, size: int) -> None:
-        """Grows by half or more, so that what is wanted but never found takes no memory."""
+        """Grows by half or more, so that placements which are never found take no memory."""
         if size > len(self._queens):
             room = min(max(size, self._size * 3 // 2), self.wanted)
             more = np.empty((room, self.n), dtype_of(self.n))
