@@ -25,7 +25,7 @@ MODULES = {
     "evaluation.device": "problems.queens.attacks.device",
     "evaluation.host": "problems.queens.attacks.host",
     "evaluation.schemes": "problems.queens.attacks.schemes",
-    "evaluation.totals": "portable.totals",
+    "evaluation.totals": "portable.counts",
     "exchange": "exchanges.rules",
     "loop": "engine.loop",
     "memory": "portable.memory",
@@ -34,6 +34,8 @@ MODULES = {
     "plotting": "analysis.plotting",
     "problems.candidates": "problems.tsp.candidates",
     "problems.curves": "problems.tsp.curves",
+    "problems.finite.couplings": "problems.finite.qubo.couplings",
+    "problems.finite.qubo_input": "problems.finite.qubo.build",
     "problems.nqueens": "problems.queens.problem",
     "problems.qap_input": "problems.qap.build",
     "problems.tsp_input": "problems.tsp.build",
@@ -54,9 +56,21 @@ NAMES = {
     "": {"Snapshot": "Report"},
     "driver": {"Snapshot": "Report", "Steer": "Steer", "solve": "solve"},
     "portable.memory": {"Place": "portable.memory.Backend"},
+    "problems.finite.generalized_assignment": {
+        "GeneralizedAssignment": "GeneralizedAssignment",
+        "generalized_assignment": "generalized_assignment",
+    },
+    "problems.finite.graph_coloring": {
+        "GraphColoring": "GraphColoring",
+        "graph_coloring": "graph_coloring",
+    },
+    "problems.finite.qubo": {"QUBO": "QUBO"},
     "problems.qap": {"QAP": "QAP"},
     "problems.tsp": {"TSP": "TSP"},
     "solvers": {"solve_qap": "solve_qap", "solve_tsp": "solve_tsp"},
+    "types": {
+        name: f"results.{name}" for name in ("Hit", "Record", "Result", "StackedResult", "Status")
+    },
 }
 """Old names of modules that are still there, and what they are now, within this package."""
 

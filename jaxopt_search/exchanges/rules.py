@@ -276,7 +276,7 @@ def recombine(
 
     Raises:
       ValueError: if a number is out of range.
-      TypeError: if `crossover` is none.
+      TypeError: if `crossover` is not a crossover.
     """
     if crossover is not None and capabilities.missing(crossover, ("child",)):
         kind = type(crossover).__name__

@@ -141,8 +141,8 @@ def simulated_annealing(
       schedule: a temperature, or a function from the step to one, such as an optax schedule.
       moves_per_search: M, the moves priced per step.
       choose: `"best"`, as in the paper: the cheapest move is put to the test. `"first"`: each move
-        is, and the first that passes is made, as if they were priced one after the other; so the
-        searches are those of annealing with one move, up to M steps at a time.
+        is, and the first that passes is made, as if they were priced one after the other: like
+        annealing with one move, up to M steps at a time.
       keep_best: when a search writes down its best solution: `"standard"`, at once; `"light"` (the
         paper's LWSA), only before leaving it for a worse one. Best costs are the same; of several
         solutions of that cost, one remembers the first and the other the last.

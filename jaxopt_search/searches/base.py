@@ -43,28 +43,23 @@ _WARPS_AT_ONCE = 528
 
 
 class Walk(Protocol):
-    """The state of a `TrajectorySearch`: a named tuple with at least these fields."""
+    """The state of a `TrajectorySearch`: a named tuple with at least these fields.
+
+    Attributes:
+      representation: of the current solution.
+      cost: [] its cost.
+      best: the snapshot of the best solution remembered. The current solution may be better.
+      best_cost: [] its cost.
+    """
 
     @property
-    def representation(self) -> Representation:
-        """Of the current solution."""
-        ...
-
+    def representation(self) -> Representation: ...
     @property
-    def cost(self) -> Cost:
-        """[] the cost of the current solution."""
-        ...
-
+    def cost(self) -> Cost: ...
     @property
-    def best(self) -> Snapshot:
-        """The snapshot of the best solution remembered. The current solution may be better."""
-        ...
-
+    def best(self) -> Snapshot: ...
     @property
-    def best_cost(self) -> Cost:
-        """[] the cost of `best`."""
-        ...
-
+    def best_cost(self) -> Cost: ...
     def _replace(self, **changes: Any) -> Self: ...
 
 
@@ -75,8 +70,7 @@ class TrajectorySearch(abc.ABC, Generic[StateT]):
     """A search that walks over a `neighborhood` and remembers the best solution.
 
     A subclass has `init`, `step` and `evaluations_per_step`, and makes its steps of `make` and
-    `remember`. All three classes of this module leave these as they are: a subclass may replace
-    `control`, `look` and `forget`, which do nothing here.
+    `remember`. It may replace `control`, `look` and `forget`, which do nothing here.
     """
 
     neighborhood: Neighborhood
@@ -100,10 +94,7 @@ class TrajectorySearch(abc.ABC, Generic[StateT]):
         return None
 
     def look(self, problem: Any, state: StateT) -> StateT:
-        """Returns the state with all that it keeps of its current solution besides the cost.
-
-        Called wherever that solution was replaced by other means than `make`.
-        """
+        """Returns the state after its current solution was replaced by other means than `make`."""
         return state
 
     def forget(self, state: StateT) -> StateT:
@@ -132,11 +123,7 @@ class TrajectorySearch(abc.ABC, Generic[StateT]):
     def cost_after(
         self, cost: Cost, delta: Cost, where: jax.Array, representation: Representation
     ) -> Cost:
-        """Returns the cost after a move, if `where` holds; portable.
-
-        Args:
-          representation: that of the solution after the move.
-        """
+        """Returns the cost after a move, to this representation, if `where` holds; portable."""
         known = capabilities.known_cost(self.neighborhood, representation)
         return cost + jnp.where(where, delta, jnp.zeros_like(delta)) if known is None else known
 

@@ -1,4 +1,4 @@
-"""Hill climbing: better neighbors until there is none.
+"""Hill climbing: better and better neighbors, until no neighbor is better.
 
 From many starts at once: Luong, Melab, Talbi, "Parallel local search on GPU: algorithmic level".
 """

@@ -62,7 +62,7 @@ def local_search(
       >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4))
       >>> search = local_search(js.Relocate(), js.acceptance.late_acceptance(20))
       >>> js.solve(problem, search, key=0, num_searches=8, max_steps=4000).fun
-      16
+      160
     """
     _check_rule(acceptance)
     moves_per_search = check_count("moves_per_search", moves_per_search, 1, random.MAX_SLOTS - 1)

@@ -1,4 +1,4 @@
-"""Min-conflicts: every lane works on one conflict until it is put right.
+"""Min-conflicts: every lane works on one conflict until it is resolved.
 
 Source: Minton, Johnston, Philips, Laird, "Minimizing conflicts: a heuristic repair method for
 constraint satisfaction and scheduling problems", 1992; here many conflicts are worked on at once,

@@ -1,4 +1,4 @@
-"""N-Queens: many attacked queens are put right at once, round after round, O(n) memory.
+"""N-Queens: many attacked queens are moved out of attack at once, round after round, O(n) memory.
 
 In a round attacked queens propose to exchange columns with random ones, `width` proposals in all.
 One is made if both queens then stand on four diagonals that were empty, and if no other proposal
@@ -6,7 +6,7 @@ that could be made wants one of its rows or diagonals. So a round never adds an 
 
 It is the search of Sosic and Gu, "A polynomial time algorithm for the N-Queens problem", 1990, with
 rounds of exchanges in place of single ones. From a random placement of some hundred queens or more
-it ends at a valid one; from all queens on one diagonal it does not get away.
+it ends at a valid one; from a placement with all queens on one diagonal it finds no way out.
 """
 
 import functools
@@ -26,7 +26,7 @@ _WIDTH = 2**17
 _ROUNDS = 8
 """Rounds between two lists of the attacked queens."""
 _MADE = 4
-"""Of so many proposals one, at most, is made in a round."""
+"""Of this many proposals at most one is made in a round."""
 _FOR_ROWS = np.uint32(2**32 - 1)
 
 
@@ -39,7 +39,7 @@ class _Claims(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Where a repair stands; `number` is the lowest that a proposal had so far."""
+    """The state of a repair; `number` is the lowest that a proposal has had so far."""
 
     placed: CountedQueens
     claims: _Claims

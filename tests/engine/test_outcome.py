@@ -9,7 +9,7 @@ import jaxopt_search as js
 from jaxopt_search.engine import device_split, outcome
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import make_rules
-from jaxopt_search.types import Hit, Status
+from jaxopt_search.results import Hit, Status
 
 SEARCH = js.simulated_annealing(js.Relocate(), 5.0, moves_per_search=4)
 
@@ -40,8 +40,10 @@ def test_the_first_hit_of_parts():
     assert outcome.merged([part(1, hit) for hit in hits]).first_hit == Hit(30, 7)
 
 
-@pytest.mark.parametrize("num_devices", [1, pytest.param(3, marks=pytest.mark.devices(3))])
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize(
+    ("num_devices", "dtype"),
+    [(1, "float32"), pytest.param(3, "int32", marks=pytest.mark.devices(3))],
+)
 def test_it_is_what_there_is_to_see(num_devices, dtype):
     """It agrees with the functions on the state, also where a device has more searches."""
     matrix = np.asarray(small_tsp().matrix).reshape(small_tsp().n, -1)

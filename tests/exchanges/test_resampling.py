@@ -30,7 +30,7 @@ def apply(rule, problem, search, state, stream=None):
 
 
 def copies(donors, num_searches):
-    """Returns how many searches go on from each one."""
+    """Returns how many searches continue from each one."""
     own = np.arange(len(donors))
     sources = np.where(donors < 0, own, donors)[:num_searches]
     return np.bincount(sources, minlength=num_searches)
@@ -80,7 +80,7 @@ def test_resampling_is_fair_on_average():
 
 
 def test_resampling_turns_one_equilibrium_into_the_next():
-    """A population in equilibrium at one temperature is, resampled, in that of another."""
+    """A population in equilibrium at one temperature is resampled into one at another."""
     cost = np.random.default_rng(0).integers(0, 30, 400)
     generator = np.random.default_rng()
     before, after = (np.exp(-cost / t) / np.exp(-cost / t).sum() for t in (8.0, 5.0))

@@ -1,4 +1,4 @@
-"""Exchanges: who goes on from whom, by table; and that the solutions get there."""
+"""Exchanges: who continues from whom, by table; and that the solutions arrive."""
 
 import functools
 
@@ -57,7 +57,7 @@ def apply(rule, problem, search, state, stream=None):
 
 
 def test_broadcast_puts_every_search_on_the_best_solution():
-    """All go on from the best tour of any; the costs fit; no search forgets its best."""
+    """All continue from the best tour of any; the costs fit; no search forgets its best."""
     problem, search, state = states_and_tours()
     before = jax.vmap(search.best_cost)(state.searches)
     rule = js.broadcast_best(every=1)
@@ -91,7 +91,7 @@ def test_ring_leaves_the_better_search_alone():
             assert int(new.cost) == int(costs[donor])
 
 
-def test_exchanges_come_every_so_many_steps():
+def test_exchanges_come_every_given_number_of_steps():
     """A run with an exchange every 7 steps is runs of 7 steps with an exchange between."""
     problem, search, _ = states_and_tours()
     rule = js.broadcast_best(every=7)

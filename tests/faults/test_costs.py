@@ -54,7 +54,7 @@ EXCHANGES = [
 
 
 def check(problem, result):
-    """Checks that the costs of a run are those of its solutions, and none of them is NaN."""
+    """Checks that the costs of a run are the costs of its solutions, and none is NaN."""
     exact = [float(problem.cost(jnp.asarray(one))) for one in result.solutions]
     exact = [math.inf if math.isnan(cost) else cost for cost in exact]
     assert result.costs.tolist() == exact
@@ -99,7 +99,7 @@ def test_exchanges_pass_on_what_is_finite(exchange):
 def test_infinite_costs_die_out_in_a_resampling():
     """Those that are infinite have no copies, unless all are."""
     stream = js.random.Stream(js.random.as_key(0), jnp.uint32(5), jnp.int32(5))
-    donors = js.exchange.resample(2.0, every=5).donors
+    donors = js.resample(2.0, every=5).donors
     inf = math.inf
     found = donors(stream, jnp.array([inf, 3.0, inf, 3.0], jnp.float32), jnp.int32(4))
     assert set(found[jnp.array([0, 2])].tolist()) <= {1, 3}

@@ -206,10 +206,7 @@ def run_both(problem, neighborhood, moves, temperature):
 
 @pytest.mark.parametrize(
     ("problem", "moves"),
-    [
-        (coords_tsp(15), 4),
-        (matrix_tsp(9, dtype=np.float64), 1),
-    ],
+    [(coords_tsp(15), 4), (matrix_tsp(9, dtype=np.float64), 1)],
     ids=["coords-4", "float"],
 )
 @pytest.mark.slow
@@ -294,17 +291,17 @@ def test_small_tours_come_out_optimal(n, symmetric):
 def test_small_tsplib_instances_come_out_near_optimal(data_dir):
     """Relocation alone, a second each: never below the optimum, at most 3 % above."""
     for name in ("burma14", "swiss42"):
-        instance = js.datasets.load(name, data_dir=data_dir)
-        problem = js.tsp_from_instance(instance)
+        problem = js.tsp_from_instance(instance := js.datasets.load(name, data_dir=data_dir))
         steps = 40 * instance.n
-        schedule = js.geometric(instance.best_known / 10, 0.9, steps)
-        search = js.simulated_annealing(js.Relocate(), schedule, moves_per_search=4)
+        search = js.simulated_annealing(
+            js.Relocate(), js.geometric(instance.best_known / 10, 0.9, steps), moves_per_search=4
+        )
         result = js.solve(problem, search, 0, num_searches=16, max_steps=60 * steps)
         assert 0 <= result.gap <= 0.03, name
 
 
 def test_float_costs_are_refreshed():
-    """A running float cost that has drifted is put right at the next refresh; the path stays."""
+    """A running float cost that has drifted is corrected at the next refresh; the path stays."""
     problem = matrix_tsp(12, dtype=np.float64)
     search = js.simulated_annealing(js.Relocate(), 30.0)
     state = js.init(0, problem, search, num_searches=3)
@@ -326,10 +323,8 @@ def test_exchange_by_full_evaluation_and_by_delta_agree():
     search = js.simulated_annealing(js.Swap(), 1e9)
     run = functools.partial(js.run, 0, problem, search, num_searches=1)
     state = jax.tree.map(lambda leaf: leaf[0], run(max_steps=200).searches)
-    worst = jnp.asarray(
-        max(itertools.permutations(range(6)), key=lambda p: int(problem.cost(jnp.asarray(p)))),
-        jnp.int32,
-    )
+    orders = itertools.permutations(range(6))
+    worst = jnp.asarray(max(orders, key=lambda p: problem.cost(jnp.asarray(p))), jnp.int32)
     after = search.adopt(problem, state, worst)
     chex.assert_trees_all_equal(after.representation.solution, worst)
     assert int(after.cost) == int(problem.cost(worst))

@@ -22,11 +22,11 @@ def search_of(moves_per_search, temperature=0.3):
 
 @pytest.mark.parametrize(
     ("n", "moves_per_search", "ways"),
-    [(30, 16, (*NATIVE, KERNEL)), (9, 5, ("algorithmic", KERNEL))],
+    [(30, 16, (*NATIVE, "algorithmic")), (9, 5, (KERNEL,))],
     ids=str,
 )
 def test_every_implementation_makes_the_same_searches(n, moves_per_search, ways):
-    """Abreast, lane after lane, search after search and in a kernel: the same bits."""
+    """Side by side, lane after lane, search after search and in a kernel: the same bits."""
     problem, search = js.nqueens(n), search_of(moves_per_search)
     start = js.init(5, problem, search, num_searches=3)
     expected = js.advance(problem, search, start, 60, implementation="xla")
@@ -113,7 +113,7 @@ def test_the_course_is_that_of_a_slow_reference(n, moves_per_search, temperature
 
 
 def check_lanes(before, after, number):
-    """Checks that those whose queen is not attacked go on to any row with the same chance."""
+    """Checks that a lane whose queen is not attacked takes any row with the same chance."""
     n = before.representation.queens.shape[-1]
     assert set(before.place[0, 0].tolist()) == set(range(min(n, before.place.shape[-1])))
     is_attacked = attacks(before.representation.queens).any(axis=-1)

@@ -94,7 +94,7 @@ def test_repair_is_a_function_of_its_key():
 
 
 def test_repair_is_traced_once_for_each_size():
-    """Keys, placements and rounds may change, and the problem may be built anew."""
+    """Keys, placements and rounds may change, and the problem may be built again."""
     before = repair._cache_size()
     for number in range(3):
         repaired(37, number, np.roll(np.arange(37), number), max_rounds=8 * (number + 1))

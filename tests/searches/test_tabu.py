@@ -125,7 +125,7 @@ def test_a_forbidden_move_is_made_by_aspiration_only():
     assert returns  # by aspiration, in this run
 
 
-def test_without_a_tenure_it_is_steepest_descent_that_goes_on():
+def test_without_a_tenure_it_is_steepest_descent_that_continues():
     """Each step leads to the best neighbor, whatever was before: it ends in a cycle of two."""
     problem = small_qap(8)
     search = js.tabu_search(js.SwapTable(), tenure=0, aspiration_age=2**30)
@@ -268,7 +268,7 @@ def test_swaps_priced_in_full_give_the_same_searches(make, implementation):
 
 
 def test_a_problem_of_a_users_own():
-    """Tabu search comes to the best of all 720 orders."""
+    """Tabu search finds the best of all 720 orders."""
     problem = linear_ordering(6)
     orders = jnp.asarray(list(itertools.permutations(range(6))), jnp.int32)
     search = js.tabu_search(js.Swap())

@@ -16,7 +16,7 @@ class GeneticState(NamedTuple):
 
     Attributes:
       population: [P, n] int32, a solution each.
-      tables: what the operators need besides: `Operators.tables`.
+      tables: what `Operators.tables` returns of it.
       costs: [P] of the population.
       best: [n] int32, the best solution of all since the start.
       best_cost: [] its cost.

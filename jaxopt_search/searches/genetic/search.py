@@ -198,7 +198,7 @@ def genetic(
       local_steps: steps of the local search.
 
     Raises:
-      ValueError: if a number is out of range, `crossover` is none of these, or it is `"ox"` and
+      ValueError: if a number is out of range, `crossover` is not one of these, or it is `"ox"` and
         the problem has facilities that are fixed.
       TypeError: if `local_search` is no search.
 

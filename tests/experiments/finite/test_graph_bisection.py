@@ -104,7 +104,7 @@ def test_the_optimum_of_eight_vertices(moves):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "moves_per_search"), [(4, 6), (10, 1), (40, 6)])
+@pytest.mark.parametrize(("n", "moves_per_search"), [(4, 6), (40, 1)])
 def test_every_implementation_makes_the_same_searches(n, moves_per_search):
     """Abreast, one after the other, and in an interpreted kernel: the same bits."""
     problem = random_problem(n)

@@ -1,0 +1,133 @@
+"""What the guide promises: its pages run, and from them alone parts are written in a few lines."""
+
+import inspect
+import itertools
+import pathlib
+import re
+import sys
+import textwrap
+import types
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import Case, matrix_tsp, small_qap
+from guide.max_cut import Flips, MaxCut
+from guide.three_cycles import Cycle, ThreeCycles
+from guide.threshold_accepting import AtMostWorseBy
+
+import jaxopt_search as js
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "your_own_search.md"
+KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
+PORTABLE = (KERNEL,) if KERNEL == "triton" else ("native", KERNEL)
+
+
+def test_the_code_of_the_page_on_searches_runs(monkeypatch):
+    """All blocks in one module, in order; their assertions hold."""
+    found = re.findall(r"(?:^ {4}.*\n|^\n+(?= {4}))+", PAGE.read_text("utf-8"), flags=re.MULTILINE)
+    module = types.ModuleType("guide_page")
+    monkeypatch.setitem(sys.modules, "guide_page", module)
+    for block in found:
+        exec(compile(textwrap.dedent(block), PAGE.name, "exec"), module.__dict__)
+    assert len(found) == 8
+    optimum = 459 % 2  # the sum of the numbers is odd, and they are many
+    assert module.result.fun == module.noisy.fun == optimum
+
+
+def length(part):
+    """Returns the lines of code of a class, blank ones not counted."""
+    return sum(1 for line in inspect.getsource(part).splitlines() if line.strip())
+
+
+def test_the_parts_are_as_short_as_promised():
+    assert length(AtMostWorseBy) <= 10
+    assert length(Cycle) + length(ThreeCycles) <= 55
+
+
+def optimum(problem, solutions):
+    return int(jax.jit(jax.vmap(problem.cost))(jnp.asarray(solutions, jnp.int32)).min())
+
+
+def orders(n):
+    return list(itertools.permutations(range(n)))
+
+
+def check_the_same_everywhere(problem, search, expected, steps):
+    """Returns searches that are the same in all implementations and have found the best."""
+    start = js.init(0, problem, search, num_searches=4)
+    end = js.advance(problem, search, start, steps, implementation="xla")
+    for implementation in PORTABLE:
+        found = js.advance(problem, search, start, steps, implementation=implementation)
+        chex.assert_trees_all_equal(end, found)
+    solution, cost = js.best(problem, search, end)
+    assert int(cost) == int(problem.cost(solution)) == expected
+    return end.searches
+
+
+def test_threshold_accepting():
+    """On six cities: the shortest tour, and the searches that the library's own rule makes."""
+    problem = matrix_tsp(6)
+    schedule = js.schedules.as_schedule(lambda step: jnp.maximum(200.0 - 2 * step, 0.0))
+    search = js.local_search(js.Relocate(), AtMostWorseBy(schedule))
+    found = check_the_same_everywhere(problem, search, optimum(problem, orders(6)), 200)
+    own = js.local_search(js.Relocate(), js.acceptance.threshold(schedule))
+    end = js.run(0, problem, own, num_searches=4, max_steps=200, implementation="xla")
+    chex.assert_trees_all_equal(found, end.searches)
+
+
+@pytest.mark.parametrize("n", [3, 6])
+def test_three_cycles_are_priced_and_made(n):
+    """The delta is the change in full cost, a rejected move changes nothing, and all are drawn."""
+    problem, moves = small_qap(n, symmetric=False), ThreeCycles()
+
+    def check(key, words):
+        assignment = problem.init(key)
+        move = moves.propose(problem, assignment, words)
+        after = moves.commit(problem, assignment, move, jnp.bool_(True))
+        same = moves.commit(problem, assignment, move, jnp.bool_(False))
+        delta = moves.delta(problem, assignment, move)
+        return move, delta, problem.cost(after) - problem.cost(assignment), same - assignment
+
+    keys, words = Case("", problem, moves).draws(2000)
+    move, delta, change, none = jax.jit(jax.vmap(check))(keys, words)
+    chex.assert_trees_all_equal(delta, change)
+    assert not np.asarray(none).any()
+    found = set(zip(*(part.tolist() for part in move), strict=True))
+    assert found == set(itertools.permutations(range(n), 3))
+
+
+def test_three_cycles_of_a_qap():
+    """Of even permutations of five facilities, and the start's parity, the best is found."""
+    problem = small_qap(5)
+    search = js.simulated_annealing(ThreeCycles(), js.geometric(500.0, 0.9, 10), moves_per_search=3)
+    check_the_same_everywhere(problem, search, optimum(problem, orders(5)), 200)
+
+
+def random_graph(n=9):
+    weight = np.triu(np.random.default_rng(0).integers(-9, 30, (n, n)), 1)
+    return MaxCut(jnp.asarray((weight + weight.T).ravel(), jnp.int32), n)
+
+
+FLIPPING = {
+    "annealing": js.simulated_annealing(Flips(), js.geometric(60.0, 0.95), moves_per_search=2),
+    "tabu": js.tabu_search(Flips(), tenure=(1, 3)),
+}
+
+
+@pytest.mark.parametrize("name", FLIPPING)
+def test_flips_of_a_cut(name):
+    """Under annealing and tabu search: the largest of all cuts of nine vertices."""
+    problem = random_graph()
+    expected = optimum(problem, list(itertools.product((0, 1), repeat=9)))
+    check_the_same_everywhere(problem, FLIPPING[name], expected, 150)
+
+
+def test_children_of_cuts():
+    """The same problem under a genetic algorithm, which needs no moves."""
+    problem = random_graph()
+    search = js.genetic(population_size=16, crossover="uniform", mutation_rate=0.5)
+    result = js.solve(problem, search, 0, num_searches=4, max_steps=60)
+    assert result.fun == optimum(problem, list(itertools.product((0, 1), repeat=9)))

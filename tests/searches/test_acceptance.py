@@ -1,0 +1,224 @@
+"""Rules of acceptance: their walks by a slow reference, the same in every implementation."""
+
+import dataclasses
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import matrix_tsp
+from probes import refuses
+
+import jaxopt_search as js
+from jaxopt_search.portable import random
+from jaxopt_search.portable.memory import load
+
+SIZE, STEPS, SEARCHES, MOVES = 9, 200, 5, 3
+KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
+NATIVE = () if KERNEL == "triton" else ("native",)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Levels:
+    """Solutions 0 to `SIZE` - 1 with these costs, some of them equal."""
+
+    costs: jax.Array
+
+    def init(self, key):
+        return jax.random.randint(key, (), 0, SIZE, jnp.int32)
+
+    def cost(self, solution):
+        return self.costs[solution]
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Jump:
+    """A move to any solution; to the same one, it is null."""
+
+    num_words = 1
+    is_portable = True
+
+    def init(self, problem, solution):
+        return solution
+
+    def snapshot(self, representation):
+        return representation
+
+    def solution(self, problem, snapshot):
+        return snapshot
+
+    def propose(self, problem, representation, words):
+        return random.below(words[0], SIZE)
+
+    def delta(self, problem, representation, move):
+        change = load(problem.costs, move) - load(problem.costs, representation)
+        return jnp.where(move == representation, js.null_delta(change.dtype), change)
+
+    def commit(self, problem, representation, move, accept):
+        return jnp.where(accept, move, representation)
+
+
+def levels(dtype=np.int32):
+    return Levels(jnp.asarray([50, 20, 35, 20, 80, 41, 20, 64, 33], dtype))
+
+
+def sinking(step):
+    """The threshold: everything passes at first, nothing worse at last."""
+    return jnp.where(step < 20, 1e30, jnp.maximum(60.0 - step // 2, 0.0))
+
+
+@functools.cache
+def words():
+    """The words of all searches: [S, T, slots, 2]."""
+    slots = jnp.arange(MOVES + 1, dtype=jnp.uint32)
+    index = jnp.arange(SEARCHES, dtype=jnp.uint32)
+    keys = random.search_key(random.as_key(4), index, jnp.uint32(0))
+
+    def at(key, step):
+        return jnp.stack(random.Stream(key, step, step).words(slots, 2), axis=-1)
+
+    each_step = jax.vmap(at, in_axes=(None, 0))
+    drawn = jax.jit(jax.vmap(each_step, in_axes=(0, None)))
+    return np.asarray(drawn(keys, jnp.arange(STEPS, dtype=jnp.uint32))).tolist()
+
+
+def slow_threshold(step, delta, cost, memory):
+    return delta <= (1e30 if step < 20 else max(60 - step // 2, 0))
+
+
+def slow_late(step, delta, cost, memory):
+    """Algorithm 2 of Burke and Bykov: C(s*) < f[v] or C(s*) <= C(s)."""
+    return cost + delta < memory[step % len(memory)] or delta <= 0
+
+
+def slow_walk(passes, costs, solution, own_words, *, moves, choose, length=0):
+    """Returns where a search ends, its lowest cost, how many moves it made, and its memory."""
+    cost = lowest = costs[solution]
+    memory, num_made = [cost] * length, 0
+    for step, of_step in enumerate(own_words):
+        targets = [of_step[lane][0] * SIZE >> 32 for lane in range(moves)]
+        real = [target for target in targets if target != solution]
+        if choose == "best":
+            real = sorted(real, key=lambda target: costs[target])[:1]
+        for target in real:
+            if passes(step, costs[target] - cost, cost, memory):
+                solution, num_made = target, num_made + 1
+                break
+        cost = costs[solution]
+        lowest = min(lowest, cost)
+        if memory and cost < memory[step % length]:
+            memory[step % length] = cost
+    return solution, lowest, num_made, memory
+
+
+RULES = {
+    "threshold": (js.acceptance.threshold(sinking), slow_threshold, {}),
+    "greedy": (js.acceptance.greedy(), lambda step, delta, *_: delta <= 0, {}),
+    "strict": (js.acceptance.greedy(sideways=False), lambda step, delta, *_: delta < 0, {}),
+    "late": (js.acceptance.late_acceptance(7), slow_late, {"length": 7}),
+    "late by one": (js.acceptance.late_acceptance(1), slow_late, {"length": 1}),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "moves", "choose", "keep_best", "dtype", "is_everywhere"),
+    [
+        ("threshold", 1, "best", "light", np.int32, False),
+        ("threshold", MOVES, "first", "standard", np.float32, True),
+        ("greedy", MOVES, "first", "light", np.int32, False),
+        ("strict", 1, "best", "standard", np.int32, False),
+        ("late", MOVES, "first", "standard", np.int32, False),
+        ("late", MOVES, "best", "light", np.float32, True),
+        ("late by one", 1, "best", "light", np.int32, False),
+    ],
+    ids=str,
+)
+def test_the_walk_is_that_of_a_slow_reference(name, moves, choose, keep_best, dtype, is_everywhere):
+    """200 steps of 5 searches, side by side; one by one and in a kernel the same bits."""
+    rule, passes, memory = RULES[name]
+    problem = levels(dtype)
+    search = js.local_search(
+        Jump(), rule, moves_per_search=moves, choose=choose, keep_best=keep_best
+    )
+    start = js.init(4, problem, search, num_searches=SEARCHES)
+    end = js.advance(problem, search, start, STEPS, implementation="xla")
+    costs = np.asarray(problem.costs).tolist()
+    slow = [
+        slow_walk(passes, costs, solution, own, moves=moves, choose=choose, **memory)
+        for solution, own in zip(start.searches.representation.tolist(), words(), strict=True)
+    ]
+    solutions, lowest, num_made, memories = zip(*slow, strict=True)
+    assert end.searches.representation.tolist() == list(solutions)
+    assert jax.vmap(search.best_cost)(end.searches).tolist() == list(lowest)
+    assert end.info.accepted.tolist() == list(num_made)
+    assert sum(num_made) > 0
+    if memory:
+        assert end.searches.history.costs.tolist() == list(memories)
+    for implementation in (*NATIVE, KERNEL) if is_everywhere else ():
+        first = js.advance(problem, search, start, 80, implementation=implementation)
+        found = js.advance(problem, search, first, STEPS - 80, implementation=implementation)
+        chex.assert_trees_all_equal(end.searches, found.searches)
+        assert (first.info.accepted + found.info.accepted).tolist() == list(num_made)
+
+
+@pytest.mark.parametrize("options", [{}, {"choose": "first", "keep_best": "standard"}], ids=str)
+@pytest.mark.parametrize("moves", [1, 5])
+def test_by_the_metropolis_rule_it_is_annealing(moves, options):
+    """The same program, operation by operation, and the same settings of it."""
+    problem, schedule, options = matrix_tsp(9), js.geometric(50.0, 0.9), options
+    one = js.simulated_annealing(js.Relocate(), schedule, moves_per_search=moves, **options)
+    rule = js.acceptance.metropolis(schedule)
+    other = js.local_search(js.Relocate(), rule, moves_per_search=moves, **options)
+    assert (one.draws, one.num_warps(problem, 3)) == (other.draws, other.num_warps(problem, 3))
+
+    def step(search):
+        def make(i, solution):
+            stream = random.Stream(random.as_key(0), i.astype(jnp.uint32), i)
+            state = search.init(problem, solution)
+            return search.step(stream, search.control(i), problem, state)
+
+        return str(jax.make_jaxpr(make)(jnp.int32(0), jnp.arange(9, dtype=jnp.int32)))
+
+    assert step(one) == step(other)
+
+
+def test_late_acceptance_lowers_for_cuda():
+    search = js.local_search(js.Relocate(), js.acceptance.late_acceptance(50), moves_per_search=4)
+    assert js.why_not_portable(matrix_tsp(9), search) == ""
+
+
+def test_a_history_outlives_an_exchange():
+    """A search that continues from another's solution keeps the costs of its own past."""
+    problem = levels()
+    search = js.local_search(Jump(), js.acceptance.late_acceptance(3))
+    state = search.init(problem, jnp.int32(4))
+    after = search.adopt(problem, state, jnp.int32(1))
+    assert after.history.costs.tolist() == [80, 80, 80]
+    assert (int(after.cost), int(search.best_cost(after))) == (20, 20)
+
+
+@dataclasses.dataclass(frozen=True)
+class NoPytree(js.acceptance.Acceptance):
+    def passes(self, trial):
+        return trial.delta < 5
+
+
+def test_what_it_refuses():
+    """What is no rule or no pytree, lengths below 1, and thresholds that are negative in a run."""
+    with refuses(TypeError, "acceptance is a float without num_words", "js.acceptance.threshold"):
+        js.local_search(Jump(), 10.0)
+    with refuses(TypeError, "acceptance is the class Greedy, expected an instance"):
+        js.local_search(Jump(), js.acceptance.Greedy)
+    with refuses(TypeError, "acceptance is a NoPytree, expected a pytree; decorate"):
+        js.local_search(Jump(), NoPytree())
+    with refuses(ValueError, "length is 0"):
+        js.acceptance.late_acceptance(0)
+    with refuses(ValueError, "choose is 'last'"):
+        js.local_search(Jump(), js.acceptance.greedy(), choose="last")
+    falling = js.local_search(Jump(), js.acceptance.threshold(lambda step: 10.0 - step))
+    with refuses(ValueError, "schedule gives temperature -40.0 at step 50"):
+        js.solve(levels(), falling, 0, max_steps=100)

@@ -1,0 +1,141 @@
+"""Tabu search on moves that undo one entry of their table, or several, by a slow reference."""
+
+import dataclasses
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.portable import random, tables
+from jaxopt_search.portable.memory import load
+
+BITS, ROWS, STEPS, SEARCHES = 6, 11, 120, 3
+TENURE, AGE = (1, 6), 40
+MASKS = [3, 5, 9, 17, 33, 6, 24, 40, 48, 1, 62]
+KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Codes:
+    """Solutions are numbers of `BITS` bits, each with a cost of its own."""
+
+    costs: jax.Array
+    masks: jax.Array
+
+    def init(self, key):
+        return jax.random.randint(key, (), 0, 2**BITS, jnp.int32)
+
+    def cost(self, code):
+        return self.costs[code]
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class FlipMasks:
+    """Row t of the table stands for flipping the bits of mask t, which undoes `number` rows."""
+
+    number: int
+    num_words = 1
+    is_portable = True
+
+    def init(self, problem, solution):
+        return solution
+
+    def snapshot(self, representation):
+        return representation
+
+    def solution(self, problem, snapshot):
+        return snapshot
+
+    def propose(self, problem, representation, words):
+        return random.below(words[0], ROWS)
+
+    def delta(self, problem, code, move):
+        return load(problem.costs, code ^ load(problem.masks, move)) - load(problem.costs, code)
+
+    def commit(self, problem, code, move, accept):
+        return jnp.where(accept, code ^ load(problem.masks, move), code)
+
+    def num_moves(self, problem):
+        return ROWS
+
+    def shape(self, problem):
+        return ROWS, 1
+
+    def first(self, problem, code, rank, others):
+        def keys_of(place, entries):
+            return rank(place.row, self.delta(problem, code, place.row), *entries)
+
+        found = tables.first(self.shape(problem), keys_of, others)
+        return found, found.number
+
+    def undone(self, problem, code, move):
+        return tuple(((move + k * k) % ROWS, jnp.int32(0)) for k in range(self.number))
+
+
+def codes():
+    costs = np.random.default_rng(1).integers(0, 60, 2**BITS)
+    return Codes(jnp.asarray(costs, jnp.int32), jnp.asarray(MASKS, jnp.int32))
+
+
+def tenures(number):
+    """Returns what is drawn for each entry that is undone, [S, T, number]."""
+    index = jnp.arange(SEARCHES, dtype=jnp.uint32)
+    keys = random.search_key(random.as_key(4), index, jnp.uint32(0))
+
+    def at(key, step):
+        first, second = random.Stream(key, step, step).words(jnp.uint32(0), 2)
+        more = (jnp.uint32(k) for k in range(2, number))
+        words = [first, second] + [
+            random.threefry2x32((first, second), (k, jnp.uint32(0)))[0] for k in more
+        ]
+        low, high = TENURE
+        return jnp.stack([low + random.below(word, high - low + 1) for word in words[:number]])
+
+    of_steps = jax.vmap(jax.vmap(at, in_axes=(None, 0)), in_axes=(0, None))
+    return np.asarray(jax.jit(of_steps)(keys, jnp.arange(STEPS, dtype=jnp.uint32)))
+
+
+def slow_tabu(costs, code, own_tenures, number):
+    """Returns where a search ends, its lowest cost, and until when each row is forbidden."""
+    until, lowest = [-1 - row for row in range(ROWS)], costs[code]
+    for now, of_step in enumerate(own_tenures.tolist()):
+        ranked = []
+        for row, mask in enumerate(MASKS):
+            cost, left = costs[code ^ mask], until[row] - now
+            if cost < lowest or left < -AGE:
+                key = (0, cost)
+            elif left < 0:
+                key = (1, cost)
+            else:
+                key = (2, left)
+            ranked.append((*key, row))
+        row = min(ranked)[-1]
+        for k in range(number):
+            until[(row + k * k) % ROWS] = now + of_step[k]
+        code ^= MASKS[row]
+        lowest = min(lowest, costs[code])
+    return code, lowest, until
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_the_course_is_that_of_a_slow_reference(number):
+    """Each entry is forbidden for a time of its own; the same in every implementation."""
+    problem, search = codes(), js.tabu_search(FlipMasks(number), tenure=TENURE, aspiration_age=AGE)
+    start = js.init(4, problem, search, num_searches=SEARCHES)
+    end = js.advance(problem, search, start, STEPS, implementation="xla")
+    drawn, costs = tenures(number), np.asarray(problem.costs).tolist()
+    assert number == 1 or len(np.unique(drawn[0] - drawn[0, :, :1], axis=0)) > 50
+    for index, code in enumerate(start.searches.representation.tolist()):
+        slow = slow_tabu(costs, code, drawn[index], number)
+        one = jax.tree.map(lambda leaf, index=index: leaf[index], end.searches)
+        found = int(one.representation), int(one.best_cost), one.until[:, 0].tolist()
+        assert found == slow
+    if number > 1:
+        for implementation in (KERNEL,) if KERNEL == "triton" else ("native", KERNEL):
+            found = js.advance(problem, search, start, STEPS, implementation=implementation)
+            chex.assert_trees_all_equal(end, found)
