@@ -151,12 +151,12 @@ def test_the_command_runs_resumes_and_reports(tmp_path, monkeypatch, capsys):
     """12 cities are solved; the second call makes no run and prints the same table."""
     monkeypatch.setattr(peers_tsp, "instances", lambda names, data: [INSTANCE])
     out = tmp_path / "quality.jsonl"
-    command = ["--seconds", "0.2,0.3", "--seeds", "2", "--devices", "1", "--out", str(out)]
+    command = ["--seconds", "2,3", "--seeds", "2", "--devices", "1", "--out", str(out)]
     assert tsp_quality.main(command) == 0
     table = capsys.readouterr().out
     records = common.read(out)
     assert [(r["settings"]["seconds"], r["seed"]) for r in records] == [
-        (0.2, 0), (0.2, 1), (0.3, 0), (0.3, 1)
+        (2, 0), (2, 1), (3, 0), (3, 1)
     ]  # fmt: skip
     for one in records:
         assert (one["cost"], one["gap"], one["best_known"]) == (BEST, 0.0, BEST)
@@ -170,9 +170,9 @@ def test_the_command_runs_resumes_and_reports(tmp_path, monkeypatch, capsys):
     for again in (command, ["--report", str(out)]):
         assert tsp_quality.main(again) == 0
         assert capsys.readouterr().out == table
-    assert tsp_quality.main([*command, "--seeds", "1", "--seconds", "0.3", "--markdown"]) == 0
+    assert tsp_quality.main([*command, "--seeds", "1", "--seconds", "3", "--markdown"]) == 0
     text = capsys.readouterr().out
-    assert "0.3 s per run, without compilation; 1 seeds; 1 x cpu, native" in text
+    assert "3 s per run, without compilation; 1 seeds; 1 x cpu, native" in text
     assert "1/1" in text and "| instance" in text
     assert common.read(out) == records
 
