@@ -28,7 +28,7 @@ from jaxopt_search.driver import environment
 from jaxopt_search.problems.queens.attacks.host import num_cores
 
 Plan = TypeVar("Plan")
-Result = TypeVar("Result", js.Result, js.QueensResult)
+Result = TypeVar("Result", js.Result, js.QueensResult, js.StackedResult)
 Instance = TypeVar("Instance", TSPInstance, QAPInstance)
 
 _CPU_DEVICES = "--xla_force_host_platform_device_count"

@@ -1,4 +1,4 @@
-"""Checks on what users hand in, on the host, without JAX."""
+"""Checks of what users hand in, on the host, without JAX."""
 
 import math
 import operator
@@ -9,13 +9,13 @@ import numpy as np
 
 MAX_INT32 = 2**31 - 1
 MAX_STEPS = 2**63 - 1
-"""Of a run: the device counts them in 64 bits."""
+"""The most steps of a run: the device counts them in 64 bits."""
 
 
 def number(value: Any, dtype: Any) -> Any:
-    """Returns `value` with a dtype: an array, or else a number of NumPy's.
+    """Returns `value` with a dtype: as an array if it is one, else as a NumPy scalar.
 
-    To make one of JAX's launches a kernel on a GPU.
+    Making a JAX array of a number would launch a kernel on a GPU.
     """
     return value.astype(dtype) if hasattr(value, "astype") else np.dtype(dtype).type(value)
 
@@ -90,17 +90,17 @@ def check_best_known(value: Any) -> Any:
 
 
 def check_suits(part: str, kind: str, problem: Any, suits: bool) -> None:
-    """Refuses a problem of another kind than a part of a search is made for."""
+    """Refuses a problem that a part of a search is not made for."""
     if not suits:
         raise TypeError(f"problem is a {type(problem).__name__}, expected {kind} for {part}")
 
 
 def plain_array(values: Any, name: str) -> np.ndarray:
-    """Returns `values` as an array of NumPy's, or says in one line why it is none.
+    """Returns `values` as a NumPy array, or says in one line why that is impossible.
 
     Raises:
       ValueError: for ragged lists, masked entries and deleted arrays.
-      TypeError: for keys, and whatever else has no values.
+      TypeError: for keys, and whatever else has no numbers.
       RuntimeError: for values that are being traced.
     """
     if isinstance(values, np.ma.MaskedArray):
@@ -124,7 +124,7 @@ def plain_array(values: Any, name: str) -> np.ndarray:
 
 
 def check_permutation(values: Any, n: int, name: str) -> np.ndarray:
-    """Returns `values` as [n] int32, or says why it is no permutation of 0 to n - 1.
+    """Returns `values` as [n] int32, or says why it is not a permutation of 0 to n - 1.
 
     Raises:
       ValueError: naming `name` and the offending value.
@@ -146,7 +146,7 @@ def check_permutation(values: Any, n: int, name: str) -> np.ndarray:
 
 
 def check_option(name: str, value: Any, options: tuple[str | None, ...]) -> None:
-    """Refuses a value that is none of `options`."""
+    """Refuses a value that is not one of `options`."""
     if not any(value is option or value == option for option in options):
         expected = ", ".join(map(str, options))
         raise ValueError(f"{name} is {value!r}, expected one of {expected}")

@@ -105,7 +105,7 @@ def run_tests(tree: pathlib.Path, tests: Sequence[str], timeout: float) -> tuple
 
 @contextlib.contextmanager
 def copy_of(root: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Gives a copy of the repository, with the instance files beside it, if there are any."""
+    """Gives a copy of the repository, with the instance files next to it, if there are any."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = pathlib.Path(folder) / "tree"
         shutil.copytree(root, tree, ignore=_LEFT_OUT)

@@ -113,7 +113,7 @@ def annealing(temperature: Any = 30.0, moves_per_search: int = 2) -> js.Simulate
 
 
 def at_step(state: js.RunState, step: int) -> js.RunState:
-    """Returns `state` as if so many steps had been made."""
+    """Returns `state` as if this many steps had been made."""
     return state._replace(step=Steps(jnp.uint32(step >> 32), jnp.uint32(step & 0xFFFFFFFF)))
 
 

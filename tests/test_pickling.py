@@ -73,7 +73,7 @@ def test_searches_can_be_sent(make):
 
 
 def test_results_can_be_sent_and_continued():
-    """A result that was sent elsewhere is the same, and its state goes on as here."""
+    """A result that was sent elsewhere is the same, and its state continues as here."""
     problem, search = small_tsp(), annealing()
     result = js.solve(problem, search, 0, max_steps=20, num_searches=2)
     back = pickle.loads(pickle.dumps(result))

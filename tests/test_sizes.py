@@ -1,7 +1,8 @@
 """Functions, files and parameter lists are short, or say why not: `# size: <reason>`.
 
-The comment stands directly above a function (above its decorators), or in the first lines of a
-file after its docstring. One that is not needed fails, too.
+The comment stands directly above a function (above its decorators), where it also counts for
+functions inside, or in the first lines of a file after its docstring. One that is not needed fails,
+too.
 """
 
 import ast
@@ -64,12 +65,14 @@ def reason_of_file(source, tree):
     """Returns whether a file says right after its docstring, or at its top, why it is long."""
     has_docstring = ast.get_docstring(tree) is not None
     lines = source.splitlines()[tree.body[0].end_lineno if has_docstring else 0 :]
+    found = False
     for line in lines:
-        if line.startswith(MARK):
-            return True
+        found |= line.startswith(MARK)
         if line.strip() and not line.startswith("#"):
-            return False
-    return False
+            break
+        if found and not line.strip():
+            return True
+    return found and not line.startswith(("def ", "async def ", "@"))
 
 
 def faults(name, source):
@@ -80,15 +83,19 @@ def faults(name, source):
         found.append(f"{name} has {length} lines, expected at most {MAX_FILE_LINES}")
     if length <= MAX_FILE_LINES and is_excused:
         found.append(f"{name} has only {length} lines and needs no reason")
-    outer = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
-    for node in outer:
+    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    excused = [node for node in functions if reason_above(source, node)]
+    inner = {one for node in excused for one in ast.walk(node) if one is not node}
+    for node in functions:
+        if node in inner:  # the reason of the outer one counts for all of it
+            continue
         where, problems = f"{name}:{node.lineno} {node.name}", []
         if (lines := code_lines(source, node)) > MAX_CODE_LINES:
             problems.append(f"{where} has {lines} lines of code, expected at most {MAX_CODE_LINES}")
         number = num_parameters(node)
         if number > MAX_PARAMETERS and node.name not in ONE_LINERS:
             problems.append(f"{where} has {number} parameters, expected at most {MAX_PARAMETERS}")
-        if not reason_above(source, node):
+        if node not in excused:
             found += problems
         elif not problems:
             found.append(f"{where} is short and needs no reason")
@@ -135,6 +142,7 @@ def test_what_is_too_large_is_found(source, text):
         ],
         f"# size: a table\n{LONG}",
         f"# size: a table\n@decorated\n{LONG}",
+        f"# size: a loop\ndef outer():\n    {LONG.replace(chr(10), chr(10) + '    ')}\n",
         f'"""Text."""\n\n# size: one idea\n{LONG_FILE}',
         "class A:\n    def f(self, a, b, c, d, e, f, g, h):\n        pass\n",
         "def solve(a, b, c, d, e, f, g, h, i):\n    pass\n",

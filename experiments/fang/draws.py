@@ -1,6 +1,7 @@
 """Whether what is drawn follows the weights: chi-square tests over many keys."""
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common
-from experiments.common import Progress, Runs
 from experiments.fang.runs import devices_of
+from experiments.jobs import Job
 from jaxopt_search.portable.memory import load, store
 
 _FEWEST_EXPECTED = 10
@@ -143,18 +144,18 @@ def measure(name: str, weights: np.ndarray, way: str, num_draws: int, seed: int)
     }
 
 
-def execute(
-    ways: list[str], num_draws: int, seeds: range, names: list[str] | None, runs: Runs
-) -> list[dict[str, Any]]:
-    """Makes the runs that are not in the file yet; returns the records of all."""
+def jobs(ways: list[str], num_draws: int, seeds: range, names: list[str] | None) -> list[Job]:
+    """Returns the draws by weights of these names; None for all."""
     chosen = {name: w for name, w in shapes().items() if names is None or name in names}
-    tasks = [(way, *item, seed) for way in ways for item in chosen.items() for seed in seeds]
-    progress, wanted = Progress(len(tasks)), []
-    for way, name, weights, seed in tasks:
-        wanted.append(({"way": way, "draws": num_draws}, name, seed))
-        if runs.has(*wanted[-1]):
-            progress.skip(1)
-            continue
-        runs.add(measure(name, weights, way, num_draws, seed))
-        progress.step(1, f"{name}, {way}")
-    return runs.those(wanted)
+    return [
+        Job(
+            {"way": way, "draws": num_draws},
+            name,
+            seed,
+            f"{name}, {way}",
+            functools.partial(measure, name, weights, way, num_draws, seed),
+        )
+        for way in ways
+        for name, weights in chosen.items()
+        for seed in seeds
+    ]

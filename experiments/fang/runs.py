@@ -1,5 +1,6 @@
 """What is run: all variables of all states get a new value, some times over."""
 
+import functools
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -11,10 +12,10 @@ from jax import lax
 
 import jaxopt_search as js
 from experiments import common, one_core
-from experiments.common import Progress, Runs
 from experiments.fang import compiled
 from experiments.fang.heuristic import Nearer, start
 from experiments.fang.paper import Row
+from experiments.jobs import Job
 from jaxopt_search.engine import device_split
 from jaxopt_search.portable import random
 
@@ -74,7 +75,7 @@ class Limits(NamedTuple):
     seconds: float
 
 
-def devices_of(way: str, number: int) -> tuple[Any, ...]:
+def devices_of(way: str, number: int) -> tuple[jax.Device, ...]:
     """Returns this many devices on which a way runs.
 
     Raises:
@@ -198,14 +199,15 @@ def in_one_program(setting: Setting, seconds: float) -> list[float]:
     return found
 
 
-def execute(plan: Sequence[Setting], limits: Limits, runs: Runs) -> list[dict[str, Any]]:
-    """Makes the runs that are not in the file yet; returns the records of all."""
-    progress, wanted = Progress(len(plan)), []
-    for setting in plan:
-        wanted.append((setting._asdict(), setting.name, 0))
-        if runs.has(*wanted[-1]):
-            progress.skip(1)
-            continue
-        runs.add(measure(setting, limits))
-        progress.step(1, f"{setting.name}, {setting.way}")
-    return runs.those(wanted)
+def jobs(plan: Sequence[Setting], limits: Limits) -> list[Job]:
+    """Returns the runs of a plan."""
+    return [
+        Job(
+            setting._asdict(),
+            setting.name,
+            0,
+            f"{setting.name}, {setting.way}",
+            functools.partial(measure, setting, limits),
+        )
+        for setting in plan
+    ]

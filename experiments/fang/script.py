@@ -11,6 +11,7 @@ from experiments.common import Runs
 from experiments.fang import draws, runs, tables
 from experiments.fang.paper import TABLE_1, TABLE_2
 from experiments.fang.runs import WAYS, Limits, Setting
+from experiments.jobs import make_missing
 
 _ROWS = {1: tuple(TABLE_1), 2: tuple(TABLE_2)}
 
@@ -109,8 +110,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def run(plan: Any, records: Runs) -> list[dict[str, Any]]:
         if args.draws:
-            return draws.execute(plan, args.number, range(args.seeds), args.weights, records)
-        return runs.execute(plan, Limits(args.executions, args.seconds), records)
+            jobs = draws.jobs(plan, args.number, range(args.seeds), args.weights)
+        else:
+            jobs = runs.jobs(plan, Limits(args.executions, args.seconds))
+        return make_missing(jobs, records)
 
     make = plan_of_draws if args.draws else plan_of_runs
     records, status = common.measured_or_read(flags, args, make, run)

@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 import jaxopt_search as js
 from experiments import common
 from experiments.finite import compiled_coloring, timed_runs
-from experiments.finite.timed_runs import OURS, Job
+from experiments.finite.timed_runs import OURS
+from experiments.jobs import Job, make_missing
 from jaxopt_search.datasets import GraphInstance, mycielski_graph, queen_graph, random_graph
 from jaxopt_search.types import Search
 
@@ -127,12 +128,12 @@ def _job(name: str, way: str, seed: int, args: argparse.Namespace) -> Job:
         "seconds": args.seconds,
         "searches": searches,
     }
-    return Job(
-        settings,
-        graph.name,
-        seed,
-        lambda: color(name, seed, way, args.seconds, searches, args.devices),
-    )
+    known = {"experiment": "coloring", "instance": graph.name, "seed": seed, "settings": settings}
+
+    def make() -> dict[str, Any]:
+        return known | color(name, seed, way, args.seconds, searches, args.devices)
+
+    return Job(settings, graph.name, seed, f"{graph.name} {way}", make)
 
 
 _HEADER = (
@@ -210,12 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     flags = parser()
     args = flags.parse_args(arguments)
-    records, status = common.measured_or_read(
-        flags,
-        args,
-        jobs_from_arguments,
-        lambda jobs, runs: timed_runs.execute(jobs, runs, "coloring"),
-    )
+    records, status = common.measured_or_read(flags, args, jobs_from_arguments, make_missing)
     if records:
         print(table(records, markdown=args.markdown))
     return status

@@ -32,7 +32,8 @@ import jaxopt_search as js
 from experiments import common
 from experiments.finite import compiled_coloring, compiled_maxcut, timed_runs
 from experiments.finite.paper import BEST
-from experiments.finite.timed_runs import OURS, Job
+from experiments.finite.timed_runs import OURS
+from experiments.jobs import Job, make_missing
 from jaxopt_search.datasets import GraphInstance, random_graph, toroidal_grid
 from jaxopt_search.types import Search
 
@@ -127,9 +128,12 @@ def _job(name: str, way: str, seed: int, args: argparse.Namespace) -> Job:
     n = 1000 if name == "G43" else 800
     searches = (args.searches or timed_runs.num_searches(n, 2)) if way == OURS else 1
     settings = {"graph": name, "way": way, "seconds": args.seconds, "searches": searches}
-    return Job(
-        settings, name, seed, lambda: cut(name, seed, way, args.seconds, searches, args.devices)
-    )
+    known = {"experiment": "maxcut", "instance": name, "seed": seed, "settings": settings}
+
+    def make() -> dict[str, Any]:
+        return known | cut(name, seed, way, args.seconds, searches, args.devices)
+
+    return Job(settings, name, seed, f"{name} {way}", make)
 
 
 _HEADER = (
@@ -211,12 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     flags = parser()
     args = flags.parse_args(arguments)
-    records, status = common.measured_or_read(
-        flags,
-        args,
-        jobs_from_arguments,
-        lambda jobs, runs: timed_runs.execute(jobs, runs, "maxcut"),
-    )
+    records, status = common.measured_or_read(flags, args, jobs_from_arguments, make_missing)
     if records:
         print(table(records, markdown=args.markdown))
     return status

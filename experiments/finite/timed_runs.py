@@ -4,14 +4,14 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
 import jaxopt_search as js
 from experiments import common, flag_types, one_core
-from experiments.common import Progress, Runs
 from jaxopt_search.engine import device_split
+from jaxopt_search.types import Problem, Record, Search
 
 OURS, CORE = "ours", "numba"
 WAYS = (OURS, CORE)
@@ -19,15 +19,6 @@ WAYS = (OURS, CORE)
 _MOST_ENTRIES = 2**23
 _FEWEST, _MOST = 132, 1056  # the multiprocessors of an H100 or H200, and 8 times as many
 _STEPS_OF_A_CHUNK = 5000
-
-
-class Job(NamedTuple):
-    """A run that is to be made: what is known of it, and what makes the rest of its record."""
-
-    settings: dict[str, Any]
-    instance: str
-    seed: int
-    make: Callable[[], dict[str, Any]]
 
 
 def num_searches(rows: int, columns: int) -> int:
@@ -62,21 +53,14 @@ def parser(
     return flags
 
 
-def execute(jobs: Sequence[Job], runs: Runs, experiment: str) -> list[dict[str, Any]]:
-    """Makes the runs that are not in the file yet; returns the records of all."""
-    progress = Progress(len(jobs))
-    for job in jobs:
-        if runs.has(job.settings, job.instance, job.seed):
-            progress.skip(1)
-            continue
-        known = {"instance": job.instance, "seed": job.seed, "settings": job.settings}
-        runs.add({"experiment": experiment, **known, **job.make()})
-        progress.step(1, f"{job.instance} {job.settings['way']}")
-    return runs.those([(job.settings, job.instance, job.seed) for job in jobs])
-
-
 def ours(
-    problem: Any, search: Any, seed: int, searches: int, seconds: float, target: int | None, **how
+    problem: Problem,
+    search: Search,
+    seed: int,
+    searches: int,
+    seconds: float,
+    target: int | None,
+    **how: Any,
 ) -> tuple[js.Result, dict[str, Any]]:
     """Returns the result of a run, and the fields of its record that do not depend on the problem.
 
@@ -104,9 +88,9 @@ def ours(
     return result, fields
 
 
-def _falls(history: Sequence[Any]) -> list[Any]:
+def _falls(history: Sequence[Record]) -> list[Record]:
     """Returns the lines of a history with a better cost than all before."""
-    kept: list[Any] = []
+    kept: list[Record] = []
     for line in history:
         if not kept or line.best < kept[-1].best:
             kept.append(line)

@@ -24,6 +24,7 @@ from jaxopt_search.engine import device_split
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.portable import counts
 from jaxopt_search.problems.queens.attacks.host import num_cores
+from jaxopt_search.types import Search
 
 RESTART = 0.6
 
@@ -67,14 +68,16 @@ def _processes() -> concurrent.futures.ProcessPoolExecutor:
 
 
 @jax.jit
-def _further(problem: js.QAP, search: Any, state: Any, target: Any, generations: Any) -> Any:
+def _further(
+    problem: js.QAP, search: Search, state: js.RunState, target: jax.Array, generations: jax.Array
+) -> tuple[js.RunState, jax.Array]:
     """Returns the state after some looks, and who was done at each.
 
     Args:
       generations: from one look to the next.
     """
 
-    def look(state: Any, _: None) -> tuple[Any, jax.Array]:
+    def look(state: js.RunState, _: None) -> tuple[js.RunState, jax.Array]:
         state = js.advance(problem, search, state, generations)
         return state, state.searches.best_cost <= target
 
@@ -169,7 +172,7 @@ class Task:
         won = {"island": int(island), "best_cost": cost}
         return self._record(seed, seconds, made, reached) | won
 
-    def _start(self, seeds: Sequence[int]) -> Any:
+    def _start(self, seeds: Sequence[int]) -> js.RunState:
         with jax.default_device(self.devices[0]):
             return js.init(seeds[0], self.problem, self.search, num_searches=len(seeds))
 
@@ -193,7 +196,7 @@ class Task:
             records[place] = self._record(seeds[place], seconds, made, False)
         return [records[place] for place in range(len(seeds))]
 
-    def _advance(self, state: Any, generations: int) -> tuple[Any, jax.Array]:
+    def _advance(self, state: js.RunState, generations: int) -> tuple[js.RunState, jax.Array]:
         with jax.default_device(self.devices[0]):
             return jax.block_until_ready(
                 _further(self.problem, self.search, state, self.own_target, jnp.int32(generations))

@@ -34,7 +34,7 @@ def measure(n: int, islands: int, population: int, seconds: float, how: Any) -> 
     problem, search = instance(n), js.genetic(population_size=population)
     state = js.init(0, problem, search, num_searches=islands)
 
-    def timed(state: Any, generations: int) -> tuple[Any, float]:
+    def timed(state: js.RunState, generations: int) -> tuple[js.RunState, float]:
         began = time.perf_counter()
         state = js.advance(problem, search, state, generations, implementation=how)
         return jax.block_until_ready(state), time.perf_counter() - began

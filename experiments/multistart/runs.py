@@ -92,7 +92,7 @@ def measure(
             implementation=way.implementation,
             devices=way.devices,
         )
-        return result, time.perf_counter() - began
+        return common.unless_interrupted(result), time.perf_counter() - began
 
     run(1)
     result, seconds = run(100 * instance.n if is_climbing else steps)
@@ -209,6 +209,7 @@ def reach(instance: QAPInstance, gap: float, seconds: float, seed: int) -> dict[
     """Returns the record of a run of `solve_qap` until it is within `gap`, warm."""
     target = math.floor(instance.best_known * (1 + gap))
     result = js.solve_qap(instance, key=seed, max_seconds=seconds, target=target)
+    common.unless_interrupted(result)
     return {
         "experiment": "qap_targets",
         "instance": instance.name,

@@ -1,13 +1,15 @@
 """The flags of the script, and what they do."""
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jaxopt_search as js
 from experiments import common, flag_types
-from experiments.common import Progress, Runs
+from experiments.common import Runs
+from experiments.jobs import Job, make_missing
 from experiments.multistart.paper import INSTANCES
 from experiments.multistart.runs import Way, measure, reach, settings, ways
 from experiments.multistart.tables import (
@@ -27,12 +29,12 @@ class Task(NamedTuple):
     """What a run of this script does.
 
     Attributes:
-      jobs: what is known of each run, and what makes its record.
+      jobs: the runs.
       show: makes the table of records.
       draw: makes what draws them, or None.
     """
 
-    jobs: list[tuple[dict[str, Any], str, int, Callable[[], dict[str, Any]]]]
+    jobs: list[Job]
     show: Callable[..., str]
     draw: Callable[[Any], Any] | None
 
@@ -63,18 +65,19 @@ def plan_from_arguments(args: argparse.Namespace) -> Task:
 
 def _jobs(
     instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, num_runs: int
-) -> list[Any]:
+) -> list[Job]:
     known = settings(algorithm, way, num_searches, steps)
-
-    def job(seed: int) -> Any:
-        return (
+    text = _text(instance.name, known)
+    return [
+        Job(
             known,
             instance.name,
             seed,
-            lambda: measure(instance, algorithm, way, num_searches, steps, seed),
+            text,
+            functools.partial(measure, instance, algorithm, way, num_searches, steps, seed),
         )
-
-    return [job(seed) for seed in range(num_runs)]
+        for seed in range(num_runs)
+    ]
 
 
 def _plan_targets(args: argparse.Namespace) -> Task:
@@ -83,31 +86,29 @@ def _plan_targets(args: argparse.Namespace) -> Task:
     for instance in common.find_instances(args.targets, args.data, "", _small):
         if instance.best_known is None:
             raise ValueError(f"{instance.name} has no best known cost")
-
-        def job(seed: int, instance: QAPInstance = instance) -> Any:
-            return known, instance.name, seed, lambda: reach(instance, seed=seed, **known)
-
-        jobs += [job(seed) for seed in range(args.runs)]
+        warm: set[str] = set()
+        for seed in range(args.runs):
+            make = functools.partial(_reach_warm, warm, instance, args.gap, args.seconds, seed)
+            jobs.append(Job(known, instance.name, seed, _text(instance.name, known), make))
     return Task(jobs, targets, draw_targets)
+
+
+def _reach_warm(
+    warm: set[str], instance: QAPInstance, gap: float, seconds: float, seed: int
+) -> dict[str, Any]:
+    """Like `reach`, but made twice where the instance is not among the `warm` ones, to compile."""
+    if instance.name not in warm:
+        reach(instance, gap, seconds, seed)
+        warm.add(instance.name)
+    return reach(instance, gap, seconds, seed)
+
+
+def _text(instance: str, known: dict[str, Any]) -> str:
+    return f"{instance} {' '.join(map(str, list(known.values())[:4]))}"
 
 
 def _small() -> QAPInstance:
     return js.datasets.planted_qap(3, 4, seed=0)
-
-
-def execute(task: Task, runs: Runs) -> list[dict[str, Any]]:
-    """Makes the runs that are not in the file yet; returns the records of all."""
-    progress, warm = Progress(len(task.jobs)), set()
-    for known, instance, seed, make in task.jobs:
-        if runs.has(known, instance, seed):
-            progress.skip(1)
-            continue
-        if task.show is targets and instance not in warm:
-            make()  # compiles
-            warm.add(instance)
-        runs.add(make())
-        progress.step(1, f"{instance} {' '.join(map(str, list(known.values())[:4]))}")
-    return runs.those([(known, instance, seed) for known, instance, seed, _ in task.jobs])
 
 
 def parser() -> argparse.ArgumentParser:
@@ -179,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     task = common.plan_from(flags, args, plan_from_arguments)
     records: list[dict[str, Any]] = []
     status = common.until_interrupted(
-        lambda: records.extend(execute(task, Runs(args.out))), args.out
+        lambda: records.extend(make_missing(task.jobs, Runs(args.out))), args.out
     )
     return status or _show([(task, records)], args)
 

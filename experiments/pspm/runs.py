@@ -17,6 +17,7 @@ from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.engine import device_split, outcome, starting
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.searches import schedules
+from jaxopt_search.types import Exchange
 
 CHUNK_TEMPERATURES = 10
 """How much is run between two looks at the best tours; 1% of the paper's cooling."""
@@ -185,7 +186,7 @@ def annealing(job: Job) -> js.SimulatedAnnealing:
     )
 
 
-def exchange(job: Job) -> Any:
+def exchange(job: Job) -> Exchange | None:
     """Returns the broadcast within each run of the batch; None for a scheme without."""
     if not job.scheme.exchanges:
         return None

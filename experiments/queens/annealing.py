@@ -3,8 +3,11 @@
 What `script.py` measures a step of, and runs to valid placements.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,7 +25,9 @@ COMPILED = {"numba": "pairs", "numba_histogram": "diagonals", "numba_nothing": "
 _LOOK_EVERY = 1000
 
 
-def start(n: int, scheme: str, cooling: Cooling, seed: int, num_searches: int = 1) -> Any:
+def start(
+    n: int, scheme: str, cooling: Cooling, seed: int, num_searches: int = 1
+) -> Annealing | CompiledAnnealing:
     """Returns annealing from random placements, compiled.
 
     Args:
@@ -37,7 +42,14 @@ def start(n: int, scheme: str, cooling: Cooling, seed: int, num_searches: int = 
 class Annealing:
     """Searches by annealing, one move a step."""
 
-    def __init__(self, n: int, scheme: str, schedule: Any, seed: int, num_searches: int):
+    def __init__(
+        self,
+        n: int,
+        scheme: str,
+        schedule: Callable[[jax.Array], jax.Array],
+        seed: int,
+        num_searches: int,
+    ):
         self.problem = _problem(n, scheme)
         moves = js.QueenSwap() if scheme == "deltas" else js.FullEvaluation(js.Swap())
         self.search = js.simulated_annealing(moves, schedule)
@@ -66,11 +78,11 @@ class Annealing:
 
 
 @jax.jit
-def _best_costs(search: Any, searches: Any) -> jax.Array:
+def _best_costs(search: js.SimulatedAnnealing, searches: Any) -> jax.Array:
     return jax.vmap(search.best_cost)(searches)
 
 
-def _problem(n: int, scheme: str) -> Any:
+def _problem(n: int, scheme: str) -> js.NQueens:
     """Returns the problem of n queens with a scheme of `start`."""
     if scheme == "nothing":
         return dataclasses.replace(js.nqueens(n), count=Partial(_nothing))
@@ -107,7 +119,7 @@ class CompiledAnnealing:
         return self.queens[None]
 
 
-def to_the_end(annealing: Any, max_seconds: float) -> dict[str, Any]:
+def to_the_end(annealing: Annealing | CompiledAnnealing, max_seconds: float) -> dict[str, Any]:
     """Returns after how many seconds and steps each search found a valid placement.
 
     One in a compiled loop ends with it; others are looked at every 1000 steps.

@@ -24,7 +24,7 @@ from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
 from jaxopt_search.problems.queens.problem import hoffman
-from jaxopt_search.solvers import queens as solve_queens
+from jaxopt_search.solvers import queens_searched
 
 _REPEATS, _LONG = 7, 2.0
 
@@ -155,6 +155,7 @@ def _find_set(job: Job, seed: int) -> dict[str, Any]:
     began = time.perf_counter()
     result = js.solve_nqueens(job.n, wanted, seed + 1, distinct=distinct, max_seconds=600)
     seconds = time.perf_counter() - began
+    common.unless_interrupted(result)
     different = js.placements.diversity(result.solutions[:1000])
     attacks = js.attacking_pairs(result.solutions[:1000])
     return {
@@ -168,15 +169,15 @@ def _find_set(job: Job, seed: int) -> dict[str, Any]:
 
 
 def _stream(job: Job, seed: int) -> dict[str, Any]:
-    chosen = solve_queens.recipe(job.n, jax.default_backend())
-    problem, search = js.nqueens(job.n), solve_queens.search_of(chosen)
+    chosen = queens_searched.plan_of(job.n, jax.default_backend())
+    problem, search = js.nqueens(job.n), queens_searched.search_of(chosen)
     count, looks = chosen.num_searches, itertools.count()
 
     def rounds(state: js.RunState, age: jax.Array, number: int) -> tuple[Any, Any, list[Any]]:
         harvests = []
         for look in itertools.islice(looks, number):
             state = js.advance(problem, search, state, chosen.steps)
-            state, age, harvest = solve_queens.harvested(
+            state, age, harvest = queens_searched.harvested(
                 problem, search, state, age, jnp.uint32(look), distinct="raw", tries=chosen.tries
             )
             harvests.append((harvest.is_valid, harvest.words))

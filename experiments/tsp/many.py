@@ -16,7 +16,7 @@ import importlib.util
 import multiprocessing
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,9 @@ def ours(points: np.ndarray, seconds: float, seed: int, devices: Any) -> dict[st
     js.solve_tsp(points, seed, max_seconds=0, devices=devices)  # compiles
     began = time.perf_counter()
     result = js.solve_tsp(points, seed, max_seconds=seconds, devices=devices)
-    return _record("jaxopt_search", points, seconds, seed, time.perf_counter() - began) | {
+    elapsed = time.perf_counter() - began
+    common.unless_interrupted(result)
+    return _record("jaxopt_search", points, seconds, seed, elapsed) | {
         "lengths": result.fun.tolist(),
         "steps": result.nit,
         "env": result.env,
@@ -153,14 +155,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         jobs += [functools.partial(fast_tsp, points, limit, args.seed) for limit in args.each]
     else:
         print('no fast-tsp to compare with: pip install "jaxopt_search[peers]"')
-    progress, records = common.Progress(len(jobs)), []
+    records: list[dict[str, Any]] = []
+    status = common.until_interrupted(lambda: _make(jobs, records, args.out), None)
+    if records:
+        print(report(records, markdown=args.markdown))
+    return status
+
+
+def _make(jobs: Sequence[Callable[[], Any]], records: list[Any], out: str | None) -> None:
+    """Makes the runs one after the other and adds their records to the list and the file."""
+    progress = common.Progress(len(jobs))
     for job in jobs:
         records.append(job())
         progress.step(1, records[-1]["settings"]["solver"])
-        if args.out:
-            common.append(args.out, records[-1])
-    print(report(records, markdown=args.markdown))
-    return 0
+        if out:
+            common.append(out, records[-1])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""The statistics of run times: how long runs take, and how much sooner one of p is there.
+"""The statistics of run times: how long runs take, and how much sooner the first of p is done.
 
-Runs are independent, and all end when the first one has found what it looks for ("first finisher").
+Runs are independent, and all end when the first one finds what it looks for ("first finisher").
 Sources: Tsutsui, Fujimoto, "An analytical study of GPU computation for solving QAPs by parallel
 evolutionary computation with independent run", 2010, for G(p, t) and M(p); Hoos, Stuetzle,
 "Evaluating Las Vegas algorithms: pitfalls and remedies", 1998, for run-time distributions.
 
-SciPy does the work; JAX brings it along.
+SciPy does the fitting; JAX requires it, too.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ class Prediction(NamedTuple):
     Attributes:
       runs: p.
       mean: M(p), of the time until the first one is done.
-      median: of it.
+      median: of that time.
       slow: the time by which 90% of such sets of runs are done.
       gain: M(1) / M(p).
     """
@@ -79,10 +79,10 @@ class Fit:
         return float(value)
 
     def runs_for(self, time: float, share: float = 0.9) -> int:
-        """Returns how many runs it takes for one to be done by `time` with the chance `share`.
+        """Returns how many runs are needed for one to be done by `time` with the chance `share`.
 
         Raises:
-          ValueError: if no number does.
+          ValueError: if no number is enough.
         """
         _check_share("share", share)
         check_number("time", time)
@@ -93,7 +93,7 @@ class Fit:
         return max(1, math.ceil(runs - 1e-9))
 
     def predict(self, runs: Sequence[int]) -> list[Prediction]:
-        """Returns a prediction for each number of runs; it takes no account of what they share."""
+        """Returns a prediction for each number of runs, as if they shared no hardware."""
         alone = self.mean()
         return [
             Prediction(
@@ -108,18 +108,18 @@ class Fit:
 
 
 def fit(times: Any, family: Family = "gamma", *, by: Method = "least_squares") -> Fit:
-    """Returns the distribution of a family that suits the times of runs best.
+    """Returns the distribution of a family that fits the times of runs best.
 
     Args:
-      times: [N] seconds, steps or whatever, 1e-100 to 1e100. Infinity stands for a run that was not
-        done when the slowest of the others was.
-      family: two parameters each, the exponential one; times start at 0 but for the normal one.
+      times: [N] in any unit, such as seconds or steps, 1e-100 to 1e100. Infinity stands for a run
+        that was not done when the slowest of the others was.
+      family: of two parameters, but the exponential has one; times start at 0, except the normal's.
       by: `"least_squares"`, on the shares of runs that were done by each time, as in the paper; or
         `"likelihood"`, the greatest, in which runs that were not done count as such.
 
     Raises:
-      ValueError: if fewer than two different times are finite, or one is out of range; if no
-        distribution of the family is near them.
+      ValueError: if fewer than two different times are finite, one is out of range, or no
+        distribution of the family comes near them.
       ImportError: if SciPy is missing.
 
     Example:
@@ -140,12 +140,12 @@ def fit(times: Any, family: Family = "gamma", *, by: Method = "least_squares") -
     if len(np.unique(done)) < 2:
         raise ValueError(f"times hold {done}, expected at least two different ones that are finite")
     maker = _of_least_squares if by == "least_squares" else _of_most_likelihood
-    with np.errstate(all="ignore"):  # what is no number is looked for at the end
+    with np.errstate(all="ignore"):  # NaN is looked for at the end
         distribution = maker(family, done, len(times))
         misfit = _misfit(distribution, done, len(times))
     if math.isnan(misfit):
         raise ValueError(
-            f"times are {done[0]:g} to {done[-1]:g}, near which is no {family} distribution"
+            f"times are {done[0]:g} to {done[-1]:g}, which no {family} distribution comes near"
         )
     return Fit(family, distribution, misfit)
 

@@ -1,4 +1,4 @@
-"""The crossovers of `genetic` by name, each with all else that depends on what solutions are."""
+"""What children two solutions have: the operators of `genetic` by name, and others."""
 
 from jaxopt_search.crossovers import permutations, vectors
 from jaxopt_search.crossovers.operators import Draws, Island, Operators

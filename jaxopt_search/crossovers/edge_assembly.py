@@ -6,7 +6,7 @@ one and an edge of the other by turns, AB-cycles. A child is a tour in which som
 have changed hands, its parts joined where it fell apart. Here all walks of a pair of tours are
 followed at once, by pointer doubling.
 
-An edge has two ends. City c has end 2c of the edge to the city after it and end 2c + 1 of that
+An edge has two ends. City c has end 2c of the edge to the city after it, and end 2c + 1 of the edge
 from the city before it; the mate of an end is the other end of its edge.
 """
 
@@ -45,9 +45,9 @@ class EdgeAssembly:
     ) -> jax.Array:
         """Returns a shorter tour than `own`, or `own` itself.
 
-        It is made of edges of `own` and `given`, and of those by which its parts are joined. Each
-        AB-cycle by which `own` gets shorter changes hands with probability `share`, and at least
-        one does, if there are any.
+        It is made of edges of `own` and `given`, and of edges that join its parts. Each AB-cycle
+        that makes `own` shorter changes hands with probability `share`, and at least one does, if
+        there are any.
 
         Args:
           key: typed.
@@ -73,14 +73,14 @@ class EdgeAssembly:
 def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
     """Returns the edge assembly crossover (EAX) of tours, for `recombine`.
 
-    Of Nagata and Kobayashi's variants this is a random one between EAX-Single and EAX-Rand: it
-    takes a share of the AB-cycles, and none by which the tour gets longer. Parts are joined as
-    theirs are, the smallest first, by the best 2-opt move to a candidate, from 64 cities of it at
-    most. A child takes O(n log n) operations, O(log n) after one another.
+    Among Nagata and Kobayashi's variants this lies at random between EAX-Single and EAX-Rand: it
+    takes a share of the AB-cycles, and none that makes the tour longer. Parts are joined as in
+    their work, the smallest first, by the best 2-opt move to a candidate, but from at most 64
+    cities of the part. A child takes O(n log n) operations, O(log n) of them in sequence.
 
     Args:
       problem: of symmetric distances.
-      num_candidates: K, nearest cities at which parts of a tour are joined.
+      num_candidates: K, how many nearest cities may join parts of a tour.
 
     Raises:
       ValueError: for asymmetric distances, or a number out of range.
@@ -107,7 +107,8 @@ class _Walks(NamedTuple):
     Attributes:
       own: [2n] int32, the mate of each end.
       given: [2n] int32, its mate if its AB-cycle changes hands.
-      number: [2n] int32, that of its AB-cycle: an end of it. An edge of both tours is one, too.
+      number: [2n] int32, the number of its AB-cycle: one of its ends. An edge of both tours is an
+        AB-cycle of its own.
     """
 
     own: jax.Array
@@ -154,7 +155,7 @@ def _least_on_cycle(following: jax.Array) -> jax.Array:
 
 
 def _gains(problem: TSP, walks: _Walks) -> jax.Array:
-    """Returns by how much the tour gets longer if the AB-cycle of each end changes hands, [2n]."""
+    """Returns how much longer the tour gets if the AB-cycle of each end changes hands, [2n]."""
     city = lax.iota(jnp.int32, walks.own.size) >> 1
     lost, won = problem.distance(city, walks.own >> 1), problem.distance(city, walks.given >> 1)
     if jnp.issubdtype(lost.dtype, jnp.floating):
@@ -169,7 +170,7 @@ def _gains(problem: TSP, walks: _Walks) -> jax.Array:
 def _joined(problem: TSP, candidates: jax.Array, mate: jax.Array) -> jax.Array:
     """Returns the mates of ends after the parts that a tour fell into are joined, [2n] int32.
 
-    The smallest part is joined to another one by the best 2-opt move, until all are.
+    The smallest part is joined to another one by the best 2-opt move, until there is only one.
     """
     n = problem.n
     least = _least_on_cycle(_onward(mate))
@@ -218,7 +219,7 @@ def _joined(problem: TSP, candidates: jax.Array, mate: jax.Array) -> jax.Array:
 
 
 def _tour(mate: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Returns the tour from city 0 on, and whether the ends make one: else it means nothing."""
+    """Returns the tour from city 0 on, and whether the ends make one; if not, it means nothing."""
     n = mate.size // 2
     number = lax.iota(jnp.int32, mate.size)
     is_last = number == 1  # at city 0, on the way back
@@ -239,5 +240,5 @@ def _tour(mate: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _onward(mate: jax.Array) -> jax.Array:
-    """Returns for each end, arrived at, the end at which one arrives next, [2n] int32."""
+    """Returns for each end at which a walk arrives the next one, [2n] int32."""
     return mate[lax.iota(jnp.int32, mate.size) ^ 1]

@@ -1,4 +1,4 @@
-"""The contract of genetic operators: what `genetic` does that depends on what solutions are.
+"""The contract of genetic operators: the part of `genetic` that depends on what solutions are.
 
 Letters: `P` individuals of an island, `n` entries of each, `R` rows of a block of them, `C` columns
 of a tile.
@@ -54,11 +54,11 @@ class Operators(Protocol):
 
     @property
     def space(self) -> str:
-        """The solutions that they are for, such as `"permutation"`."""
+        """The solutions that they are made for, such as `"permutation"`."""
         ...
 
     def check(self, problem: Any, solution: jax.Array, /) -> None:
-        """Refuses a problem that they do not suit; only shapes, dtypes and static fields count.
+        """Refuses a problem that they do not suit, by shapes, dtypes and static fields only.
 
         Raises:
           ValueError: saying why, in one line.
@@ -89,8 +89,8 @@ class Operators(Protocol):
     ) -> list[jax.Array]:
         """Returns random individuals in the rows of a block, [R, C] int32 for each tile.
 
-        Of each slot that `entry_words` draws from, they take the first word. The children in these
-        rows are overwritten on the way; all lanes have read them at the end.
+        They take the first word of each slot that `entry_words` draws from. The children in these
+        rows are overwritten on the way; at the end all lanes have read them.
         """
         ...
 
@@ -98,7 +98,7 @@ class Operators(Protocol):
 def entry_words(stream: Stream, tile: Tile, table: Any, num_words: int) -> tuple[jax.Array, ...]:
     """Returns words for each entry of a table [P, n] here: uint32 [R, C] each; portable.
 
-    They are of the slots from P on; those before are for whole individuals.
+    They are of the slots from P on; the slots before are for whole individuals.
     """
     num_rows, num_columns = table.shape
     slot = num_rows + tile.row * num_columns + tile.column
@@ -114,11 +114,11 @@ def another(word: jax.Array, number: jax.Array, size: int | jax.Array) -> jax.Ar
       size: at least 1; int32 of such a shape if it is an array.
     """
     if isinstance(size, int):
-        return number if size < 2 else _beside(random.below(word, size - 1), number)
-    other = _beside(random.below(word, jnp.maximum(size - 1, 1)), number)
+        return number if size < 2 else _without(random.below(word, size - 1), number)
+    other = _without(random.below(word, jnp.maximum(size - 1, 1)), number)
     return jnp.where(size < 2, number, other)
 
 
-def _beside(other: jax.Array, number: jax.Array) -> jax.Array:
-    """Returns numbers without a gap at `number`, with one there."""
+def _without(other: jax.Array, number: jax.Array) -> jax.Array:
+    """Returns `other`, a number that skips `number`: from `number` on it is 1 higher."""
     return other + (other >= number).astype(jnp.int32)

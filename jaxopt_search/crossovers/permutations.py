@@ -24,10 +24,10 @@ from jaxopt_search.types import Stream
 def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
     """Returns the partially matched child of two permutations.
 
-    It has the values of `second` where `is_second` holds. Elsewhere it has that of `first`; where
-    the child has this value already, that of `first` at the place which `second` has it at, and so
-    on. Goldberg, Lingle, "Alleles, loci, and the traveling salesman problem", 1985, for a segment
-    of positions. All chains of values are followed at once, in ceil(log2 n) doublings.
+    It has the values of `second` where `is_second` holds. Elsewhere it has the value of `first`; if
+    the child has this value already, the value of `first` at the place where `second` has it, and
+    so on. Goldberg, Lingle, "Alleles, loci, and the traveling salesman problem", 1985, for a
+    segment of positions. All chains of values are followed at once, in ceil(log2 n) doublings.
 
     Args:
       first, second: [n] int32 permutations of 0 to n - 1.
@@ -37,7 +37,7 @@ def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
       [n] int32, a permutation.
 
     Raises:
-      TypeError: if a parent is no [n] int32.
+      TypeError: if a parent is not [n] int32.
     """
     n = _size(first)
     position = inverse(second)
@@ -51,8 +51,9 @@ def ox(first: jax.Array, second: jax.Array, is_second: jax.Array, start: jax.Arr
     """Returns the ordered child of two permutations.
 
     It has the values of `second` where `is_second` holds. The others fill the rest from `start` on,
-    around the end, in the order in which `first` has them from there on. Davis, "Applying adaptive
-    algorithms to epistatic domains", 1985, for a segment of positions and the position behind it.
+    wrapping around at the end, in the order in which `first` has them from there. Davis, "Applying
+    adaptive algorithms to epistatic domains", 1985, for a segment of positions and the position
+    behind it.
 
     Args:
       first, second: [n] int32 permutations of 0 to n - 1.
@@ -63,7 +64,7 @@ def ox(first: jax.Array, second: jax.Array, is_second: jax.Array, start: jax.Arr
       [n] int32, a permutation.
 
     Raises:
-      TypeError: if a parent is no [n] int32.
+      TypeError: if a parent is not [n] int32.
     """
     n = _size(first)
     around = (start + lax.iota(jnp.int32, n)) % n
@@ -81,11 +82,11 @@ class Parents(NamedTuple):
 
     Attributes:
       permutations: [P, n] int32 buffer.
-      positions: [P, n] int32 buffer, those of all values.
-      second: [R, 1] int32, a row; the first parent is that of the child's row.
+      positions: [P, n] int32 buffer, the position of each value.
+      second: [R, 1] int32, a row; the first parent is in the child's own row.
       start, end: [R, 1] int32; the child has the values of the second parent from position `start`
         to `end` - 1.
-      swap: two [R, 1] int32 positions, the values of which change places in the child at last.
+      swap: two [R, 1] int32 positions, whose values change places in the child at the end.
     """
 
     permutations: Any
@@ -111,7 +112,7 @@ class Room(NamedTuple):
 
     Attributes:
       children: [P, n] int32 buffer.
-      links: likewise, working space.
+      links: [P, n] int32 buffer, working space.
     """
 
     children: Any
@@ -119,7 +120,7 @@ class Room(NamedTuple):
 
 
 def pmx_rows(block: Block, parents: Parents, room: Room) -> Room:
-    """Returns the room with a child in each row of a block: that of `pmx`, but for the swap."""
+    """Returns the room with a child in each row of a block, made as by `pmx` and then swapped."""
     n, (children, links) = parents.permutations.shape[1], room
     following = []
     for tile in block.tiles:
@@ -144,9 +145,9 @@ def pmx_rows(block: Block, parents: Parents, room: Room) -> Room:
 
 
 def ox_rows(block: Block, parents: Parents, room: Room) -> Room:
-    """Returns the room with a child in each row of a block: that of `ox`, but for the swap.
+    """Returns the room with a child in each row of a block, made as by `ox` and then swapped.
 
-    What is missing goes behind the segment.
+    Missing values go behind the segment.
     """
     tile, n = block.whole, parents.permutations.shape[1]
 
@@ -170,7 +171,7 @@ class PermutationTables(NamedTuple):
     """What operators need besides a table of permutations.
 
     Attributes:
-      positions: [P, n] int32, those of all values.
+      positions: [P, n] int32, the position of each value.
       links: [P, n] int32, working space.
     """
 
@@ -183,7 +184,7 @@ class PermutationOperators:
     """A crossover of permutations with two random cuts; mutation exchanges two random values.
 
     The second parent gives the part between the cuts, which are two of 0 to n - 1; so the last
-    value is always one of the first parent. Random individuals are uniform.
+    value is always from the first parent. Random individuals are uniform.
 
     Attributes:
       cross: makes children, `pmx_rows` or `ox_rows`.

@@ -21,9 +21,9 @@ Choice: TypeAlias = Callable[[Stream, Tile, Any, Draws], jax.Array]
 
 
 def uniform(stream: Stream, tile: Tile, population: Any, draws: Draws) -> jax.Array:
-    """Returns where children take the values of their second parents: anywhere, by even chances.
+    """Returns where children take the values of their second parents: anywhere, with even chances.
 
-    Each entry by itself. Syswerda, "Uniform crossover in genetic algorithms", 1989. Portable.
+    Entries are independent. Syswerda, "Uniform crossover in genetic algorithms", 1989. Portable.
 
     Args:
       stream: of each entry's slot, the second word is taken (`operators.entry_words`).
@@ -52,8 +52,8 @@ def one_point(stream: Stream, tile: Tile, population: Any, draws: Draws) -> jax.
 class VectorOperators:
     """A crossover of vectors; mutation gives one random variable another random value.
 
-    The variable is uniform among all, and the value among the others of its domain; a variable
-    with only one value keeps it. Random individuals are uniform.
+    The variable is uniform among all, and the value is uniform among the others of its domain; a
+    variable with only one value keeps it. Random individuals are uniform.
 
     Attributes:
       choice: where children take the values of their second parents, `uniform` or `one_point`.

@@ -1,4 +1,4 @@
-"""Instances: strict TSPLIB and QAPLIB readers, generators, and best known costs.
+"""Where instances come from: strict readers, generators, and the best known costs.
 
 `load("kroA100", data_dir=...)` finds a known instance by name; `load_tsplib` and `load_qaplib` read
 any file. Everything here is numpy on the host. Nothing is downloaded unless asked for.

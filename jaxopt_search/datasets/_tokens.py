@@ -82,7 +82,7 @@ class Source:
     ) -> np.ndarray:
         """Returns the integers in `data[start:stop]`, all of which must be integers.
 
-        Tokens are made a block at a time, so that memory stays near that of the file.
+        Tokens are made a block at a time, so that memory stays near the file's size.
 
         Args:
           start, stop: the part of `data` to read.

@@ -2,6 +2,9 @@
 
 All distances are integers, rounded as TSPLIB rounds them: nearest means `floor(x + 0.5)`, which
 differs from `numpy.rint` at halves. Source of the rules: Reinelt, TSPLIB95 (1995), section 2.
+
+`problems.tsp.problem` computes the same distances on the device in 32 bits, except GEO; the tests
+compare the two.
 """
 
 from collections.abc import Callable

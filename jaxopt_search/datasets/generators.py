@@ -11,7 +11,7 @@ MAX_SIZE = 10**9
 """Largest extent of generated coordinates."""
 
 MAX_CITIES, MAX_FACILITIES = 10**8, 2**14
-"""Most of a generated instance: their coordinates or matrices take some gigabytes."""
+"""The most that are generated: their coordinates or matrices take some gigabytes."""
 
 
 def uniform_tsp(n: int, *, seed: int, size: int = 1_000_000) -> TSPInstance:

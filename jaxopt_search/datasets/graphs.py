@@ -1,7 +1,7 @@
 """Graphs to color and to cut: queen, Mycielski and random graphs, and grids on a torus.
 
-Random ones are drawn as rudy draws them, the generator of the G-set's graphs, so those of the same
-arguments are the same graphs, on any platform.
+Random ones are drawn as by rudy, the generator of the G-set's graphs. So the same arguments give
+the same graphs on any platform.
 """
 
 import math
@@ -21,8 +21,8 @@ _BITS = 2**31 - 1
 def queen_graph(rows: int, columns: int) -> GraphInstance:
     """Returns the cells of a board, with edges where a queen could move from one to the other.
 
-    To color it with as many colors as the longer side has cells is to fill the board with
-    placements of peaceful queens. These are the graphs `queenR_C` of DIMACS, whose files list each
+    A coloring with as many colors as the longer side has cells fills the board with placements of
+    peaceful queens. These are the graphs `queenR_C` of DIMACS, whose files list each
     edge twice; the chromatic numbers of 5 x 5 to 9 x 9 are 5, 7, 7, 9 and 10.
 
     Args:
@@ -76,19 +76,19 @@ def random_graph(n: int, density: float, seed: int, weights: Sequence[int] = (1,
 
     Edges are drawn until there are `n * (n - 1) / 2 * density` different ones, rounded to nearest:
     two vertices at a time, and again if they are equal or have an edge. Then the weights are
-    drawn, from the same seed. So graphs of the G-set (Helmberg and Rendl, "A spectral bundle method
+    drawn from the same seed. So graphs of the G-set (Helmberg and Rendl, "A spectral bundle method
     for semidefinite programming", 2000) are
 
     - G1 to G5: `random_graph(800, 0.06, seed)` with the seeds 8001 to 8005,
     - G6 to G10: the same with `weights=(-1, 1)`,
     - G43 to G47: `random_graph(1000, 0.02, seed)` with the seeds 10001 to 10005.
 
-    The random numbers are of GB_FLIP and the graph is that of GB_RAND (Knuth, "The Stanford
-    GraphBase", 1993), on which rudy (Rinaldi, 1995) is built. Tests have the graphs' digests.
+    The random numbers are from GB_FLIP and the graph is from GB_RAND (Knuth, "The Stanford
+    GraphBase", 1993), on which rudy (Rinaldi, 1995) is built. Tests check the graphs' digests.
 
     Args:
       n: number of vertices, at least 1.
-      density: share of the edges, from 0 to 1.
+      density: the share of all edges, from 0 to 1.
       seed: 0 to 2**31 - 1.
       weights: what an edge's weight is drawn from, each equally likely.
 

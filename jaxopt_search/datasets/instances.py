@@ -63,7 +63,7 @@ class TSPInstance:
         return len(data)
 
     def distances(self) -> np.ndarray:
-        """Returns the [n, n] int64 distances; 8 n^2 bytes, computed anew from coordinates."""
+        """Returns the [n, n] int64 distances; 8 n^2 bytes, computed by each call if need be."""
         if self.matrix is not None:
             return self.matrix
         assert self.coordinates is not None  # checked on construction
@@ -146,7 +146,7 @@ class GraphInstance:
       name: name of the instance.
       n: number of vertices, which are 0 to n - 1.
       edges: [m, 2] int64, each edge once, its smaller vertex first.
-      weights: [m] int64, those of the edges; ones where a graph has no weights.
+      weights: [m] int64, of the edges; ones where a graph has no weights.
       comment: free text.
     """
 

@@ -39,8 +39,8 @@ def load(
     subfolders `tsplib` and `qaplib`, then in the cache of earlier downloads. Nothing is downloaded
     unless `download` is true. linhp318 has a fixed edge and is refused; `load_tsplib` can read it.
 
-    A file with other numbers than the recorded ones is refused, whatever its name. Of a few
-    instances only the checksum of a file is on record; any other file of theirs comes without a
+    A file whose numbers differ from the recorded ones is refused, whatever its name. For a few
+    instances only the checksum of a file is on record; any other file of these comes without a
     best known cost, and with a warning.
 
     Args:
@@ -53,7 +53,7 @@ def load(
       base_url: a mirror of the collection; https, or http on this machine.
 
     Raises:
-      TypeError: a folder or an address is none.
+      TypeError: a folder or an address is not a string or path.
       ValueError: the name is not known, or a file lies outside its folder (a symbolic link).
       FileNotFoundError: the file is not there, and `download` is false.
       DownloadError: the download failed, or the file is not the recorded one.
@@ -103,7 +103,7 @@ def _read(entry: Entry, path: pathlib.Path) -> TSPInstance | QAPInstance:
 
 
 def _find_file(entry: Entry, data_dir: str | os.PathLike | None) -> pathlib.Path | None:
-    """Returns the file in the data folder, None if there is none, or no folder was named."""
+    """Returns the file in the data folder; None if it is not there, or no folder was named."""
     what = DATA_VARIABLE if data_dir is None else "data_dir"
     named = os.environ.get(DATA_VARIABLE) if data_dir is None else data_dir
     if not named:
@@ -153,7 +153,7 @@ def _sha256(path: pathlib.Path) -> str:
 
 
 def _is_recorded(path: pathlib.Path, sha256: str) -> bool:
-    """Returns whether it is the file with this checksum, maybe with line ends of another system."""
+    """Returns whether it is the file with this checksum, perhaps with other line ends."""
     content = path.read_bytes().replace(b"\r\n", b"\n")
     return sha256 in (_sha256(path), hashlib.sha256(content).hexdigest())
 

@@ -1,13 +1,13 @@
 """The known instances: sizes, best known costs, and where to get the files.
 
-`registry.csv` has one row per instance. Its values for TSPLIB are those of the library's own table
-of optima; those for QAPLIB are the library's page of 2024-05-09 and later papers. Optima of the
-small instances that the page leaves out (esc8, nug5-8, tai5a-9a and the like) were found by
+`registry.csv` has one row per instance. Its values for TSPLIB are from the library's own table of
+optima; the values for QAPLIB are from the library's page of 2024-05-09 and later papers. Optima of
+the small instances that the page leaves out (esc8, nug5-8, tai5a-9a and the like) were found by
 complete enumeration up to n = 11. What to know about single rows:
 
 - linhp318: 41345 is the length without the fixed edge 1-214 (3869); the closed tour has 45214.
 - dsj1000 is CEIL_2D; 18659688, often quoted, is its optimum as EUC_2D.
-- kra32: the public copy has other distances, so there is nothing to download.
+- kra32: the public copy has different distances, so there is nothing to download.
 - tai13a, tai14a, tai16a, tai18a, tai19a: reached by search, not proved.
 - esc8f: the 18 in the header of the public copy is wrong; the optimum is 6.
 """

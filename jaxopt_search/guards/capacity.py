@@ -17,7 +17,7 @@ from jaxopt_search.checks import MAX_INT32
 _GIB = 2**30
 _CGROUP = pathlib.Path("/sys/fs/cgroup")
 _PROC = pathlib.Path("/proc")
-_TOUR_BYTES = 16  # per city: a current tour and the best, before and after a chunk
+_TOUR_BYTES = 16  # per city: a current tour and the best one, before and after a chunk
 
 
 def check_size(solution: Any, num_searches: int) -> None:
@@ -35,7 +35,7 @@ def check_size(solution: Any, num_searches: int) -> None:
 
 
 def check_state(state: Any, num_searches: int, devices: Sequence[jax.Device]) -> None:
-    """Refuses states that do not fit into memory: those before a chunk and those after it.
+    """Refuses states that do not fit into memory, from before and after a chunk.
 
     Args:
       state: of all searches, or its shapes.
@@ -50,7 +50,7 @@ def check_state(state: Any, num_searches: int, devices: Sequence[jax.Device]) ->
 
 
 def check_tours(n: int, num_tours: int, num_searches: int, devices: Sequence[jax.Device]) -> None:
-    """Refuses more tours of n cities than fit into memory, from what they take at least.
+    """Refuses more tours of n cities than fit into memory, judged by the least that they take.
 
     Raises:
       ValueError, MemoryError: as `check_size` and `check_state`.
@@ -83,7 +83,7 @@ def _available() -> float:
 
 
 def _left_to_the_group() -> float:
-    """Returns what is left to the control group, such as that of a container."""
+    """Returns what is left to the control group, such as a container's."""
     try:
         path = (_PROC / "self" / "cgroup").read_text().partition("0::/")[2].split("\n")[0]
         folder = next(one for one in (_CGROUP / path, _CGROUP) if (one / "memory.max").exists())
@@ -107,7 +107,7 @@ def _left_to_the_process() -> float:
 
 
 def _kilobytes(file: pathlib.Path, name: str, unknown: float) -> float:
-    """Returns the bytes that a line of a file of the kernel's tells."""
+    """Returns the bytes in a line of one of the kernel's files."""
     try:
         found = re.search(rf"^{name}:\s*(\d+) kB", file.read_text(), re.M)
     except OSError:
@@ -119,7 +119,7 @@ def _kilobytes(file: pathlib.Path, name: str, unknown: float) -> float:
 def memory_errors_explained(num_searches: int | None) -> Iterator[None]:
     """Turns a device's running out of memory into a `MemoryError` that says what to change.
 
-    Results come late: block until they are ready before leaving.
+    Results come late: block until they are ready before leaving the context.
     """
     try:
         yield

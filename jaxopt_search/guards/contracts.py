@@ -1,6 +1,6 @@
-"""Checks that parts of a user's own keep the contracts of `types`; on the host, nothing compiled.
+"""Checks that a user's parts keep the contracts of `types`; on the host, nothing compiled.
 
-An exception that a user's own code raises comes out as it is.
+An exception that the user's code raises comes out as it is.
 """
 
 from typing import Any
@@ -77,7 +77,7 @@ def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
         except TypeError:
             raise TypeError(
                 f"problem{jax.tree_util.keystr(path)} is a {type(leaf).__name__}, expected an"
-                " array; mark fields that are none as static"
+                " array; mark fields that are not arrays as static"
             ) from None
     solution = solution_shape(problem)
     try:

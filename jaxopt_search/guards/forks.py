@@ -1,6 +1,6 @@
-"""Forked processes: JAX's threads are not there any more, and what waits for them never ends.
+"""Forked processes: JAX's threads are gone there, and what waits for them never ends.
 
-JAX itself warns at the fork only, in the parent.
+JAX itself warns only at the fork, in the parent.
 """
 
 import os
@@ -10,7 +10,7 @@ _is_orphan = False
 
 
 def _in_child() -> None:
-    """Takes note, in each child of a process with this library, whether JAX had started there."""
+    """Notes in a forked child whether JAX had started in its parent."""
     global _is_orphan
     bridge = sys.modules.get("jax._src.xla_bridge")  # asking JAX by its public names starts it
     _is_orphan |= bool(getattr(bridge, "_backends", None))

@@ -1,8 +1,8 @@
 """Ctrl-C while JAX compiles: held back until that is over.
 
-Raised in the middle of it, `KeyboardInterrupt` leaves parts of the compiler in the frames of its
-traceback. Where it is not caught, the process then sometimes ends in a segmentation fault, with
-JAX alone, too.
+Raised while JAX compiles, `KeyboardInterrupt` leaves parts of the compiler in the frames of its
+traceback. If it is not caught, the process then sometimes ends in a segmentation fault; so it does
+with JAX alone.
 """
 
 import contextlib
@@ -16,8 +16,8 @@ from types import FrameType
 def held_back() -> Iterator[None]:
     """Raises the `KeyboardInterrupt` of a Ctrl-C within the block at its end; a second one at once.
 
-    Only in the main thread, and only where Ctrl-C does what it does by default in Python: handlers
-    of a user's own are left alone.
+    Only in the main thread, and only where Ctrl-C has Python's default handler: a user's own
+    handlers are left alone.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

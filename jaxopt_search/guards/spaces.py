@@ -1,11 +1,12 @@
-"""What solutions are, so that what is made for permutations refuses others, and so on.
+"""What solutions are: a part that is made for permutations refuses vectors, and so on.
 
-A search, its neighborhood, an exchange or a crossover may say `space`, what kind of solutions it is
-for, and so may a problem. The library knows two kinds: `"permutation"`, [n] int32 with each of 0 to
-n - 1 once; and `"vector"`, [n] int32 with values below `problem.domain_sizes`, see
+A search, its neighborhood, an exchange or a crossover may say in `space` what kind of solutions it
+is for, and so may a problem. The library knows two kinds: `"permutation"`, [n] int32 with each of 0
+to n - 1 once; and `"vector"`, [n] int32 with values below `problem.domain_sizes`, see
 `types.VectorProblem`.
 """
 
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import jax
@@ -27,7 +28,7 @@ _EXPECTED = {
     VECTOR: "vectors, [n] int32, with domain_sizes and max_domain,",
 }
 _DOMAINS = ("domain_sizes", "max_domain")
-_seen: set[Any] = set()  # the kinds of problems whose starts were what they should be
+_seen: set[Hashable] = set()  # kinds of problems whose starts were found right
 
 
 def check(problem: Any, *parts: Any) -> None:
@@ -62,7 +63,7 @@ def _misfit(problem: Any, declared: str | None, space: str, is_move: bool) -> st
 
     Args:
       declared: the space of the problem.
-      space: another one, that of the part.
+      space: of the part, another one.
       is_move: whether the part is a neighborhood.
     """
     if declared is not None:
@@ -130,7 +131,7 @@ def _check_vectors(problem: Any) -> None:
         raise ValueError(f"{name} whose starts {found}, expected values below domain_sizes")
 
 
-def _kind(problem: Any, space: str) -> Any:
+def _kind(problem: Any, space: str) -> Hashable:
     leaves, structure = jax.tree.flatten(problem)
     return (
         space,
@@ -153,8 +154,8 @@ def _length(problem: Any) -> tuple[int, str]:
     return shape.shape[0], ""
 
 
-def _look(problem: Any, kind: Any, is_wrong: Any) -> str:
-    """Returns a random start that is wrong in some element, or ""; then the kind is not seen."""
+def _look(problem: Any, kind: Hashable, is_wrong: Callable[[np.ndarray], np.ndarray]) -> str:
+    """Returns a random start that is wrong in some element, or ""; then the kind counts as seen."""
     with jax.ensure_compile_time_eval():
         keys = jax.vmap(_key)(lax.iota(jnp.uint32, _NUM_STARTS))
         starts = np.asarray(jax.vmap(problem.init)(keys))

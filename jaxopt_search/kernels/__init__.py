@@ -1,4 +1,4 @@
-"""Fused GPU kernels: the portable step of a search in a loop, one Pallas program per search.
+"""How a portable step runs as a fused GPU kernel: in a loop, one Pallas program per search.
 
 Nothing here knows of an algorithm: a kernel is the loop around `Search.step`, and the same step
 runs under XLA. Pallas is imported when a kernel is asked for.

@@ -1,7 +1,7 @@
 """The launcher: a loop over steps as one kernel, with the state of each search in its refs."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,26 +39,18 @@ def launch(
     """
     from jax.experimental import pallas as pl
 
-    carried, (groups, group_structure) = jax.tree.leaves(carry), jax.tree.flatten(between)
-    wholes, whole_structure = jax.tree.flatten((num_steps, shared))
-    wholes = [jnp.asarray(leaf) for leaf in wholes]
-    read_leaves = [leaf.reshape(leaf.shape or (1,)) for leaf in wholes] + groups
-    is_scalar = [leaf.ndim == 0 for leaf in wholes] + [leaf.ndim == 1 for leaf in groups]
+    data = _Data.of((num_steps, shared), between)
+    carried, structure = jax.tree.flatten(carry)
     is_carried_scalar = [leaf.ndim == 1 for leaf in carried]
-    num_inputs = len(read_leaves) + len(carried)
+    num_read = len(data.leaves)
 
     def kernel(*refs: Any) -> None:
-        inputs, state = refs[: len(read_leaves)], refs[num_inputs:]
-        read = [ref[0] if scalar else ref for ref, scalar in zip(inputs, is_scalar, strict=True)]
-        num, data = whole_structure.unflatten(read[: len(wholes)])
-        if groups:
-            data = data, group_structure.unflatten(read[len(wholes) :])
-        start = jax.tree.structure(carry).unflatten(
-            ref[0] if scalar else ref for ref, scalar in zip(state, is_carried_scalar, strict=True)
-        )
+        inputs, state = refs[:num_read], refs[num_read + len(carried) :]
+        (num, everything), own = data.read(inputs)
+        start = structure.unflatten(map(_value, state, is_carried_scalar))
 
         def step(i: jax.Array, old: Any) -> Any:
-            return body(i, data, old)
+            return body(i, (everything, own) if data.has_groups else everything, old)
 
         with memory.one_search("interpreter" if interpret else "gpu"):
             end = memory.fori_loop(num, step, start)
@@ -67,18 +59,65 @@ def launch(
                 ref[0] = value
 
     (num_searches, *_), own = carried[0].shape, [_own(pl, leaf, 1) for leaf in carried]
-    whole = [_whole(pl, leaf) for leaf in read_leaves[: len(wholes)]]
-    whole += [_own(pl, leaf, num_searches // leaf.shape[0]) for leaf in groups]
     results = pl.pallas_call(
         kernel,
         grid=(num_searches,),
-        in_specs=[*whole, *own],
+        in_specs=[*data.specs(pl, num_searches), *own],
         out_specs=own,
         out_shape=[jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in carried],
-        input_output_aliases={len(read_leaves) + k: k for k in range(len(carried))},
+        input_output_aliases={num_read + k: k for k in range(len(carried))},
         **options(num_warps, interpret),
-    )(*read_leaves, *carried)
-    return jax.tree.structure(carry).unflatten(results)
+    )(*data.leaves, *carried)
+    return structure.unflatten(results)
+
+
+class _Data(NamedTuple):
+    """What programs read.
+
+    Attributes:
+      leaves: arrays with an axis: first those that all programs read, then those of some.
+      is_scalar: of each leaf, whether a program sees a scalar.
+      whole: the structure of what all programs read.
+      groups: the structure of what some of them read.
+    """
+
+    leaves: list[jax.Array]
+    is_scalar: list[bool]
+    whole: Any
+    groups: Any
+
+    @classmethod
+    def of(cls, whole: Any, groups: Any) -> "_Data":
+        """Returns the data of pytrees."""
+        wholes, whole_structure = jax.tree.flatten(whole)
+        own, group_structure = jax.tree.flatten(groups)
+        wholes = [jnp.asarray(leaf) for leaf in wholes]
+        leaves = [leaf.reshape(leaf.shape or (1,)) for leaf in wholes] + own
+        is_scalar = [leaf.ndim == 0 for leaf in wholes] + [leaf.ndim == 1 for leaf in own]
+        return cls(leaves, is_scalar, whole_structure, group_structure)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether some programs read what others do not."""
+        return self.groups.num_leaves > 0
+
+    def read(self, refs: Any) -> tuple[Any, Any]:
+        """Returns both pytrees in a program, of its refs."""
+        values = list(map(_value, refs, self.is_scalar))
+        size = self.whole.num_leaves
+        return self.whole.unflatten(values[:size]), self.groups.unflatten(values[size:])
+
+    def specs(self, pl: Any, num_searches: int) -> list[Any]:
+        """Returns the block of each leaf that a program reads."""
+        size = self.whole.num_leaves
+        whole = [_whole(pl, leaf) for leaf in self.leaves[:size]]
+        return whole + [
+            _own(pl, leaf, num_searches // leaf.shape[0]) for leaf in self.leaves[size:]
+        ]
+
+
+def _value(ref: Any, is_scalar: bool) -> Any:
+    return ref[0] if is_scalar else ref
 
 
 def _whole(pl: Any, array: jax.Array) -> Any:

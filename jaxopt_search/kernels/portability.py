@@ -12,7 +12,10 @@ from typing import Any
 import jax
 
 _JAX = str(pathlib.Path(jax.__file__).parent)
-_OURS = tuple(str(pathlib.Path(__file__).parents[1] / name) for name in ("kernels", "memory.py"))
+_OURS = tuple(
+    str(pathlib.Path(__file__).parents[1] / name)
+    for name in ("kernels", "portable/memory.py", "portable/backend.py")
+)
 _COMPILER = ("jax._src.interpreters.mlir", "jaxlib.triton.dialect", "jaxlib.mlir.ir")
 _CUDA_DEVICE = {"device_kind": "NVIDIA H200", "num_cores": 132, "platform": "gpu"}
 

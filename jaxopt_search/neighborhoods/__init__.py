@@ -1,4 +1,4 @@
-"""Neighborhoods: small changes of a solution, how to price them and how to make them."""
+"""Which small changes a solution has, what they cost, and how they are made."""
 
 from jaxopt_search.neighborhoods.assign import Assign
 from jaxopt_search.neighborhoods.delta_swap import DeltaSwap

@@ -1,7 +1,7 @@
 """A tour as an array with the position of every city: reversals and shifts, by lanes.
 
-Positions are cyclic: they wrap around at n. Of the two parts into which a change cuts the cycle,
-the shorter one is rewritten, in tiles of `memory.LANES` elements.
+Positions are cyclic: they wrap around at n. A change cuts the cycle into two parts; the shorter one
+is rewritten, in tiles of `memory.LANES` elements.
 """
 
 import functools
@@ -36,7 +36,7 @@ def from_solution(solution: jax.Array) -> ArrayTour:
 
 def wrap(position: jax.Array, n: int) -> jax.Array:
     """Returns `position`, between -n and 2n - 1, modulo n; portable."""
-    # As unsigned numbers, what is out of range is larger than what is in it.
+    # As unsigned numbers, positions out of range are larger than all in range.
     candidates = (position, position + n, position - n)
     least = functools.reduce(jnp.minimum, (c.astype(jnp.uint32) for c in candidates))
     return least.astype(jnp.int32)
@@ -78,13 +78,13 @@ def move_segment(
     where: jax.Array,
     max_length: int,
 ) -> ArrayTour:
-    """Returns the tour with a short segment taken out and put in elsewhere; portable.
+    """Returns the tour with a short segment moved elsewhere; portable.
 
     Args:
       first: [] int32, the position of the segment's first city.
       length: [] int32, its number of cities, at most `max_length`.
       after: [] int32, the position of the city behind which it goes, outside the segment.
-      is_reversed: [] bool, whether it is turned around.
+      is_reversed: [] bool, whether it is reversed.
       where: [] bool; the tour is unchanged where it does not hold.
       max_length: static.
     """
@@ -93,8 +93,8 @@ def move_segment(
     in_segment = jnp.where(is_reversed, length - 1 - lane, lane)
     in_segment = jnp.clip(in_segment, 0, length - 1)
     segment = load(tour.city, wrap(first + in_segment, n))
-    # The cities between the segment and its new place move up by its length: those behind it, or
-    # those before it.
+    # The cities between the segment and its new place move up by its length: either the ones behind
+    # it or the ones before it.
     behind = wrap(after - first, n) + 1 - length
     is_behind = behind <= n - length - behind
     num_moved = jnp.where(where, jnp.minimum(behind, n - length - behind), 0)
@@ -125,7 +125,7 @@ def _by_tiles(
 ) -> ArrayTour:
     """Returns the tour after `change(index, tour)` for all indices below `count`, in order.
 
-    The last tile goes on beyond `count`: `change` masks what it writes.
+    The last tile reaches beyond `count`: `change` masks what it writes.
     """
     n = tour.city.shape[0]
     lane = memory.lanes(memory.LANES)

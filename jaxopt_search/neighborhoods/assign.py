@@ -2,14 +2,19 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
-from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.neighborhoods.full_evaluation import (
+    Entries,
+    Evaluated,
+    FullEvaluation,
+    Rank,
+)
 from jaxopt_search.portable import tables
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
@@ -24,10 +29,14 @@ class Assignment(NamedTuple):
     value: jax.Array
 
 
+Vector: TypeAlias = Tallied | Evaluated
+"""A vector with its tally or, where the problem has no hooks, its cost."""
+
+
 class VectorNeighborhood:
     """What neighborhoods of vectors share: moves are priced by the problem's hooks or in full.
 
-    Representations are `types.Tallied`, or of problems without hooks `Evaluated`. A subclass has
+    Representations are `types.Tallied` or, for problems without hooks, `Evaluated`. A subclass has
     `_in_full`, its moves priced in full.
     """
 
@@ -42,20 +51,20 @@ class VectorNeighborhood:
             return ""
         return f"{type(problem).__name__} has no assign_delta, so that moves are priced in full"
 
-    def init(self, problem: Any, solution: jax.Array) -> Any:
+    def init(self, problem: Any, solution: jax.Array) -> Vector:
         if not capabilities.has_hooks(problem):
             return self._in_full.init(problem, solution)
         return Tallied(solution, problem.tally(solution))
 
-    def solution(self, problem: Any, snapshot: Any) -> jax.Array:
+    def solution(self, problem: Any, snapshot: Vector) -> jax.Array:
         return snapshot.solution
 
-    def snapshot(self, representation: Any) -> Any:
+    def snapshot(self, representation: Vector) -> Vector:
         if isinstance(representation, Evaluated):
             return self._in_full.snapshot(representation)
         return representation._replace(tally=None)
 
-    def known_cost(self, representation: Any) -> Cost | None:
+    def known_cost(self, representation: Vector) -> Cost | None:
         return representation.cost if isinstance(representation, Evaluated) else None
 
 
@@ -64,7 +73,9 @@ class _Assignments:
 
     num_words = 2
 
-    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Any:
+    def propose(
+        self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]
+    ) -> Assignment:
         return _propose(problem, solution, words)
 
     def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
@@ -79,7 +90,7 @@ class _Assignments:
         move = Assignment(row, column)
         return move, ~is_null(problem, solution, move)
 
-    def undone(self, problem: Any, solution: jax.Array, move: Assignment) -> Any:
+    def undone(self, problem: Any, solution: jax.Array, move: Assignment) -> Entries:
         return _undone(solution, move)
 
 
@@ -88,12 +99,12 @@ class _Assignments:
 class Assign(VectorNeighborhood):
     """All assignments of another value to a variable; on binary vectors, all flips.
 
-    A proposal draws a variable and then one of its other values, each with the same chance; a
-    variable of one value gives a null move. In tables, rows are variables and columns are values; a
+    A proposal draws a variable and then one of its other values, each equally likely; a variable
+    with only one value gives a null move. In tables, rows are variables and columns are values; a
     move undoes the assignment of the value that the variable had.
 
-    Of problems with hooks (`types.VectorProblem`) a move is priced by `assign_delta`, others are
-    evaluated in full. A pass over all moves is as fast as the problem's `scan` makes it.
+    If the problem has hooks (`types.VectorProblem`), a move is priced by `assign_delta`, else by a
+    full evaluation. A pass over all moves is as fast as the problem's `scan` makes it.
 
     Example:
       >>> import jaxopt_search as js
@@ -106,11 +117,11 @@ class Assign(VectorNeighborhood):
     _in_full = FullEvaluation(_Assignments())
 
     def propose(
-        self, problem: Any, representation: Any, words: tuple[jax.Array, ...]
+        self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
     ) -> Assignment:
         return _propose(problem, representation.solution, words)
 
-    def delta(self, problem: Any, representation: Any, move: Assignment) -> Cost:
+    def delta(self, problem: Any, representation: Vector, move: Assignment) -> Cost:
         if isinstance(representation, Evaluated):
             change = self._in_full.delta(problem, representation, move)
         else:
@@ -118,7 +129,9 @@ class Assign(VectorNeighborhood):
         is_none = is_null(problem, representation.solution, move)
         return jnp.where(is_none, null_delta(change.dtype), change)
 
-    def commit(self, problem: Any, representation: Any, move: Assignment, accept: jax.Array) -> Any:
+    def commit(
+        self, problem: Any, representation: Vector, move: Assignment, accept: jax.Array
+    ) -> Vector:
         if isinstance(representation, Evaluated):
             return self._in_full.commit(problem, representation, move, accept)
         return vector.assigned(problem, representation, *move, accept)
@@ -130,20 +143,18 @@ class Assign(VectorNeighborhood):
         return problem.domain_sizes.shape[0], problem.max_domain
 
     def first(
-        self, problem: Any, representation: Any, rank: Any, others: Any
+        self, problem: Any, representation: Vector, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
         if isinstance(representation, Evaluated):
             return self._in_full.first(problem, representation, rank, others)
         return first(problem, representation, rank, others)
 
-    def undone(
-        self, problem: Any, representation: Any, move: Assignment
-    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+    def undone(self, problem: Any, representation: Vector, move: Assignment) -> Entries:
         return _undone(representation.solution, move)
 
 
 def is_null(problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
-    """Returns whether assignments change nothing or are none; portable."""
+    """Returns whether assignments change nothing or are out of range; portable."""
     is_outside = move.value >= load(problem.domain_sizes, move.variable)
     return is_outside | (move.value == load(solution, move.variable))
 
@@ -152,9 +163,8 @@ class Allowed(NamedTuple):
     """Which assignments of another value are moves.
 
     Attributes:
-      of_variable: maps variables, of any shape, to what is needed of them: a pytree.
-      is_allowed: maps variables, values, which broadcast, and what is needed of the variables to
-        truth values.
+      of_variable: maps variables, of any shape, to a pytree of what `is_allowed` needs of them.
+      is_allowed: maps variables, values, which broadcast, and this pytree to booleans.
       is_movable: maps variables, of any shape, to whether they have moves at all; None if that is
         not known.
     """
@@ -174,9 +184,13 @@ class _Row(NamedTuple):
 
 
 def first(
-    problem: Any, tallied: Tallied, rank: Any, others: Any, allowed: Allowed | None = None
+    problem: Any,
+    tallied: Tallied,
+    rank: Rank,
+    others: tables.Values,
+    allowed: Allowed | None = None,
 ) -> tuple[tables.First, Assignment]:
-    """Returns the first entry of the table of assignments, as `types.Enumerable.first`; portable.
+    """Like `types.Enumerable.first`, for the table of assignments; portable.
 
     Args:
       allowed: which are moves; None for all.
@@ -231,5 +245,5 @@ def _propose(problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) ->
     return Assignment(variable, jnp.minimum(value, size - 1))
 
 
-def _undone(solution: jax.Array, move: Assignment) -> tuple[tuple[jax.Array, jax.Array]]:
+def _undone(solution: jax.Array, move: Assignment) -> Entries:
     return ((move.variable, load(solution, move.variable)),)

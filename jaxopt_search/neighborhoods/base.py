@@ -1,4 +1,4 @@
-"""What a search takes as its neighborhood: one with deltas, or moves that are priced in full."""
+"""What a search accepts as its neighborhood: one with deltas, or moves that are priced in full."""
 
 from typing import Any
 

@@ -1,6 +1,7 @@
-"""One binary variable gets its other value: moves for problems on vectors of zeros and ones."""
+"""A binary variable gets its other value: moves for problems on vectors of zeros and ones."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -9,14 +10,19 @@ from jax import lax
 
 from jaxopt_search import capabilities
 from jaxopt_search.checks import check_suits
-from jaxopt_search.neighborhoods.assign import Assign, Assignment, VectorNeighborhood
-from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.neighborhoods.assign import Assign, Assignment, Vector, VectorNeighborhood
+from jaxopt_search.neighborhoods.full_evaluation import (
+    Entries,
+    Evaluated,
+    FullEvaluation,
+    Rank,
+)
 from jaxopt_search.portable import memory, tables
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
 from jaxopt_search.types import Cost, Scan, Tallied, null_delta
 
-_COLUMNS = 32  # of the table: a warp of a GPU, and some vectors of a CPU, which handle them at once
+_COLUMNS = 32  # of the table: handled at once by a warp of a GPU, or a few vectors of a CPU
 
 
 class _Flips:
@@ -24,7 +30,9 @@ class _Flips:
 
     num_words = 1
 
-    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Any:
+    def propose(
+        self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]
+    ) -> Assignment:
         return _propose(solution, words)
 
     def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
@@ -41,7 +49,7 @@ class _Flips:
         is_move = (number == variable) & (load(problem.domain_sizes, variable) == 2)
         return _flip_of(solution, variable), is_move
 
-    def undone(self, problem: Any, solution: jax.Array, move: Assignment) -> Any:
+    def undone(self, problem: Any, solution: jax.Array, move: Assignment) -> Entries:
         return _undone(move)
 
 
@@ -51,8 +59,8 @@ class Flip(VectorNeighborhood):
     """All flips of a problem whose variables have two values.
 
     These are the moves of `Assign`, in another table: there each variable has an entry for each
-    value, here only one. Variable i stands in row i // 32 and column i % 32. The rows being so few,
-    a tenure counted in them, as that of `tabu_search` is by default, is about n / 32.
+    value, here only one. Variable i stands in row i // 32 and column i % 32. With so few rows, the
+    default tenure of `tabu_search`, which counts them, is about n / 32.
 
     A variable with a domain of one value has a null move.
 
@@ -66,24 +74,26 @@ class Flip(VectorNeighborhood):
     num_words = 1
     _in_full = FullEvaluation(_Flips())
 
-    def init(self, problem: Any, solution: jax.Array) -> Any:
+    def init(self, problem: Any, solution: jax.Array) -> Vector:
         is_binary = capabilities.max_domain(problem) == 2
         check_suits("Flip", "one on vectors with max_domain 2", problem, is_binary)
         return super().init(problem, solution)
 
     def propose(
-        self, problem: Any, representation: Any, words: tuple[jax.Array, ...]
+        self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
     ) -> Assignment:
         return _propose(representation.solution, words)
 
-    def delta(self, problem: Any, representation: Any, move: Assignment) -> Cost:
+    def delta(self, problem: Any, representation: Vector, move: Assignment) -> Cost:
         if not isinstance(representation, Evaluated):
             return Assign().delta(problem, representation, move)
         change = self._in_full.delta(problem, representation, move)
         is_none = load(problem.domain_sizes, move.variable) < 2
         return jnp.where(is_none, null_delta(change.dtype), change)
 
-    def commit(self, problem: Any, representation: Any, move: Assignment, accept: jax.Array) -> Any:
+    def commit(
+        self, problem: Any, representation: Vector, move: Assignment, accept: jax.Array
+    ) -> Vector:
         return Assign().commit(problem, representation, move, accept)
 
     def num_moves(self, problem: Any) -> int:
@@ -93,7 +103,7 @@ class Flip(VectorNeighborhood):
         return _shape(problem.domain_sizes.shape[0])
 
     def first(
-        self, problem: Any, representation: Any, rank: Any, others: Any
+        self, problem: Any, representation: Vector, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
         if isinstance(representation, Evaluated):
             return self._in_full.first(problem, representation, rank, others)
@@ -107,9 +117,7 @@ class Flip(VectorNeighborhood):
         variable = jnp.minimum(found.number, representation.solution.shape[0] - 1)
         return found, _flip_of(representation.solution, variable)
 
-    def undone(
-        self, problem: Any, representation: Any, move: Assignment
-    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+    def undone(self, problem: Any, representation: Vector, move: Assignment) -> Entries:
         return _undone(move)
 
 
@@ -125,18 +133,18 @@ def _flip_of(solution: jax.Array, variable: jax.Array) -> Assignment:
     return Assignment(variable, 1 - load(solution, variable))
 
 
-def _undone(move: Assignment) -> tuple[tuple[jax.Array, jax.Array], ...]:
+def _undone(move: Assignment) -> Entries:
     return ((move.variable // _COLUMNS, move.variable % _COLUMNS),)
 
 
-def _pricing(problem: Any, tallied: Tallied) -> Any:
-    """Returns what maps numbers of entries of the table to the deltas there; portable."""
+def _pricing(problem: Any, tallied: Tallied) -> Callable[[jax.Array], Cost]:
+    """Returns a function from numbers of entries of the table to the deltas there; portable."""
     n = problem.domain_sizes.shape[0]
     get_scan = capabilities.scan(problem)
     scan = None if get_scan is None else get_scan(*tallied)
 
     def look_up(variable: jax.Array) -> Any:
-        """Returns what the flips of variables take: values, domain sizes, what `Scan` says."""
+        """Returns what the flips of variables need: values, domain sizes, what `Scan` says."""
         own = tables.in_rows(tallied.solution, variable)
         size = tables.in_rows(problem.domain_sizes, variable)
         return own, size, None if scan is None else scan.of_variable(variable)
@@ -157,7 +165,7 @@ def _pricing(problem: Any, tallied: Tallied) -> Any:
 
     if memory.is_in_kernel() or memory.takes_turns():
         return lambda number: price(number, look_up(jnp.minimum(number, n - 1)))
-    # All at once, and in their order: nothing is looked up by its number, which is slow on a CPU.
+    # All at once and in order: looking things up by their numbers is slow on a CPU.
     rows, columns = _shape(n)
     in_order = look_up(lax.iota(jnp.int32, n)[:, None])
     spread = jax.tree.map(

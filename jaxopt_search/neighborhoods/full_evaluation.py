@@ -1,11 +1,12 @@
 """A neighborhood for any problem: moves are priced by evaluating the whole solution.
 
-What it takes is an object with `num_words`, `propose(problem, solution, words)` and
-`apply(problem, solution, move)`: the few lines with which a new problem starts.
+It needs an object with `num_words`, `propose(problem, solution, words)` and
+`apply(problem, solution, move)`: a few lines to start with for a new problem.
 """
 
 import dataclasses
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -16,11 +17,16 @@ from jaxopt_search.portable import memory, tables
 from jaxopt_search.portable.costs import cost_change, cost_of
 from jaxopt_search.types import Cost, Move, Solution, null_delta
 
+Rank: TypeAlias = Callable[..., tables.Values]
+"""Maps numbers of entries, deltas, and entries of other tables to keys: see `types.Enumerable`."""
+Entries: TypeAlias = tuple[tuple[jax.Array, jax.Array], ...]
+"""[] int32 row and column each."""
+
 
 class Moves(Protocol):
     """How to change a solution; hashable, because it is part of the compiled program.
 
-    A move must change the solution: one that changes nothing would be priced 0 and win.
+    A move must change the solution: if it changed nothing, its price 0 would win.
     """
 
     @property
@@ -54,9 +60,7 @@ class EnumerableMoves(Moves, Protocol):
         """Returns the move of an entry, and whether there is one, [] bool."""
         ...
 
-    def undone(
-        self, problem: Any, solution: Solution, move: Move, /
-    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+    def undone(self, problem: Any, solution: Solution, move: Move, /) -> Entries:
         """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""
         ...
 
@@ -123,7 +127,7 @@ class FullEvaluation:
         return self.moves.shape(problem, solution_shape(problem))
 
     def first(
-        self, problem: Any, representation: Evaluated, rank: Any, others: Any
+        self, problem: Any, representation: Evaluated, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Move]:
         rows, columns = self.shape(problem)
 
@@ -146,5 +150,5 @@ class FullEvaluation:
         found = tables.first((rows, columns), keys_of, all_entries)
         return found, at(found.number)[0]
 
-    def undone(self, problem: Any, representation: Evaluated, move: Move) -> Any:
+    def undone(self, problem: Any, representation: Evaluated, move: Move) -> Entries:
         return self.moves.undone(problem, representation.solution, move)

@@ -1,4 +1,4 @@
-"""A local heuristic as a neighborhood: it says which assignments are moves, and how likely.
+"""A local heuristic as a neighborhood: it says which assignments are moves, and how likely each is.
 
 Koester, Gross, Krueger, "FANG: Fast and Efficient Successor-State Generation for Heuristic
 Optimization on GPUs": the successor function of one variable at a time.
@@ -13,10 +13,12 @@ import jax.numpy as jnp
 
 from jaxopt_search import capabilities
 from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
+from jaxopt_search.neighborhoods.full_evaluation import Entries, Rank
 from jaxopt_search.portable import counts, memory, tables
 from jaxopt_search.portable.counts import Count
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
+from jaxopt_search.problems.finite import vector
 from jaxopt_search.successors import heuristics
 from jaxopt_search.types import Cost, Tallied
 
@@ -26,23 +28,25 @@ from jaxopt_search.types import Cost, Tallied
 class Guided:
     """The assignments that a local heuristic allows, for a problem on vectors with hooks.
 
-    A proposal draws a variable, each with the same chance, and one of its values with the chance
-    weight / sum of the weights; a variable without a positive weight gives a null move. In the
-    table of moves, as that of `Assign`, entries of weight 0 are no moves, so that tabu search and
-    hill climbing choose among those that the heuristic allows. Prices are those of `Assign`.
+    A proposal draws a variable, each equally likely, and one of its values with the probability
+    weight / sum of the weights; a variable without a positive weight gives a null move. The table
+    of moves is like the one of `Assign`, but entries of weight 0 are no moves: tabu search and hill
+    climbing choose among the moves that the heuristic allows. They are priced as in `Assign`.
 
     The heuristic is a `successors.LocalHeuristic` whose states are `types.Tallied` and whose
-    possibilities are values. Beyond that, `rate` and `num_possibilities` are elementwise in the
-    variable, too: here each lane may have a variable of its own.
-    It may have `allows(problem, state, variable, possibility)`, elementwise, shapes broadcast:
-    whether the weight is above 0, for values other than the variable's own. With it, a pass over
-    the table takes no weights. And it may have `is_movable(problem, state, variable)`, likewise:
-    False where no value is allowed. With it, a kernel skips these variables.
+    possibilities are values. In addition, its `rate` and `num_possibilities` must be elementwise in
+    the variable: here each lane may have a variable of its own. It may also have
 
-    Aggregates are folded value by value, from 0 on, and so are sums of weights, in 64 bits.
+    - `allows(problem, state, variable, possibility)`, elementwise, shapes broadcast: whether the
+      weight is above 0, for values other than the variable's own. With it, a pass over the table
+      computes no weights.
+    - `is_movable(problem, state, variable)`, elementwise: False where no value is allowed. With it,
+      a kernel skips these variables.
+
+    Aggregates, and sums of weights in 64 bits, are folded value by value from 0 on.
 
     Attributes:
-      heuristic: what guides.
+      heuristic: the guide.
 
     Example:
       >>> import jaxopt_search as js
@@ -107,7 +111,7 @@ class Guided:
     def commit(
         self, problem: Any, representation: Tallied, move: Assignment, accept: jax.Array
     ) -> Tallied:
-        return Assign().commit(problem, representation, move, accept)
+        return vector.assigned(problem, representation, *move, accept)
 
     def num_moves(self, problem: Any) -> int:
         return Assign().num_moves(problem)
@@ -116,11 +120,11 @@ class Guided:
         return Assign().shape(problem)
 
     def first(
-        self, problem: Any, representation: Tallied, rank: Any, others: Any
+        self, problem: Any, representation: Tallied, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
         return first(problem, representation, rank, others, self._allowed(problem, representation))
 
-    def undone(self, problem: Any, representation: Tallied, move: Assignment) -> Any:
+    def undone(self, problem: Any, representation: Tallied, move: Assignment) -> Entries:
         return Assign().undone(problem, representation, move)
 
     def _allowed(self, problem: Any, state: Tallied) -> Allowed:

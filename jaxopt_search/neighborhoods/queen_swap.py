@@ -1,7 +1,6 @@
 """N-Queens: two rows exchange their queens, priced in O(1) by counters of the diagonals.
 
-The counters are those of Sosic and Gu, "A polynomial time algorithm for the N-Queens problem",
-1990.
+The counters are from Sosic and Gu, "A polynomial time algorithm for the N-Queens problem", 1990.
 """
 
 import dataclasses
@@ -42,8 +41,8 @@ class QueenSwap:
     """All n (n - 1) / 2 swaps of two rows of an `NQueens` problem.
 
     Attributes:
-      num_partners: `propose_at` takes the first of so many random rows from which a queen would
-        find no other on its diagonals, or the last.
+      num_partners: `propose_at` draws this many random rows, and takes the first one from which a
+        queen would find no other on its new diagonals, or the last.
     """
 
     num_partners: int = 4
@@ -120,12 +119,12 @@ class QueenSwap:
             return tuple(_load(counts, place) for place in places)
 
         n = problem.n
-        left, left_too, met, met_too = of(representation.rising, i + a, k + b, i + b, k + a)
-        change = met + met_too - left - left_too
-        left, left_too, met, met_too = of(
+        old_i, old_k, new_i, new_k = of(representation.rising, i + a, k + b, i + b, k + a)
+        change = new_i + new_k - old_i - old_k
+        old_i, old_k, new_i, new_k = of(
             representation.falling, a - i + n, b - k + n, b - i + n, a - k + n
         )
-        change += met + met_too - left - left_too + 4
+        change += new_i + new_k - old_i - old_k + 4
         # The two attack each other before on one diagonal, and afterwards on one that crosses it.
         are_facing = jnp.abs(i - k) == jnp.abs(a - b)
         return change + 2 * are_facing.astype(jnp.int32)
@@ -150,7 +149,7 @@ class QueenSwap:
 def _moved(
     counts: Any, left: tuple[jax.Array, ...], met: tuple[jax.Array, ...], one: jax.Array
 ) -> list[tuple[jax.Array, jax.Array]]:
-    """Returns four diagonals with their counts after two queens went over to others."""
+    """Returns four diagonals with their counts after two queens changed diagonals."""
     after = []
     for (place, other), change in ((left, -one), (met, one)):
         both = change + change * (place == other).astype(jnp.int32)

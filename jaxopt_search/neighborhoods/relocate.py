@@ -46,9 +46,11 @@ class Relocation(NamedTuple):
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Relocate:
-    """The neighborhood of all n (n - 2) relocations, symmetric or asymmetric distances.
+    """All n (n - 2) relocations of a TSP, of symmetric or asymmetric distances.
 
-    Up to 2 cities there is none; the move proposed then is null.
+    Problems without `distance` between cities are refused.
+
+    With 2 cities or fewer there are none, and proposals are null moves.
     """
 
     num_words = 2

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import capabilities
+from jaxopt_search.neighborhoods.full_evaluation import Entries
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
 
@@ -56,9 +57,7 @@ class Swap:
             is_swap &= (free == row).any() & (free == second).any()
         return Positions(row, second), is_swap
 
-    def undone(
-        self, problem: Any, solution: jax.Array, move: Positions
-    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+    def undone(self, problem: Any, solution: jax.Array, move: Positions) -> Entries:
         return tuple((position, solution[position]) for position in move)
 
     def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search.checks import check_suits
+from jaxopt_search.neighborhoods.full_evaluation import Entries, Rank
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.portable import floats, memory, tables
 from jaxopt_search.portable.memory import load, store
@@ -121,8 +122,8 @@ class SwapTable:
         representation: SwapDeltas,
         move: Positions,
         accept: jax.Array,
-        rank: Any,
-        others: Any,
+        rank: Rank,
+        others: tables.Values,
     ) -> tuple[SwapDeltas, tables.First, Positions]:
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
             delta, _, *further = entries
@@ -146,7 +147,7 @@ class SwapTable:
         return problem.n, problem.n
 
     def first(
-        self, problem: QAP, representation: SwapDeltas, rank: Any, others: Any
+        self, problem: QAP, representation: SwapDeltas, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Positions]:
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
             return rank(place.row * problem.n + place.column, *entries)
@@ -154,9 +155,7 @@ class SwapTable:
         found = tables.first(self.shape(problem), keys_of, (representation.deltas, *others))
         return found, _move_at(problem, representation, found.number)
 
-    def undone(
-        self, problem: QAP, representation: SwapDeltas, move: Positions
-    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+    def undone(self, problem: QAP, representation: SwapDeltas, move: Positions) -> Entries:
         return tuple((u, load(representation.location, u)) for u in move)
 
 
@@ -190,7 +189,7 @@ class _Finish(NamedTuple):
       swap: the swap.
       at_r, at_s: [] int32, where r and s are now.
       begun: the representation so far, see `_begin`.
-      in_one_pass: whether this pass changes the costs, too.
+      in_one_pass: whether this pass also changes the costs.
     """
 
     problem: QAP

@@ -6,8 +6,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.neighborhoods.assign import VectorNeighborhood
-from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.neighborhoods.assign import Vector, VectorNeighborhood
+from jaxopt_search.neighborhoods.full_evaluation import (
+    Entries,
+    Evaluated,
+    FullEvaluation,
+    Rank,
+)
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.portable import memory, tables
 from jaxopt_search.portable.memory import load
@@ -20,7 +25,7 @@ class _Swaps:
 
     num_words = 2
 
-    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Any:
+    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
         return _propose(solution, words)
 
     def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
@@ -35,7 +40,7 @@ class _Swaps:
         move = Positions(row, column)
         return move, ~_is_null(problem, solution, move)
 
-    def undone(self, problem: Any, solution: jax.Array, move: Positions) -> Any:
+    def undone(self, problem: Any, solution: jax.Array, move: Positions) -> Entries:
         return _undone(move)
 
 
@@ -44,12 +49,12 @@ class _Swaps:
 class SwapValues(VectorNeighborhood):
     """All n (n - 1) / 2 exchanges of the values of two variables.
 
-    Null where the values are equal, or where one lies outside the other's domain. A proposal draws
-    two different variables, each pair with the same chance. In tables, rows and columns are
-    variables, and each exchange stands there twice; a move undoes itself.
+    Moves are null where the values are equal, or where one lies outside the other's domain. A
+    proposal draws two different variables, each pair equally likely. In tables, rows and columns
+    are variables, and each exchange stands there twice; a move undoes itself.
 
-    Of problems with hooks (`types.VectorProblem`) a move is priced by `swap_values_delta`, others
-    are evaluated in full.
+    If the problem has hooks (`types.VectorProblem`), a move is priced by `swap_values_delta`, else
+    by a full evaluation.
 
     Example:
       >>> import jaxopt_search as js
@@ -62,10 +67,12 @@ class SwapValues(VectorNeighborhood):
     num_words = 2
     _in_full = FullEvaluation(_Swaps())
 
-    def propose(self, problem: Any, representation: Any, words: tuple[jax.Array, ...]) -> Positions:
+    def propose(
+        self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
+    ) -> Positions:
         return _propose(representation.solution, words)
 
-    def delta(self, problem: Any, representation: Any, move: Positions) -> Cost:
+    def delta(self, problem: Any, representation: Vector, move: Positions) -> Cost:
         if isinstance(representation, Evaluated):
             change = self._in_full.delta(problem, representation, move)
         else:
@@ -73,7 +80,9 @@ class SwapValues(VectorNeighborhood):
         is_none = _is_null(problem, representation.solution, move)
         return jnp.where(is_none, null_delta(change.dtype), change)
 
-    def commit(self, problem: Any, representation: Any, move: Positions, accept: jax.Array) -> Any:
+    def commit(
+        self, problem: Any, representation: Vector, move: Positions, accept: jax.Array
+    ) -> Vector:
         if isinstance(representation, Evaluated):
             return self._in_full.commit(problem, representation, move, accept)
         values = tuple(load(representation.solution, variable) for variable in move)
@@ -91,7 +100,7 @@ class SwapValues(VectorNeighborhood):
         return n, n
 
     def first(
-        self, problem: Any, representation: Any, rank: Any, others: Any
+        self, problem: Any, representation: Vector, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Positions]:
         if isinstance(representation, Evaluated):
             return self._in_full.first(problem, representation, rank, others)
@@ -105,9 +114,7 @@ class SwapValues(VectorNeighborhood):
         found = tables.first((n, n), keys_of, others)
         return found, Positions(found.number // n, found.number % n)
 
-    def undone(
-        self, problem: Any, representation: Any, move: Positions
-    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+    def undone(self, problem: Any, representation: Vector, move: Positions) -> Entries:
         return _undone(move)
 
 
@@ -121,5 +128,5 @@ def _is_null(problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
     return (a == b) | (b >= load(sizes, i)) | (a >= load(sizes, j))
 
 
-def _undone(move: Positions) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
+def _undone(move: Positions) -> Entries:
     return (move.first, move.second), (move.second, move.first)

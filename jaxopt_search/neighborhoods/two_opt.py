@@ -39,7 +39,7 @@ class EdgeMove(NamedTuple):
       first: int32.
       after: int32.
       length: int32, 1 to `MAX_SEGMENT`; 0 for 2-opt.
-      is_reversed: bool, whether the segment is turned around.
+      is_reversed: bool, whether the segment is reversed.
     """
 
     first: jax.Array
@@ -51,7 +51,7 @@ class EdgeMove(NamedTuple):
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TwoOpt:
-    """Build it with `two_opt`.
+    """2-opt and Or-opt moves of a TSP. Build it with `two_opt`; other problems are refused.
 
     Attributes:
       pairs: [n * K] a city and one of its candidates, from which proposals are drawn.
@@ -76,9 +76,9 @@ class TwoOpt:
     def propose(
         self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]
     ) -> EdgeMove:
-        """Draws a city, one of its candidates to stand beside it, and a move that does so.
+        """Draws a city, one of its candidates, and a move that puts them next to each other.
 
-        2-opt and Or-opt have the same chance.
+        2-opt and Or-opt are equally likely.
         """
         n, bits = problem.n, words[1]
         city, near = load_pair(self.pairs, below(words[0], self.pairs.size))
@@ -140,7 +140,7 @@ def _bit(bits: jax.Array, number: int) -> jax.Array:
 
 
 def _is_null(move: EdgeMove, n: int) -> jax.Array:
-    """Returns where a move leads to the same cycle or makes no sense, bool."""
+    """Returns where a move leads to the same cycle or is impossible, bool."""
     first, after, length, is_reversed = move
     gap = wrap(after - first, n)
     is_null = (gap < jnp.where(length > 0, length, 2)) | (gap == n - 1)
@@ -158,12 +158,12 @@ def two_opt(
 ) -> TwoOpt:
     """Returns the 2-opt and Or-opt moves that join a city to one of its candidates.
 
-    A move is priced in O(1). Making it takes up to n / 2 steps, 32 at a time. Or-opt moves
+    A move is priced in O(1). Making it changes up to n / 2 positions, 32 at a time. Or-opt moves
     segments of 1 to 3 cities, in both directions.
 
     Args:
       problem: of symmetric distances.
-      num_candidates: K, cities in the list of each city; n - 1 if there are no more.
+      num_candidates: K, cities in the list of each city; n - 1 if there are fewer.
       candidates: `"nearest"`, or `"quadrant"`: as many from each quadrant around the city, for
         clustered instances.
 
@@ -185,7 +185,7 @@ def two_opt(
 
 @jax.jit
 def from_candidates(lists: jax.Array) -> TwoOpt:
-    """Returns the moves by candidate lists [n, K] int32."""
+    """Returns the moves of candidate lists [n, K] int32."""
     n, num = lists.shape
     city, near = jnp.repeat(lax.iota(jnp.int32, n), num), lists.ravel()
     return TwoOpt(pairs=_pairs(city, near, n))

@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Sets of variables, a bit each, packed into words; portable but for `pack`, `unpack` and `full`.
 
 A set of n variables is [ceil(n / 32)] uint32: bit v % 32 of word v // 32 says whether variable v is

@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Costs that a user's own problem may have: infinite, or NaN, which counts as infinite.
 
 Comparisons with NaN are false and differences of infinities are NaN, so each is mended where it

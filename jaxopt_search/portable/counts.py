@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Counts of 64 bits on the device, as two uint32 words; portable but for `as_python`, `as_int64`.
 
 JAX has no 64-bit integers unless its x64 mode is on, but the steps of a run, the attacking pairs of
@@ -5,7 +7,7 @@ queens and the weights of possibilities may pass 32 bits. Where they are known n
 that take a `Number` also take one word for each, which is faster.
 """
 
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, overload
 
 import jax
 import jax.numpy as jnp
@@ -29,8 +31,8 @@ class Count(NamedTuple):
 Steps: TypeAlias = Count
 """Steps of a run; `never()` is above all others."""
 
-Number = TypeVar("Number", Count, jax.Array)
-"""A count, or one word: uint32, which stands for itself."""
+Number: TypeAlias = Count | jax.Array
+"""A count, or one word, uint32; what is returned is of the same kind."""
 
 
 def zero() -> Count:
@@ -75,7 +77,11 @@ def first(counts: Count) -> jax.Array:
     return jnp.argmax(is_first).astype(jnp.int32)
 
 
-def add(number: Number, amount: Count | jax.Array) -> Number:
+@overload
+def add(number: Count, amount: Number) -> Count: ...
+@overload
+def add(number: Number, amount: Number) -> Number: ...
+def add(number: Number, amount: Number) -> Number:
     """Returns a number plus a count or a nonnegative number of 32 bits."""
     if not isinstance(number, Count):
         return number + _low(amount)
@@ -84,12 +90,13 @@ def add(number: Number, amount: Count | jax.Array) -> Number:
     return Count(high + (low < number.low).astype(jnp.uint32), low)
 
 
-def subtract(number: Number, other: Number) -> Number:
-    """Returns the difference, which must not be negative."""
-    if not (isinstance(number, Count) and isinstance(other, Count)):
-        return number - other
-    borrowed = (number.low < other.low).astype(jnp.uint32)
-    return Count(number.high - other.high - borrowed, number.low - other.low)
+def subtract(number: Number, amount: Number) -> Number:
+    """Returns a number less a count or a nonnegative number of 32 bits, which is no larger."""
+    if not isinstance(number, Count):
+        return number - _low(amount)
+    high = number.high - amount.high if isinstance(amount, Count) else number.high
+    borrowed = (number.low < _low(amount)).astype(jnp.uint32)
+    return Count(high - borrowed, number.low - _low(amount))
 
 
 def halved(count: Count) -> Count:
@@ -98,6 +105,10 @@ def halved(count: Count) -> Count:
     return Count(count.high >> one, (count.high << jnp.uint32(31)) | (count.low >> one))
 
 
+@overload
+def total(numbers: Count, axis: int = -1) -> Count: ...
+@overload
+def total(numbers: Number, axis: int = -1) -> Number: ...
 def total(numbers: Number, axis: int = -1) -> Number:
     """Returns the sum over an axis."""
     if not isinstance(numbers, Count):
@@ -186,7 +197,7 @@ def as_int64(counts: Count) -> np.ndarray:
     return high * 2**32 + low
 
 
-def _low(number: Count | jax.Array) -> jax.Array:
+def _low(number: Number) -> jax.Array:
     return number.low if isinstance(number, Count) else jnp.asarray(number, jnp.uint32)
 
 

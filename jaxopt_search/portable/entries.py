@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Entries of tables in blocks, and which of them comes first; portable.
 
 What `tables` needs where entries are not handled all at once: in a kernel, block by block, as
@@ -155,8 +157,10 @@ def all_blocks(first_row: jax.Array | int, shape: Shape, prepare: Prepare) -> Bl
     if columns == cut.widths[0]:
         lane, is_column = column, None
 
+    _, is_row = tiling.clamped((cut.num_blocks - 1) * cut.height + row, rows)  # of the last block
+
     def some_rows(i: jax.Array, is_last: bool) -> Block:
-        inside, is_row = tiling.clamped(i * cut.height + row, rows)
+        inside, _ = tiling.clamped(i * cut.height + row, rows)
         inside = first_row + inside
         place = Place(inside, column, prepare.of_row(inside), there)
         is_real = is_row if is_last and rows % cut.height else None

@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Float arithmetic that every program rounds in the same way.
 
 A compiler chooses the order in which it sums an array, and may add to a product without rounding

@@ -1,75 +1,62 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Reading and writing buffers, the same for arrays under XLA and for refs inside a Pallas kernel.
 
 Under XLA a buffer is an array and a write returns the new array. In a kernel a buffer is a
-`jax.Ref`, a write happens in place, and the ref itself is returned; so code that goes on with what
-`store` returned is right in both worlds.
+`jax.Ref`, a write happens in place, and the ref itself is returned; so code that continues with
+what `store` returned is right in both worlds.
 
-Where the library runs one search by itself, in a kernel or searches one after the other, `when`
-branches; where it runs all searches abreast, `when` leaves it to masks.
+Where one search runs by itself, in a kernel or one after the other, `when` branches; where all run
+side by side, `when` leaves it to masks. `backend` says how these functions know where they are.
 """
 
-import contextlib
-import contextvars
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search.portable.backend import (
+    Backend,
+    in_turns,
+    is_alone,
+    is_in_kernel,
+    is_native,
+    is_on_gpu,
+    one_search,
+    takes_turns,
+)
+
+__all__ = [
+    "LANES",
+    "Backend",
+    "Index",
+    "barrier",
+    "copy",
+    "each_index",
+    "each_lane",
+    "fori_loop",
+    "in_turns",
+    "is_alone",
+    "is_in_kernel",
+    "is_native",
+    "lanes",
+    "load",
+    "one_search",
+    "pick",
+    "power_of_two",
+    "row",
+    "store",
+    "takes_turns",
+    "when",
+]
+
 LANES = 32
 """Elements that `copy` and moves of many elements handle at once: the threads of a warp."""
 
-Backend: TypeAlias = Literal["native", "interpreter", "gpu"]
-"""Where a search runs by itself: on a CPU, or in a kernel that is interpreted or runs on a GPU."""
-
 Index: TypeAlias = jax.Array | tuple[jax.Array, ...]
 """Where in a buffer of one axis or of two."""
-
-_place: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("place", default=None)
-
-
-@contextlib.contextmanager
-def one_search(place: Backend) -> Iterator[None]:
-    """Declares that portable code traced within handles one search by itself."""
-    token = _place.set(place)
-    try:
-        yield
-    finally:
-        _place.reset(token)
-
-
-_takes_turns: contextvars.ContextVar[bool] = contextvars.ContextVar("takes_turns", default=False)
-
-
-@contextlib.contextmanager
-def in_turns() -> Iterator[None]:
-    """Declares that the lanes of a search take turns: searches are what runs in parallel."""
-    token = _takes_turns.set(True)
-    try:
-        yield
-    finally:
-        _takes_turns.reset(token)
-
-
-def takes_turns() -> bool:
-    """Returns whether the lanes of a search take turns."""
-    return _takes_turns.get()
-
-
-def is_in_kernel() -> bool:
-    """Returns whether a kernel is traced, interpreted or for a GPU."""
-    return _place.get() in ("interpreter", "gpu")
-
-
-def is_native() -> bool:
-    """Returns whether a search runs by itself on a CPU, compiled as one function."""
-    return _place.get() == "native"
-
-
-def is_alone() -> bool:
-    """Returns whether portable code that is traced handles one search, or one state, by itself."""
-    return _place.get() is not None
 
 
 def each_lane(fn: Callable[..., Any], *arguments: Any) -> Any:
@@ -92,7 +79,7 @@ def lanes(number: int) -> jax.Array:
     """
     if is_in_kernel():
         number = max(power_of_two(number), LANES) if number > 1 else 1
-    elif _place.get() == "native":
+    elif is_native():
         number = -(-number // 8) * 8
     return lax.iota(jnp.int32, number)
 
@@ -110,7 +97,7 @@ def pick(tree: Any, lane: jax.Array) -> Any:
 def _pick_value(values: jax.Array, lane: jax.Array) -> jax.Array:
     if not is_in_kernel():
         return lax.dynamic_index_in_dim(values, lane, keepdims=False)
-    # Lanes have no way to read one another's values but to reduce them.
+    # Lanes can read one another's values only by reducing them.
     if values.dtype == jnp.bool_:
         return _pick_value(values.astype(jnp.int32), lane) != 0
     is_integer = jnp.issubdtype(values.dtype, jnp.integer)
@@ -120,11 +107,7 @@ def _pick_value(values: jax.Array, lane: jax.Array) -> jax.Array:
 
 
 def row(tree: Any, number: int) -> Any:
-    """Returns one row of values, [M] each.
-
-    Args:
-      tree: leaves [rows, M].
-    """
+    """Returns one row of values, [M] each, of leaves [rows, M]."""
     return jax.tree.map(lambda values: _row_of(values, number), tree)
 
 
@@ -145,7 +128,7 @@ def _row_of(values: jax.Array, number: int) -> jax.Array:
 
 def barrier() -> None:
     """Orders reads and writes of different lanes: all before come before all after."""
-    if _place.get() == "gpu":
+    if is_on_gpu():
         from jax.experimental.pallas import triton
 
         triton.debug_barrier()
@@ -169,7 +152,7 @@ def load(buffer: Any, index: Index, where: jax.Array | None = None) -> jax.Array
         return buffer.at[index].get(mode=mode)
     if where is None:
         return buffer[index]
-    if _place.get() == "gpu":
+    if is_on_gpu():
         from jax.experimental.pallas import triton
 
         return triton.load(buffer.at[index], mask=where, other=jnp.zeros((), buffer.dtype))
@@ -206,12 +189,12 @@ def _store_lanes(buffer: Any, index: Index, value: jax.Array, where: jax.Array) 
     value, where = jnp.broadcast_to(value, shape), jnp.broadcast_to(where, shape)
     # A lane that is masked out must not write at all: another lane may own its element. The
     # interpreter has no such store.
-    if isinstance(buffer, jax.Ref) and _place.get() == "gpu":
+    if isinstance(buffer, jax.Ref) and is_on_gpu():
         from jax.experimental.pallas import triton
 
         triton.store(buffer.at[index], value, mask=where)
         return buffer
-    if _place.get() == "native":
+    if is_native():
         # One after the other is as fast there, and compiles as one function.
         def one(lane: jax.Array, buffer: jax.Array) -> jax.Array:
             return store(buffer, (*row, lanes[lane]), value[lane], where[lane])
@@ -243,7 +226,7 @@ def when(
       tree: a pytree of arrays, refs and scalars.
       all_alike: whether `where` is the same for all searches, so that they can branch together.
     """
-    if _place.get() is None and not all_alike:
+    if not is_alone() and not all_alike:
         return change(tree, where)
 
     values, merge = _split(tree)
@@ -282,8 +265,8 @@ def each_index(
 ) -> Any:
     """Returns `tree` after `body(index, where, tree)` for indices 0 to `num` - 1; portable.
 
-    As many at a time as suits the place: all of them where searches run side by side, one after the
-    other in a search by itself on a CPU, and a tile at a time in a kernel. The result may not
+    As many at a time as suits the backend: all of them where searches run side by side, one after
+    the other in a search by itself on a CPU, and a tile at a time in a kernel. The result may not
     depend on that: what `body` writes for an index it reads for no other.
 
     Args:
@@ -294,11 +277,10 @@ def each_index(
       tree: as in `fori_loop`.
       tile: indices that a kernel handles at once, a power of two.
     """
-    place = _place.get()
-    if place is None:
+    if not is_alone():
         lane = lax.iota(jnp.int32, max_num)
         return body(lane, lane < num, tree)
-    if place == "native":
+    if is_native():
         return fori_loop(num, lambda i, tree: body(i, jnp.bool_(True), tree), tree)
     tile = min(tile, power_of_two(max_num))
     lane = lax.iota(jnp.int32, tile)
@@ -361,7 +343,7 @@ def _copy_leaf(destination: Any, source: Any, where: jax.Array) -> Any:
         index = jnp.minimum(number * LANES + tile, n - 1)
         destination[index] = source[index]
 
-    # Pallas-Triton takes a choice between two Python numbers for one between bools.
+    # Pallas-Triton takes a choice between two Python numbers to be one between bools.
     num_tiles = jnp.where(where, jnp.int32(-(-n // LANES)), jnp.int32(0))
     lax.fori_loop(0, num_tiles, copy_tile, None)
     return destination

@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Blocks of whole rows of tables; portable.
 
 A table is a buffer [rows, columns]. Under XLA all rows are handled at once; in a kernel block by

@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Elementwise code over the entries of tables; portable.
 
 A table is a buffer [rows, columns]. Under XLA its entries are handled all at once; in a kernel

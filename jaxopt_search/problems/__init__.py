@@ -1,4 +1,4 @@
-"""Problems: data, cost, random solutions, checks on the way in."""
+"""What is minimized: data, costs, random solutions, and checks of what users hand in."""
 
 from jaxopt_search.problems.finite import (
     QUBO,

@@ -1,4 +1,4 @@
-"""What the host keeps of an instance beside the arrays on the device."""
+"""What the host keeps of an instance, besides the arrays on the device."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,26 +14,27 @@ def always(solution: np.ndarray) -> bool:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Original:
-    """The instance as it was given: exact costs, and what is known of it.
+    """The instance as it was given: exact costs, and what is known about it.
 
     A problem carries it as a static field. All of them compare equal, so that two instances of
-    one size share their compiled code; nothing traced may therefore depend on it. JAX's cache keeps
-    the first one alive. Its functions are no closures, so that a problem can be sent to a process.
+    one size share their compiled code. Therefore nothing traced may depend on it. JAX's cache keeps
+    the first one alive. Its functions are no closures, so that a problem can be pickled.
 
     Attributes:
       cost: maps a solution to its exact cost, an `int` for integer instances.
-      check: returns a start solution as an array of the right dtype or raises `ValueError`.
+      check: maps a start solution and its name to an array of the right dtype, or raises
+        `ValueError`.
       is_feasible: whether a solution avoids everything forbidden.
       max_feasible: no feasible solution costs more, as the device counts, and every other does;
         None where all solutions are feasible.
       unit: the device counts in multiples of this: a common divisor of all costs, or a power of two
-        where float32 cannot hold them. Temperatures are in multiples of it, too.
-      offset: the device leaves this out: a cost is `(cost on the device + offset) * unit`.
+        where float32 cannot hold them. Temperatures are also in multiples of it.
+      offset: what the device leaves out: a cost is `(cost on the device + offset) * unit`.
       best_known: the best-known cost, where there is one.
       is_optimal: whether that is proven to be the lowest there is.
-      coords: [n, 2] float64, the places in the plane of a TSP's cities, where it was given by them,
-        in multiples of `unit`.
-      note: one sentence about what was done to the data, or "".
+      coords: [n, 2] float64, the places of a TSP's cities in the plane, in multiples of `unit`;
+        None where it was not given by them.
+      note: a sentence about what was done to the data, or "".
     """
 
     cost: Callable[[np.ndarray], int | float]
@@ -48,11 +49,11 @@ class Original:
     note: str = ""
 
     def in_full(self, cost: Any) -> Any:
-        """Returns what a cost on the device, a Python number, stands for."""
+        """Returns the full cost that a cost on the device, a Python number, stands for."""
         return (cost + self.offset) * self.unit
 
     def all_in_full(self, costs: np.ndarray) -> np.ndarray:
-        """Returns what costs on the device stand for: int64 or float64, or Python integers."""
+        """Like `in_full`, but of an array: int64 or float64, or Python integers."""
         if self.unit == 1 and not self.offset:
             return costs
         if costs.dtype.kind == "f":

@@ -9,11 +9,11 @@ from jaxopt_search.checks import plain_array
 
 DType: TypeAlias = Literal["int32", "float32"]
 
-_MOSTLY = 256  # times as large as what is left
+_MOSTLY = 256  # times as large as the rest
 
 
 def real_array(values: Any, name: str) -> np.ndarray:
-    """Returns `values` as int64 or float64, or refuses what are not real numbers."""
+    """Returns `values` as int64 or float64; refuses anything but real numbers."""
     array = plain_array(values, name)
     if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
         raise TypeError(f"{name} has dtype {array.dtype}, expected integers or floats")
@@ -26,7 +26,7 @@ def real_array(values: Any, name: str) -> np.ndarray:
 
 
 def quick_shape(values: Any) -> tuple[int, ...]:
-    """Returns the shape of an array, and that of nested lists if they are not ragged.
+    """Returns the shape of an array, or of nested lists if they are not ragged.
 
     Unlike `np.shape`, it copies no list to tell.
     """
@@ -39,7 +39,7 @@ def refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str, hint: str = "
     """Refuses an array with a bad entry, naming the first one.
 
     Args:
-      hint: what to do about an infinite one.
+      hint: what to do about an infinite entry.
     """
     if is_bad.any():
         index = tuple(np.argwhere(is_bad)[0].tolist())
@@ -60,7 +60,7 @@ def is_nearly_symmetric(matrix: np.ndarray, least: float = 0.0) -> bool:
     """Returns whether a matrix is symmetric but for rounding noise, a relative 1e-6.
 
     Args:
-      least: entries below are as exact as this one.
+      least: smaller entries are only as exact as this one.
     """
     scale = np.maximum(np.maximum(np.abs(matrix), np.abs(matrix.T)), least)
     return bool((np.abs(matrix - matrix.T) <= 1e-6 * scale).all())
@@ -72,22 +72,22 @@ def largest_of(array: np.ndarray) -> Any:
 
 
 def power_of_two(largest: float) -> float:
-    """Returns that one up to `largest`, above 0, of which it is less than twice as much."""
+    """Returns the largest power of two up to `largest`, which is above 0."""
     return 2.0 ** (math.frexp(largest)[1] - 1)
 
 
 def is_mostly_common(whole: float, left: float) -> bool:
-    """Returns whether numbers have so much in common that float32 should not be spent on it.
+    """Returns whether numbers have most of their size in common: float32 has better uses.
 
     Args:
       whole: the largest of them.
-      left: the largest of what is left after the common part is taken off; of 0 none needs it.
+      left: the largest one after the common part is taken off; if 0, nothing needs the precision.
     """
     return whole > _MOSTLY * left > 0
 
 
 def unit_note(unit: float) -> str:
-    """Returns a sentence that tells in which unit the device counts; "" for ones."""
+    """Returns a sentence that names the device's unit; "" if it is 1."""
     if unit == 1:
         return ""
     return f"temperatures count in units of 2**{math.frexp(unit)[1] - 1} (problem.host.unit)"

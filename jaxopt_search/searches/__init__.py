@@ -1,4 +1,4 @@
-"""Search algorithms."""
+"""Which algorithms improve a solution step by step."""
 
 from jaxopt_search.searches import acceptance, base, schedules
 from jaxopt_search.searches.annealing import SimulatedAnnealing, simulated_annealing

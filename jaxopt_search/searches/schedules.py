@@ -148,7 +148,7 @@ def as_schedule(schedule: Any) -> Schedule:
 def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
     """Returns the temperature at `step` as a float32 scalar, whatever the schedule returns.
 
-    No compiler regroups its factors with those of what is multiplied by it.
+    No compiler regroups its factors with the factors of what is multiplied by it.
 
     Raises:
       ValueError: if the schedule returns anything but one number.

@@ -1,1 +1,1 @@
-"""One call for one problem: everything chosen, built and run."""
+"""How one call solves one problem: everything is chosen, built and run."""

@@ -1,19 +1,23 @@
 """What the one-call solvers share: a recipe for annealing, kept at the pace of the run."""
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
-from jaxopt_search.checks import MAX_STEPS, check_count, check_number
-from jaxopt_search.driver.run import Report, Steer, solve
-from jaxopt_search.solvers.cooling import Clock, Recipe, StepCount, search_and_exchange
-from jaxopt_search.types import Crossover, Result
+from jaxopt_search.checks import check_count
+from jaxopt_search.driver.arguments import check_clock
+from jaxopt_search.driver.results import Report
+from jaxopt_search.driver.run import solve
+from jaxopt_search.driver.steering import Steer
+from jaxopt_search.solvers.cooling import Recipe, pacer_of, search_and_exchange
+from jaxopt_search.types import Crossover, Neighborhood, Result
 
 DEFAULT_SECONDS = 10.0
 
 
 def for_all(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Recipe:
+    """Returns a recipe for several devices from one for each."""
     return recipe._replace(num_searches=len(devices) * recipe.num_searches)
 
 
@@ -24,37 +28,49 @@ def chosen(recipe: Recipe, num_searches: int | None, moves_per_search: int | Non
     return recipe._replace(**{name: check_count(name, value) for name, value in given.items()})
 
 
+class Ingredients(NamedTuple):
+    """What an annealing is made of besides its recipe.
+
+    Attributes:
+      neighborhood: the moves.
+      temperatures: the hottest and the coldest.
+      crossover: as in `search_and_exchange`.
+    """
+
+    neighborhood: Neighborhood
+    temperatures: tuple[float, float]
+    crossover: Crossover | None = None
+
+
 def anneal(
     problem: Any,
     recipe: Recipe,
-    neighborhood: Any,
-    temperatures: tuple[float, float],
+    ingredients: Ingredients,
     key: Any,
     *,
     max_seconds: float | None,
     max_steps: int | None,
-    crossover: Crossover | None = None,
     **options: Any,
 ) -> Result:
-    """Returns the result of a recipe, cooled from the first of `temperatures` to the second.
+    """Returns the result of a recipe, cooled from the hottest temperature to the coldest.
 
     Args:
-      crossover: as in `search_and_exchange`.
+      options: those of `solve` that the recipe leaves open.
     """
-    if max_steps is None:
-        max_seconds = DEFAULT_SECONDS if max_seconds is None else max_seconds
-        timer = Clock(recipe, check_number("max_seconds", max_seconds, 0))
-    else:
-        timer = StepCount(recipe, problem.n, check_count("max_steps", max_steps, 0, MAX_STEPS))
+    if max_steps is max_seconds is None:
+        max_seconds = DEFAULT_SECONDS
+    max_steps, max_seconds = check_clock(max_steps, max_seconds)
+    pacer = pacer_of(recipe, problem.n, max_steps, max_seconds)
+    neighborhood, temperatures, crossover = ingredients
     at_pace = functools.partial(search_and_exchange, recipe, neighborhood, crossover, temperatures)
 
-    def steer(snapshot: Report) -> Steer | None:
-        changes, left = timer.note(snapshot.step, snapshot.seconds), timer.steps_left(snapshot.step)
+    def steer(report: Report) -> Steer | None:
+        changes, left = pacer.note(report.step, report.seconds), pacer.steps_left(report.step)
         if not changes and left is None:
             return None
-        return Steer(*at_pace(timer.pace), ask_after=left)
+        return Steer(*at_pace(pacer.pace), ask_after=left)
 
-    search, exchange = at_pace(timer.pace)
+    search, exchange = at_pace(pacer.pace)
     return solve(
         problem,
         search,

@@ -1,7 +1,7 @@
 """Annealing that keeps pace with the clock, by searches that exchange: what the solvers run.
 
 Either the searches are resampled as they cool (Hukushima, Iba, "Population annealing and its
-application to a spin glass", 2003), or they cool each by itself and then go on from children of
+application to a spin glass", 2003), or each cools by itself and they then continue from children of
 one another's best.
 """
 
@@ -25,15 +25,15 @@ _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 class Recipe(NamedTuple):
     """Settings of an annealing on one device.
 
-    Temperatures are in units of the changes made there (`problems.scales`): for the symmetric TSP
+    Temperatures are in units of the changes made there (`solvers.scales`): for the symmetric TSP
     the hottest in units of `tree_edge` and the coldest of `near_distance`, which differ much where
     cities lie in clusters; for other TSPs both of the latter, and for the QAP of `swap_change`.
 
     `cooled` is the share of the run after which the lowest temperature is reached. If it is less
-    than 1, the searches cool each by itself and recombine afterwards; else they are resampled
+    than 1, each search cools by itself and they recombine afterwards; else they are resampled
     `num_exchanges` times as they cool. They start at random, or at tours along curves if there are
-    coordinates (`problems.curves`). Every `check_every` steps it is tested whether the run is over,
-    None for as many as `solve` has; on a GPU such a test takes as long as tens of steps.
+    coordinates (`problems.tsp.curves`). Every `check_every` steps comes a test whether the run is
+    over, None for the interval of `solve`; on a GPU such a test takes as long as tens of steps.
 
     Of the AB-cycles a child takes `shares_left` over the number of generations left, at most half:
     the more there are to come, the longer tours stay different, and the better they end.
@@ -53,23 +53,23 @@ class Recipe(NamedTuple):
 
     @property
     def recombines(self) -> bool:
-        """Whether searches go on from children of one another's best, once they have cooled."""
+        """Whether searches continue from children of one another's best, once they have cooled."""
         return self.cooled < 1
 
     def share(self, generations: float) -> float:
-        """Returns the share of AB-cycles that a child takes if so many generations are left."""
+        """Returns the share of AB-cycles that a child takes with this many generations left."""
         return min(_MOST_SHARE, self.shares_left / max(generations, 1.0))
 
 
 class Pace(NamedTuple):
-    """How a cooling goes on, numbers or arrays.
+    """How a cooling continues, numbers or arrays.
 
     Attributes:
       step: from this one on.
       done: the share of the cooling made by then, 0 to 1.
       per_step: the share that each further step makes.
       every: steps between exchanges.
-      share: of the AB-cycles by which a child gets shorter, those that it takes (`Recombine`).
+      share: how many of the AB-cycles that make a child shorter it takes (`Recombine`).
     """
 
     step: Any

@@ -14,7 +14,13 @@ from jaxopt_search.problems.qap.build import as_qap
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.annealed import DEFAULT_SECONDS, anneal, chosen, for_all
+from jaxopt_search.solvers.annealed import (
+    DEFAULT_SECONDS,
+    Ingredients,
+    anneal,
+    chosen,
+    for_all,
+)
 from jaxopt_search.solvers.cooling import Recipe
 from jaxopt_search.types import Result
 
@@ -45,7 +51,7 @@ def solve_qap(
 ) -> Result:
     """Returns a good assignment, by memetic tabu search or by population annealing of swaps.
 
-    Memetic: robust tabu searches that go on, again and again, from children of their best
+    Memetic: robust tabu searches that continue, again and again, from children of their best
     assignments (`recombine`).
 
     The sum of `flow[i, j] * distance[p[i], p[j]]` over all i and j is minimized, as by SciPy's
@@ -58,7 +64,7 @@ def solve_qap(
       partial_match: [k, 2] integers, facilities and the locations where they have to be; as SciPy's
         option of that name.
       method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: the one that was
-        measured to serve better, annealing for many facilities on a CPU and tabu search else.
+        measured to serve better, annealing for many facilities on a CPU and otherwise tabu search.
       moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
 
     The other arguments are those of `solve_tsp`.
@@ -77,33 +83,40 @@ def solve_qap(
     refuse_tracers(key, arrays, caller="solve_qap")
     problem, found = as_qap(flow, distance, partial_match), device_split.find_devices(devices)
     is_on_cpu = found[0].platform == "cpu"
-    if max_seconds is None and max_steps is None:
+    if max_seconds is max_steps is None:
         max_seconds = DEFAULT_SECONDS
-    options = {"target": target, "devices": found, "show_progress": show_progress}
+    options = {"max_seconds": max_seconds, "max_steps": max_steps, "target": target}
+    options |= {"devices": found, "show_progress": show_progress}
     recipe = for_all(_QAP_ON_CPU if is_on_cpu else _QAP, found)
     recipe = chosen(recipe, num_searches, moves_per_search)
     if method == "tabu" or (method == "auto" and not (is_on_cpu and problem.n >= _MANY)):
-        # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
-        per_device = _TABU_ON_CPU if is_on_cpu else _TABU if problem.n <= 64 else _TABU // 2
-        return solve(
-            problem,
-            tabu_search(SwapTable()),
-            key,
-            num_searches=len(found) * per_device if num_searches is None else num_searches,
-            max_seconds=max_seconds,
-            max_steps=max_steps,
-            exchange=recombine(every=problem.n * (2 if is_on_cpu else 5)),
-            check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
-            **options,
-        )
+        if num_searches is None:
+            num_searches = len(found) * _tabu_searches(problem.n, is_on_cpu)
+        return _memetic_tabu(problem, key, num_searches, is_on_cpu, options)
     unit = scales.swap_change(problem)
-    return anneal(
+    temperatures = (recipe.hottest * unit, recipe.coldest * unit)
+    swaps = SwapTable() if is_on_cpu else DeltaSwap()
+    return anneal(problem, recipe, Ingredients(swaps, temperatures), key, **options)
+
+
+def _tabu_searches(n: int, is_on_cpu: bool) -> int:
+    """Returns how many tabu searches of n facilities run on a device."""
+    if is_on_cpu:
+        return _TABU_ON_CPU
+    # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
+    return _TABU if n <= 64 else _TABU // 2
+
+
+def _memetic_tabu(
+    problem: QAP, key: Any, num_searches: int, is_on_cpu: bool, options: dict[str, Any]
+) -> Result:
+    """Returns the result of tabu searches that continue from children of their best."""
+    return solve(
         problem,
-        recipe,
-        SwapTable() if is_on_cpu else DeltaSwap(),
-        (recipe.hottest * unit, recipe.coldest * unit),
+        tabu_search(SwapTable()),
         key,
-        max_seconds=max_seconds,
-        max_steps=max_steps,
+        num_searches=num_searches,
+        exchange=recombine(every=problem.n * (2 if is_on_cpu else 5)),
+        check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
         **options,
     )

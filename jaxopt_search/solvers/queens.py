@@ -1,47 +1,28 @@
-"""N-Queens: sets of different valid placements, by min-conflicts or repair, again and again.
+"""N-Queens: sets of different valid placements, found again and again: `solve_nqueens`."""
 
-Searches run side by side. At fixed distances it is looked which of them stand at a valid
-placement; these are taken down, and their searches start anew, as do those that tried for long.
-"""
-
-import contextlib
-import functools
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from jaxopt_search.checks import check_count, check_number, check_option
+from jaxopt_search.checks import MAX_INT32, check_count, check_option
 from jaxopt_search.driver import environment, progress
-from jaxopt_search.driver.arguments import refuse_tracers
-from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.engine import device_split, starting, stepping
-from jaxopt_search.engine.state import RunState, make_rules
+from jaxopt_search.driver.arguments import check_clock, refuse_tracers
+from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.engine import device_split
 from jaxopt_search.guards import capacity
-from jaxopt_search.guards.interrupts import held_back
-from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.portable import random
-from jaxopt_search.portable.memory import power_of_two
-from jaxopt_search.problems.queens import symmetry
-from jaxopt_search.problems.queens.problem import NQueens, greedy_placement, nqueens
+from jaxopt_search.problems.queens.problem import NQueens, nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
-from jaxopt_search.searches.min_conflicts import min_conflicts
-from jaxopt_search.searches.queens_repair import repair
-from jaxopt_search.solvers.queens_found import PlacementSet, dtype_of
+from jaxopt_search.solvers.queens_found import PlacementSet, Standing
+from jaxopt_search.solvers.queens_repaired import Repairs
+from jaxopt_search.solvers.queens_searched import Searches
 from jaxopt_search.types import Status
 
 _DEFAULT_SECONDS = 10.0
 _MANY = 10_000
 """Queens from which placements are repaired, one after the other."""
-_MAX_ROUNDS = 10_000
-_PLACED_AT_ONCE = 2 * 10**8
-"""Queens of all searches together."""
-_MAX_LOOKS = 16
-"""A search that has found nothing by so many starts anew."""
 
 
 class QueensResult(NamedTuple):
@@ -71,50 +52,6 @@ class QueensResult(NamedTuple):
     env: dict[str, str]
 
 
-class Harvest(NamedTuple):
-    """What is taken down of the searches after a number of steps.
-
-    Attributes:
-      is_valid: [S] whether a search has found a valid placement.
-      queens: [S, n] their best placements.
-      words: [S, 2] uint32 fingerprints.
-    """
-
-    is_valid: jax.Array
-    queens: jax.Array
-    words: jax.Array
-
-
-class Recipe(NamedTuple):
-    """How placements are searched for.
-
-    Attributes:
-      num_searches: side by side, on each device, if so many placements are wanted.
-      least_searches: if few are wanted.
-      moves_per_search: priced per step.
-      temperature: all the time the same.
-      steps: between two looks.
-      tries: of `greedy_placement`, by which searches start; 0 for random placements.
-    """
-
-    num_searches: int
-    least_searches: int
-    moves_per_search: int
-    temperature: float
-    steps: int
-    tries: int
-
-
-def recipe(n: int, platform: str) -> Recipe:
-    """Returns how placements of n queens are searched for on a device of this platform."""
-    temperature = 0.4 if n < 16 else 0.1
-    if platform == "cpu":
-        num_searches = min(max(200_000 // n, 16), 1024)
-        return Recipe(num_searches, 4, 64, temperature, max(32, n * 3 // 10), 16)
-    num_searches = min(16_896, _PLACED_AT_ONCE // n)
-    return Recipe(num_searches, 132, 16 if n < 64 else 32, temperature, max(32, n * 7 // 10), 0)
-
-
 def solve_nqueens(
     n: int,
     num_solutions: int = 1,
@@ -131,7 +68,7 @@ def solve_nqueens(
 
     Below 10,000 queens they are found by `min_conflicts`, from there on by `repair`, each from a
     start of its own, random or greedy. On the same devices the set depends on the key only, unless
-    `max_seconds` cuts it short. Ctrl-C ends the run with what was found.
+    `max_seconds` cuts it short. Ctrl-C during the search ends it with what was found.
 
     Args:
       n: queens.
@@ -162,221 +99,66 @@ def solve_nqueens(
     check_option("distinct", distinct, ("raw", "symmetry"))
     if num_searches is not None:
         num_searches = check_count("num_searches", num_searches)
-    if max_steps is not None:
-        max_steps = check_count("max_steps", max_steps, 0)
-    if max_seconds is None:
-        max_seconds = _DEFAULT_SECONDS if max_steps is None else math.inf
-    timer.limit(max_steps, check_number("max_seconds", max_seconds, 0))
+    if max_steps is max_seconds is None:
+        max_seconds = _DEFAULT_SECONDS
+    timer.limit(*check_clock(max_steps, max_seconds, MAX_INT32))
     found = device_split.find_devices(devices)
-    words = random.as_key(key)
-    finds = PlacementSet(num_solutions, distinct, problem.n)
-    report = _reporter(finds, timer) if show_progress else lambda status: None
-    report(Status.RUNNING)
-    try:
-        if problem.n >= _MANY:
-            status = _by_repair(problem, words, finds, found, timer, report)
-        else:
-            with capacity.memory_errors_explained(num_searches):
-                status = _by_searches(problem, words, finds, found, timer, report, num_searches)
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    report(status)
+    words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
+    observers = _observers(finds, show_progress)
+    if problem.n >= _MANY:
+        run, status = _repaired(problem, words, finds, timer, found[0], observers)
+    else:
+        with capacity.memory_errors_explained(num_searches):
+            run = Searches(problem, words, finds, timer, found, num_searches)
+            status = drive(run, timer, observers)
+    if status == Status.INTERRUPTED:
+        for show in observers:
+            show(run.report(status))
+    return _result(run, status, found)
+
+
+def _repaired(
+    problem: NQueens,
+    key: random.Key,
+    finds: PlacementSet,
+    timer: Timer,
+    device: jax.Device,
+    observers: list[Callable[[Any], None]],
+) -> tuple[Repairs, Status]:
+    """Returns a run of repairs and how it ended; its limit of steps is one of rounds."""
+    max_rounds = timer.max_steps
+    timer.limit(None, timer.max_seconds)
+    run = Repairs(problem, key, finds, timer, device, max_rounds)
+    return run, drive(run, timer, observers)
+
+
+def _result(
+    run: Repairs | Searches, status: Status, devices: tuple[jax.Device, ...]
+) -> QueensResult:
+    finds, timer = run.finds, run.timer
     return QueensResult(
         solutions=finds.solutions,
-        success=len(finds.solutions) == num_solutions,
+        success=len(finds.solutions) == finds.wanted,
         status=status,
         message=finds.message(status),
         num_found=finds.num_found,
-        nit=finds.made,
+        nit=run.made,
         compile_seconds=timer.compile_seconds or 0.0,
         elapsed=timer.elapsed,
-        env=environment.of(found) | {"implementation": finds.how},
+        env=environment.of(devices) | {"implementation": run.implementation},
     )
 
 
-class _Stand(NamedTuple):
-    """Where a run stands, to be shown."""
+def _observers(finds: PlacementSet, show_progress: bool) -> list[Callable[[Any], None]]:
+    """Returns what shows where the run stands, if that is wanted."""
+    if not show_progress:
+        return []
+    show = progress.reporter(describe=_describe)
+    show(finds.standing(0, 0.0, Status.RUNNING))
+    return [show]
 
-    found: int
-    wanted: int
-    step: int
-    seconds: float
-    status: Status
 
-
-def _describe(stand: _Stand) -> str:
+def _describe(stand: Standing) -> str:
     if not stand.seconds:
         return "compiling"
     return f"step {stand.step}  {stand.seconds:.1f} s  {stand.found} of {stand.wanted} placements"
-
-
-def _reporter(finds: PlacementSet, timer: Timer) -> Callable[[Status], None]:
-    """Returns a function that shows where a run stands, by its status."""
-    show = progress.reporter(describe=_describe)
-
-    def report(status: Status) -> None:
-        show(_Stand(len(finds.solutions), finds.wanted, finds.made, timer.seconds, status))
-
-    return report
-
-
-def _by_repair(
-    problem: NQueens,
-    key: random.Key,
-    finds: PlacementSet,
-    devices: tuple[jax.Device, ...],
-    timer: Timer,
-    report: Callable[[Status], None],
-) -> Status:
-    """Fills `finds` with placements that were repaired one after the other."""
-    number, max_rounds = 0, _MAX_ROUNDS if timer.max_steps is None else timer.max_steps
-    with held_back():
-        repaired = _compiled_repair(problem.n, finds.distinct, devices[0])
-    timer.start_search()
-    with jax.default_device(devices[0]):
-        while (status := finds.status()) == Status.RUNNING:
-            report(status)
-            if timer.is_over:
-                return Status.MAX_SECONDS
-            own = random.instance_key(key, jnp.uint32(number))
-            queens, num_attacked, words = jax.device_get(repaired(own, max_rounds))
-            number, finds.made = number + 1, max_rounds
-            if num_attacked == 0:
-                finds.add(queens[None], words[None])
-            elif timer.max_steps is not None:
-                return Status.MAX_STEPS
-    return status
-
-
-@functools.lru_cache(maxsize=16)
-def _compiled_repair(n: int, distinct: Distinct, device: jax.Device) -> Callable[..., Any]:
-    """Returns `_repaired` for these numbers, compiled: maps a key and the most rounds."""
-    with jax.default_device(device):
-        return _repaired.lower(random.as_key(0), 0, n=n, distinct=distinct).compile()
-
-
-@functools.partial(jax.jit, static_argnames=("n", "distinct"))
-def _repaired(key: random.Key, max_rounds: jax.Array, *, n: int, distinct: Distinct) -> Any:
-    problem = nqueens(n)
-    start = problem.init(random.start_key(key, jnp.uint32(0)))
-    queens, num_attacked = repair(key, problem, start, max_rounds=max_rounds)
-    return queens, num_attacked, symmetry.fingerprint(queens, distinct)
-
-
-def _by_searches(
-    problem: NQueens,
-    key: random.Key,
-    finds: PlacementSet,
-    devices: tuple[jax.Device, ...],
-    timer: Timer,
-    report: Callable[[Status], None],
-    num_searches: int | None,
-) -> Status:
-    """Fills `finds` with placements that searches find side by side."""
-    chosen = recipe(problem.n, devices[0].platform)
-    search, placement = search_of(chosen), device_split.DeviceSplit(devices)
-    if num_searches is None:
-        wanted = power_of_two(-(-finds.wanted // len(devices)))
-        each = min(max(wanted, chosen.least_searches), chosen.num_searches)
-        num_searches = each * len(devices)
-    choice = stepping.choose("auto", devices[0], problem, search)
-    finds.how = str(choice)
-
-    def advanced(state: RunState) -> RunState:
-        left = chosen.steps
-        if timer.max_steps is not None:
-            left = min(left, timer.max_steps - finds.made)
-        finds.made += left
-        return by(state, left)
-
-    def by(state: RunState, num_steps: int) -> RunState:
-        rules = make_rules(search, state.best_cost.dtype)
-        return placement.advance(problem, search, state, num_steps, rules, choice.implementation)
-
-    with jax.default_device(devices[0]):
-        state = starting.init(key, problem, search, num_searches=num_searches)
-    state, look, status = placement.split(state), 0, Status.RUNNING
-    age = jnp.full_like(state.index, _MAX_LOOKS)  # so that the first look starts them all
-    harvest_of = _harvester(devices, finds.distinct, chosen.tries)
-    while status == Status.RUNNING:
-        report(status)
-        with held_back() if not look else contextlib.nullcontext():
-            state, age, harvest = harvest_of(problem, search, state, age, jnp.uint32(look))
-            if not look:
-                jax.block_until_ready(by(state, 0))
-                timer.start_search()
-        look += 1
-        is_last = timer.max_steps is not None and finds.made >= timer.max_steps
-        if not is_last:
-            state = advanced(state)  # goes on while the host takes down what was found
-        is_valid = np.asarray(harvest.is_valid)
-        if is_valid.any():
-            finds.add(np.asarray(harvest.queens)[is_valid], np.asarray(harvest.words)[is_valid])
-        status = finds.status()
-        if status == Status.RUNNING and is_last:
-            status = Status.MAX_STEPS
-        elif status == Status.RUNNING and timer.is_over:
-            status = Status.MAX_SECONDS
-    return status
-
-
-def search_of(chosen: Recipe) -> Any:
-    """Returns the search of a recipe."""
-    return min_conflicts(QueenSwap(), chosen.temperature, moves_per_search=chosen.moves_per_search)
-
-
-@functools.cache
-def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) -> Any:
-    """Returns `harvested` of searches as `Placement.split` spreads them."""
-    harvest = functools.partial(harvested, distinct=distinct, tries=tries)
-    if len(devices) == 1:
-        return harvest
-    axes = device_split.AXES
-    return jax.pmap(
-        harvest, in_axes=(None, None, axes, 0, None), out_axes=(axes, 0, 0), devices=devices
-    )
-
-
-@functools.partial(jax.jit, static_argnames=("distinct", "tries"))
-def harvested(
-    problem: NQueens,
-    search: Any,
-    state: RunState,
-    age: jax.Array,
-    look: jax.Array,
-    *,
-    distinct: Distinct,
-    tries: int,
-) -> tuple[RunState, jax.Array, Harvest]:
-    """Returns the searches after those at valid placements, and old ones, started anew.
-
-    Args:
-      age: [S] int32 looks since each search started.
-      look: [] uint32 number of this look.
-      tries: as in `Recipe`.
-
-    Returns:
-      The state, the ages, and what was found.
-    """
-
-    def start(key: jax.Array) -> jax.Array:
-        return greedy_placement(key, problem.n, tries) if tries else problem.init(key)
-
-    costs = jax.vmap(search.best_cost)(state.searches)
-    queens = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
-    words = jax.vmap(lambda one: symmetry.fingerprint(one, distinct))(queens)
-    is_valid, age = (costs == 0) & (state.index >= 0), age + 1
-    starts_anew = is_valid | (age >= _MAX_LOOKS)
-    keys = jax.vmap(random.start_key, in_axes=(None, 0))(
-        random.instance_key(state.key, look), state.index.astype(jnp.uint32)
-    )
-    fresh = jax.vmap(search.init, in_axes=(None, 0))(problem, jax.vmap(start)(keys))
-
-    def renewed(new: jax.Array, old: jax.Array) -> jax.Array:
-        where = lax.expand_dims(starts_anew, range(1, new.ndim))
-        return jnp.where(where, new, old)
-
-    searches = jax.tree.map(renewed, fresh, state.searches)
-    narrow = queens.astype(dtype_of(problem.n))
-    age = jnp.where(starts_anew, 0, age)
-    return state._replace(searches=searches), age, Harvest(is_valid, narrow, words)

@@ -1,6 +1,6 @@
 """Different valid placements of queens, as they are found."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,13 +21,30 @@ def dtype_of(n: int) -> Any:
     return np.int16 if n <= _MAX_INT16 else np.int32
 
 
+class Standing(NamedTuple):
+    """Where a run stands, to be shown.
+
+    Attributes:
+      found: different placements.
+      wanted: placements asked for.
+      step: steps made.
+      seconds: of search; 0 while it compiles.
+      status: `RUNNING`, or why the run ends.
+    """
+
+    found: int
+    wanted: int
+    step: int
+    seconds: float
+    status: Status
+
+
 class PlacementSet:
-    """The placements found so far, after how many steps, and what makes these."""
+    """The placements found so far, of those that are wanted."""
 
     def __init__(self, wanted: int, distinct: Distinct, n: int):
         self.wanted, self.distinct, self.n = wanted, distinct, n
-        self.num_found, self.made, self.how = 0, 0, "xla"
-        self._size, self._seen = 0, set[int]()
+        self.num_found, self._size, self._seen = 0, 0, set[int]()
         known = ALL if distinct == "raw" else CLASSES
         self.total = known[n - 1] if n <= len(known) else None
         self._queens = np.empty((0, n), dtype_of(n))
@@ -58,6 +75,10 @@ class PlacementSet:
         if self._size >= self.wanted:
             return Status.TARGET
         return Status.EXHAUSTED if self._size == self.total else Status.RUNNING
+
+    def standing(self, step: int, seconds: float, status: Status) -> Standing:
+        """Returns where a run stands that has made `step` steps."""
+        return Standing(self._size, self.wanted, step, seconds, status)
 
     @property
     def solutions(self) -> np.ndarray:

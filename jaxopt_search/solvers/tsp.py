@@ -17,7 +17,13 @@ from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.curves import curve_tours
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.annealed import DEFAULT_SECONDS, anneal, chosen, for_all
+from jaxopt_search.solvers.annealed import (
+    DEFAULT_SECONDS,
+    Ingredients,
+    anneal,
+    chosen,
+    for_all,
+)
 from jaxopt_search.solvers.cooling import Recipe
 from jaxopt_search.solvers.many_tsps import solve_stacked
 from jaxopt_search.types import Result
@@ -84,9 +90,9 @@ def solve_tsp(
     """Returns a short tour: many are annealed by 2-opt and Or-opt, and then recombined.
 
     Each search cools by itself for the first part of the run, from a random tour, or on CPUs from
-    one along a space-filling curve (`curve_tours`). From then on it goes on, again and again, from
-    a child of its best tour and another one's, by edge assembly (`edge_assembly`), and anneals at
-    the lowest temperature in between. The longer the run still is, the less a child takes of the
+    one along a space-filling curve (`curve_tours`). From then on it continues, again and again,
+    from a child of its best tour and another one's, by edge assembly (`edge_assembly`), and anneals
+    at the lowest temperature in between. The longer the run still is, the less a child takes of the
     other tour.
 
     Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
@@ -106,7 +112,7 @@ def solve_tsp(
         limit is given.
       max_steps: steps of each search.
       target: end once a tour is at most this long; by default, once it is as short as the optimum
-        of an instance for which that is proven. None to go on to the limit.
+        of an instance for which that is proven. None to continue up to the limit.
       num_searches: searches side by side, of B instances for each; None for a number that suits the
         devices.
       moves_per_search: moves priced per search and step; None for the number that was measured to
@@ -128,56 +134,56 @@ def solve_tsp(
     """
     refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
     found = device_split.find_devices(devices)
+    options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
     if not isinstance(data, TSP | TSPInstance) and len(quick_shape(data)) == 3:
-        if metric not in (None, "EUCLID") or dtype is not None:
-            raise ValueError(
-                f"metric is {metric!r} and dtype is {dtype!r}, expected 'EUCLID' or None, and None,"
-                " for several instances at once"
-            )
-        if target not in (None, "optimum"):
-            raise ValueError(f"target is {target!r}, expected None for several instances at once")
+        _check_stack_options(metric, dtype, target)
+        if max_seconds is max_steps is None:
+            options["max_seconds"] = DEFAULT_SECONDS
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
         recipe = chosen(recipe, num_searches, moves_per_search)
         with capacity.memory_errors_explained(recipe.num_searches):
-            return solve_stacked(
-                stack_of_coords(data),
-                key,
-                recipe,
-                max_seconds=DEFAULT_SECONDS if max_seconds is max_steps is None else max_seconds,
-                max_steps=max_steps,
-                devices=found,
-                show_progress=show_progress,
-            )
+            return solve_stacked(stack_of_coords(data), key, recipe, devices=found, **options)
     problem = as_tsp(data, metric, dtype)
     recipe = for_all(tsp_recipe(problem.is_symmetric, found[0].platform, problem.n), found)
     recipe = chosen(recipe, num_searches, moves_per_search)
-    near, crossover, initial = float(scales.near_distance(problem)), None, None
-    if problem.is_symmetric:
-        neighborhood = two_opt(
-            problem,
-            num_candidates=recipe.num_candidates,
-            candidates="nearest" if problem.host.coords is None else "quadrant",
+    ingredients = _ingredients(problem, recipe)
+    initial = _curves(problem, recipe, key, found[0])
+    options |= {"target": target, "devices": found, "initial": initial}
+    return anneal(problem, recipe, ingredients, key, **options)
+
+
+def _check_stack_options(metric: Any, dtype: Any, target: Any) -> None:
+    """Refuses options that several instances do not have."""
+    if metric not in (None, "EUCLID") or dtype is not None:
+        raise ValueError(
+            f"metric is {metric!r} and dtype is {dtype!r}, expected 'EUCLID' or None, and None,"
+            " for several instances at once"
         )
-        hottest = recipe.hottest * (float(scales.tree_edge(problem)) or near)
-        crossover = edge_assembly(problem)
-        if recipe.starts == "curves" and problem.host.coords is not None:
-            num_searches = recipe.num_searches
-            capacity.check_tours(problem.n, num_searches, num_searches, found[:1])
-            with held_back(), capacity.memory_errors_explained(num_searches):
-                initial = jax.block_until_ready(curve_tours(problem, key, num_searches))
-    else:
-        neighborhood, hottest = Relocate(), recipe.hottest * near
-    return anneal(
+    if target not in (None, "optimum"):
+        raise ValueError(f"target is {target!r}, expected None for several instances at once")
+
+
+def _ingredients(problem: TSP, recipe: Recipe) -> Ingredients:
+    """Returns the moves for an instance, its temperatures, and its crossover."""
+    near = float(scales.near_distance(problem))
+    coldest = recipe.coldest * near
+    if not problem.is_symmetric:
+        return Ingredients(Relocate(), (recipe.hottest * near, coldest))
+    neighborhood = two_opt(
         problem,
-        recipe,
-        neighborhood,
-        (hottest, recipe.coldest * near),
-        key,
-        max_seconds=max_seconds,
-        max_steps=max_steps,
-        crossover=crossover,
-        initial=initial,
-        target=target,
-        devices=found,
-        show_progress=show_progress,
+        num_candidates=recipe.num_candidates,
+        candidates="nearest" if problem.host.coords is None else "quadrant",
     )
+    hottest = recipe.hottest * (float(scales.tree_edge(problem)) or near)
+    return Ingredients(neighborhood, (hottest, coldest), edge_assembly(problem))
+
+
+def _curves(problem: TSP, recipe: Recipe, key: Any, device: jax.Device) -> jax.Array | None:
+    """Returns start tours along curves, where a recipe wants them and there are coordinates."""
+    has_curves = problem.is_symmetric and problem.host.coords is not None
+    if recipe.starts != "curves" or not has_curves:
+        return None
+    num_searches = recipe.num_searches
+    capacity.check_tours(problem.n, num_searches, num_searches, (device,))
+    with held_back(), capacity.memory_errors_explained(num_searches):
+        return jax.block_until_ready(curve_tours(problem, key, num_searches))

@@ -1,4 +1,4 @@
-"""FANG: generic successor states, steered by local heuristics."""
+"""Which successor states a heuristic leads to: FANG, generic and steered by local heuristics."""
 
 from jaxopt_search.portable import bit_sets
 from jaxopt_search.successors.checking import check

@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search import capabilities
+from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.portable import bit_sets
 from jaxopt_search.successors import heuristics
-from jaxopt_search.successors.heuristics import Aggregate
+from jaxopt_search.successors.heuristics import HOOKS, Aggregate
 
 _NEEDED = ("num_variables", "max_possibilities", "rate", "weight", "assign")
-_HOOKS = ("could_not_assign", "before_variable", "after_variable", "before_state", "after_state")
-_MAX_INT32, _MAX_WORD = 2**31 - 1, 2**32 - 1
 
 Kind: TypeAlias = tuple[Any, tuple[Any, ...]]
 """The structure of heuristics, problem and states, and the shapes and dtypes of the leaves."""
@@ -50,11 +50,8 @@ def as_types(heuristic: Any) -> tuple[Any, ...]:
         if isinstance(one, type):
             raise TypeError(f"heuristic is the class {one.__name__}, expected an object of it")
         kind = type(one).__name__
-        for needed in _NEEDED:
-            if not hasattr(one, needed):
-                raise TypeError(
-                    f"heuristic is a {kind} without {needed}, expected a LocalHeuristic"
-                )
+        for needed in capabilities.missing(one, _NEEDED):
+            raise TypeError(f"heuristic is a {kind} without {needed}, expected a LocalHeuristic")
         if jax.tree_util.all_leaves([one]):
             raise TypeError(
                 f"heuristic is a {kind}, expected a pytree; decorate the class with"
@@ -115,13 +112,13 @@ def as_active(active: Any, types: tuple[Any, ...], num_states: int) -> tuple[jax
 
 
 def _check_numbers(heuristic: Any) -> None:
-    kind, aggregates = type(heuristic).__name__, getattr(heuristic, "aggregates", ())
-    for name, most in (
-        ("num_variables", _MAX_INT32),
-        ("max_possibilities", heuristics.MAX_POSSIBILITIES),
-        ("max_weight", _MAX_WORD),
-    ):
-        number = getattr(heuristic, name, most)
+    kind, aggregates = type(heuristic).__name__, heuristics.aggregates_as_given(heuristic)
+    numbers: tuple[tuple[str, Any, int], ...] = (
+        ("num_variables", heuristic.num_variables, MAX_INT32),
+        ("max_possibilities", heuristic.max_possibilities, heuristics.MAX_POSSIBILITIES),
+        ("max_weight", heuristics.max_weight(heuristic), heuristics.MAX_WORD),
+    )
+    for name, number, most in numbers:
         is_integer = isinstance(number, int | np.integer) and not isinstance(number, bool)
         if not is_integer or not 1 <= number <= most:
             raise ValueError(f"{kind}.{name} is {number!r}, expected an integer from 1 to {most}")
@@ -135,10 +132,11 @@ def _check_numbers(heuristic: Any) -> None:
 def _try(heuristic: Any, problem: Any, state: Any) -> None:
     """Calls each function of a heuristic once, for the dtypes and shapes that it returns."""
     kind, variable, where = type(heuristic).__name__, jnp.int32(0), jnp.bool_(True)
-    if hasattr(heuristic, "num_possibilities"):
-        if not callable(heuristic.num_possibilities):
-            raise TypeError(f"{kind}.num_possibilities is no function; see max_possibilities")
-        number: Any = heuristic.num_possibilities(problem, state, variable)
+    count = heuristics.counting(heuristic)
+    if not (callable(count) or capabilities.missing(heuristic, ("num_possibilities",))):
+        raise TypeError(f"{kind}.num_possibilities is no function; see max_possibilities")
+    if count is not None:
+        number: Any = count(problem, state, variable)
         if np.shape(number) or jnp.result_type(number) != jnp.int32:
             raise TypeError(f"{kind}.num_possibilities returns {_kind(number)}, expected int32[]")
     possibility = lax.iota(jnp.int32, heuristics.num_lanes(heuristic))
@@ -169,7 +167,8 @@ def _try(heuristic: Any, problem: Any, state: Any) -> None:
 
 def hooks(variable: jax.Array, where: jax.Array) -> list[tuple[str, tuple[jax.Array, ...]]]:
     """Returns the names of all hooks, each with its arguments after the state."""
-    return [(name, (where,) if name.endswith("state") else (variable, where)) for name in _HOOKS]
+    of_state, of_variable = (where,), (variable, where)
+    return [(name, of_state if name.endswith("state") else of_variable) for name in HOOKS]
 
 
 def _check_lanes(name: str, tree: Any, shape: tuple[int, ...]) -> None:

@@ -87,7 +87,7 @@ def _check_state(
         (~seen.is_rated, "rate", lambda at: "a NaN, which forbids it"),
         (weights < 0, "weight", lambda at: f"{weights[at]}, expected 0 or more"),
         (
-            weights > getattr(heuristic, "max_weight", 2**32 - 1),
+            weights > heuristics.max_weight(heuristic),
             "weight",
             lambda at: f"{weights[at]}, above its max_weight",
         ),
@@ -108,8 +108,8 @@ def _look(heuristic: Any, problem: Any, state: Any) -> _Seen:
 
     def look_at(variable: jax.Array) -> _Seen:
         number = jnp.int32(heuristic.max_possibilities)
-        if hasattr(heuristic, "num_possibilities"):
-            number = heuristic.num_possibilities(problem, state, variable)
+        if (count := heuristics.counting(heuristic)) is not None:
+            number = count(problem, state, variable)
         rating, aggregates = rate_all(heuristic, problem, state, variable)
         weights = heuristic.weight(problem, rating, aggregates)
         rated = heuristics.only_rated(rating, None)

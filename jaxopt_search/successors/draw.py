@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search.portable import counts, memory
-from jaxopt_search.portable.counts import Count
+from jaxopt_search.portable.counts import Count, Number
 from jaxopt_search.successors import heuristics, segments
 from jaxopt_search.successors.heuristics import Aggregate, Rating
 
@@ -116,17 +116,17 @@ def reduction(aggregate: Aggregate) -> Any:
     return _REDUCTIONS.get(aggregate.combine)
 
 
-def _lane_totals(weigh: Callable[..., jax.Array], ratings: Any, is_wide: bool) -> Count | jax.Array:
+def _lane_totals(weigh: Callable[..., jax.Array], ratings: Any, is_wide: bool) -> Number:
     """Returns the sum of the weights in each lane."""
 
-    def add_up(weights: jax.Array, axis: int) -> Count | jax.Array:
+    def add_up(weights: jax.Array, axis: int) -> Number:
         return counts.total(_numbers(weights, is_wide), axis)
 
     start = _numbers(jnp.zeros(ratings.num_lanes, jnp.uint32), is_wide)
     return ratings.fold(weigh, counts.add, start, add_up)
 
 
-def _numbers(weights: jax.Array, is_wide: bool) -> Count | jax.Array:
+def _numbers(weights: jax.Array, is_wide: bool) -> Number:
     """Returns weights as numbers whose sum may take more than 32 bits, or not."""
     return counts.of(weights) if is_wide else weights
 
@@ -135,7 +135,7 @@ def _find_block(
     weigh: Callable[..., jax.Array],
     possibilities: "_Possibilities",
     lane: jax.Array,
-    value: Count | jax.Array,
+    value: Number,
 ) -> jax.Array:
     """Returns the block in which a value lies that counts the weights in one lane, [] int32."""
     if possibilities.num_blocks == 1:

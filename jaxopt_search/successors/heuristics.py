@@ -1,8 +1,8 @@
 """What a local heuristic is: the part of a successor function that a user writes."""
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,8 @@ Rating: TypeAlias = Any
 """A pytree of arrays, of whatever a possibility is rated by."""
 
 MAX_POSSIBILITIES = 2**24
-_MAX_WORD = 2**32 - 1
+MAX_WORD = 2**32 - 1
+HOOKS = ("could_not_assign", "before_variable", "after_variable", "before_state", "after_state")
 _LANES = 256
 
 
@@ -122,46 +123,73 @@ class LocalHeuristic(Protocol):
         ...
 
 
-def aggregates_of(heuristic: Any) -> tuple[Aggregate, ...]:
-    """Returns its aggregates."""
-    return tuple(getattr(heuristic, "aggregates", ()))
+# Optional members, which nothing else asks for.
 
 
-def is_independent(heuristic: Any) -> bool:
-    """Returns whether its variables are said not to interfere."""
+def aggregates_as_given(heuristic: object) -> object:
+    """`aggregates`, whatever they are; () if missing."""
+    return getattr(heuristic, "aggregates", ())
+
+
+def aggregates_of(heuristic: object) -> tuple[Aggregate, ...]:
+    """`aggregates`; () if missing."""
+    return tuple(cast("Sequence[Aggregate]", aggregates_as_given(heuristic)))
+
+
+def is_independent(heuristic: object) -> bool:
+    """`independent`: whether its variables are said not to interfere; False if missing."""
     return bool(getattr(heuristic, "independent", False))
 
 
-def is_portable(heuristic: Any) -> bool:
-    """Returns whether it says that its functions are portable."""
+def is_portable(heuristic: object) -> bool:
+    """`is_portable`: whether it says that its functions are portable; False if missing."""
     return bool(getattr(heuristic, "is_portable", False))
 
 
-def is_wide(heuristic: Any) -> bool:
-    """Returns whether a sum of weights may take more than 32 bits."""
-    most = min(getattr(heuristic, "max_weight", _MAX_WORD), _MAX_WORD)
-    return most * heuristic.max_possibilities > _MAX_WORD
+def max_weight(heuristic: object) -> int:
+    """`max_weight`: no weight is above it; 2**32 - 1 if missing."""
+    return cast("int", getattr(heuristic, "max_weight", MAX_WORD))
 
 
-def num_possibilities(
-    heuristic: Any, problem: Any, state: Any, variable: jax.Array
-) -> int | jax.Array:
-    """Returns how many possibilities a variable has: a Python integer where that never changes."""
-    most = heuristic.max_possibilities
-    if not hasattr(heuristic, "num_possibilities"):
-        return most
-    number = jnp.asarray(heuristic.num_possibilities(problem, state, variable))
-    return jnp.clip(number.astype(jnp.int32), jnp.int32(0), jnp.int32(most))
+def counting(heuristic: object) -> Callable[[Any, Any, jax.Array], jax.Array] | None:
+    """`num_possibilities`, which says how many a variable has in a state; None if missing."""
+    count = getattr(heuristic, "num_possibilities", None)
+    return cast("Callable[[Any, Any, jax.Array], jax.Array] | None", count)
 
 
-def hook(heuristic: Any, name: str, problem: Any, state: Any, *arguments: Any) -> Any:
-    """Returns the state after one of the optional hooks."""
-    if not hasattr(heuristic, name):
+def has_hook(heuristic: object, name: str) -> bool:
+    """Whether it has one of the `HOOKS`."""
+    return hasattr(heuristic, name)
+
+
+def hook(heuristic: object, name: str, problem: Any, state: Any, *arguments: jax.Array) -> Any:
+    """Returns the state after one of the `HOOKS`; the same state if it is missing."""
+    if not has_hook(heuristic, name):
         return state
     return getattr(heuristic, name)(problem, state, *arguments)
 
 
-def num_lanes(heuristic: Any) -> int:
+# What follows from them.
+
+
+def is_wide(heuristic: LocalHeuristic) -> bool:
+    """Returns whether a sum of weights may take more than 32 bits."""
+    most = min(max_weight(heuristic), MAX_WORD)
+    return most * heuristic.max_possibilities > MAX_WORD
+
+
+def num_possibilities(
+    heuristic: LocalHeuristic, problem: Any, state: Any, variable: jax.Array
+) -> int | jax.Array:
+    """Returns how many possibilities a variable has: a Python integer where that never changes."""
+    most, count = heuristic.max_possibilities, counting(heuristic)
+    if count is None:
+        return most
+    number = jnp.asarray(count(problem, state, variable))
+    return jnp.clip(number.astype(jnp.int32), jnp.int32(0), jnp.int32(most))
+
+
+def num_lanes(heuristic: LocalHeuristic) -> int:
     """Returns how many possibilities are handled at once: a power of two.
 
     Part of the definition of what is drawn; the same for all implementations.
@@ -169,7 +197,7 @@ def num_lanes(heuristic: Any) -> int:
     return min(memory.power_of_two(heuristic.max_possibilities), _LANES)
 
 
-def num_blocks(heuristic: Any) -> int:
+def num_blocks(heuristic: LocalHeuristic) -> int:
     """Returns by how many blocks of lanes all possibilities are handled."""
     return -(-heuristic.max_possibilities // num_lanes(heuristic))
 
@@ -184,7 +212,7 @@ def only_rated(rating: Rating, where: jax.Array | None) -> jax.Array | None:
 
 
 def weights(
-    heuristic: Any,
+    heuristic: LocalHeuristic,
     problem: Any,
     aggregates: tuple[Any, ...],
     rating: Rating,

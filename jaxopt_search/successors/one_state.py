@@ -108,7 +108,7 @@ def step(
         return heuristics.hook(heuristic, "could_not_assign", problem, state, variable, where)
 
     state = memory.when(where & is_possible, assign, state)
-    if hasattr(heuristic, "could_not_assign"):
+    if heuristics.has_hook(heuristic, "could_not_assign"):
         state = memory.when(where & ~is_possible, give_up, state)
     state = heuristics.hook(heuristic, "after_variable", problem, state, variable, where)
     memory.barrier()

@@ -212,7 +212,7 @@ def _in_kernels(
 
     drawn, num_states = None, active.shape[0]
     if is_independent:
-        if hasattr(kind.heuristic, "before_state"):
+        if heuristics.has_hook(kind.heuristic, "before_state"):
             states = launch(open_one, jnp.int32(1), shared, states)
         variables = jnp.tile(lax.iota(jnp.int32, n), num_states)
         own = variables, jnp.zeros_like(variables)

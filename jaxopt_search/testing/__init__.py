@@ -1,1 +1,22 @@
-import chex
+"""The laws of the library's parts, to be checked on parts of your own.
+
+Each check runs a part on small examples and raises an `AssertionError` that says which law fails,
+where, and by what numbers. The library's own tests use them. Needs chex.
+"""
+
+from jaxopt_search.testing.heuristics import check_heuristic
+from jaxopt_search.testing.implementations import check_implementations
+from jaxopt_search.testing.neighborhoods import check_neighborhood
+from jaxopt_search.testing.problems import check_problem
+from jaxopt_search.testing.searches import check_search
+from jaxopt_search.testing.sharing import check_crossover, check_exchange
+
+__all__ = [
+    "check_crossover",
+    "check_exchange",
+    "check_heuristic",
+    "check_implementations",
+    "check_neighborhood",
+    "check_problem",
+    "check_search",
+]

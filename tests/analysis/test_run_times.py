@@ -42,7 +42,7 @@ def test_runs_that_were_not_done_count(family):
 
 
 def test_the_likelihood_of_an_exponential_is_greatest_at_the_known_rate():
-    """The total of all times, those of unfinished runs included, by the number done."""
+    """The total of all times, unfinished runs included, divided by the number done."""
     found = run_times.fit([1.0, 2.0, 6.0, math.inf], "exponential", by="likelihood")
     assert found.mean() == pytest.approx((1 + 2 + 6 + 6) / 3, rel=1e-6)
 

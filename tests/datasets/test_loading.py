@@ -32,7 +32,7 @@ def isolated(monkeypatch, tmp_path):
 
 
 def test_registry_agrees_with_the_tables(data_dir):
-    """Sizes and best known costs are those of the tables; proofs are claimed where they do."""
+    """Sizes and best known costs agree with the tables; proofs are claimed where they do."""
     entries = registry.entries()
     for table, value, proof in [
         ("tsplib/optimal.csv", "optimal_length", "proven"),
@@ -170,7 +170,7 @@ def test_a_file_of_another_size_is_refused(tmp_path):
 
 
 def test_other_numbers_under_a_known_name_are_refused(tmp_path, monkeypatch):
-    """Row 73: of the right size, but one digit differs; the layout of the file does not matter."""
+    """Of the right size, but one digit differs; the layout of the file does not matter."""
     path = tmp_path / "burma14.tsp"
     path.write_text(BURMA)
     entry = ENTRY._replace(digest=digest(load_tsplib(path)), sha256="0" * 64)
@@ -185,7 +185,7 @@ def test_other_numbers_under_a_known_name_are_refused(tmp_path, monkeypatch):
 
 
 def test_a_file_that_cannot_be_compared_has_no_optimum(tmp_path, monkeypatch):
-    """Row 73: where only a checksum is on record, another file comes without the best known one."""
+    """Where only a checksum is on record, another file comes without the best known one."""
     monkeypatch.setitem(registry.entries(), "nug5", NUG5_ENTRY)
     path = tmp_path / "nug5.dat"
     path.write_text(NUG5.replace("\n", "\r\n"))

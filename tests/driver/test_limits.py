@@ -78,7 +78,7 @@ def test_queens_have_their_time():
 @pytest.mark.parametrize(
     ("name", "max_steps"), [("tsp", 10**8), ("qap tabu", 2**40), ("many", 10**8)]
 )
-def test_the_clock_counts_beside_many_steps(name, max_steps):
+def test_the_clock_counts_next_to_many_steps(name, max_steps):
     """Of two limits the first one ends the run, however many steps the other one allows."""
     result = CALLS[name](max_steps=max_steps, max_seconds=0.3)
     assert result.status == Status.MAX_SECONDS
@@ -130,7 +130,7 @@ def test_best_known_is_not_proven():
 
 
 def test_a_miss_of_the_optimum_is_a_success():
-    """The user asked for no target; one that is asked for in numbers has to be met."""
+    """The user set no target; one that is given in numbers has to be met."""
     assert js.solve_tsp(GRID, max_steps=1, devices=1).success
     assert not js.solve_tsp(GRID, max_steps=1, target=GRID.best_known, devices=1).success
 
@@ -145,7 +145,7 @@ def test_nothing_to_search(n):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_no_step_is_no_success(name):
-    """A start is not what was asked for."""
+    """A start alone is no result."""
     result = CALLS[name](max_seconds=0)
     assert (result.success, result.nit) == (False, 0)
 

@@ -82,7 +82,7 @@ BAD_STREAMS = {"None": lambda: None, "closed": closed, "pipe": broken_pipe, "fai
 
 @pytest.mark.parametrize("name", BAD_STREAMS)
 def test_a_result_is_not_lost_to_its_progress(monkeypatch, name):
-    """Row 79: where nothing can be shown, a run goes on without, after one warning at most."""
+    """Where nothing can be shown, a run continues without, after one warning at most."""
     stream = BAD_STREAMS[name]()
     run = {"num_searches": 2, "max_steps": 40, "chunk_steps": 10}
     with monkeypatch.context() as patch:
@@ -99,14 +99,14 @@ def test_a_result_is_not_lost_to_its_progress(monkeypatch, name):
 
 
 def test_warnings_that_are_errors():
-    """Row 79: nor to the warning, in the suite's own settings."""
+    """Nor to the warning, in the suite's own settings."""
     show = progress.reporter(Failing())
     show(snapshot(1))
     show(snapshot(2))
 
 
 def test_ctrl_c_while_something_is_shown():
-    """Row 57: Ctrl-C there is one."""
+    """Ctrl-C there is one."""
 
     class Interrupted(Terminal):
         def write(self, text):
@@ -117,7 +117,7 @@ def test_ctrl_c_while_something_is_shown():
 
 
 def test_a_bar_that_fails(monkeypatch):
-    """Row 79: a notebook's bar is a side show, too."""
+    """A notebook's bar is a side show, too."""
 
     def bar(bar_format):
         raise RuntimeError("no widgets")

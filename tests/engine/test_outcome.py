@@ -40,8 +40,10 @@ def test_the_first_hit_of_parts():
     assert outcome.merged([part(1, hit) for hit in hits]).first_hit == Hit(30, 7)
 
 
-@pytest.mark.parametrize("num_devices", [1, pytest.param(3, marks=pytest.mark.devices(3))])
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize(
+    ("num_devices", "dtype"),
+    [(1, "float32"), pytest.param(3, "int32", marks=pytest.mark.devices(3))],
+)
 def test_it_is_what_there_is_to_see(num_devices, dtype):
     """It agrees with the functions on the state, also where a device has more searches."""
     matrix = np.asarray(small_tsp().matrix).reshape(small_tsp().n, -1)

@@ -91,7 +91,7 @@ def test_ring_leaves_the_better_search_alone():
             assert int(new.cost) == int(costs[donor])
 
 
-def test_exchanges_come_every_so_many_steps():
+def test_exchanges_come_every_given_number_of_steps():
     """A run with an exchange every 7 steps is runs of 7 steps with an exchange between."""
     problem, search, _ = states_and_tours()
     rule = js.broadcast_best(every=7)

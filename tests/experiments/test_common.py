@@ -84,7 +84,7 @@ def devices_with(flags, call):
 
 
 def test_use_cpu_cores_gives_devices_unless_the_user_chose():
-    """The number asked for becomes that of JAX's CPU devices; a flag that is set stays."""
+    """JAX has the requested number of CPU devices; a flag that is set stays."""
     chosen = "--xla_force_host_platform_device_count=2"
     assert devices_with("", "common.use_cpu_cores(3)") == 3
     assert devices_with(chosen, "common.use_cpu_cores(3)") == 2

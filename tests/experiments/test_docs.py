@@ -21,7 +21,7 @@ def records(tmp_path):
     return path
 
 
-def test_a_table_is_written_anew(records, tmp_path):
+def test_a_table_is_written_again(records, tmp_path):
     """Between its comments and nowhere else, once; `--check` only tells."""
     path = tmp_path / "page.md"
     path.write_text(TEXT.format(COMMAND.format(records)))
@@ -63,5 +63,5 @@ def test_only_reports_are_run(command, message, tmp_path, capsys):
 @pytest.mark.parametrize(
     "name", sorted(path.name for path in (pathlib.Path(docs.ROOT) / "docs").glob("*.md"))
 )
-def test_tables_of_the_documents_are_those_of_their_records(name):
+def test_tables_of_the_documents_agree_with_their_records(name):
     assert docs.main([str(docs.ROOT / "docs" / name), "--check"]) == 0

@@ -27,7 +27,7 @@ SOLVERS = {
 @pytest.mark.parametrize("max_steps", [math.nan, math.inf, "9", [1], -1, 1.5, HUGE], ids=str)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_bad_numbers_of_steps(name, max_steps):
-    """Row 33: steps are counted in 64 bits, by all solvers."""
+    """Steps are counted in 64 bits, by all solvers."""
     for more in ({}, {"max_seconds": 0.2}):
         with refuses(ValueError, f"max_steps is {max_steps!r}, expected an integer from 0"):
             SOLVERS[name](max_steps=max_steps, **more)
@@ -36,13 +36,13 @@ def test_bad_numbers_of_steps(name, max_steps):
 @pytest.mark.parametrize("max_seconds", [math.nan, -1, -HUGE, "9", [1], 1j], ids=str)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_bad_numbers_of_seconds(name, max_seconds):
-    """Row 43: the same of seconds."""
+    """Seconds of any size are taken, too."""
     with refuses(ValueError, "max_seconds is ", "expected a number >= 0"):
         SOLVERS[name](max_seconds=max_seconds)
 
 
 def test_numbers_beyond_all_floats():
-    """Rows 39, 43: they count as infinite."""
+    """Seconds beyond all floats count as infinite."""
     run = {"num_searches": 2, "max_steps": 9}
     result = js.solve(line(), countdown(), 0, max_seconds=HUGE, **run)
     assert (result.nit, result.fun) == (9, 11)
@@ -59,14 +59,14 @@ def test_numbers_beyond_all_floats():
 
 @pytest.mark.slow
 def test_clocks_beyond_all_floats():
-    """Row 43: of the solvers and of the queens, too."""
+    """Clocks of the solvers and of the queens are checked, too."""
     assert js.solve_tsp(POINTS[:3], max_seconds=HUGE, target=HUGE).success
     assert js.solve_nqueens(6, max_seconds=HUGE).success
 
 
 @pytest.mark.parametrize("tenure", [(1,), (1, 2, 3), (), [5]], ids=str)
 def test_bad_tenure(tenure):
-    """Row 38: a tenure is one number or two."""
+    """A tenure is one number or two."""
     with refuses(ValueError, f"tenure is {tenure!r}, expected a number, or the least and the most"):
         js.tabu_search(js.SwapTable(), tenure=tenure)
 
@@ -88,13 +88,13 @@ def numpy_cooling(step):
     ids=["if", "math", "int", "index", "max", "NumPy"],
 )
 def test_schedules_that_cannot_be_traced(schedule):
-    """Row 31: a schedule in plain Python is told what to be written in."""
+    """A schedule in plain Python is told what to be written in."""
     with refuses(TypeError, "schedule takes the step for a number, expected one written in jax"):
         annealing(schedule)
 
 
 def test_schedule_that_raises():
-    """Row 31: what a schedule raises comes out as it is."""
+    """What a schedule raises comes out as it is."""
     error = ZeroDivisionError("mine")
 
     def schedule(step):
@@ -108,7 +108,7 @@ def test_schedule_that_raises():
 
 @pytest.mark.parametrize("group_size", [5, 2**31 - 1])
 def test_groups_larger_than_all(group_size):
-    """Row 34: a group of more searches than there are is that of all, and takes no more room."""
+    """A group of more searches than there are is the group of all, and needs no more room."""
     rule = js.broadcast_best(every=5, group_size=group_size)
     costs = jnp.array([3, 1, 2, 1], jnp.int32)
     steps = jax.make_jaxpr(lambda costs: rule.donors(None, costs, jnp.int32(4)))(costs).eqns
@@ -118,13 +118,13 @@ def test_groups_larger_than_all(group_size):
 
 @pytest.mark.parametrize("name", ["tsp", "stacked", "annealing", "tabu"])
 def test_solvers_inside_jit(name):
-    """Row 53: the solvers say that they are host drivers, on constants, too."""
+    """The solvers say that they are host drivers, on constants, too."""
     with refuses(RuntimeError, "inside jit or vmap; use run there"):
         jax.jit(lambda: SOLVERS[name](max_steps=1).fun)()
 
 
 def test_solvers_on_traced_data():
-    """Row 53: and on arrays that are traced, by `vmap`, too."""
+    """They say so on arrays that are traced, by `vmap`, too."""
     points = jnp.asarray(POINTS, jnp.float32)
     for call in (
         lambda: jax.jit(lambda points: js.solve_tsp(points, max_steps=1).fun)(points),

@@ -31,7 +31,7 @@ def interrupt(snapshot):
 
 
 def test_interrupt_in_a_callback():
-    """Row 57: Ctrl-C between chunks returns the best so far, and the run can go on from there."""
+    """Ctrl-C between chunks returns the best so far, and the run can continue from there."""
     broken, whole = solve(callback=interrupt), solve()
     assert (broken.status, broken.success, broken.nit) == (Status.INTERRUPTED, False, 32)
     assert broken.fun == solve(max_steps=32).fun
@@ -41,7 +41,7 @@ def test_interrupt_in_a_callback():
 
 
 def test_interrupt_in_a_chunk(monkeypatch):
-    """Row 57: Ctrl-C while the device works returns what stood before that chunk."""
+    """Ctrl-C while the device works returns what stood before that chunk."""
     calls, advance = [], loop._advance
 
     def interrupted(*args):
@@ -59,7 +59,7 @@ def test_interrupt_in_a_chunk(monkeypatch):
 
 @pytest.mark.parametrize(("module", "name"), [(starting, "_init"), (loop, "_advance")])
 def test_interrupt_while_compiling(monkeypatch, module, name):
-    """Row 57: before there is a solution, Ctrl-C is a plain KeyboardInterrupt."""
+    """Before there is a solution, Ctrl-C is a plain KeyboardInterrupt."""
 
     def interrupted(*args):
         raise KeyboardInterrupt
@@ -70,7 +70,7 @@ def test_interrupt_while_compiling(monkeypatch, module, name):
 
 
 def test_real_signal():
-    """Row 57: the same with a signal from outside."""
+    """Ctrl-C by a signal from outside does the same."""
     solve(max_steps=1)
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     # A shell has what it starts in the background ignore this signal.
@@ -89,7 +89,7 @@ def test_real_signal():
 
 
 def test_interrupt_after_the_target():
-    """Row 57: Ctrl-C in the callback of the last chunk does not take the success away."""
+    """Ctrl-C in the callback of the last chunk does not take the success away."""
 
     def at_the_end(snapshot):
         if snapshot.status == Status.TARGET:
@@ -102,14 +102,14 @@ def test_interrupt_after_the_target():
 
 @pytest.mark.parametrize("answer", [None, 0, 1, "yes", [1], np.float32(1)], ids=repr)
 def test_callback_that_returns_anything(answer):
-    """Row 78: only True ends a run."""
+    """Only True ends a run."""
     result = solve(callback=lambda snapshot: answer)
     assert (result.nit, result.status) == (80, Status.MAX_STEPS)
 
 
 @pytest.mark.parametrize("answer", [True, np.True_], ids=["True", "np.True_"])
 def test_callback_that_ends_the_run(answer):
-    """Row 78: True does, Python's and NumPy's, and the run can go on from there."""
+    """True ends a run, Python's and NumPy's, and the run can continue from there."""
     seen = []
 
     def callback(snapshot):
@@ -124,13 +124,13 @@ def test_callback_that_ends_the_run(answer):
 
 
 def test_callback_at_the_end_does_not_rename_it():
-    """Row 78: True at a run's own end leaves the reason as it is."""
+    """True at a run's own end leaves the reason as it is."""
     result = solve(callback=lambda snapshot: snapshot.status != Status.RUNNING)
     assert result.status == Status.MAX_STEPS
 
 
 def test_callback_that_raises():
-    """Row 78: its exception comes out as it is."""
+    """The exception of a callback comes out as it is."""
     error = RuntimeError("mine")
 
     def callback(snapshot):
@@ -142,7 +142,7 @@ def test_callback_that_raises():
 
 
 def test_callback_that_writes_into_its_snapshot():
-    """Row 78: a snapshot's arrays are copies, the callback's own, and the run is not changed."""
+    """A snapshot's arrays are copies, the callback's own, and the run is not changed."""
 
     def callback(snapshot):
         snapshot.x[:] = 0
@@ -151,7 +151,7 @@ def test_callback_that_writes_into_its_snapshot():
 
 
 def test_callback_that_sleeps():
-    """Row 78: its time counts, and it is not taken for slow steps."""
+    """The time of a callback counts, and it is not taken for slow steps."""
     result = solve(max_steps=None, max_seconds=0.3, callback=lambda snapshot: time.sleep(0.15))
     assert result.status == Status.MAX_SECONDS
     assert 0.3 <= result.elapsed < 5
@@ -159,7 +159,7 @@ def test_callback_that_sleeps():
 
 
 def test_progress_in_a_file(monkeypatch, capsys):
-    """Row 79: what is no terminal gets plain lines, the first and the last among them."""
+    """What is no terminal gets plain lines, the first and the last among them."""
     solve(show_progress=True)
     text = capsys.readouterr().err
     assert text.endswith("\n")
@@ -170,7 +170,7 @@ def test_progress_in_a_file(monkeypatch, capsys):
 
 
 def test_progress_on_a_terminal():
-    """Row 79: a terminal's line is rewritten in place, and ended at the end."""
+    """A terminal's line is rewritten in place, and ended at the end."""
 
     class Terminal(io.StringIO):
         def isatty(self):

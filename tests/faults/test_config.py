@@ -33,10 +33,10 @@ def solve(problem, search, exchange=None, **options):
     return js.solve(problem, search, 3, exchange=exchange, **OPTIONS | options)
 
 
-def anneal(problem, neighborhood, exchange=None, **options):
+def anneal(problem, neighborhood, exchange=None, limits=None, **options):
     search = js.simulated_annealing(neighborhood, COOLING, moves_per_search=2, **options)
-    options = {"target": 1, "patience": 50, "initial": range(problem.n)}
-    return solve(problem, search, exchange, **options)
+    limits = {"target": 1, "patience": 50, "initial": range(problem.n)} | (limits or {})
+    return solve(problem, search, exchange, **limits)
 
 
 def breed(problem, exchange, **options):
@@ -49,7 +49,6 @@ def solver(solve, *data, max_steps=9, **options):
 
 # What a user calls, as small as it can be.
 CALLS = {
-    "solve_tsp": lambda: solver(js.solve_tsp, XY[0], max_steps=20),
     "solve_tsp one way": lambda: solver(js.solve_tsp, ONE_WAY[0]),
     "solve_tsp stacked": lambda: solver(js.solve_tsp, XY, max_steps=20),
     "solve_qap tabu": lambda: solver(js.solve_qap, *ONE_WAY, partial_match=[[0, 1]]),
@@ -78,8 +77,9 @@ CALLS = {
 # The same for a switch that makes everything slow.
 SHORT_CALLS = {
     "relocate": lambda: anneal(js.tsp(ONE_WAY[0]), js.Relocate(), js.broadcast_best(every=3)),
-    "two steps": lambda: js.solve_tsp(XY[0][:5], 3, max_steps=2, num_searches=1, devices=1),
-    "two placements": lambda: js.solve_nqueens(4, 2, 3, max_steps=2, num_searches=1, devices=1),
+    "two steps": lambda: anneal(
+        js.tsp(ONE_WAY[0][:4, :4]), js.Relocate(), limits={"max_steps": 2, "num_searches": 1}
+    ),
 }
 SWITCHES = {
     "x64": lambda: jax.enable_x64(True),
@@ -121,7 +121,7 @@ def check(call, switches):
     [pytest.param(call, marks=[pytest.mark.slow] * (call not in QUICK)) for call in CALLS],
 )
 def test_switches_change_nothing(call):
-    """Rows 51, 52: results are the same, dtypes included, under JAX's switches, several at once."""
+    """Results are the same, dtypes included, under JAX's switches, several at once."""
     check(call, TOGETHER)
 
 
@@ -130,17 +130,16 @@ def test_switches_change_nothing(call):
     [
         ("relocate", "checking_leaks"),
         ("two steps", "disable_jit"),
-        ("two placements", "disable_jit"),
     ],
 )
 @pytest.mark.slow
 def test_each_switch_changes_nothing(call, switch):
-    """Rows 51, 52: one switch by itself, which may let through what another refuses."""
+    """One switch by itself, which may let through what another refuses."""
     check(call, [switch])
 
 
 def test_key_reuse_is_checked():
-    """Row 52: the check for reused keys is on in all tests, by the suite's settings."""
+    """The check for reused keys is on in all tests, by the suite's settings."""
     assert jax.config.jax_debug_key_reuse
 
 
@@ -150,7 +149,7 @@ def test_key_reuse_is_checked():
     ids=["rbg", "old threefry"],
 )
 def test_generators_change_nothing(switch):
-    """Rows 48, 52: start solutions are the same whatever JAX's own generator is set to."""
+    """Start solutions are the same whatever JAX's own generator is set to."""
     problem, search = small_tsp(), annealing()
     plain = js.init(3, problem, search, num_searches=2)
     with switch():
@@ -162,14 +161,14 @@ def run(key, problem, search):
 
 
 def test_run_inside_jit():
-    """Row 53: the pure layer works inside a user's own `jit`."""
+    """The pure layer works inside a user's own `jit`."""
     problem, search = small_tsp(), annealing()
     inside = jax.jit(lambda key: run(key, problem, search))(jax.random.key(1))
     assert_same(inside, run(1, problem, search))
 
 
 def test_run_inside_vmap():
-    """Row 53: under `vmap` over keys each run is what it is alone, bit for bit."""
+    """Under `vmap` over keys each run is what it is alone, bit for bit."""
     problem, search = line(20), walk()
     keys = jax.random.split(jax.random.key(0), 3)
 
@@ -184,7 +183,7 @@ def test_run_inside_vmap():
 
 
 def test_run_inside_grad():
-    """Row 53: a gradient through a search is zero."""
+    """A gradient through a search is zero."""
     points = jnp.arange(16.0).reshape(2, 8) ** 2
     problem = js.tsp_from_coords(points.T, storage="coordinates")
     search = annealing()
@@ -198,7 +197,7 @@ def test_run_inside_grad():
 
 
 def test_seeds_under_vmap_are_refused():
-    """Row 53: traced integers are no seeds, and the error says what is."""
+    """Traced integers are no seeds, and the error says what is."""
     problem, search = small_tsp(), annealing()
     with pytest.raises(TypeError, match="expected an integer seed or a jax.random.key") as caught:
         jax.vmap(lambda seed: run(seed, problem, search))(jnp.arange(2))

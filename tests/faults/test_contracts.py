@@ -20,7 +20,7 @@ EDGE = DISTANCE + DISTANCE.T
 
 
 def _label(value):
-    """Returns the text of a case; not that of what is given, in which an address may stand."""
+    """Returns the text of a case, not the text of what is given, which may hold an address."""
     return value if isinstance(value, str) else type(value).__name__
 
 
@@ -241,13 +241,13 @@ def test_kinds_that_are_taken(problem):
     ids=_label,
 )
 def test_starts_of_an_own_problem(initial, text):
-    """Row 49: starts given as lists are arrays, and refused by shape, dtype and range."""
+    """Starts given as lists are arrays, and refused by shape, dtype and range."""
     with refuses(ValueError, text):
         solve(Own(), initial=initial)
 
 
 def test_lists_as_starts():
-    """Row 49: and taken, one or as many as searches."""
+    """And taken, one or as many as searches."""
     rows = [[7, 6, 5, 4, 3, 2, 1, 0], [1, 0, 2, 3, 4, 5, 6, 7]]
     np.testing.assert_array_equal(solve(Own(), initial=rows, max_steps=0).solutions, rows)
     result = solve(Own(), initial=rows[1], max_steps=0)

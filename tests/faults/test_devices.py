@@ -1,4 +1,4 @@
-"""Faults 35, 36, 44, 45, 64 and 82: any number of searches on any number of devices."""
+"""Any number of searches on any number of devices."""
 
 import functools
 
@@ -57,7 +57,7 @@ def test_there_are_four_devices():
     ],
 )
 def test_number_of_devices_changes_nothing(num_searches, exchange, devices):
-    """Rows 35, 36: padding, and exchange between more devices than searches, change no result."""
+    """Padding, and exchange between more devices than searches, change no result."""
     assert_same_results(solve(num_searches, devices, exchange), solve(num_searches, None, exchange))
 
 
@@ -67,7 +67,7 @@ def test_exchange_does_something():
 
 
 def tie(devices, **options):
-    """Six searches: those of index 2 and 4 reach 5 after 10 steps, the others later."""
+    """Six searches: numbers 2 and 4 reach 5 after 10 steps, the others later."""
     starts = np.array([18, 19, 15, 17, 15, 16], np.int32)
     options = {"target": 5, "check_every": 4, "num_searches": 6, "initial": starts} | options
     return js.solve(line(), countdown(), 0, devices=devices, **options)
@@ -75,7 +75,7 @@ def tie(devices, **options):
 
 @pytest.mark.parametrize("devices", [1, 2, 4])
 def test_tie_of_first_finishers(devices):
-    """Row 44: of searches that finish at one step, the lowest index wins on any devices."""
+    """Of searches that finish at one step, the lowest index wins on any devices."""
     result = tie(devices)
     assert (result.first_hit, result.status, result.nit) == (Hit(10, 2), Status.TARGET, 12)
     assert (result.x, result.fun) == (3, 3)
@@ -83,7 +83,7 @@ def test_tie_of_first_finishers(devices):
 
 @pytest.mark.parametrize("devices", [1, 4])
 def test_tie_at_the_start(devices):
-    """Row 44: so it is when all searches start at the target."""
+    """The lowest index also wins when all searches start at the target."""
     result = tie(devices, initial=np.int32(5), num_searches=6)
     assert (result.first_hit, result.nit) == (Hit(0, 0), 0)
 
@@ -91,7 +91,7 @@ def test_tie_at_the_start(devices):
 @pytest.mark.parametrize("exchange", ["ring", "broadcast"])
 @pytest.mark.parametrize("check_every", range(1, 8))
 def test_finish_among_exchanges(check_every, exchange):
-    """Row 45: a search that finishes while others exchange ends the run in lock-step."""
+    """A search that finishes while others exchange ends the run in lock-step."""
     make = js.ring if exchange == "ring" else js.broadcast_best
     four = tie(4, check_every=check_every, exchange=make(every=1))
     one = tie(1, check_every=check_every, exchange=make(every=1))
@@ -102,14 +102,14 @@ def test_finish_among_exchanges(check_every, exchange):
 
 @pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 4), (2, 4)])
 def test_resume_on_other_devices(before, after):
-    """Row 64: a run goes on with other devices as if it had never stopped."""
+    """A run continues on other devices as if it had never stopped."""
     part = solve(6, before, max_steps=23)
     rest = solve.__wrapped__(6, after, state=part.state)
     assert_same_results(rest, solve(6, None))
 
 
 def test_resume_on_another_device():
-    """Row 64: a state that lies on one device goes on on another."""
+    """A state that lies on one device continues on another."""
     last = jax.devices()[3:]
     part = solve.__wrapped__(6, last, max_steps=23)
     assert part.state.step.low.devices() == set(last)
@@ -122,20 +122,20 @@ def test_resume_on_another_device():
     ids=repr,
 )
 def test_missing_devices(devices):
-    """Row 82: devices that are not there are refused, with the list of those that are."""
+    """Devices that are not there are refused, with the list of those that are."""
     present = ", ".join(str(device) for device in jax.devices())
     with refuses(ValueError, f"devices is {devices!r}", present):
         js.solve(PROBLEM, SEARCH, 0, max_steps=1, devices=devices)
 
 
 def test_repeated_device():
-    """Row 82: a device that is given twice is refused."""
+    """A device that is given twice is refused."""
     with refuses(ValueError, "devices"):
         js.solve(PROBLEM, SEARCH, 0, max_steps=1, devices=[jax.devices()[0]] * 2)
 
 
 def test_ways_to_name_devices():
-    """Row 82: the ways to name devices that are there."""
+    """The ways to name devices that are there."""
     find = js.parallel.find_devices
     devices = tuple(jax.devices())
     assert find("all") == find("cpu") == find(4) == find(devices) == devices
@@ -147,7 +147,7 @@ def test_ways_to_name_devices():
 
 
 def test_problem_on_another_device():
-    """Row 82: a problem that was put on one device can be solved on another, and on all."""
+    """A problem that was put on one device can be solved on another, and on all."""
     problem = jax.device_put(PROBLEM, jax.devices()[1])
     options = {"exchange": EXCHANGES["ring"], "check_every": 5, "max_steps": 60}
     for devices in ([jax.devices()[2]], 2):
@@ -156,21 +156,19 @@ def test_problem_on_another_device():
 
 
 def test_tsp_on_another_device():
-    """Row 82: with a matrix that steps read, and the state of a run on a third device."""
+    """A TSP with a matrix that steps read continues from the state of a run on a third device."""
     problem, search = small_tsp(), annealing()
     moved = jax.device_put(problem, jax.devices()[1])
     options = {"num_searches": 3, "exchange": js.ring(every=3), "check_every": 8}
     expected = js.solve(problem, search, 7, max_steps=40, **options)
-    for devices in ([jax.devices()[2]], 2):
-        half = js.solve(moved, search, 7, max_steps=20, devices=[jax.devices()[3]], **options)
-        options["state"] = half.state
-        result = js.solve(moved, search, None, max_steps=40, devices=devices, **options)
-        assert_same_results(result, expected)
-        del options["state"]
+    half = js.solve(moved, search, 7, max_steps=20, devices=[jax.devices()[3]], **options)
+    options["state"] = half.state
+    result = js.solve(moved, search, None, max_steps=40, devices=2, **options)
+    assert_same_results(result, expected)
 
 
 def test_annealing_on_four_devices():
-    """Row 35: the same for annealing on a TSP, with its permutations and linked lists."""
+    """Annealing on a TSP, with permutations and linked lists, is the same on four devices."""
     problem, search = small_tsp(), annealing()
     options = {"num_searches": 3, "max_steps": 40, "exchange": js.ring(every=3), "check_every": 8}
     four, one = (js.solve(problem, search, 7, devices=devices, **options) for devices in (4, 1))

@@ -45,21 +45,21 @@ def solve(key=0, **options):
     ],
 )
 def test_bad_start_is_refused(initial, text):
-    """Row 49: a start that is no permutation is refused, with the entry that makes it none."""
+    """A start that is no permutation is refused, with the entry that makes it none."""
     with refuses(ValueError, text):
         solve(initial=initial)
 
 
 @pytest.mark.parametrize("initial", [np.zeros((4, 2)), np.zeros(3), "abc"], ids=repr)
 def test_bad_start_without_a_host(initial):
-    """Row 49: a user's problem has its starts checked by shape and dtype."""
+    """A user's problem has its starts checked by shape and dtype."""
     with refuses(ValueError, "initial"):
         js.solve(line(), countdown(), 0, num_searches=3, max_steps=1, initial=initial)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64, jnp.int32])
 def test_kinds_of_starts(dtype):
-    """Row 49: permutations of any integer type are taken."""
+    """Permutations of any integer type are taken."""
     result = solve(initial=np.arange(8).astype(dtype), max_steps=0)
     assert result.solutions.dtype == np.int32
     np.testing.assert_array_equal(np.sort(result.solutions), np.tile(np.arange(8), (3, 1)))
@@ -67,7 +67,7 @@ def test_kinds_of_starts(dtype):
 
 
 def test_one_start_for_many_searches():
-    """Row 50: the first search starts exactly there and the others close by."""
+    """The first search starts exactly there and the others close by."""
     tour = np.array([0, 2, 4, 6, 1, 3, 5, 7])
     checked = starts_of.check_starts(PROBLEM, tour, 32, tour)
     starts = starts_of.for_all(PROBLEM, random.as_key(0), checked, 32)
@@ -84,7 +84,7 @@ def test_one_start_for_many_searches():
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_one_start_per_search(nested):
-    """Row 50: as many starts as searches are taken as they are, as an array or nested lists."""
+    """As many starts as searches are taken as they are, as an array or nested lists."""
     tours = np.stack([np.roll(np.arange(8), shift) for shift in (0, 3)] + [np.arange(8)[::-1]])
     result = solve(initial=tours.tolist() if nested else tours, max_steps=0)
     for tour, found in zip(tours, result.solutions, strict=True):
@@ -93,21 +93,21 @@ def test_one_start_per_search(nested):
 
 
 def test_state_of_another_problem_is_refused():
-    """Row 62: a state is not continued on a problem of another size."""
+    """A state is not continued on a problem of another size."""
     state = solve(max_steps=0).state
     with refuses(ValueError, "state"):
         js.solve(small_tsp(7), SEARCH, 0, state=state, max_steps=10)
 
 
 def test_result_is_no_state():
-    """Row 62: passing a result where its state is meant is named as such."""
+    """Passing a result where its state is meant is named as such."""
     result = solve(max_steps=0)
     with refuses(TypeError, "state is a Result"):
         solve(state=result)
 
 
 def test_hits_of_another_target_are_dropped():
-    """Row 62: a run that goes on with a lower target does not succeed by hits of the higher one."""
+    """A run that continues with a lower target does not succeed by hits of the higher one."""
 
     def stop(snapshot):
         return snapshot.step >= 15
@@ -123,7 +123,7 @@ def test_hits_of_another_target_are_dropped():
 
 
 def test_two_threads():
-    """Row 54: calls in several threads share nothing and agree with calls one after another."""
+    """Calls in several threads share nothing and agree with calls one after another."""
     expected = [solve(key) for key in range(4)]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         found = list(pool.map(solve, range(4)))
@@ -132,7 +132,7 @@ def test_two_threads():
 
 
 def test_out_of_memory(monkeypatch):
-    """Row 56: running out of device memory is a MemoryError that says what to change."""
+    """Running out of device memory is a MemoryError that says what to change."""
 
     def fail(*args, **kwargs):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
@@ -148,7 +148,7 @@ def test_out_of_memory(monkeypatch):
 
 
 def test_other_device_errors_pass(monkeypatch):
-    """Row 56: an error of the device that is not about memory is not renamed."""
+    """An error of the device that is not about memory is not renamed."""
 
     def fail(*args, **kwargs):
         raise jax.errors.JaxRuntimeError("INTERNAL: no luck")
@@ -159,7 +159,7 @@ def test_other_device_errors_pass(monkeypatch):
 
 
 def test_result_belongs_to_the_caller():
-    """Row 78: so are the arrays of a result."""
+    """The arrays of a result are the caller's own."""
     result = solve(max_steps=0)
     result.x[:] = 0
     result.solutions[:] = 0
@@ -168,7 +168,7 @@ def test_result_belongs_to_the_caller():
 
 @pytest.mark.parametrize("transform", [jax.jit, jax.vmap], ids=["jit", "vmap"])
 def test_solve_under_a_transformation(transform):
-    """Row 53: the driver says that it is none of JAX's functions, instead of a tracer error."""
+    """The driver says that it is none of JAX's functions, instead of a tracer error."""
     keys = jnp.zeros((2, 2), jnp.uint32)
     argument = keys[0] if transform is jax.jit else keys
     with refuses(RuntimeError, "inside jit or vmap; use run there"):
@@ -176,7 +176,7 @@ def test_solve_under_a_transformation(transform):
 
 
 def test_solve_in_grad():
-    """Row 53: the same under `grad`."""
+    """Under `grad`, too, the driver says that it is none of JAX's functions."""
 
     def fun(points):
         problem = js.tsp_from_coords(
@@ -194,7 +194,7 @@ def test_solve_in_grad():
     [(20, -0.4, "better than the best known 20"), (12, 0.0, ""), (0, math.inf, ""), (-3, 5.0, "")],
 )
 def test_best_known_tables_may_be_wrong(best_known, gap, text):
-    """Row 76: a cost below the recorded one is reported, and 0 is no divisor."""
+    """A cost below the recorded one is reported, and 0 is no divisor."""
     problem = js.tsp(4 * (1 - np.eye(3, dtype=int)), best_known=best_known)
     result = js.solve(problem, SEARCH, 0, max_steps=1)
     assert result.fun == 12

@@ -1,4 +1,4 @@
-"""Row 55: a child forked after JAX has started is told so, where it would hang."""
+"""A child forked after JAX has started is told so, where it would hang."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 @needs_fork
 @pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_child_knows():
-    """The library learns of a fork; the parent goes on as before."""
+    """The library learns of a fork; the parent continues as before."""
     assert len(jax.devices()) > 0
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:

@@ -64,7 +64,7 @@ def ragged(array):
     ids=["masked", "deleted", "ragged", "keys"],
 )
 def test_arrays_without_values_are_refused(name, spoil, kind, text):
-    """Row 9 and beyond: masked, deleted, ragged, or of keys."""
+    """Masked, deleted, ragged, or of keys."""
     take, good = TAKERS[name]
     with refuses(kind, name.split()[0], text):
         take(spoil(good))
@@ -72,7 +72,7 @@ def test_arrays_without_values_are_refused(name, spoil, kind, text):
 
 @pytest.mark.parametrize("name", [name for name in TAKERS if " of " not in name])
 def test_traced_arrays_are_refused(name):
-    """Row 53: instances are made on the host."""
+    """Instances are made on the host."""
     take, good = TAKERS[name]
     with pytest.raises(RuntimeError, match="inside jit|outside jit") as caught:
         jax.jit(lambda data: take(data))(good)
@@ -91,7 +91,7 @@ def test_traced_arrays_are_refused(name):
     ],
 )
 def test_solvers_inside_jit_are_refused(solve):
-    """Row 53: at once and in one line, with traced data and without."""
+    """At once and in one line, with traced data and without."""
     with pytest.raises(RuntimeError, match="solve_.* is a host driver") as caught:
         jax.jit(solve)(MATRIX)
     assert "\n" not in str(caught.value)
@@ -106,7 +106,7 @@ def test_masked_arrays_without_a_mask_are_arrays():
 
 @pytest.mark.parametrize("value", ["x", [1], float("nan"), float("inf"), True])
 def test_best_known_is_a_number(value):
-    """Row 76: it is checked where it is given, not when a gap is to be computed."""
+    """It is checked where it is given, not when a gap is to be computed."""
     for make in (
         lambda: js.tsp(MATRIX, best_known=value),
         lambda: js.tsp_from_coords(COORDS, best_known=value),
@@ -118,7 +118,7 @@ def test_best_known_is_a_number(value):
 
 @pytest.mark.parametrize("make", [np.asarray, np.ndarray.tolist], ids=["array", "list"])
 def test_a_matrix_beyond_memory_is_refused_at_once(make, monkeypatch):
-    """Row 24: by its shape, before it is copied."""
+    """By its shape, before it is copied."""
     monkeypatch.setattr(tsp_ranges, "_MAX_MATRIX_BYTES", 4 * 15)
     monkeypatch.setattr(qap_build, "_MAX_MATRIX_BYTES", 4 * 15)
     monkeypatch.setattr(matrix_input, "plain_array", None)
@@ -196,7 +196,7 @@ def test_a_random_start_wants_a_key():
 
 @pytest.mark.parametrize("number", [10**400, -(10**400)], ids=["huge", "low"])
 def test_numbers_beyond_floats_are_infinite(number):
-    """Rows 39, 43: an integer that no float holds is a target like infinity."""
+    """An integer that no float holds is a target like infinity."""
     for problem in (TSP, js.tsp(MATRIX + 0.5)):
         result = js.solve(problem, annealing(), 0, max_steps=5, num_searches=2, target=number)
         assert result.success == (number > 0)

@@ -1,4 +1,4 @@
-"""Row 57: Ctrl-C while something compiles waits for that, and is not lost."""
+"""Ctrl-C while something compiles waits for that, and is not lost."""
 
 import os
 import signal

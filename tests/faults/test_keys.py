@@ -1,4 +1,4 @@
-"""Faults 46-48: what is taken for a key, and what is not."""
+"""What is taken for a key, and what is not."""
 
 import jax
 import jax.numpy as jnp
@@ -20,25 +20,25 @@ SEEDS = [0, 1, -1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, -(2**32) - 1, 2**64 + 1, 
 
 
 def test_seeds_give_different_keys():
-    """Row 46: seeds of any size and sign differ, where plain JAX makes 2**32 + 1 a 1."""
+    """Seeds of any size and sign differ, where plain JAX makes 2**32 + 1 a 1."""
     seeds = [*SEEDS, 2**100 + 2**70, 2**63, 2**96]
     assert len({words(seed) for seed in seeds}) == len(seeds)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8, np.array, jnp.int32])
 def test_kinds_of_seeds(kind):
-    """Row 46: an integer is the same seed in any type."""
+    """An integer is the same seed in any type."""
     assert words(kind(77)) == words(77) == (0, 77)
 
 
 @pytest.mark.parametrize("seed", [-5, 2**40, 2**63 - 1, -(2**63)])
 def test_wide_numpy_seeds(seed):
-    """Row 46: np.int64 seeds lose no bits."""
+    """`np.int64` seeds lose no bits."""
     assert words(np.int64(seed)) == words(seed)
 
 
 def test_small_seeds_are_jax_keys():
-    """Rows 46, 47: a seed, its typed key, its legacy key and NumPy's copy give one run."""
+    """A seed, its typed key, its legacy key and NumPy's copy give one run."""
     problem, search = small_tsp(), annealing()
     typed = jax.random.key(5, impl="threefry2x32")
     legacy = jax.random.key_data(typed)
@@ -51,7 +51,7 @@ def test_small_seeds_are_jax_keys():
 
 
 def test_legacy_key_keeps_both_words():
-    """Row 47: both words of a legacy key count."""
+    """Both words of a legacy key count."""
     assert words(np.array([3, 4], np.uint32)) == (3, 4)
 
 
@@ -75,7 +75,7 @@ def test_legacy_key_keeps_both_words():
     ids=repr,
 )
 def test_bad_keys_are_refused(key, kind, text):
-    """Row 47: no hidden seed, no batch, no number that is no integer; `solve` and `run` alike."""
+    """No hidden seed, no batch, no number that is no integer; `solve` and `run` alike."""
     with refuses(kind, text):
         js.solve(small_tsp(), annealing(), key, max_steps=1)
     with refuses(kind, text):
@@ -85,7 +85,7 @@ def test_bad_keys_are_refused(key, kind, text):
 
 
 def test_bad_jax_keys_are_refused():
-    """Row 47: the same for JAX's own arrays."""
+    """JAX's own arrays that are no keys are refused likewise."""
     with refuses(ValueError, "key has shape (3,), expected one key"):
         js.solve(small_tsp(), annealing(), jax.random.split(jax.random.key(0), 3), max_steps=1)
     for key in (jnp.float32(1), jnp.bool_(True)):
@@ -95,7 +95,7 @@ def test_bad_jax_keys_are_refused():
 
 @pytest.mark.parametrize("implementation", ["rbg", "unsafe_rbg"])
 def test_rbg_keys_warn(implementation):
-    """Row 48: a key of another generator warns once, works, and depends on all of its words."""
+    """A key of another generator warns once, works, and depends on all of its words."""
     keys = [jax.random.key(seed, impl=implementation) for seed in (1, 2)]
     with pytest.warns(UserWarning, match="rbg") as caught:
         found = [words(key) for key in keys]
@@ -109,7 +109,7 @@ def test_rbg_keys_warn(implementation):
 
 
 def test_rbg_key_in_a_function_of_a_script():
-    """Row 48: a script's `__package__` is None; the warning names its line all the same."""
+    """A script's `__package__` is None; the warning names its line all the same."""
     code = "def main(key):\n    return as_key(key)\n"
     script = {"__name__": "__main__", "__package__": None, "as_key": random.as_key}
     exec(compile(code, "script.py", "exec"), script)
@@ -120,7 +120,7 @@ def test_rbg_key_in_a_function_of_a_script():
 
 @pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey], ids=["typed", "legacy"])
 def test_deleted_keys_are_refused(make):
-    """Row 47: in one line that names the argument."""
+    """What is no key is refused in one line that names the argument."""
     key = make(0)
     (jax.random.key_data(key) if make is jax.random.PRNGKey else key).delete()
     with refuses(ValueError, "key is an array that was deleted"):
@@ -128,7 +128,7 @@ def test_deleted_keys_are_refused(make):
 
 
 def test_rbg_key_around_one_start_warns_once():
-    """Row 48: one warning, too, where the key is used for the start solutions as well."""
+    """One warning, too, where the key is used for the start solutions as well."""
     key = jax.random.key(1, impl="rbg")
     with pytest.warns(UserWarning, match="rbg") as caught:
         js.solve(small_tsp(), annealing(), key, num_searches=2, max_steps=20, initial=range(8))
@@ -136,7 +136,7 @@ def test_rbg_key_around_one_start_warns_once():
 
 
 def test_default_generator_does_not_matter():
-    """Row 48: a seed gives the same run whatever JAX's default generator is."""
+    """A seed gives the same run whatever JAX's default generator is."""
     problem, search = small_tsp(), annealing()
     expected = js.run(9, problem, search, num_searches=2, max_steps=20)
     with jax.default_prng_impl("rbg"):

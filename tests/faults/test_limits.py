@@ -1,4 +1,4 @@
-"""Faults 32-34, 39-43, 77: limits out of range, and runs whose end is known by hand."""
+"""Limits out of range, and runs whose end is known by hand."""
 
 import math
 import time
@@ -57,14 +57,14 @@ def solve(start=20, floor=-(10**9), dtype=jnp.int32, **options):
     ids=str,
 )
 def test_bad_limits_are_refused(options, text):
-    """Rows 33, 34, 39, 42, 43: a limit out of range is refused by name and value."""
+    """A limit out of range is refused by name and value."""
     with refuses(ValueError, text):
         js.solve(line(), countdown(), 0, **options)
 
 
 @pytest.mark.parametrize("num_searches", [0, -1, 1.5, math.nan, math.inf, "2", None, True])
 def test_bad_number_of_searches_in_run(num_searches):
-    """Row 34: the pure layer refuses the same numbers of searches."""
+    """The pure layer refuses the same numbers of searches."""
     with refuses(ValueError, f"num_searches is {num_searches!r}"):
         js.run(0, line(), countdown(), num_searches=num_searches, max_steps=1)
 
@@ -72,21 +72,21 @@ def test_bad_number_of_searches_in_run(num_searches):
 @pytest.mark.parametrize("make", [js.ring, js.broadcast_best])
 @pytest.mark.parametrize("every", [0, -1, 1.5, 2**31, math.nan, math.inf, None], ids=str)
 def test_bad_exchange_is_refused(make, every):
-    """Row 34: the distance of exchanges is a positive int32."""
+    """The distance of exchanges is a positive int32."""
     with refuses(ValueError, f"every is {every}"):
         make(every=every)
 
 
 @pytest.mark.parametrize("group_size", [0, -1, 1.5, math.nan], ids=str)
 def test_bad_group_size_is_refused(group_size):
-    """Row 34: so is the size of its groups."""
+    """So is the size of its groups."""
     with refuses(ValueError, f"group_size is {group_size}"):
         js.broadcast_best(every=1, group_size=group_size)
 
 
 @pytest.mark.parametrize("kind", [int, float, np.int64, np.float32])
 def test_zero_steps(kind):
-    """Rows 32, 33: no steps give the start, no success; integral floats count as integers."""
+    """No steps give the start, no success; integral floats count as integers."""
     result = solve(max_steps=kind(0))
     assert (result.nit, result.nfev, result.x, result.fun) == (0, 0, 17, 17)
     assert (result.status, result.success) == (Status.MAX_STEPS, False)
@@ -126,7 +126,7 @@ def test_patience(patience, chunk_steps):
 
 @pytest.mark.parametrize("target", [math.inf, 10**30, 17, 17.0, np.float32(18.5), np.int64(17)])
 def test_target_met_by_the_start(target):
-    """Rows 39, 40: a target that the start meets ends the run before its first step."""
+    """A target that the start meets ends the run before its first step."""
     result = solve(target=target)
     assert (result.nit, result.status, result.success) == (0, Status.TARGET, True)
     assert result.first_hit == Hit(0, 1 if target < 20 else 0)
@@ -135,7 +135,7 @@ def test_target_met_by_the_start(target):
 @pytest.mark.parametrize("dtype", [jnp.int32, jnp.float32])
 @pytest.mark.parametrize("target", [-math.inf, -(10**30), 9, 9.999])
 def test_target_out_of_reach(target, dtype):
-    """Rows 39, 41: a target below the minimum is never met, and that is no error."""
+    """A target below the minimum is never met, and that is no error."""
     result = solve(floor=10, target=target, max_steps=40, dtype=dtype)
     assert (result.nit, result.status, result.success) == (40, Status.MAX_STEPS, False)
     assert (result.first_hit, result.fun) == (None, 10)
@@ -143,7 +143,7 @@ def test_target_out_of_reach(target, dtype):
 
 @pytest.mark.parametrize("target", [-0.5, 2.5])
 def test_fractional_target_in_run(target):
-    """Row 39: the pure layer, too, meets a fractional target at the next lower integer."""
+    """The pure layer, too, meets a fractional target at the next lower integer."""
     state = js.run(0, line(), countdown(), num_searches=1, max_steps=99, target=target)
     step, _ = js.first_hit(state)
     assert int(step.low) == 20 - math.floor(target)
@@ -151,14 +151,14 @@ def test_fractional_target_in_run(target):
 
 @pytest.mark.parametrize("target", [math.inf, -math.inf], ids=str)
 def test_infinite_target_in_run(target):
-    """Row 39: and an infinite one at once or never, whatever the dtype of costs."""
+    """And an infinite one at once or never, whatever the dtype of costs."""
     state = js.run(0, line(), countdown(), num_searches=1, max_steps=5, target=target)
     assert int(js.first_hit(state)[1]) == (0 if target > 0 else -1)
 
 
 @pytest.mark.parametrize("max_seconds", [0, 1e-9])
 def test_no_time(max_seconds):
-    """Row 43: without time the start comes back, which is no success."""
+    """Without time the start comes back, which is no success."""
     result = solve(max_seconds=max_seconds)
     assert (result.nit, result.fun) == (0, 17)
     assert (result.status, result.success) == (Status.MAX_SECONDS, False)
@@ -166,7 +166,7 @@ def test_no_time(max_seconds):
 
 
 def test_seconds_are_kept():
-    """Row 43: a wall-clock limit ends the run soon after, whatever max_steps is."""
+    """A wall-clock limit ends the run soon after, whatever max_steps is."""
     solve(max_steps=1)
     began = time.perf_counter()
     result = solve(max_seconds=0.4, max_steps=2**40)
@@ -177,7 +177,7 @@ def test_seconds_are_kept():
 
 @pytest.mark.parametrize("chunk_steps", [None, 1, 7])
 def test_more_steps_than_32_bits(chunk_steps):
-    """Row 33: counts go on beyond 2**32, and first hits beyond it are exact."""
+    """Counts continue beyond 2**32, and first hits beyond it are exact."""
     begin = 2**32 - 6
     state = solve(max_steps=0).state
     result = solve(
@@ -191,7 +191,7 @@ def test_more_steps_than_32_bits(chunk_steps):
 
 
 def test_chunks_across_the_carry():
-    """Row 33: words and schedules at 2**31 and 2**32 do not depend on how the run is cut."""
+    """Words and schedules at 2**31 and 2**32 do not depend on how the run is cut."""
     schedule = js.geometric(50.0, 0.9, steps_per_temperature=2**28)
     problem, search = small_tsp(), annealing(schedule)
     state = js.init(3, problem, search, num_searches=3)
@@ -222,7 +222,7 @@ def test_chunks_across_a_refresh():
 @pytest.mark.parametrize("history_size", [2, 3, 8, 9])
 @pytest.mark.parametrize("max_steps", [5, 40])
 def test_history_is_thinned(history_size, max_steps):
-    """Row 77: at most `history_size` lines are kept, the first and the last among them."""
+    """At most `history_size` lines are kept, the first and the last among them."""
     history = solve(max_steps=max_steps, chunk_steps=1, history_size=history_size).history
     course = [record.step for record in history]
     assert history_size / 2 <= len(history) <= history_size

@@ -1,4 +1,4 @@
-"""Rows 25, 56: more searches than fit are refused by their number, before any memory is taken."""
+"""More searches than fit are refused by their number, before any memory is taken."""
 
 import os
 import subprocess
@@ -41,14 +41,14 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_more_than_an_array_can_index(name):
-    """Row 25: everywhere, and not only in `solve`."""
+    """More searches than fit are refused everywhere, not only in `solve`."""
     with refuses(ValueError, f"{2**31} elements in all, beyond {2**31 - 1}"):
         CALLS[name](MANY)
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_more_than_there_is_memory(name, monkeypatch):
-    """Row 56: with the sizes, and before anything is allocated."""
+    """Too large an instance is refused with the sizes, before anything is allocated."""
     monkeypatch.setattr(capacity, "free_bytes", lambda device: 100 * 2**20)
     with refuses(MemoryError, "num_searches is 1000000", "GiB at least, and 0.1 GiB are free on"):
         CALLS[name](10**6)
@@ -95,7 +95,7 @@ def test_what_a_machine_has_left(tmp_path, monkeypatch):
     "text", ["RESOURCE_EXHAUSTED: no room", "INTERNAL: Error: Out of memory allocating 9 bytes."]
 )
 def test_both_ways_to_say_it(text):
-    """Row 56: JAX has several texts for it."""
+    """JAX has several texts for running out of memory."""
     with (
         pytest.raises(MemoryError, match="num_searches=7; use fewer"),
         capacity.memory_errors_explained(7),
@@ -104,7 +104,7 @@ def test_both_ways_to_say_it(text):
 
 
 def test_placements_take_room_as_they_are_found():
-    """Row 56: many placements may be asked for, and few found."""
+    """Many placements may be wanted, and few found."""
     finds = queens_found.PlacementSet(2**31 - 1, "raw", 1000)
     rng = np.random.default_rng(0)
     batches = [rng.integers(0, 1000, (size, 1000)) for size in (3, 1, 20, 40)]
@@ -149,7 +149,7 @@ for unknown in (False, True):
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits are Linux's")
 def test_a_process_with_little_memory(tmp_path):
-    """Row 56: under `ulimit -v` nothing hangs or aborts, foreseen or not."""
+    """Under `ulimit -v` nothing hangs or aborts, foreseen or not."""
     script = tmp_path / "small.py"
     script.write_text(SCRIPT)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Faults 1-21 and 24-28: what bad, odd and tiny QAP instances get."""
+"""What bad, odd and tiny QAP instances get."""
 
 import itertools
 import tracemalloc
@@ -93,7 +93,7 @@ def test_pairs_of_matrices_that_do_not_go_together(row, flow, distance, text):
     ],
 )
 def test_dtype_that_cannot_be_is_refused(options, text):
-    """Rows 10, 13: an unknown type, or int32 for fractions."""
+    """An unknown type, or int32 for fractions."""
     with refuses(ValueError, text):
         qap(**({"flow": FLOW, "distance": DISTANCE} | options))
 
@@ -106,7 +106,7 @@ def test_dtype_that_cannot_be_is_refused(options, text):
     ],
 )
 def test_distance_is_given_where_it_belongs(arguments, text):
-    """Row 17: one matrix is no instance, and an instance needs no matrix."""
+    """One matrix is no instance, and an instance needs no matrix."""
     with refuses(ValueError, text):
         as_qap(*arguments)
 
@@ -120,13 +120,13 @@ def test_distance_is_given_where_it_belongs(arguments, text):
     ],
 )
 def test_start_that_is_no_assignment_is_refused(values, text):
-    """Row 49: every facility has one location, and every location one facility."""
+    """Every facility has one location, and every location one facility."""
     with refuses(ValueError, text):
         solve(qap(FLOW, DISTANCE), initial=values)
 
 
 def test_truth_values_as_flow():
-    """Row 10: an adjacency matrix is a flow of zeros and ones; distances are not truth values."""
+    """An adjacency matrix is a flow of zeros and ones; distances are not truth values."""
     for flow in (FLOW > 4, jnp.asarray(FLOW > 4)):
         problem = qap(flow, DISTANCE)
         np.testing.assert_array_equal(problem.flow, (FLOW > 4).ravel())
@@ -136,7 +136,7 @@ def test_truth_values_as_flow():
 
 
 def test_negative_entries():
-    """Row 5: negative flows are data like any other."""
+    """Negative flows are data like any other."""
     p = np.array([2, 0, 3, 1])
     problem = qap(-FLOW, DISTANCE)
     assert int(problem.cost(jnp.asarray(p))) == -int(qap(FLOW, DISTANCE).cost(jnp.asarray(p)))
@@ -144,7 +144,7 @@ def test_negative_entries():
 
 
 def test_nearly_symmetric():
-    """Row 7: relative asymmetries of 1e-7 are averaged out with a note; one of 1e-3 is data."""
+    """Relative asymmetries of 1e-7 are averaged out with a note; one of 1e-3 is data."""
     flow, distance = FLOW + 0.25, DISTANCE + 0.25
     flow[0, 1] *= 1 + 1e-7
     problem = qap(flow, distance)
@@ -161,7 +161,7 @@ def test_nearly_symmetric():
     ids=lambda dtype: dtype.__name__,
 )
 def test_narrow_types_are_widened(dtype):
-    """Rows 11, 12: products beyond the range of the input's type are exact."""
+    """Products beyond the range of the input's type are exact."""
     flow, distance = (FLOW * 16).astype(dtype), (DISTANCE * 16).astype(dtype)
     problem = qap(flow, distance)
     assert problem.flow.dtype == problem.distance.dtype == jnp.int32
@@ -170,7 +170,7 @@ def test_narrow_types_are_widened(dtype):
 
 
 def test_float16_fractions_do_not_overflow():
-    """Row 12: float16 fractions are multiplied in float32."""
+    """`float16` fractions are multiplied in float32."""
     problem = qap(np.full((4, 4), 300.5, np.float16), np.full((4, 4), 1000.5, np.float16))
     assert problem.flow.dtype == jnp.float32
     assert float(problem.cost(jnp.arange(4))) == pytest.approx(16 * 300.5 * 1000.5, rel=1e-6)
@@ -178,7 +178,7 @@ def test_float16_fractions_do_not_overflow():
 
 @pytest.mark.parametrize(("f", "d"), [(10**9, 1), (1, 10**12), (10**9, 10**9)])
 def test_common_divisor(f, d):
-    """Rows 13, 14: integers beyond int32 with a common divisor are solved exactly, in units."""
+    """Integers beyond int32 with a common divisor are solved exactly, in units."""
     problem = qap(FLOW * f, DISTANCE * d)
     assert problem.host.unit == f * d
     result = solve(problem)
@@ -187,7 +187,7 @@ def test_common_divisor(f, d):
 
 
 def test_integral_floats():
-    """Row 15: floats beyond 2**24 that are integers take the integer path, to the last digit."""
+    """Floats beyond 2**24 that are integers take the integer path, to the last digit."""
     flow = changed(0, 1, 20_000_001.0)
     problem = qap(flow, DISTANCE)
     assert problem.flow.dtype == jnp.int32
@@ -198,14 +198,14 @@ def test_integral_floats():
 
 
 def test_refused_size_is_accepted_as_float():
-    """Row 13: the way out that the message names works."""
+    """The way out that the message names works."""
     flow = FLOW * 2**34 + 1
     result = solve(qap(flow, DISTANCE, dtype="float32"), max_steps=0)
     assert result.fun == exact_cost(flow, DISTANCE, result.x)
 
 
 def test_diagonals_count():
-    """Row 18: known by hand, facility 1 with flow 5 to itself belongs where that costs least."""
+    """Known by hand, facility 1 with flow 5 to itself belongs where that costs least."""
     flow, distance = np.diag([0, 5, 0]), np.diag([7, 3, 4])
     result = solve(qap(flow, distance))
     assert (result.fun, result.x[1]) == (15, 1)
@@ -223,7 +223,7 @@ def test_diagonals_count():
     ids=["n=1", "n=1 diagonal", "n=2", "n=2 diagonal", "n=3 equal"],
 )
 def test_tiny_instances(flow, distance, fun):
-    """Rows 20, 21: one facility needs no step; two and three get the exact answer."""
+    """One facility needs no step; two and three get the exact answer."""
     result = solve(qap(flow, distance), max_steps=50)
     assert (result.fun, result.status) == (fun, js.Status.MAX_STEPS)
     assert sorted(result.x.tolist()) == list(range(len(flow)))
@@ -231,7 +231,7 @@ def test_tiny_instances(flow, distance, fun):
 
 
 def test_matrix_beyond_memory(monkeypatch):
-    """Row 24: a matrix beyond the limit is refused before anything of its size is allocated."""
+    """A matrix beyond the limit is refused before anything of its size is allocated."""
     monkeypatch.setattr(build, "_MAX_MATRIX_BYTES", 2**20)
     matrix = np.broadcast_to(np.int8(1), (1000, 1000))
     tracemalloc.start()
@@ -244,7 +244,7 @@ def test_matrix_beyond_memory(monkeypatch):
 
 @pytest.mark.parametrize("value", [0, 7, 0.1], ids=str)
 def test_all_entries_equal(value):
-    """Row 28: every assignment is the answer, a zero matrix included, and its gap is 0."""
+    """Every assignment is the answer, a zero matrix included, and its gap is 0."""
     expected = value * DISTANCE.sum()
     problem = qap(np.full((4, 4), value), DISTANCE, best_known=expected)
     result = solve(problem)

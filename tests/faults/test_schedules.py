@@ -1,4 +1,4 @@
-"""Faults 29-31: schedules that are zero, negative, infinite or no schedules at all."""
+"""Schedules that are zero, negative, infinite or no schedules at all."""
 
 import math
 
@@ -18,7 +18,7 @@ from jaxopt_search.searches import schedules
     "schedule", [0.0, lambda step: 0, lambda step: jnp.zeros(1)], ids=["number", "int", "(1,)"]
 )
 def test_zero_temperature_is_hill_climbing(schedule, keep_best):
-    """Row 29: at temperature 0 no cost rises; from a local optimum nothing is accepted."""
+    """At temperature 0 no cost rises; from a local optimum nothing is accepted."""
     problem = small_tsp()
     search = js.simulated_annealing(js.Relocate(), schedule, keep_best=keep_best)
     state = js.init(0, problem, search, num_searches=4)
@@ -36,7 +36,7 @@ def test_zero_temperature_is_hill_climbing(schedule, keep_best):
 
 
 def test_schedule_that_reaches_zero():
-    """Row 29: a schedule that underflows to 0 makes no NaN, for float costs either."""
+    """A schedule that underflows to 0 makes no NaN, for float costs either."""
     points = np.random.default_rng(1).random((8, 2))
     problem, search = js.tsp_from_coords(points), annealing(js.geometric(1.0, 1e-30))
     result = js.solve(problem, search, 0, num_searches=4, max_steps=300)
@@ -66,21 +66,21 @@ def test_schedule_that_reaches_zero():
     ],
 )
 def test_bad_schedule_is_refused(schedule, text):
-    """Rows 30, 31: a schedule that is negative, not finite or no number is refused by value."""
+    """A schedule that is negative, not finite or no number is refused by value."""
     with refuses(ValueError, text):
         js.solve(small_tsp(), annealing(schedule), 0, max_steps=100)
 
 
 @pytest.mark.parametrize("schedule", [None, "hot", True, [1.0], 1j])
 def test_no_schedule_at_all(schedule):
-    """Row 31: what is neither number nor function is refused by its type."""
+    """What is neither number nor function is refused by its type."""
     with refuses(TypeError, f"schedule is a {type(schedule).__name__}"):
         annealing(schedule)
 
 
 @pytest.mark.parametrize("number", [2, 2.0, np.float64(2), np.int32(2), np.array(2.0)], ids=repr)
 def test_kinds_of_temperatures(number):
-    """Row 31: any real number is a constant temperature; so is a function that returns one."""
+    """Any real number is a constant temperature; so is a function that returns one."""
     for schedule in (number, lambda step: number):
         value = schedules.temperature(schedules.as_schedule(schedule), jnp.int32(7))
         assert (value.dtype, value.shape, float(value)) == (jnp.float32, (), 2.0)
@@ -103,20 +103,20 @@ def test_kinds_of_temperatures(number):
     ],
 )
 def test_bad_geometric_schedule(arguments, text):
-    """Row 30: every number of a geometric schedule has its range, that of its device dtype."""
+    """Every number of a geometric schedule has its range, set by its dtype on the device."""
     with refuses(ValueError, text):
         js.geometric(*arguments)
 
 
 @pytest.mark.parametrize("moves", [0, -1, 1.5, 2**24, math.nan, None], ids=str)
 def test_bad_number_of_moves(moves):
-    """Row 34: so has the number of moves per step."""
+    """The number of moves per step has its range, too."""
     with refuses(ValueError, f"moves_per_search is {moves}"):
         annealing(1.0, moves_per_search=moves)
 
 
 def test_late_steps_stay_finite():
-    """Row 30: a cooling schedule is finite and not negative up to the last step there is."""
+    """A cooling schedule is finite and not negative up to the last step there is."""
     schedule = js.geometric(1e4, 0.99, steps_per_temperature=1)
     for step in (0, 2**24, 2**31 - 1):
         assert 0 <= float(schedules.temperature(schedule, jnp.int32(step))) <= 1e4

@@ -42,7 +42,7 @@ def solve(problem, search=SEARCH, **options):
 
 
 def test_starts_of_another_structure():
-    """Row 49: a start must be put together as the problem's own are."""
+    """A start must be put together as the problem's own are."""
     problem = Own(
         cost=lambda pair: pair["a"].sum() + pair["b"],
         init=lambda key: {"a": jnp.zeros(3), "b": jnp.float32(1)},
@@ -63,7 +63,7 @@ def test_starts_of_another_structure():
     ids=["None", "annealing", "str"],
 )
 def test_steering_to_another_search(search, text):
-    """Row 78: a callback goes on with a search of the same kind only."""
+    """A callback continues with a search of the same kind only."""
     with pytest.raises(TypeError) as caught:
         solve(line(), countdown(), callback=lambda snapshot: js.Steer(search, None))
     assert text in str(caught.value)
@@ -72,7 +72,7 @@ def test_steering_to_another_search(search, text):
 
 @pytest.mark.slow
 def test_steering_to_other_settings():
-    """Row 78: settings that are part of the program may change, and so may the exchange."""
+    """Settings that are part of the program may change, and so may the exchange."""
     searches = [annealing(5.0, moves_per_search=2), annealing(7.0, moves_per_search=3)]
 
     def steer(snapshot):
@@ -147,7 +147,7 @@ def test_state_from_before_facilities_were_fixed():
 
 
 def test_states_with_parts_missing():
-    """Row 62: a state whose parts are no arrays, or deleted, is refused by the part."""
+    """A state whose parts are no arrays, or deleted, is refused by the part."""
     state = solve(small_tsp(), annealing(), max_steps=0).state
     broken = {
         "state.index is None, expected an array": {"index": None},

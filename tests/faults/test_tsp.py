@@ -76,27 +76,27 @@ def test_bad_matrix_is_refused(row, matrix, kind, text):
     ],
 )
 def test_unknown_option_is_refused(options, text):
-    """Rows 2, 10: an option that is none of the documented ones is refused, not ignored."""
+    """An option that is none of the documented ones is refused, not ignored."""
     with refuses(ValueError, text):
         js.tsp(GOOD, **options)
 
 
 def test_int32_is_not_promised_for_fractions():
-    """Row 13: `dtype="int32"` with distances that are no integers is refused."""
+    """`dtype="int32"` with distances that are no integers is refused."""
     with refuses(ValueError, "dtype"):
         js.tsp(GOOD + 0.5, dtype="int32")
 
 
 @pytest.mark.parametrize("value", [1e308, -1e307])
 def test_floats_beyond_float64_are_refused(value):
-    """Rows 2, 13: finite distances whose tours are infinite in float64 are refused."""
+    """Finite distances whose tours are infinite in float64 are refused."""
     with refuses(ValueError, "distances reach", "float64 can add up over 4 cities"):
         js.tsp(changed(0, 1, value) * 1.5)
 
 
 @pytest.mark.parametrize("storage", ["matrix", "coordinates"])
 def test_coordinates_beyond_float64_are_refused(storage):
-    """Rows 2, 26: coordinates so far apart that their distances overflow float64 are refused."""
+    """Coordinates so far apart that their distances overflow float64 are refused."""
     with refuses(ValueError, "distances reach inf"):
         js.tsp_from_coords([[0, -1e308], [1e308, 1e308], [0, 0]], storage=storage)
 
@@ -125,14 +125,14 @@ PLACES = np.random.default_rng(0).random((12, 2))
     ],
 )
 def test_two_by_two_is_two_cities(data, options, fun):
-    """Rows 20, 21, 26: [n, 2] are coordinates, also for n = 2, unless something says otherwise."""
+    """[n, 2] are coordinates, also for n = 2, unless something says otherwise."""
     problem = as_tsp(data, **options)
     assert problem.host.cost(np.arange(problem.n)) == pytest.approx(fun)
 
 
 @pytest.mark.parametrize(("options", "fun"), [({}, 20), ({"metric": "MATRIX"}, 10)], ids=str)
 def test_two_cities_are_solved(options, fun):
-    """Row 21: the argument reaches the instance."""
+    """The argument reaches the instance."""
     assert js.solve_tsp([[0, 0], [10, 0]], max_steps=1, num_searches=2, **options).fun == fun
 
 
@@ -177,7 +177,7 @@ def test_bad_coordinates_are_refused(row, coords, kind, text):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 7.5])
 def test_diagonal_is_ignored(value):
-    """Row 4: what stands on the diagonal changes nothing, and there is no warning."""
+    """What stands on the diagonal changes nothing, and there is no warning."""
     matrix = GOOD.astype(float)
     np.fill_diagonal(matrix, value)
     problem, expected = js.tsp(matrix), js.tsp(GOOD)
@@ -187,7 +187,7 @@ def test_diagonal_is_ignored(value):
 
 
 def test_negative_distances():
-    """Row 5: negative distances are data like any other, and the bound takes their size."""
+    """Negative distances are data like any other, and the bound takes their size."""
     matrix = -GOOD
     result = solve(js.tsp(matrix))
     assert result.fun == optimum(matrix)
@@ -196,7 +196,7 @@ def test_negative_distances():
 
 
 def test_nearly_symmetric():
-    """Row 7: a relative asymmetry of 1e-7 is averaged out with a note; one of 1e-3 is data."""
+    """A relative asymmetry of 1e-7 is averaged out with a note; one of 1e-3 is data."""
     noisy = GOOD + 0.25 * (GOOD > 0)
     noisy[0, 1] *= 1 + 1e-7
     problem = js.tsp(noisy)
@@ -212,7 +212,7 @@ def test_nearly_symmetric():
     ids=lambda dtype: dtype.__name__,
 )
 def test_narrow_types_are_widened(dtype):
-    """Rows 11, 12: sums and differences beyond the range of the input's type are exact."""
+    """Sums and differences beyond the range of the input's type are exact."""
     matrix = (GOOD * 16).astype(dtype)  # 112 is the largest; tours reach 352
     result = solve(js.tsp(matrix), max_steps=0)
     expected = int((GOOD * 16)[result.x, np.roll(result.x, -1)].sum())
@@ -221,7 +221,7 @@ def test_narrow_types_are_widened(dtype):
 
 
 def test_float16_fractions_do_not_overflow():
-    """Row 12: float16 distances that are no integers are summed in float32."""
+    """`float16` distances that are no integers are summed in float32."""
     n = 40
     matrix = np.full((n, n), 3000.5).astype(np.float16)
     matrix[0, 1] = 1.5
@@ -242,7 +242,7 @@ def test_float16_fractions_do_not_overflow():
     ids=["n=1", "n=2", "n=3", "n=3 asymmetric"],
 )
 def test_tiny_instances(matrix, fun):
-    """Rows 20, 21: up to three cities the answer is exact; without a choice there are no steps."""
+    """Up to three cities the answer is exact; without a choice there are no steps."""
     problem, search = js.tsp(matrix), annealing(1.0)
     result = js.solve(problem, search, 0, max_steps=50, num_searches=4)
     assert (result.fun, result.status) == (fun, js.Status.MAX_STEPS)
@@ -255,7 +255,7 @@ def test_tiny_instances(matrix, fun):
 
 
 def test_tiny_instance_and_target():
-    """Rows 20, 40: an instance without a choice meets its target, or does not, without a step."""
+    """An instance without a choice meets its target, or does not, without a step."""
     problem = js.tsp([[7]])
     result = solve(problem, target=0)
     assert (result.nit, result.status, result.success) == (0, js.Status.TARGET, True)
@@ -264,7 +264,7 @@ def test_tiny_instance_and_target():
 
 
 def test_matrix_beyond_memory(monkeypatch):
-    """Row 24: a matrix beyond the limit is refused before anything of its size is allocated."""
+    """A matrix beyond the limit is refused before anything of its size is allocated."""
     monkeypatch.setattr(ranges, "_MAX_MATRIX_BYTES", 2**20)
     matrix = np.broadcast_to(np.int8(1), (1000, 1000))
     tracemalloc.start()
@@ -280,7 +280,7 @@ def test_matrix_beyond_memory(monkeypatch):
 
 
 def test_too_many_searches():
-    """Row 25: searches whose solutions pass 2**31 - 1 elements are refused."""
+    """Searches whose solutions pass 2**31 - 1 elements are refused."""
     with refuses(ValueError, "num_searches is 268435456", "2147483648 elements"):
         js.solve(small_tsp(), annealing(), 0, num_searches=2**31 // 8, max_steps=1)
 
@@ -288,7 +288,7 @@ def test_too_many_searches():
 @pytest.mark.parametrize("storage", ["matrix", "coordinates"])
 @pytest.mark.parametrize("metric", ["EUCLID", "EUC_2D", "CEIL_2D", "ATT"])
 def test_duplicate_coordinates(metric, storage):
-    """Row 27: cities at one place are at distance 0, and nothing becomes NaN."""
+    """Cities at one place are at distance 0, and nothing becomes NaN."""
     problem = js.tsp_from_coords([[5, 5]] * 4, metric=metric, storage=storage)
     assert float(problem.cost(jnp.arange(4))) == 0
     assert problem.host.cost(np.arange(4)) == 0
@@ -301,7 +301,7 @@ def test_duplicate_coordinates(metric, storage):
 @pytest.mark.parametrize("value", [0, 7, 0.1], ids=str)
 @pytest.mark.parametrize("temperature", [0.0, 5.0])
 def test_all_distances_equal(value, temperature):
-    """Row 28: every move is accepted and any permutation is the answer."""
+    """Every move is accepted and any permutation is the answer."""
     problem = js.tsp(np.full((8, 8), value), best_known=8 * value)
     result = js.solve(problem, annealing(temperature), 0, max_steps=30, num_searches=4)
     assert sorted(result.x.tolist()) == list(range(8))

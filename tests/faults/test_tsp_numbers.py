@@ -74,7 +74,7 @@ def test_scale_changes_no_bit_of_solve_tsp():
 
 
 def test_target_in_another_unit():
-    """Row 39: a target is in the user's units, whatever the device counts in."""
+    """A target is in the user's units, whatever the device counts in."""
     problem, start = js.tsp(2.0**-900 * distances_of(PLACES)), np.arange(12)
     length, options = problem.host.cost(start), {"initial": np.tile(start, (4, 1))}
     assert solve(problem, target=length * 1.0001, **options).nit == 0
@@ -109,8 +109,8 @@ def test_what_all_tours_share_drowns_no_difference(kind, is_symmetric, unit):
     assert problem.host.in_full(meets.item()) / unit - shared == pytest.approx(best, abs=1e-4)
 
 
-def test_forbidden_edges_beside_a_shared_number():
-    """Row 2: what all tours share is found beside infinities, and no tour takes one."""
+def test_forbidden_edges_next_to_a_shared_number():
+    """What all tours share is found next to infinities, and no tour uses one."""
     own = distances_of(PLACES[:7])
     own[np.arange(7), np.roll(np.arange(7), -1)] = np.inf
     problem = js.tsp(own + 1e9, forbidden="inf")
@@ -126,7 +126,7 @@ def test_forbidden_edges_beside_a_shared_number():
 
 
 def test_an_asymmetry_beside_a_shared_number_is_data():
-    """Row 7: what is noise beside 1e9 is none beside what the tours differ by."""
+    """What is noise compared with 1e9 is data compared with the differences of tours."""
     own = np.random.default_rng(1).random((7, 7))
     assert not js.tsp(own + 1e9).is_symmetric
     noisy = distances_of(PLACES) + 1e9
@@ -147,7 +147,7 @@ def test_ordinary_distances_are_taken_as_they_are():
 
 
 def test_forbidden_edges():
-    """Row 2: +inf forbids an edge; the best tour without it is found and is feasible."""
+    """+inf forbids an edge; the best tour without it is found and is feasible."""
     matrix = changed(0, 1, np.inf)
     matrix[1, 0] = np.inf
     result = solve(js.tsp(matrix, forbidden="inf"))
@@ -159,8 +159,8 @@ def test_forbidden_edges():
     assert result.fun == np.inf
 
 
-def test_forbidden_edges_beside_negative_distances():
-    """Rows 2, 5: a tour with a forbidden edge is dearer than any without, negative ones or not."""
+def test_forbidden_edges_next_to_negative_distances():
+    """A tour with a forbidden edge is dearer than any without, negative ones or not."""
     matrix = np.full((4, 4), np.inf)
     for city in range(4):
         matrix[city, (city + 1) % 4] = 10
@@ -173,7 +173,7 @@ def test_forbidden_edges_beside_negative_distances():
 
 
 def test_target_is_not_met_by_a_forbidden_edge():
-    """Rows 2, 39: a generous finite target is not reached by a solution of infinite cost."""
+    """A generous finite target is not reached by a solution of infinite cost."""
     matrix = np.full((5, 5), np.inf)
     matrix[range(5), np.roll(range(5), -1)] = 1
     result = solve(
@@ -184,7 +184,7 @@ def test_target_is_not_met_by_a_forbidden_edge():
 
 @pytest.mark.parametrize("unit", [10**9, 10**12], ids=["1e9", "1e12"])
 def test_common_divisor(unit):
-    """Rows 13, 14: integers beyond int32 with a common divisor are solved exactly, in units."""
+    """Integers beyond int32 with a common divisor are solved exactly, in units."""
     matrix = GOOD * unit
     result = solve(js.tsp(matrix))
     assert result.fun == optimum(matrix.tolist())
@@ -193,7 +193,7 @@ def test_common_divisor(unit):
 
 
 def test_common_divisor_and_target():
-    """Rows 13, 39: a target between two multiples of the divisor is met by the lower one only."""
+    """A target between two multiples of the divisor is met by the lower one only."""
     matrix, best = GOOD * 10**9, 10**9 * optimum(GOOD)
     problem = js.tsp(matrix)
     assert solve(problem, target=best + 1).success
@@ -201,15 +201,15 @@ def test_common_divisor_and_target():
     assert (result.success, result.status) == (False, js.Status.MAX_STEPS)
 
 
-def test_common_divisor_beside_forbidden_edges():
-    """Rows 2, 13: forbidding an edge does not undo the division by a common divisor."""
+def test_common_divisor_next_to_forbidden_edges():
+    """Forbidding an edge does not undo the division by a common divisor."""
     matrix = changed(0, 1, np.inf) * 10.0**12
     result = solve(js.tsp(matrix, forbidden="inf"))
     assert result.fun == optimum(matrix)
 
 
 def test_integral_floats():
-    """Row 15: floats beyond 2**24 that are integers take the integer path, to the last digit."""
+    """Floats beyond 2**24 that are integers take the integer path, to the last digit."""
     matrix = changed(0, 1, 20_000_001.0)
     matrix[1, 0] = 20_000_001.0
     problem = js.tsp(matrix)
@@ -219,7 +219,7 @@ def test_integral_floats():
 
 
 def test_refused_size_is_accepted_as_float():
-    """Row 13: the way out that the message names works."""
+    """The way out that the message names works."""
     matrix = GOOD * (2**31 - 1) + 1
     result = solve(js.tsp(matrix, dtype="float32"), max_steps=0)
     assert result.fun == matrix[result.x, np.roll(result.x, -1)].sum()

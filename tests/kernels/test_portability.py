@@ -121,7 +121,7 @@ def test_ill_formed_code_is_traced_to_its_function():
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Replacing(js.Relocate):
-    """A neighborhood that forgets to go on with what `store` returned."""
+    """A neighborhood that forgets to continue with what `store` returned."""
 
     def commit(self, problem, representation, move, accept):
         tour = super().commit(problem, representation, move, accept)

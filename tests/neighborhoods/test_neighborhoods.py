@@ -2,9 +2,7 @@
 
 import collections
 import itertools
-from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 import kernels
@@ -17,124 +15,49 @@ from jaxopt_search.neighborhoods.relocate import LinkedTour, Relocation
 from jaxopt_search.portable import memory
 from jaxopt_search.types import null_delta
 
-NUM_DRAWS = 300
-
-
-class Walk(NamedTuple):
-    """What one proposed move makes of `NUM_DRAWS` random solutions of a case.
-
-    `fresh` and `cost_after` are those of `solution_after` from scratch.
-    """
-
-    case: Case
-    solution: Any
-    before: Any
-    words: Any
-    cost: Any
-    undone: Any
-    delta: Any
-    is_real: Any
-    rejected: Any
-    after: Any
-    solution_after: Any
-    fresh: Any
-    cost_after: Any
-
-
-@pytest.fixture(scope="module", params=NEIGHBORHOOD_CASES, ids=str)
-def walk(request):
-    """Compiles the functions of a case once for all tests on it."""
-    case = request.param
-    problem, hood = case.problem, case.neighborhood
-    keys, words = case.draws(NUM_DRAWS)
-
-    @jax.jit
-    @jax.vmap
-    def evaluate(solution):
-        state = hood.init(problem, solution)
-        return state, problem.cost(solution), hood.solution(problem, hood.snapshot(state))
-
-    @jax.jit
-    @jax.vmap
-    def change(state, words):
-        move = hood.propose(problem, state, words)
-        delta = hood.delta(problem, state, move)
-        is_real = delta != null_delta(delta.dtype)
-        rejected = hood.commit(problem, state, move, jnp.bool_(False))
-        after = hood.commit(problem, state, move, is_real)
-        solution = hood.solution(problem, after)
-        return jnp.where(is_real, delta, 0), is_real, rejected, after, solution
-
-    solution = jax.jit(jax.vmap(problem.init))(keys)
-    before, cost, undone = evaluate(solution)
-    delta, is_real, rejected, after, solution_after = change(before, words)
-    fresh, cost_after, _ = evaluate(solution_after)
-    return Walk(
-        *(case, solution, before, words, cost, undone, delta, is_real),
-        *(rejected, after, solution_after, fresh, cost_after),
-    )
-
-
-def test_delta_is_the_change_in_full_cost(walk):
-    """Incremental and full evaluation agree, for moves and for representations."""
-    found, expected = (walk.delta, walk.after), (walk.cost_after - walk.cost, walk.fresh)
-    if walk.case.is_exact:
-        chex.assert_trees_all_equal(found, expected)
-    else:
-        chex.assert_trees_all_close(found, expected, rtol=1e-5, atol=1e-2)
-
-
-def test_solutions_stay_solutions_and_change(walk):
-    """A committed move gives another solution; a rejected one changes nothing at all."""
-    chex.assert_trees_all_equal(walk.before, walk.rejected)
-    assert_are_solutions(walk.case.problem, np.asarray(walk.solution_after))
-    meaning = edges if isinstance(walk.case.neighborhood, js.TwoOpt) else np.asarray
-    changed = (meaning(walk.solution_after) != meaning(walk.undone)).any(axis=-1)
-    np.testing.assert_array_equal(changed, walk.is_real)
-    assert np.asarray(walk.is_real).any()
-
-
-def test_solution_undoes_init(walk):
-    """A representation, or only its snapshot, stands for the solution it was made from."""
-    solution = np.asarray(walk.solution)
-    if isinstance(walk.case.neighborhood, js.Relocate):  # a tour starts where it likes: at city 0
-        first = solution.argmin(axis=1)
-        solution = np.stack([np.roll(*pair) for pair in zip(solution, -first, strict=True)])
-    np.testing.assert_array_equal(solution, walk.undone)
-
-
-def assert_are_solutions(problem, solutions):
-    """Checks that all are permutations, or vectors within the domains."""
-    if getattr(problem, "space", None) == "vector":
-        assert ((solutions >= 0) & (solutions < np.asarray(problem.domain_sizes))).all()
-    else:
-        expected = np.broadcast_to(np.arange(problem.n), solutions.shape)
-        np.testing.assert_array_equal(np.sort(solutions, axis=1), expected)
+# Whose table lacks moves in some solutions: between equal values, or that the heuristic forbids.
+LACKING = (js.SwapValues, js.Guided)
 
 
 def edges(tours):
-    """Returns [S, n]: the edges of each tour as sorted numbers, whichever way round."""
-    tours = np.asarray(tours)
-    n, following = tours.shape[1], np.roll(tours, -1, axis=1)
-    return np.sort(np.minimum(tours, following) * n + np.maximum(tours, following), axis=1)
+    """Returns [..., n]: the edges of each tour as sorted numbers, whichever way round."""
+    n, following = tours.shape[-1], np.roll(tours, -1, axis=-1)
+    return np.sort(np.minimum(tours, following) * n + np.maximum(tours, following), axis=-1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", largest(NEIGHBORHOOD_CASES), ids=str)
-def test_lanes_are_scalars_side_by_side(case):
-    """Proposing and pricing M moves at once is the same as one by one."""
-    problem, hood = case.problem, case.neighborhood
-    keys, words = case.draws(NUM_DRAWS)
-    state = jax.jit(lambda key: hood.init(problem, problem.init(key)))(keys[0])
+def from_city_0(tours):
+    """Returns tours, [..., n], that start at city 0: those of `Relocate` start where they like."""
+    places = (np.arange(tours.shape[-1]) + tours.argmin(axis=-1, keepdims=True)) % tours.shape[-1]
+    return np.take_along_axis(tours, places, axis=-1)
 
-    @jax.jit
-    def price(words):
-        def one(words):
-            return hood.delta(problem, state, hood.propose(problem, state, words))
 
-        return one(words), jax.vmap(one)(words)
+def of_every_size():
+    """Returns all cases; of each kind, those that are not the largest are slow."""
+    fast = {case.name for case in largest(NEIGHBORHOOD_CASES)}
+    for case in NEIGHBORHOOD_CASES:
+        marks = () if case.name in fast else pytest.mark.slow
+        yield pytest.param(case, marks=marks, id=str(case))
 
-    chex.assert_trees_all_equal(*price(words))
+
+@pytest.mark.parametrize("case", of_every_size())
+def test_the_laws_of_neighborhoods(case):
+    """Along walks from 30 random solutions: see `js.testing.check_neighborhood`."""
+    meanings = {js.TwoOpt: edges, js.Relocate: from_city_0}
+    js.testing.check_neighborhood(
+        case.neighborhood,
+        case.problem,
+        meaning=meanings.get(type(case.neighborhood)),
+        has_all_moves=not isinstance(case.neighborhood, LACKING),
+        implementations=False,  # tests/kernels/test_kernels.py compares them
+    )
+
+
+def test_a_tour_of_2_opt_starts_where_it_did():
+    """Its representation stands for the very tour it was made from, not only for its edges."""
+    problem = coords_tsp(9)
+    hood, tour = js.two_opt(problem), problem.init(jax.random.key(0))
+    snapshot = hood.snapshot(hood.init(problem, tour))
+    np.testing.assert_array_equal(hood.solution(problem, snapshot), tour)
 
 
 @pytest.mark.parametrize("n", [3, 4, 7])

@@ -66,7 +66,7 @@ def test_power_of_two(value):
 
 
 def test_costs_do_not_depend_on_how_many_there_are():
-    """Nor do the deltas of swaps: those of one are those of one of sixteen, bit for bit."""
+    """Nor do the deltas of swaps: one alone and the same among sixteen agree, bit for bit."""
     rng = np.random.default_rng()
     tsp = js.tsp_from_coords(rng.random((37, 2)), storage="coordinates")
     qap = js.qap(*rng.random((2, 150, 150)))

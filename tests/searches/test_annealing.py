@@ -206,10 +206,7 @@ def run_both(problem, neighborhood, moves, temperature):
 
 @pytest.mark.parametrize(
     ("problem", "moves"),
-    [
-        (coords_tsp(15), 4),
-        (matrix_tsp(9, dtype=np.float64), 1),
-    ],
+    [(coords_tsp(15), 4), (matrix_tsp(9, dtype=np.float64), 1)],
     ids=["coords-4", "float"],
 )
 @pytest.mark.slow
@@ -294,11 +291,11 @@ def test_small_tours_come_out_optimal(n, symmetric):
 def test_small_tsplib_instances_come_out_near_optimal(data_dir):
     """Relocation alone, a second each: never below the optimum, at most 3 % above."""
     for name in ("burma14", "swiss42"):
-        instance = js.datasets.load(name, data_dir=data_dir)
-        problem = js.tsp_from_instance(instance)
+        problem = js.tsp_from_instance(instance := js.datasets.load(name, data_dir=data_dir))
         steps = 40 * instance.n
-        schedule = js.geometric(instance.best_known / 10, 0.9, steps)
-        search = js.simulated_annealing(js.Relocate(), schedule, moves_per_search=4)
+        search = js.simulated_annealing(
+            js.Relocate(), js.geometric(instance.best_known / 10, 0.9, steps), moves_per_search=4
+        )
         result = js.solve(problem, search, 0, num_searches=16, max_steps=60 * steps)
         assert 0 <= result.gap <= 0.03, name
 

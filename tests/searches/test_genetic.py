@@ -132,7 +132,7 @@ def test_an_island_that_starts_anew_keeps_its_best_only_where_asked_to(keep_best
     ("num_alike", "is_anew", "fixed"),
     [(6, True, None), (5, False, None), (6, True, [[2, 4], [0, 0]])],
 )
-def test_an_island_starts_anew_where_six_of_ten_are_alike(num_alike, is_anew, fixed):
+def test_an_island_restarts_where_six_of_ten_are_alike(num_alike, is_anew, fixed):
     """All of it, at random, at the right time only; the best of all is remembered."""
     matrices = np.random.default_rng(0).integers(0, 1000, (2, 8, 8))  # few costs are equal
     problem = js.qap(*matrices, partial_match=fixed)
@@ -183,7 +183,7 @@ def test_new_individuals_are_uniform():
     assert all(abs(count - expected) < 5 * (expected * 5 / 6) ** 0.5 for count in counts.values())
 
 
-def test_restarts_come_every_so_many_generations():
+def test_restarts_come_every_given_number_of_generations():
     """Every island is alike by so little a share; in one chunk or several."""
     problem = small_qap(7)
     search = js.genetic(population_size=6, alike=0.01, restart_every=10)
@@ -195,7 +195,7 @@ def test_restarts_come_every_so_many_generations():
     at_once = js.advance(problem, search, starts[0], 21)
     chex.assert_trees_all_equal(at_once.searches, state.searches)
     lowest = [np.asarray(one.searches.costs).min(axis=1) for one in starts]
-    # Costs only fall, but for islands that restart in generations 11 and 21.
+    # Costs only fall, except where islands restart, in generations 11 and 21.
     assert (lowest[1] <= lowest[0]).all()
     assert (lowest[2] > lowest[1]).any()
     assert (lowest[3] <= lowest[2]).all()

@@ -125,7 +125,7 @@ def test_a_forbidden_move_is_made_by_aspiration_only():
     assert returns  # by aspiration, in this run
 
 
-def test_without_a_tenure_it_is_steepest_descent_that_goes_on():
+def test_without_a_tenure_it_is_steepest_descent_that_continues():
     """Each step leads to the best neighbor, whatever was before: it ends in a cycle of two."""
     problem = small_qap(8)
     search = js.tabu_search(js.SwapTable(), tenure=0, aspiration_age=2**30)

@@ -93,7 +93,7 @@ def test_children_take_what_the_pace_says():
 
 
 def test_a_cooling_with_resampling_takes_all_the_time():
-    """With so many exchanges over it, as far as the speed is even."""
+    """With this many exchanges over it, as far as the speed is even."""
     chunks = simulate(RESAMPLED, 10, 1e-5, 1e-3)
     assert 0.9 < chunks[-2][3].done <= 1
     total = 0.98 * 10 / 1e-5
@@ -110,7 +110,7 @@ def test_a_cooling_starts_when_all_is_compiled(start):
 
 
 def test_a_run_of_steps_recombines_from_a_step_on():
-    """Every n steps, after the share in which it cools; resampling goes on as it began."""
+    """Every n steps, after the share in which it cools; resampling continues as it began."""
     count = StepCount(RECOMBINED, 70, 1000)
     assert (count.pace.per_step, count.pace.every) == (1 / 300, MAX_INT32)
     assert [count.steps_left(step) for step in (0, 299, 300)] == [300, 1, None]

@@ -40,7 +40,7 @@ def test_tiny_instances_are_solved_to_optimality(implementation, monkeypatch):
 
 @pytest.mark.slow
 def test_neither_devices_nor_neighbors_in_the_stack_change_a_run():
-    """Three side by side, or two on one device and one beside a copy of it on the other.
+    """Three side by side, or two on one device and one with a copy of it on the other.
 
     Instances have keys of their own, by their numbers; another key leads to other tours.
     """
@@ -54,10 +54,12 @@ def test_neither_devices_nor_neighbors_in_the_stack_change_a_run():
 
 def test_a_limit_of_seconds_ends_all_runs(capsys):
     """A short limit leaves longer tours."""
-    result = js.solve_tsp(POINTS[:, :6], max_seconds=0.01, devices=1, show_progress=True)
+    points = np.random.default_rng(2).random((3, 20, 2))
+    options = {"num_searches": 2, "moves_per_search": 3, "devices": 1}
+    result = js.solve_tsp(points, max_seconds=0.01, show_progress=True, **options)
     assert (result.status, result.success) == (js.Status.MAX_SECONDS, True)
     assert "best" in capsys.readouterr().err
-    longer = js.solve_tsp(POINTS[:, :6], max_seconds=0.5, devices=1)
+    longer = js.solve_tsp(points, max_seconds=0.5, **options)
     assert longer.nit > result.nit
     assert (longer.fun <= result.fun + 1e-9).all()
 

@@ -8,8 +8,9 @@ from probes import refuses
 from queens import all_valid, assert_valid
 
 import jaxopt_search as js
+from jaxopt_search.engine import starting
 from jaxopt_search.problems.queens.symmetry import canonical
-from jaxopt_search.solvers import queens_found
+from jaxopt_search.solvers import queens_found, queens_repaired, queens_searched
 
 AMPLE = {"max_seconds": 300.0, "devices": 1}
 
@@ -19,7 +20,7 @@ def as_set(placements):
 
 
 def test_all_placements_are_found():
-    """Just those of a backtracking enumeration, each once, though more are found again."""
+    """The placements of a backtracking enumeration, each once, though some are found again."""
     n, number = 9, 352
     result = js.solve_nqueens(n, number, **AMPLE)
     assert (result.success, result.status) == (True, js.Status.TARGET)
@@ -76,7 +77,7 @@ def many(key, devices=1):
 
 
 def test_many_placements():
-    """They are valid, all different, and as many as were asked for."""
+    """They are valid, all different, and as many as were wanted."""
     result = many(0)
     assert (result.success, len(as_set(result.solutions))) == (True, 300)
     assert_valid(result.solutions)
@@ -136,7 +137,7 @@ def test_types_of_placements(n, dtype):
 
 
 def test_rounds_of_repair_run_out():
-    """Eight are far too few for so many queens, none even more; they are not given back."""
+    """Eight rounds are far too few for this many queens: none is given back."""
     for max_steps in (0, 8):
         result = js.solve_nqueens(10_000, max_steps=max_steps, devices=1)
         assert (result.status, result.nit) == (js.Status.MAX_STEPS, max_steps)
@@ -172,10 +173,49 @@ def test_wrong_arguments_are_refused(arguments, text):
 
 @pytest.mark.parametrize(("n", "wanted", "found"), [(8, 200, 92), (10_000, 2, 2)])
 def test_progress(n, wanted, found, capsys):
-    """That it compiles, and a line at the end, however they are found; none unless asked for."""
+    """A line says that it compiles, one how it ended; nothing is shown by default."""
     js.solve_nqueens(n, wanted, max_seconds=60)
     assert capsys.readouterr().err == ""
     js.solve_nqueens(n, wanted, max_seconds=60, show_progress=True)
     first, *_, last = capsys.readouterr().err.splitlines()
     assert first == "compiling"
     assert last.endswith(f" s  {found} of {wanted} placements")
+
+
+def interrupt(*arguments, **options):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("n", "module", "name"),
+    [
+        (8, starting, "_init"),
+        (8, queens_searched, "_harvester"),
+        (10_000, queens_repaired, "_compiled_repair"),
+    ],
+)
+def test_ctrl_c_before_the_search(n, module, name, monkeypatch):
+    """It is raised, as by `solve`: there is no result without a search."""
+    monkeypatch.setattr(module, name, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        js.solve_nqueens(n, max_seconds=60, devices=1)
+
+
+@pytest.mark.parametrize("n", [20, 10_000])
+def test_ctrl_c_during_the_search(n, monkeypatch, capsys):
+    """What was found is returned, and the last line tells how much that is."""
+    add, calls = queens_found.PlacementSet.add, []
+
+    def interrupted(finds, queens, words):
+        calls.append(len(queens))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        add(finds, queens, words)
+
+    monkeypatch.setattr(queens_found.PlacementSet, "add", interrupted)
+    result = js.solve_nqueens(n, 10**6, max_seconds=300, devices=1, show_progress=True)
+    assert (result.status, result.success) == (js.Status.INTERRUPTED, False)
+    assert len(result.solutions) == result.num_found == calls[0]
+    assert result.message.endswith("placements were found; interrupted from the keyboard")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.endswith(f" s  {calls[0]} of 1000000 placements")

@@ -1,4 +1,4 @@
-"""What the engine makes beside what the reference makes."""
+"""What the engine makes, compared with what the reference makes."""
 
 import types
 
@@ -44,7 +44,7 @@ def expected(seed, heuristics, problem, states, active=None, num_successors=1, o
 
 
 def assert_equal(found, wanted, states):
-    """Checks `found`, the engine's successors, against those of the reference, bit by bit."""
+    """Checks the engine's successors against the reference's, bit by bit."""
     assert jax.tree.structure(found.states) == jax.tree.structure(states)
     for name, leaf in found.states._asdict().items():
         old = getattr(states, name)

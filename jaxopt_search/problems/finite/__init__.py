@@ -1,4 +1,4 @@
-"""Problems on vectors: each variable has one of finitely many values."""
+"""Which problems are on vectors: each variable has one of finitely many values."""
 
 from jaxopt_search.problems.finite.generalized_assignment.build import generalized_assignment
 from jaxopt_search.problems.finite.generalized_assignment.problem import GeneralizedAssignment

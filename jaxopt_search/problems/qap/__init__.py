@@ -1,1 +1,1 @@
-"""The quadratic assignment problem."""
+"""Which facility goes to which location: the quadratic assignment problem."""

@@ -46,16 +46,16 @@ def qap(
     within a relative 1e-6 are taken for rounding noise and averaged out.
 
     Floats are of any size. Where float32 could not hold their products, the device counts in a
-    power of two, `problem.host.unit`, in which temperatures are to be given then. Where the entries
-    of a matrix are nearly all the same, the number that they share is left out on the device: it
-    changes all costs by the same. Costs and targets are in full, always.
+    power of two, `problem.host.unit`; temperatures are then in this unit. Where the entries of a
+    matrix are nearly all the same, the number that they share is left out on the device: it changes
+    all costs by the same amount. Costs and targets are always in full.
 
     Args:
-      flow: [n, n] real numbers, or an array of truth values, from facility to facility.
+      flow: [n, n] real numbers, or an array of booleans, from facility to facility.
       distance: [n, n] real numbers, from location to location.
-      partial_match: [k, 2] integers, facilities and the locations where they have to be; as SciPy's
-        option of that name. None if nothing is fixed.
-      dtype: `"float32"` to give up exactness where an integer instance is too large for int32.
+      partial_match: [k, 2] integers, facilities and the locations where they must be, like SciPy's
+        option of this name. None if nothing is fixed.
+      dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
       best_known: the best-known cost, for `Result.gap`.
 
     Raises:
@@ -94,7 +94,7 @@ def as_qap(data: Any, distance: Any = None, partial_match: Any = None) -> QAP:
 
     Args:
       data: a `QAP`, a `QAPInstance`, or the flow matrix.
-      distance: the distance matrix; None if `data` is no matrix.
+      distance: the distance matrix; None unless `data` is a matrix.
       partial_match: as in `qap`; None if `data` is a `QAP`.
     """
     if isinstance(data, QAP) and partial_match is not None:

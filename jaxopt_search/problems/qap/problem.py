@@ -1,4 +1,4 @@
-"""The quadratic assignment problem: n facilities to n locations, dear flows to short distances.
+"""The quadratic assignment problem: n facilities to n locations, large flows to short distances.
 
 Introduced by Koopmans and Beckmann, "Assignment problems and the location of economic activities",
 Econometrica 25 (1957). Integer instances have exact int32 costs on the device, other instances
@@ -50,9 +50,9 @@ class QAP:
 
     Attributes:
       flow: [n * n] from facility to facility, int32 or float32, row by row.
-      distance: [n * n] from location to location, likewise, of the same dtype.
-      offset: [] likewise, what `cost` leaves out so that all costs fit int32; mostly 0. It counts
-        modulo 2**32, `host` has it in full.
+      distance: [n * n] from location to location, row by row, of the same dtype.
+      offset: [] of this dtype, what `cost` leaves out so that all costs fit int32; mostly 0. It is
+        modulo 2**32; `host` has it in full.
       partial: what is fixed, from which `free`, `is_free` and `num_free` follow; None if nothing.
       n: the number of facilities.
       is_symmetric: whether both matrices are.
@@ -71,7 +71,7 @@ class QAP:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether there is one assignment only."""
+        """Whether there is only one assignment."""
         return self.num_free <= 1
 
     @property
@@ -107,7 +107,7 @@ class QAP:
     def cost(self, assignment: jax.Array) -> jax.Array:
         """Returns the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`, less `offset`.
 
-        In the device's units; `host.in_full` turns it into the user's, which mostly are the same.
+        In the device's units; `host.in_full` turns it into the user's, which are mostly the same.
         The sum is over all i and j, the diagonal included: O(n * n). Integers may wrap on the way;
         the result is exact.
 
@@ -149,7 +149,7 @@ class QAP:
         Args:
           assignment: [n] int32.
           r: int32 facilities, a scalar or [M].
-          s: int32 facilities, likewise. Where it equals `r`, the delta is 0.
+          s: int32 facilities, of the shape of `r`. Where it equals `r`, the delta is 0.
 
         Returns:
           The delta, of the shape of `r`, with the dtype of `flow`.

@@ -17,7 +17,7 @@ class Bounds(NamedTuple):
       low: no cost is below.
       high: no cost is above.
       delta: no swap changes the cost by more.
-      fit: whether entries, deltas, and costs less `offset`, are int32.
+      fit: whether entries, deltas, and costs minus `offset` fit int32.
     """
 
     low: int
@@ -27,7 +27,7 @@ class Bounds(NamedTuple):
 
     @property
     def offset(self) -> int:
-        """What is to be taken off all costs."""
+        """What has to be taken off all costs."""
         is_needed = self.low < -MAX_INT32 or self.high > MAX_INT32
         return (self.low + self.high) // 2 if is_needed else 0
 
@@ -46,12 +46,12 @@ def bounds(flow: np.ndarray, distance: np.ndarray) -> Bounds:
 
 
 def _cost_bounds(flow: np.ndarray, distance: np.ndarray) -> tuple[int, int]:
-    """Returns what no cost is below, and what none is above.
+    """Returns a lower and an upper bound of all costs.
 
-    Whichever entries meet, their products sum up to no less than if one matrix is sorted up and
-    the other down, and to no more than if both are sorted up (the rearrangement inequality). That
-    is tight enough only for the parts that cannot mix: diagonals, and the symmetric and the
-    antisymmetric part of the rest. O(n * n * log n).
+    Whichever entries meet, the sum of their products is least if one matrix is sorted up and the
+    other down, and greatest if both are sorted up (the rearrangement inequality). This is tight
+    enough only for the parts that cannot mix: diagonals, and the symmetric and the antisymmetric
+    part of the rest. O(n * n * log n).
     """
     off_diagonal = ~np.eye(len(flow), dtype=bool)
     parts = [
@@ -71,10 +71,10 @@ def _rearranged(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
 
 
 def _delta_bound(flow: np.ndarray, distance: np.ndarray) -> int:
-    """Returns what no swap changes the cost by more than; O(n**3).
+    """Returns an upper bound of the change by any swap; O(n**3).
 
     A swap pairs differences of two rows or columns of one matrix with differences of entries of
-    the other: see `QAP.swap_delta`. Its terms outside the sum have no more weight than those that
+    the other: see `QAP.swap_delta`. Its terms outside the sum weigh no more than the terms that
     the sum leaves out, by the triangle inequality.
     """
 

@@ -1,1 +1,1 @@
-"""The N-Queens problem: placements, their symmetry, and their attacking pairs."""
+"""How n queens stand without attacking one another, and which placements are the same."""

@@ -1,1 +1,1 @@
-"""The traveling salesman problem: distances, tours, candidates."""
+"""Which closed tour through all cities is shortest: the traveling salesman problem."""

@@ -1,4 +1,4 @@
-"""TSP: for each city, the few to which a good tour may go; computed on the host.
+"""TSP: for each city, the few cities where a good tour may go next; computed on the host.
 
 Johnson, McGeoch, "The traveling salesman problem: a case study in local optimization", 1997, on
 neighbor lists and quadrant neighbors.
@@ -22,8 +22,8 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
     """Returns [n, K] int32: K near cities of each city, nearest first.
 
     Args:
-      problem: at least 2 cities; the only city of a smaller one is its own neighbor.
-      num_candidates: K, at most; n - 1 if there are no more other cities.
+      problem: a single city is its own neighbor.
+      num_candidates: K at most; n - 1 if there are fewer other cities.
       kind: `"nearest"`; or `"quadrant"`, K / 4 from each quadrant around the city and then the
         nearest of the others.
 
@@ -74,7 +74,7 @@ def _nearest_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarr
 
 
 def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:
-    """Returns [n, num]: most cities find theirs among some of the nearest, the others among all."""
+    """Returns [n, num]: for most cities from a pool of the nearest, for the others from all."""
     n = len(points)
     if n <= _ROWS:
         everyone = np.broadcast_to(np.arange(n), (n, n))
@@ -94,11 +94,11 @@ def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:
 def _by_quadrant(
     points: np.ndarray, num: int, rows: np.ndarray, pool: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns [rows, num] cities of the pool, and where no city outside of it can come in.
+    """Returns [rows, num] cities of the pool, and for which rows no city outside of it can be one.
 
     Args:
       rows: the cities whose candidates are wanted.
-      pool: [rows, P] in the order of their numbers.
+      pool: [rows, P] cities, ascending.
     """
     differences = points[pool] - points[rows, None]
     squared = np.square(differences).sum(axis=2)
@@ -124,7 +124,7 @@ def _by_quadrant(
 
 
 def _lowest(values: np.ndarray, num: int) -> np.ndarray:
-    """Returns [rows, num] the columns of the lowest values of each row, in order."""
+    """Returns the columns of the lowest values of each row, in order, [rows, num]."""
     columns = np.argpartition(values, num - 1, axis=1)[:, :num]
     columns.sort(axis=1)
     order = np.argsort(np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")

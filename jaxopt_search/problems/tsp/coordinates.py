@@ -37,7 +37,7 @@ def tsp_from_coords(
 ) -> TSP:
     """Returns a TSP instance from coordinates in the plane.
 
-    Under `"EUCLID"` they are of any size; of units, see `tsp`.
+    Under `"EUCLID"` they are of any size; see `tsp` about units.
 
     Args:
       coords: [n, 2] real numbers; for `"GEO"` latitude and longitude as DDD.MM.
@@ -45,8 +45,8 @@ def tsp_from_coords(
         `"CEIL_2D"`, `"ATT"`, `"GEO"`.
       storage: where distances come from on the device, `"matrix"` (n * n * 4 bytes) or
         `"coordinates"`. `"auto"` takes what is faster. Integer rules can be computed exactly only
-        from integer coordinates that are not too far apart, and never for GEO; else a matrix is
-        used. For an integer rule the choice changes no result.
+        from integer coordinates that are not too far apart, and never for GEO; otherwise a matrix
+        is used. For integer rules the choice changes no result.
       best_known: the best-known length, for `Result.gap`.
 
     Raises:
@@ -133,13 +133,13 @@ def stack_of_coords(coords: Any) -> np.ndarray:
 
 
 def diameters(points: np.ndarray) -> np.ndarray:
-    """Returns the diagonals of what bounds coordinates [..., n, 2]."""
+    """Returns the diagonals of the boxes around coordinates [..., n, 2]."""
     with np.errstate(over="ignore"):
         return np.hypot(*np.moveaxis(np.ptp(points, axis=-2), -1, 0))
 
 
 def is_computable(points: np.ndarray, metric: str) -> bool:
-    """Returns whether the device gets these distances right from coordinates."""
+    """Returns whether the device computes these distances exactly from coordinates."""
     if metric == "EUCLID":
         return True
     if metric not in DISTANCES or not is_integral(points):

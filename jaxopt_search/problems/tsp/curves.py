@@ -1,8 +1,8 @@
 """TSP: tours along a space-filling curve, from which many searches start, each in its own place.
 
-Platzman, Bartholdi, "Spacefilling curves and the planar travelling salesman problem", 1989; the
-curve is that of Hilbert, "Ueber die stetige Abbildung einer Linie auf ein Flaechenstueck", 1891. In
-the order in which it passes them, evenly spread cities make a tour about 1.4 times as long as the
+Platzman, Bartholdi, "Spacefilling curves and the planar travelling salesman problem", 1989, with
+the curve of Hilbert, "Ueber die stetige Abbildung einer Linie auf ein Flaechenstueck", 1891. In the
+order in which it passes them, evenly spread cities make a tour about 1.4 times as long as the
 shortest.
 """
 
@@ -34,7 +34,7 @@ def curve_tours(problem: TSP, key: Any, num_tours: int) -> jax.Array:
     """Returns tours along Hilbert's curve, [num_tours, n] int32.
 
     The plane is turned and shifted at random for each of them, so that they differ. As `initial` of
-    `solve`, they spare its searches the long way from a random tour.
+    `solve`, they save its searches the long way from a random tour.
 
     Args:
       problem: with coordinates.
@@ -42,7 +42,7 @@ def curve_tours(problem: TSP, key: Any, num_tours: int) -> jax.Array:
       num_tours: how many.
 
     Raises:
-      ValueError: if the problem has no coordinates, or `num_tours` is no positive integer.
+      ValueError: if the problem has no coordinates, or `num_tours` is not a positive integer.
 
     Example:
       >>> import jaxopt_search as js
@@ -62,7 +62,7 @@ def curve_tours(problem: TSP, key: Any, num_tours: int) -> jax.Array:
 
 @functools.partial(jax.jit, static_argnames="num_tours")
 def tours_through(points: jax.Array, key: random.Key, num_tours: int) -> jax.Array:
-    """Returns what `curve_tours` does, of [n, 2] float32 points."""
+    """Like `curve_tours`, but through [n, 2] float32 points."""
     index = lax.iota(jnp.uint32, num_tours)
     keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index)
     from_low = points - points.min(axis=0, keepdims=True)

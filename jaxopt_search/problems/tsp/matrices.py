@@ -39,14 +39,14 @@ def tsp(
     a relative 1e-6 is taken for rounding noise and averaged out.
 
     Float distances are of any size. Where float32 could not hold them or their squares (the largest
-    is below 1e-12 or above 1e16 or so), the device counts in a power of two, `problem.host.unit`,
-    in which temperatures are to be given then. Where distances are nearly all the same but for what
-    leaving one city and coming to another costs, these costs, which all tours share, are left out
-    on the device. Costs and targets are in full, always.
+    is below 1e-12 or above 1e16 or so), the device counts in a power of two, `problem.host.unit`;
+    temperatures are then in this unit. Where most of each distance is a cost of leaving one city
+    and of coming to the other, these costs, which all tours share, are left out on the device.
+    Costs and targets are always in full.
 
     Args:
       distances: [n, n] real numbers, from row to column.
-      dtype: `"float32"` to give up exactness where an integer instance is too large for int32.
+      dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
       forbidden: `"inf"` to read +inf as "no such edge"; `Result.feasible` tells whether a tour
         does without them.
       best_known: the best-known length, for `Result.gap`.

@@ -2,7 +2,10 @@
 
 Integer instances have exact int32 distances on the device, equal to TSPLIB's (Reinelt, "TSPLIB: a
 traveling salesman problem library", 1991), read from a matrix or computed from coordinates. Other
-instances have float32 distances. `build` builds instances.
+instances have float32 distances. `build`, `matrices` and `coordinates` build instances.
+
+The same rules in 64 bits on the host, GEO included, are in `datasets.distances`; the tests compare
+the two.
 """
 
 import dataclasses
@@ -63,13 +66,13 @@ class TSP:
         return permutation.random_permutation(key, self.n)
 
     def perturb(self, key: jax.Array, tour: jax.Array) -> jax.Array:
-        """Returns a tour near `tour`: a random double bridge away."""
+        """Returns a tour near `tour`: it after a random double bridge."""
         return permutation.exchange_segments(key, tour)
 
     def cost(self, tour: jax.Array) -> jax.Array:
         """Returns the length of `tour`, [] int32 or float32, in the device's units.
 
-        `host.in_full` turns it into the user's, which mostly are the same.
+        `host.in_full` turns it into the user's, which are mostly the same.
         """
         return floats.total(self.distance(tour, jnp.roll(tour, -1)))
 
@@ -123,7 +126,7 @@ def _att(dx: jax.Array, dy: jax.Array) -> jax.Array:
 
 
 def _near_root(x: jax.Array) -> jax.Array:
-    """Returns the nearest integer to the root of `x`, int32, or the one below.
+    """Returns the integer nearest to the root of `x`, int32, or the one below it.
 
     Args:
       x: float32 between 0 and `MAX_SQUARED`, off by up to 3 units in the last place.

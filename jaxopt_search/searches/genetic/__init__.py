@@ -1,4 +1,4 @@
-"""The genetic algorithm: `search` puts together a `generation`, a `restart` and a local search.
+"""How a population evolves: `search` joins a `generation`, a `restart` and a local search.
 
 Tsutsui, Fujimoto, "An analytical study of GPU computation for solving QAPs by parallel evolutionary
 computation with independent run", 2010.

@@ -25,7 +25,7 @@ def test_benchmark_counts_steps_and_moves():
 
 
 def test_benchmark_tells_what_ran_and_why():
-    """What was asked for is not what is recorded; the reason is beside it, but no setting."""
+    """What ran is recorded, not what was requested; the reason comes with it, but is no setting."""
     case = benchmark.Case(10, 2, 5, device_split.find_devices(1), "two_opt", "auto")
     timing = benchmark.Timing(1.5, 100, [1.0], 7, Choice("xla", "too large"))
     (record,) = benchmark.records(case, timing)

@@ -1,4 +1,4 @@
-"""FANG's tables: the heuristic of the paper, the compiled core beside it, and what is recorded."""
+"""FANG's tables: the heuristic of the paper, the compiled core, and what is recorded."""
 
 import dataclasses
 
@@ -153,7 +153,7 @@ def cells(line):
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def test_a_table_has_ours_beside_the_paper():
+def test_a_table_has_ours_and_the_papers():
     """Medians, spread and ratios of the first row, worked out by hand; ways can be chosen."""
     first, second = list(paper.TABLE_1)[:2]
     records = [
@@ -183,7 +183,7 @@ def test_loads_are_compared_with_a_load_of_1():
 
 
 def test_chi_square_by_hand():
-    """Of 100 draws; weights too small for ten draws share a bin, and those of 0 have none."""
+    """Of 100 draws; weights too small for ten draws share a bin, and weights of 0 have none."""
     chi_square, degrees = draws.chi_square_of(np.array([40, 60]), np.array([1, 1]))
     assert (chi_square, degrees) == (4.0, 1)
     counts, weights = np.array([52, 3, 4, 5, 36, 0]), np.array([50, 3, 4, 4, 39, 0])
@@ -191,7 +191,7 @@ def test_chi_square_by_hand():
     assert (chi_square, degrees) == (pytest.approx(4 / 50 + 9 / 39 + 1 / 11), 2)
 
 
-def test_chances_are_those_of_chi_square():
+def test_chances_agree_with_chi_square():
     stats = pytest.importorskip("scipy.stats")
     for degrees in (1, 2, 10, 1000, 9799):
         for share in (1e-4, 0.01, 0.3, 0.99 if degrees > 2 else 0.49):
@@ -235,7 +235,7 @@ def test_the_command_measures_and_reports(tiny, tmp_path, capsys):
 
 
 def test_executions_in_one_program_are_timed():
-    """On a GPU beside those of calls; five programs."""
+    """On a GPU, next to the times of calls; five programs."""
     seconds = runs.in_one_program(runs.Setting(*TINY, "xla"), 0.05)
     assert len(seconds) == 5 and min(seconds) > 0
 
@@ -244,7 +244,7 @@ def test_executions_in_one_program_are_timed():
     ("command", "message"),
     [
         (["--rows", "2"], "rows has 2, expected numbers up to 1"),
-        (["--ways", "cuda"], "'cuda' is none of triton, xla, native, compiled"),
+        (["--ways", "cuda"], "'cuda' is not among triton, xla, native, compiled"),
         (["--ways", "compiled", "--floats"], "floats are no choice"),
         (["--ways", "native", "--devices", "99"], "devices is 99, expected at most"),
         (["--draws", "--weights", "odd"], "weights has 'odd', expected some of"),

@@ -73,7 +73,7 @@ def test_tabucol_ends_at_its_target():
     assert advance(around.first, around.vertex, one, 5, 0, compiled_coloring.TENURE) == 0
 
 
-def test_neighbors_are_those_of_the_edges():
+def test_neighbors_agree_with_the_edges():
     graph = random_graph(9, 0.6, seed=5, weights=(-2, 7))
     around, matrix = compiled_coloring.neighbors(graph), graph.matrix()
     for v in range(9):
@@ -82,7 +82,7 @@ def test_neighbors_are_those_of_the_edges():
         np.testing.assert_array_equal(around.weight[part], matrix[v][matrix[v] != 0])
 
 
-def test_cases_are_those_of_the_issue():
+def test_the_cases_have_their_sizes_and_colors():
     """Known sizes and chromatic numbers; random graphs differ by seed."""
     sizes = {name: case.make(0).n for name, case in coloring.CASES.items()}
     assert sizes == {
@@ -137,7 +137,7 @@ def test_table_by_hand():
 
 
 def test_a_start_that_is_a_coloring_needs_no_step():
-    """Of so many random starts, one may be proper."""
+    """Of this many random starts, one may be proper."""
     row = coloring.table([record(0, steps=0, seconds=0.01, first_step=0)]).splitlines()[-1].split()
     assert row[6:] == ["1/1", "0.01", "0.01", "0", "-", "-"]
 
@@ -173,7 +173,7 @@ def test_small_runs_of_both_ways(tmp_path, in_python, capsys):
     assert capsys.readouterr().out.count("| myciel3") == 2
 
 
-def test_the_search_is_that_of_the_document():
+def test_the_search_is_the_documented_one():
     """Vertices in conflict only, one range of tenures, and no move preferred for its age."""
     found = coloring.search()
     assert isinstance(found.neighborhood, js.Guided)

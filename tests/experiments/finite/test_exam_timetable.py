@@ -7,7 +7,7 @@ import numpy as np
 
 
 def test_no_exams_clash(capsys):
-    """In under 40 lines it gets to slots without a clash, and says so."""
+    """In under 40 lines it finds slots without a clash, and says so."""
     names = runpy.run_module("experiments.finite.exam_timetable")
     slots, clashes = np.asarray(names["slots"][0]), np.triu(names["clashes"], 1)
     assert clashes.sum() > 200  # 40 exams in 8 slots: it is not given away

@@ -104,7 +104,7 @@ def test_the_optimum_of_eight_vertices(moves):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "moves_per_search"), [(4, 6), (10, 1), (40, 6)])
+@pytest.mark.parametrize(("n", "moves_per_search"), [(4, 6), (40, 1)])
 def test_every_implementation_makes_the_same_searches(n, moves_per_search):
     """Abreast, one after the other, and in an interpreted kernel: the same bits."""
     problem = random_problem(n)
@@ -171,7 +171,7 @@ def test_graphs_are_checked(weight, text):
         script.graph_bisection(weight)
 
 
-def test_the_planted_cut_is_that_of_a_bisection():
+def test_the_planted_cut_belongs_to_a_bisection():
     """With no edge between the halves the planted cut is 0, and the search finds it."""
     weight, cut = script.planted_graph(16, inside=0.9, between=0.0, seed=3)
     assert cut == 0

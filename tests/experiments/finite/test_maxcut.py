@@ -65,7 +65,7 @@ def test_it_ends_at_its_target():
     assert made < 5000 and compiled_maxcut.cut(graph, one.best) == optimum
 
 
-def test_the_graphs_are_those_of_the_published_figures():
+def test_the_graphs_have_the_published_figures():
     """Sizes of the G-set; that the graphs are identical is tested in tests/datasets."""
     assert set(maxcut.GRAPHS) == set(BEST)
     expected = {"G1": (800, 19176, {1}), "G7": (800, 19176, {-1, 1})}
@@ -154,7 +154,7 @@ def test_small_runs_of_both_ways(tmp_path, in_python, capsys):
     assert capsys.readouterr().out.count("| G1 ") == 2
 
 
-def test_the_search_is_that_of_the_document():
+def test_the_search_is_the_documented_one():
     found = maxcut.search(800)
     assert isinstance(found.neighborhood, js.Assign)
     assert (found.tenure, found.aspiration_age, found.ties) == ((26, 53), 2**30, "random")

@@ -26,7 +26,7 @@ def loop(request):
     return compiled_islands.compiled()
 
 
-def test_children_are_those_of_the_library():
+def test_children_agree_with_the_library():
     """Figure 7 goes from position to position, the library along all chains at once."""
     rng = np.random.default_rng(1)
     for n in (2, 3, 9, 30):
@@ -41,7 +41,7 @@ def test_children_are_those_of_the_library():
             np.testing.assert_array_equal(child, expected)
 
 
-def test_costs_are_those_of_the_library():
+def test_costs_agree_with_the_library():
     flow, distance = matrices(7)
     order = np.random.default_rng(2).permutation(7)
     expected = js.qap(flow, distance).host.cost(order)
@@ -69,7 +69,7 @@ def test_a_run_finds_the_optimum_and_stops(loop):
         assert before.cost > best
 
 
-def test_a_population_starts_anew_where_enough_are_alike(loop):
+def test_a_population_restarts_when_enough_are_alike(loop):
     """Without mutation and restarts one that is all alike has no more new children."""
     flow, distance = matrices(9)
     setup = Setup(population=8, mutation=0.0, restart_every=30)

@@ -71,7 +71,7 @@ def test_what_did_not_end_has_no_mean():
 
 
 def test_table_2_keeps_kinds_of_islands_apart():
-    """Those that differ in their size, say, have lines of their own; those of Table 1 none."""
+    """Islands that differ in their size, say, have lines of their own; Table 1's have none."""
     runs = records([1.0, 2.0]) + records([3.0, 5.0], population=32) + records([0.5], islands=30)
     runs += records([9.0], restarts=False)
     rows = cells(tables.table_2(runs))[1:]

@@ -28,7 +28,7 @@ def data(problem):
     return compiled_qap.symmetric(*pair)
 
 
-def test_climbing_is_that_of_a_slow_reference(problem, data):
+def test_climbing_agrees_with_a_slow_reference(problem, data):
     """Six starts end at its local optima after as many moves, and one more look each."""
     starts = compiled_qap.starts(8, 6, seed=1)
     found = starts.copy()
@@ -96,7 +96,7 @@ def slow_tabu(flow, distance, search, num_steps):
     return now, best, best_cost
 
 
-def test_tabu_search_is_that_of_a_slow_reference(data):
+def test_tabu_search_agrees_with_a_slow_reference(data):
     """400 steps: forbidden, aspired by cost and by age, in the order of a plain loop."""
     search = compiled_tabu.start(*data, 3)
     expected = slow_tabu(*data, search, 400)

@@ -1,4 +1,4 @@
-"""Times to a level are what they say; peers may be missing; an interrupted comparison goes on."""
+"""Times to a level are what they say; peers may be missing; an interrupted comparison continues."""
 
 import doctest
 import math
@@ -70,7 +70,7 @@ def test_examples():
     ("level", "seconds"),
     [(0.01, 1.0), (0.009, 2.5), (0.001, 2.5), (0.0, 4.0), (-0.01, math.inf)],
 )
-def test_time_to_level_is_that_of_the_first_point_at_most_so_high(level, seconds):
+def test_time_to_level_is_when_the_first_point_is_low_enough(level, seconds):
     """A gap equal to the level counts; a level that was not reached takes forever."""
     trace = [(0.5, 1011), (1.0, 1010), (2.5, 1001), (4.0, 1000)]
     assert levels.time_to_level(trace, 1000, level) == seconds
@@ -128,7 +128,7 @@ def test_a_best_known_cost_of_zero_has_one_level():
 
 
 def test_a_series_ends_at_the_best_known_cost():
-    """The third limit finds it, so the fourth is not tried; each seed starts anew."""
+    """The third limit finds it, so the fourth is not tried; each seed begins with the first."""
     solver = Scripted([110, 105, 100, 100], first=0.5)
     records = measure(solver, num_seeds=2)
     assert solver.calls == [(0, 0.5), (0, 1.25), (0, 3.125), (1, 0.5)]

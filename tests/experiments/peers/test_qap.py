@@ -1,4 +1,4 @@
-"""Solvers of the QAP beside ours: what each returns is what it says."""
+"""Solvers of the QAP: what each returns is what it says."""
 
 import importlib.util
 
@@ -63,7 +63,7 @@ def test_what_the_compiled_search_refuses():
 
 
 def test_no_assignment_is_refused():
-    """Costs are those of permutations only."""
+    """Only permutations have costs."""
     with pytest.raises(ValueError, match="no permutation of 0 to 8"):
         peers_qap.cost(INSTANCE, [0] * 9)
     (planted,) = peers_qap.instances(None, None)

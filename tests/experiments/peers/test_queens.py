@@ -1,4 +1,4 @@
-"""Solvers of N-Queens beside ours: what each returns is what it says."""
+"""Solvers of N-Queens: what each returns is what it says."""
 
 import importlib.util
 import types
@@ -67,7 +67,7 @@ def test_placements_that_are_not_valid_are_refused(queens):
 
 @pytest.mark.parametrize("name", ["rd100", "x5", "8x", "0", "8x0", "-8", "8x5x3"])
 def test_names_that_are_none_of_queens(name):
-    with pytest.raises(ValueError, match=f"instance '{name}' is none of N-Queens"):
+    with pytest.raises(ValueError, match=f"instance '{name}' is not of N-Queens"):
         peers_nqueens.instances([name], None)
 
 

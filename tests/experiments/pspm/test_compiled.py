@@ -30,7 +30,7 @@ def anneal_tour(temperature, moves=1, refused=compiled_tsp.ANY, steps=300, n=7):
     ("temperature", "moves", "n"), [(1e-9, 1, 7), (1e-9, 12, 7), (5000.0, 3, 30)]
 )
 def test_tours_keep_exact_books(temperature, moves, n):
-    """The length that is told is that of the best tour; cold, no relocation makes it shorter."""
+    """The length returned is the best tour's; cold, no relocation makes it shorter."""
     instance, (length, accepted, stored), start, tour = anneal_tour(temperature, moves, n=n)
     assert instance.tour_length(tour) == length <= instance.tour_length(start)
     assert accepted > 0

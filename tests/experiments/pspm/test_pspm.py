@@ -161,7 +161,7 @@ def fake(instance, scheme, sec, seed=0, kind="quality", **others):
 
 
 def test_table_2_averages_and_verdict():
-    """Seeds are averaged, the paper's figure stands beside, the order is judged per instance."""
+    """Seeds are averaged, the paper's figure follows, the order is judged per instance."""
     records = [
         fake("rd100", "pspm", 1.0),
         fake("rd100", "pspm", 2.0, seed=1, sses=6e6),
@@ -181,7 +181,7 @@ def test_table_2_averages_and_verdict():
 
 
 def test_the_studies_run_what_they_say():
-    """Compiled cores beside PSPM; PSPM by its exchanges; and one search that is always cold."""
+    """Compiled cores and PSPM; PSPM by its exchanges; and one search that is always cold."""
     made = {name: pspm.stages(plan(name, exchange_every=(1, 50, None))) for name in pspm.STUDIES}
     assert {stage.kind for stages in made.values() for stage in stages} == {"quality"}
     assert [stage.scheme for stage in made["core"]] == [
@@ -307,7 +307,7 @@ def test_the_command_runs_and_reports(tmp_path, monkeypatch, capsys):
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
-    """The status is that of an interrupted command, and the finished scheme is in the table."""
+    """The status tells that the command was interrupted; the finished scheme is in the table."""
     monkeypatch.setattr(pspm, "Cooling", lambda: TINY)
     monkeypatch.setattr(pspm.common, "find_instances", lambda *args: INSTANCES[:1])
     monkeypatch.setattr(pspm.common, "use_cpu_cores", lambda: None)

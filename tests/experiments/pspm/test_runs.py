@@ -100,7 +100,7 @@ def test_runs_of_a_batch_do_not_affect_one_another(changed):
 
 
 def test_the_first_run_of_a_batch_is_the_run_alone():
-    """Same seed, same searches, whatever runs beside it: the record's cost and steps agree."""
+    """Same seed, same searches, whatever runs with it: the record's cost and steps agree."""
     alone, together = pspm_runs.make(job(seeds=(7,))), pspm_runs.make(job(seeds=(7, 8, 9)))
     assert (alone[0]["cost"], alone[0]["steps"]) == (together[0]["cost"], together[0]["steps"])
     assert [record["seed"] for record in together] == [7, 8, 9]
@@ -114,7 +114,7 @@ def test_devices_do_not_change_the_results():
 
 
 def test_a_record_adds_up():
-    """Moves are those of the run; its speed counts the whole batch; the cost is the best tour's."""
+    """Moves are the run's; its speed counts the whole batch; the cost is the best tour's."""
     for record in pspm_runs.make(job(scheme=SCHEMES["pspm"])):
         assert record["steps"] == TINY.steps(12) == 7 * 2 * 12
         assert record["moves"] == record["steps"] * 98 * 12
@@ -151,7 +151,7 @@ def test_throughput_runs_are_not_the_runs_that_gave_the_threshold():
 
 @pytest.mark.parametrize("scheme", [*pspm_runs.CORE_SCHEMES, pspm_runs.STRICT])
 def test_a_core_makes_complete_runs(scheme, monkeypatch):
-    """As plain Python: a record for each seed, with the fields that those of a device have."""
+    """As plain Python: a record for each seed, with the same fields as on a device."""
     anneal = compiled_tsp.build(lambda fn: fn)
     monkeypatch.setattr(pspm_runs, "_compiled", lambda: (anneal, 0.0))
     on_core, on_device = (pspm_runs.make(job(scheme=s)) for s in (scheme, SCHEMES["sspm"]))

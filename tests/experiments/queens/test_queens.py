@@ -200,7 +200,7 @@ def test_a_run_of_thresholds(script, monkeypatch):
 
 
 def test_a_run_of_batches(script):
-    """Seconds are those of one placement; attacks are those of all."""
+    """Seconds are per placement; attacks are of all together."""
     printed, runs = script("--batch", "9", "--size", "40")
     assert printed[1][:3] == ["9", "histogram", "40"]
     assert 40 < runs[0]["attacks"] < 40 * 36

@@ -31,7 +31,7 @@ def evaluated(scheme, n, seconds, placement="random", batch=1, **settings):
 
 
 def test_figure_1_by_hand():
-    """Each beside the same step without evaluation: 75 and 90 % of 8 and 20 us, on each device."""
+    """Compared with the same step without evaluation: 75 and 90 % of 8 and 20 us."""
     times = {"coarse": 8, "nothing": 2, "numba": 20, "numba_nothing": 2, "deltas": 1}
     runs = [record("anneal", 100, 1e-6 * us, scheme=name) for name, us in times.items()]
     runs += [record("anneal", 100, 1e-6 * us, k, scheme="coarse") for k, us in ((1, 1), (2, 99))]
@@ -156,7 +156,7 @@ def test_annealed_by_hand():
 
 
 def test_thresholds_by_hand():
-    """Beside the coarse scheme; the default threshold is none that was asked for."""
+    """With the coarse scheme; the default threshold does not count as a given one."""
     runs = [evaluated("coarse", 2000, 0.003), evaluated("subtasks", 2000, 77.0)]
     runs += [evaluated("subtasks", 2000, 0.001 * k, threshold=k) for k in (4, 2)]
     runs += [evaluated("subtasks", 3000, 0.004, threshold=2)]
@@ -189,7 +189,7 @@ def test_solved_by_hand():
 
 
 def test_sets_by_hand():
-    """Of three runs the one of median time; what was found too often or too late is not kept."""
+    """Of three runs the one of median time; what was found too often or too late does not count."""
     runs = []
     for seed, (seconds, repeated) in enumerate(((0.5, 3), (0.1, 4), (0.9, 5))):
         runs.append(record("set", 30, seconds, seed, solutions=200, distinct="symmetry"))

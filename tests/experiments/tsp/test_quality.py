@@ -1,4 +1,4 @@
-"""Gaps, optima and times are what the runs say; an interrupted experiment goes on."""
+"""Gaps, optima and times are what the runs say; an interrupted experiment continues."""
 
 import types
 
@@ -19,7 +19,7 @@ BEST = INSTANCE.best_known
 
 @pytest.fixture(autouse=True)
 def _compiled_is_kept(monkeypatch):
-    """Other tests need not compile again, and the number of devices is that of the tests."""
+    """Other tests need not compile again, and the tests choose the number of devices."""
     monkeypatch.setattr(tsp_quality.jax, "clear_caches", lambda: None)
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
 
@@ -90,7 +90,7 @@ def result(tour=None, status=js.Status.MAX_SECONDS):
 
 
 def test_a_record_agrees_with_its_result(monkeypatch):
-    """Times count from the call; they are those of the first lines at most so far above."""
+    """Times count from the call to the first line of the history at the level."""
     ticks = iter([10.0, 13.0])
     monkeypatch.setattr(tsp_quality.time, "perf_counter", lambda: next(ticks))
     monkeypatch.setattr(js, "solve_tsp", lambda *_, **options: result())
@@ -193,7 +193,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
 
 
 def test_the_paper_stands_for_its_instances():
-    """Twenty names, each once, beside others."""
+    """Twenty names, each once, among others."""
     assert tsp_quality._names(None) is None
     names = tsp_quality._names(["berlin52", "paper", "rd100"])
     assert (len(names), names[:2]) == (21, ["berlin52", "rd100"])

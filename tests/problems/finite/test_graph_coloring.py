@@ -186,7 +186,7 @@ def course(search, problem, num_steps):
 
 
 def test_tabu_on_conflicts_is_tabucol():
-    """Step by step that of a slow TabuCol, with a tenure of 0 to 3 and 3/2 of the cost."""
+    """Step by step the course of a slow TabuCol, with a tenure of 0 to 3 and 3/2 of the cost."""
     matrix = random_graph(9, 0.8, 5)
     problem, k = js.graph_coloring(matrix, 3), 3
     search = js.tabu_search(

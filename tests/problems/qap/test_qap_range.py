@@ -36,7 +36,7 @@ def largest_that_fits(flow, distance):
 
 
 def assert_costs_differ_exactly(problem, exact, costs):
-    """Checks that no cost on the device has wrapped: differences are those of the exact costs."""
+    """Checks that no cost on the device has wrapped: differences equal those of exact costs."""
     unit = problem.host.unit
     costs = [cost * unit for cost in np.asarray(costs).tolist()]
     assert [cost - costs[0] for cost in costs] == [cost - exact[0] for cost in exact]

@@ -97,7 +97,7 @@ def test_subtasks_are_of_their_threshold():
 
 @pytest.mark.parametrize(("n", "count"), [(1, 0), (2, 1), (3, 3), (8, 28), (100, 4950)])
 def test_known_counts(n, count):
-    """All queens of a diagonal attack each other; those of a column, along a diagonal, never."""
+    """All queens of a diagonal attack each other; queens of a column, along a diagonal, never."""
     for queens, known in ((np.arange(n), count), (np.zeros(n, int), 0)):
         assert slow_count(queens) == known
         assert js.attacking_pairs(queens, "threads") == known
@@ -158,7 +158,7 @@ def test_schemes_are_traced_like_any_function(name):
     ],
 )
 def test_equal_schemes_are_traced_once(name, options):
-    """So are problems of one size with equal schemes; others are traced anew."""
+    """So are problems of one size with equal schemes; others are traced again."""
     traces = []
 
     @jax.jit

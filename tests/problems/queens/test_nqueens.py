@@ -307,14 +307,7 @@ def test_problems_without_a_valid_placement():
     assert (result.fun, result.success) == (1, False)
 
 
-@pytest.mark.parametrize(
-    ("n", "options"),
-    [
-        (9, {"moves_per_search": 6}),
-        slow(2, {"moves_per_search": 1}),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("n", "options"), [(9, {"moves_per_search": 6})], ids=str)
 def test_every_implementation_makes_the_same_searches(n, options):
     """Abreast, one after the other and in a kernel: the same bits, down to the counters."""
     problem, search = js.nqueens(n), annealing(**options)
@@ -338,7 +331,7 @@ def annealed(name):
     )
 
 
-@pytest.mark.parametrize("name", ["fork_join", slow("fine_pairs")])
+@pytest.mark.parametrize("name", ["fork_join"])
 def test_searches_do_not_depend_on_the_evaluation(name):
     """A run on four devices evaluates by any kind of scheme and takes the same course."""
     results = [annealed(by) for by in ("serial", name)]

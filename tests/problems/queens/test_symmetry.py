@@ -1,4 +1,4 @@
-"""Sets of placements: symmetries as those of a board, fingerprints, and diversity by hand."""
+"""Sets of placements: symmetries as of a board, fingerprints, and diversity by hand."""
 
 import itertools
 
@@ -22,7 +22,7 @@ def turned_and_mirrored(queens):
 
 @pytest.mark.parametrize("n", [1, 4, 5, 8])
 def test_images_are_those_of_the_board(n):
-    """All eight, valid as the placement is, and those of every image again."""
+    """All eight, valid as the placement is, and every image has the same eight."""
     for queens in all_valid(n):
         images = symmetric_images(np.array(queens, np.int16))
         assert (images.shape, images.dtype) == ((8, n), np.int16)

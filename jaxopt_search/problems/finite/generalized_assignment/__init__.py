@@ -1,1 +1,1 @@
-"""Which agent does which job, within capacities, at the least cost?"""
+"""Which agent does which job, within capacities, at the least cost."""

@@ -31,12 +31,12 @@ def generalized_assignment(
     dtype: DType | None = None,
     best_known: float | None = None,
 ) -> GeneralizedAssignment:
-    """Returns the problem to give each job to one agent, within capacities, at the least cost.
+    """Returns the problem of giving each job to one agent, within capacities, at the least cost.
 
-    Solutions may overload agents on the way. They cost more than all others: the device adds a
-    fixed penalty, as high as the costs of feasible solutions may differ, and one for each unit of
-    overload, higher than what one job may save with another agent. So a job's move that reduces the
-    overload always pays. Of a run that ends with an overload, `Result.feasible` is False and
+    On the way, solutions may overload agents. They cost more than all others: the device adds a
+    fixed penalty, as high as the costs of feasible solutions can differ, and one for each unit of
+    overload, higher than what one job can save with another agent. So moving a job always pays if
+    it reduces the overload. If a run ends with an overload, `Result.feasible` is False and
     `Result.fun` is infinite.
 
     Integer costs, and floats that are all integral, make an exact integer instance. To maximize
@@ -44,9 +44,9 @@ def generalized_assignment(
 
     Args:
       costs: [m, n] real numbers, of each agent (row) with each job (column), as in the OR-Library.
-      loads: [m, n] integers from 0 on, what each job takes of each agent's capacity.
+      loads: [m, n] integers from 0 on, how much of each agent's capacity each job takes.
       capacities: [m] integers from 0 on.
-      dtype: `"float32"` to give up exactness where an integer instance is too large for int32.
+      dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
       best_known: the best-known cost, for `Result.gap`.
 
     Raises:
@@ -100,12 +100,12 @@ def _amounts(values: np.ndarray, name: str) -> np.ndarray:
         where = tuple(np.argwhere(wrong)[0].tolist())
         text = ",".join(map(str, where))
         raise ValueError(f"{name}[{text}] is {values[where]}, expected integers from 0 on")
-    # Above, float64 holds no fractions; what does not fit is refused with the sums.
+    # Above 2**53, float64 holds no fractions; what does not fit is refused with the sums.
     return np.minimum(values, 2.0**62 if values.dtype.kind == "f" else 2**62).astype(np.int64)
 
 
 def _check_loads(loads: np.ndarray, capacities: np.ndarray) -> None:
-    """Refuses loads of which an agent's sum, or the sum of overloads, leaves int32."""
+    """Refuses loads if an agent's sum, or the sum of overloads, exceeds int32."""
     total = sum(map(int, loads.max(axis=0)))
     most = max(total, int(loads.sum(axis=1, dtype=object).max()), int(capacities.max()))
     if most > MAX_INT32 // 2:

@@ -24,8 +24,8 @@ class Slacks(NamedTuple):
     """What makes moves cheap.
 
     Attributes:
-      slack: [m] int32, what of each agent's capacity is left; negative where it is overloaded.
-      overload: [] int32, the sum of what is beyond the capacities.
+      slack: [m] int32, how much of each agent's capacity is left; negative if it is overloaded.
+      overload: [] int32, the sum of the loads beyond the capacities.
     """
 
     slack: Any
@@ -33,7 +33,7 @@ class Slacks(NamedTuple):
 
 
 class _Shift(NamedTuple):
-    """What changes if jobs come to other agents.
+    """What changes if jobs go to other agents.
 
     Attributes:
       cost: int32 or float32.
@@ -61,8 +61,8 @@ class GeneralizedAssignment:
       costs: [n, m] int32 or float32, of each job with each agent.
       loads: [n, m] int32, at least 0.
       capacities: [m] int32.
-      fixed_penalty: [] int32 or float32, so much that all feasible solutions cost less than others.
-      penalty: [] likewise, more than another agent for one job may save.
+      fixed_penalty: [] int32 or float32, so high that all feasible solutions cost less than others.
+      penalty: [] of this dtype, more than one job can save with another agent.
       domain_sizes: [n] int32, m for each job.
       n: the number of jobs.
       num_agents: m.
@@ -88,7 +88,7 @@ class GeneralizedAssignment:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether there is one solution only."""
+        """Whether there is only one solution."""
         return self.num_agents == 1
 
     def init(self, key: jax.Array) -> jax.Array:
@@ -115,7 +115,7 @@ class GeneralizedAssignment:
     def assign_delta(
         self, solution: Any, tally: Slacks, variable: jax.Array, value: jax.Array
     ) -> jax.Array:
-        """Returns the change in cost if a job comes to an agent, O(1); portable, elementwise."""
+        """Returns the change in cost if a job goes to an agent, O(1); portable, elementwise."""
         here = self._of_job(tally, variable, load(solution, variable))
         there = load(tally.slack, value)
         entries = load(self.costs, (variable, value)), load(self.loads, (variable, value))
@@ -147,7 +147,7 @@ class GeneralizedAssignment:
         value: jax.Array,
         where: jax.Array,
     ) -> Slacks:
-        """Returns what is left after a job came to an agent, if `where` holds; O(1), portable."""
+        """Returns what is left after a job went to an agent, if `where` holds; O(1), portable."""
         own = load(solution, variable)
         moves = where & (own != value)
         slack, (here, there) = tally.slack, (load(tally.slack, one) for one in (own, value))
@@ -158,7 +158,7 @@ class GeneralizedAssignment:
         return Slacks(slack, tally.overload + jnp.where(moves, change, jnp.zeros_like(change)))
 
     def scan(self, solution: Any, tally: Slacks) -> Scan:
-        """Returns what prices all assignments in one pass."""
+        """Returns how all assignments are priced in one pass."""
 
         def delta(place: Any, entries: tuple[jax.Array, ...]) -> jax.Array:
             return self._delta(tally, _moved(place.here, place.there, *entries))
@@ -187,10 +187,10 @@ class GeneralizedAssignment:
 
 
 def _over(slack: jax.Array) -> jax.Array:
-    """Returns the overload where so much is left."""
+    """Returns the overload where this much is left."""
     return jnp.maximum(-slack, jnp.zeros_like(slack))
 
 
 def _moved(left: _Shift, slack: jax.Array, cost: jax.Array, taken: jax.Array) -> _Shift:
-    """Returns what changes if a job comes to an agent who has `slack`, having `left` another."""
+    """Returns what changes if a job, having `left` an agent, goes to another who has `slack`."""
     return _Shift(left.cost + cost, left.overload + (_over(slack - taken) - _over(slack)))

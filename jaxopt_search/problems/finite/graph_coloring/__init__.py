@@ -1,1 +1,1 @@
-"""How can a graph be colored so that few neighbors have the same color?"""
+"""How a graph is colored so that few neighbors have the same color."""

@@ -17,22 +17,22 @@ from jaxopt_search.problems.host import Original
 def graph_coloring(
     graph: Any, num_colors: int, *, num_vertices: int | None = None
 ) -> GraphColoring:
-    """Returns the problem to color the vertices of a graph so that few neighbors are alike.
+    """Returns the problem of coloring the vertices of a graph so that few neighbors are alike.
 
-    The cost is the number of edges whose ends have the same color, exact: a coloring of cost 0 is a
-    proper one, which `target=0` stops at.
+    The cost is the number of edges whose ends have the same color. A coloring of cost 0 is a proper
+    one; `target=0` stops there.
 
     Args:
       graph: [m, 2] integers, edges as pairs of vertices from 0 on; an edge that is given twice,
-        whichever way around, counts once. Or an adjacency matrix, [n, n] of 0 and 1 or of truth
-        values, symmetric and with an empty diagonal; what is 2 x 2 and such a matrix counts as one.
+        in either direction, counts once. Or an adjacency matrix, [n, n] of 0 and 1 or of booleans,
+        symmetric and with an empty diagonal. A 2 x 2 array that could be either is a matrix.
       num_colors: k, at least 1.
-      num_vertices: n, for edges: those from the highest in an edge on have no neighbors. None for
-        as many as the edges tell of.
+      num_vertices: n, for edges: vertices above the highest in an edge have no neighbors. None for
+        this highest vertex plus 1.
 
     Raises:
-      ValueError: for what is neither, edges from a vertex to itself, vertices out of range, a
-        matrix that is not symmetric, entries that are no integers, or numbers out of range.
+      ValueError: for anything else, edges from a vertex to itself, vertices out of range, a matrix
+        that is not symmetric, entries that are not integers, or numbers out of range.
 
     Example:
       >>> problem = graph_coloring([[0, 1], [1, 2], [2, 3], [3, 0]], 2)
@@ -76,7 +76,7 @@ def graph_coloring(
 
 
 def _with_room(number: int) -> int:
-    """Returns a number that is at most an eighth above `number`, of few there are."""
+    """Returns one of few numbers, from `number` to an eighth above it."""
     unit = 1 << max(number.bit_length() - 4, 0)
     return max(-(-number // unit) * unit, 1)
 

@@ -26,15 +26,17 @@ _TILE = 128  # neighbors that a kernel handles at once
 class Graph(NamedTuple):
     """A simple graph on the device.
 
-    Lists of neighbors one after the other take the memory that there are edges to tell of: a matrix
-    takes more of all but the densest graphs, and lists of one length more where degrees differ. As
-    they are sorted, whether two vertices are neighbors takes O(log degree).
+    The lists of neighbors, one after the other, take memory in proportion to the edges. A matrix
+    would take more for all but the densest graphs, and lists of one length would take more where
+    degrees differ. As the lists are sorted, asking whether two vertices are neighbors is
+    O(log degree).
 
     Arrays have room beyond the edges, so that random graphs of one kind share compiled code.
 
     Attributes:
       start: [n + 1] int32, where the neighbors of each vertex start, and end.
-      neighbors: [2 E] int32, those of vertex 0, then those of vertex 1, and so on, each sorted.
+      neighbors: [2 E] int32, the neighbors of vertex 0, then of vertex 1, and so on, each list
+        sorted.
       first, second: [E] int32, the ends of each edge.
       num_edges: [] int32; entries beyond are room.
     """
@@ -95,7 +97,7 @@ class GraphColoring:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether there is one coloring only."""
+        """Whether there is only one coloring."""
         return self.max_domain == 1
 
     def init(self, key: jax.Array) -> jax.Array:
@@ -196,7 +198,7 @@ class GraphColoring:
         end = load(self.graph.start, first + 1)
 
         def halve(i: jax.Array, bounds: tuple[jax.Array, jax.Array]) -> Any:
-            low, high = bounds  # all before `low` are lower than `second`, those from `high` not
+            low, high = bounds  # all before `low` are lower than `second`, none from `high` on is
             middle = (low + high) >> 1
             is_open = low < high
             found = load(self.graph.neighbors, jnp.where(is_open, middle, jnp.zeros_like(middle)))

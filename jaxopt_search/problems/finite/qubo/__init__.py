@@ -1,1 +1,1 @@
-"""Which binary variables are 1 for the least quadratic cost; where is a graph cut best?"""
+"""Which variables are 1 for the least quadratic cost, and where a graph is cut best."""

@@ -22,7 +22,7 @@ from jaxopt_search.problems.matrix_input import DType, unit_note
 
 Storage: TypeAlias = Literal["auto", "dense", "sparse"]
 _MAX_BYTES = 2**30
-_SPARSE_BELOW = 1 / 8  # of all pairs: then lists of neighbors are shorter to go through
+_SPARSE_BELOW = 1 / 8  # of all pairs: lists of neighbors are then faster
 
 
 def qubo(
@@ -45,11 +45,11 @@ def qubo(
     To maximize, negate the matrix.
 
     Args:
-      matrix: [n, n] real numbers, or a sparse matrix of SciPy's; with `entries`, their values, [k]
-        numbers.
-      entries: [k, 2] integers, rows and columns of what is not 0; values of equal ones add up.
-      num_variables: n, where there are `entries`; None for the largest of them plus 1.
-      dtype: `"float32"` to give up exactness where an integer instance is too large for int32.
+      matrix: [n, n] real numbers, or a sparse matrix from SciPy; with `entries`, [k] numbers, their
+        values.
+      entries: [k, 2] integers, rows and columns of what is not 0; values of repeated ones add up.
+      num_variables: n, if there are `entries`; None for the largest of them plus 1.
+      dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
       best_known: the best-known cost, for `Result.gap`.
       storage: `"dense"` for a matrix on the device, `"sparse"` for lists of neighbors, `"auto"` for
         these where less than an eighth of all pairs have a coupling.
@@ -83,14 +83,14 @@ def max_cut(
     """Returns the maximum-cut problem of a graph: two sides with the most weight between them.
 
     A solution is [n] int32 of the sides, 0 or 1, of the vertices. Its cost is *minus* the weight of
-    the cut, the sum of the weights of all edges between the sides: so the weight of the best cut of
-    a run is `-result.fun`, and a `target` is negative, too. Weights may be negative.
+    the cut, the sum of the weights of all edges between the sides. So the best cut of a run weighs
+    `-result.fun`, and a `target` is also negative. Weights may be negative.
 
     Args:
-      weights: [n, n] real numbers, symmetric with a zero diagonal, or a sparse matrix of SciPy's;
+      weights: [n, n] real numbers, symmetric with a zero diagonal, or a sparse matrix from SciPy;
         with `edges`, [m] numbers, or one for all edges.
       edges: [m, 2] integers, the ends of edges, each edge once.
-      num_vertices: n, where there are `edges`; None for the largest of them plus 1.
+      num_vertices: n, if there are `edges`; None for the largest of them plus 1.
       dtype: as in `qubo`.
       best_known_cut: the weight of the best known cut, for `Result.gap`.
       storage: as in `qubo`.

@@ -1,7 +1,7 @@
 """Symmetric couplings between binary variables, as a matrix or by lists of neighbors.
 
-What a flip changes for the others is added in one pass over a row: of a matrix n entries next to
-one another, of a list as many as the variable has neighbors.
+What a flip changes for the others is added in one pass over a row: n entries of a matrix, or one
+entry of a list for each neighbor.
 """
 
 import dataclasses
@@ -50,11 +50,11 @@ class Dense:
         return load(self.matrix, (first, second))
 
     def add_row(self, sums: Any, variable: jax.Array, factor: jax.Array, where: jax.Array) -> Any:
-        """Returns the sums after `factor` times a row was added, if `where` holds; portable.
+        """Returns the sums plus `factor` times a row, if `where` holds; portable.
 
         Args:
           sums: [n] buffer.
-          variable: [] int32, whose row.
+          variable: [] int32, the row.
           factor: [] -1, 0 or 1, so that products are exact.
           where: [] bool.
         """
@@ -83,7 +83,7 @@ class Sparse:
 
     Attributes:
       starts: [n + 1] int32, where the list of each variable begins, and where the last one ends.
-      neighbors: [m] int32, ascending within a list; where there are none at all, one entry that
+      neighbors: [m] int32, ascending within a list; if there are no couplings, one entry that
         belongs to no list.
       values: [m] int32 or float32, the couplings to them.
       max_degree: the length of the longest list, at least 1.
@@ -99,7 +99,7 @@ class Sparse:
         return self.values.dtype
 
     def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
-        """As `Dense.sums`, with the neighbors added one after the other, in one order always."""
+        """Like `Dense.sums`; neighbors are added one after the other, always in the same order."""
         variable = lax.iota(jnp.int32, solution.shape[0])
         start, end = self.starts[:-1], self.starts[1:]
 
@@ -116,7 +116,7 @@ class Sparse:
         return lax.fori_loop(0, self.max_degree, add, jnp.zeros(solution.shape, self.dtype))
 
     def between(self, first: jax.Array, second: jax.Array) -> jax.Array:
-        """As `Dense.between`; O(log(max_degree)), by bisection of the first one's list."""
+        """Like `Dense.between`; O(log(max_degree)), by bisection of the first one's list."""
         low, end = load(self.starts, first), load(self.starts, first + 1)
         last, high = self.neighbors.shape[0] - 1, end
 
@@ -132,7 +132,7 @@ class Sparse:
         return jnp.where(is_one, value, jnp.zeros_like(value))
 
     def add_row(self, sums: Any, variable: jax.Array, factor: jax.Array, where: jax.Array) -> Any:
-        """As `Dense.add_row`, O(degree)."""
+        """Like `Dense.add_row`; O(degree)."""
         start = load(self.starts, variable)
         degree = load(self.starts, variable + 1) - start
 
@@ -156,7 +156,7 @@ def couplings(
     Args:
       first, second: [k] integers, different variables, each pair once.
       values: [k], their couplings.
-      dtype: of the device.
+      dtype: on the device.
     """
     values = values.astype(np.dtype(dtype))
     if is_dense:

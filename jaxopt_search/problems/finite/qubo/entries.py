@@ -15,7 +15,7 @@ class Given(NamedTuple):
 
     Attributes:
       n: its size.
-      rows, columns: [k] int64.
+      rows, columns: [k] int64, where the values are.
       values: [k] int64 or float64, in multiples of `unit`.
       unit: a common divisor of integers whose sums int64 could not hold; mostly 1.
       is_list: whether they were given as a list.
@@ -36,7 +36,7 @@ def given_entries(
 
     Args:
       arguments: the matrix, or the values and the entries, and n or None.
-      names: of these.
+      names: of these arguments.
       dtype: of the device, or None.
     """
     (values, entries, number), (name, entries_name, number_name) = arguments, names
@@ -65,7 +65,7 @@ def given_entries(
 
 
 def _numbers(values: Any, name: str) -> np.ndarray:
-    """Returns int64 or float64, with truth values as 0 and 1."""
+    """Returns int64 or float64, with booleans as 0 and 1."""
     array = plain_array(values, name)
     return real_array(array.astype(np.int8) if array.dtype == np.bool_ else array, name)
 
@@ -95,7 +95,7 @@ def _listed(
 
 
 def _summable(values: np.ndarray, name: str, dtype: Any) -> tuple[np.ndarray, int]:
-    """Returns values whose sums int64 or float64 holds, and the unit in which they are counted."""
+    """Returns values whose sums fit int64 or float64, and the unit in which they are counted."""
     if dtype == "int32" and not is_integral(values):
         raise ValueError("dtype is 'int32', expected None or 'float32' for fractional numbers")
     largest = largest_of(values) if values.size else 0

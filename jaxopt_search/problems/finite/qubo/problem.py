@@ -26,8 +26,8 @@ class Fields(NamedTuple):
     """What makes moves of a QUBO cheap.
 
     Attributes:
-      fields: [n] int32 or float32, what each variable adds to the cost if it is 1, the others being
-        as they are.
+      fields: [n] int32 or float32, what each variable adds to the cost if it is 1 and the others
+        stay as they are.
     """
 
     fields: Any
@@ -43,11 +43,11 @@ class QUBO:
     """A QUBO instance on the device. Build it with `qubo` or `max_cut`.
 
     A solution is [n] int32 of zeros and ones. Its cost is the sum of the linear terms of the ones
-    and of the couplings of each two ones.
+    and of the couplings of each pair of ones.
 
     Attributes:
       linear: [n] int32 or float32.
-      couplings: of pairs of variables, likewise: a matrix or lists of neighbors.
+      couplings: of pairs of variables, of this dtype: a matrix or lists of neighbors.
       domain_sizes: [n] int32, all 2.
       n: the number of variables.
       host: the instance as it was given.
@@ -73,8 +73,8 @@ class QUBO:
     def cost(self, solution: jax.Array) -> jax.Array:
         """Returns the sum of the terms of all variables and pairs that are 1.
 
-        In the device's units; `host.in_full` turns it into the user's, which mostly are the same.
-        O(n * n), or O(n * max_degree) of lists of neighbors. Integers may wrap on the way; the
+        In the device's units; `host.in_full` turns it into the user's, which are mostly the same.
+        O(n * n), or O(n * max_degree) with lists of neighbors. Integers may wrap on the way; the
         result is exact.
 
         Returns:
@@ -99,7 +99,7 @@ class QUBO:
     ) -> jax.Array:
         """Returns the change in cost if two variables exchange their values; portable, elementwise.
 
-        O(1), or O(log(max_degree)) of lists of neighbors.
+        O(1), or O(log(max_degree)) with lists of neighbors.
         """
         a, b = load(solution, first), load(solution, second)
         gained, lost = load(tally.fields, first), load(tally.fields, second)
@@ -121,7 +121,7 @@ class QUBO:
         return Fields(self.couplings.add_row(tally.fields, variable, step, where))
 
     def scan(self, solution: Any, tally: Fields) -> Scan:
-        """Returns what prices all flips in one pass."""
+        """Returns how all flips are priced in one pass."""
 
         def of_variable(variable: jax.Array) -> tuple[jax.Array, jax.Array]:
             fields = tables.in_rows(tally.fields, variable)
@@ -135,5 +135,5 @@ class QUBO:
 
 
 def _step(before: jax.Array, after: jax.Array, dtype: Any) -> jax.Array:
-    """Returns -1, 0 or 1: how much a variable grows."""
+    """Returns by how much a variable grows: -1, 0 or 1."""
     return (after - before).astype(dtype)

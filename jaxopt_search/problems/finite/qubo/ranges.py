@@ -12,7 +12,7 @@ _LEAST, _MOST = float(_FLOAT32.tiny / _FLOAT32.eps), float(_FLOAT32.max) / 8
 
 
 def fitting(terms: Terms, unit: int, name: str) -> tuple[Terms, int]:
-    """Returns integer terms with which all costs are int32, in a larger unit if they must."""
+    """Returns integer terms with which all costs are int32, in a larger unit if necessary."""
     low, high, delta = _bounds(terms)
     if _fits(low, high, delta):
         return terms, unit
@@ -33,10 +33,10 @@ def _fits(low: int, high: int, delta: int) -> bool:
 
 
 def _bounds(terms: Terms) -> tuple[int, int, int]:
-    """Returns what no cost is below, none is above, and no flip or swap changes it by more than.
+    """Returns a lower and an upper bound of costs, and an upper bound of changes by flips or swaps.
 
-    Either all negative, or all positive terms count. With sides -1 and 1 in place of 0 and 1 the
-    same gives other bounds, four times of which is integer; for cuts these are close.
+    At worst, all negative or all positive terms count. With sides -1 and 1 in place of 0 and 1 this
+    gives other bounds, which are integer times a quarter; for cuts they are close.
     """
     linear, first, second, values = terms
     negative, positive, coupled = (np.zeros_like(linear) for _ in range(3))

@@ -16,7 +16,7 @@ class Terms(NamedTuple):
     values: np.ndarray
 
     def over(self, unit: int | float) -> "Terms":
-        """Returns the terms in multiples of `unit`, of integers a common divisor."""
+        """Returns the terms in multiples of `unit`: for integers, a common divisor."""
         divide = np.floor_divide if self.linear.dtype.kind == "i" else np.divide
         return self._replace(linear=divide(self.linear, unit), values=divide(self.values, unit))
 
@@ -50,7 +50,7 @@ def terms_of_cut(given: Given) -> Terms:
 def _merged(
     n: int, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns pairs `first < second` with the sums of their values; those of 0 are left out."""
+    """Returns pairs `first < second` with the sums of their values; zero sums are left out."""
     pair = np.minimum(rows, columns) * n + np.maximum(rows, columns)
     pair, inverse = np.unique(pair, return_inverse=True)
     sums = np.zeros(pair.size, values.dtype)

@@ -1,4 +1,4 @@
-"""Counting the attacking pairs of queens: eight published schemes, and one that takes O(n)."""
+"""How attacking queens are counted: eight published schemes, and one that takes O(n)."""
 
 from jaxopt_search.portable.counts import Count as Total
 from jaxopt_search.problems.queens.attacks.host import table_path, tune_threads

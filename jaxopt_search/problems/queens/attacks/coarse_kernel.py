@@ -92,7 +92,7 @@ def _attacks_in_piece(
 
     def attacks(tile: jax.Array) -> tuple[jax.Array, jax.Array]:
         j = first + tile * _COLUMNS + lax.iota(jnp.int32, _COLUMNS)
-        others = (diagonal[j][None, :] for diagonal in diagonals)
+        others = tuple(diagonal[j][None, :] for diagonal in diagonals)
         # Two sums take fewer of the scarcer instructions than a logical or.
         is_on = [(a == b).astype(jnp.float32) for a, b in zip(own, others, strict=True)]
         return j, is_on[0] + is_on[1]

@@ -1,0 +1,71 @@
+"""What portable code is traced for: the one hidden state of the library.
+
+The same portable code means different operations under XLA, in a kernel, and in a loop on a CPU.
+`memory` has to know which, and to hand that on as an argument would put it into every function that
+a user writes. So two context variables hold it:
+
+- the backend: where one search, or one state, runs by itself; None where XLA runs all of them side
+  by side;
+- whether the lanes of a search take turns: moves one after the other instead of all at once.
+
+What runs portable code sets them, by `one_search` and `in_turns`, around the call that traces it;
+nothing else writes them, and they are reset when that call ends. What is compiled keeps what it was
+traced for. JAX does not see them: a function that it caches, such as one under `jax.jit`, must not
+be traced once for one backend and used for another.
+"""
+
+import contextlib
+import contextvars
+from collections.abc import Generator
+from typing import Literal, TypeAlias
+
+Backend: TypeAlias = Literal["native", "interpreter", "gpu"]
+"""Where a search runs by itself: on a CPU, or in a kernel that is interpreted or runs on a GPU."""
+
+_backend: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("backend", default=None)
+_takes_turns: contextvars.ContextVar[bool] = contextvars.ContextVar("takes_turns", default=False)
+
+
+@contextlib.contextmanager
+def one_search(backend: Backend) -> Generator[None]:
+    """Declares that portable code traced within handles one search by itself."""
+    token = _backend.set(backend)
+    try:
+        yield
+    finally:
+        _backend.reset(token)
+
+
+@contextlib.contextmanager
+def in_turns() -> Generator[None]:
+    """Declares that the lanes of a search take turns: searches are what runs in parallel."""
+    token = _takes_turns.set(True)
+    try:
+        yield
+    finally:
+        _takes_turns.reset(token)
+
+
+def takes_turns() -> bool:
+    """Returns whether the lanes of a search take turns."""
+    return _takes_turns.get()
+
+
+def is_in_kernel() -> bool:
+    """Returns whether a kernel is traced, interpreted or for a GPU."""
+    return _backend.get() in ("interpreter", "gpu")
+
+
+def is_on_gpu() -> bool:
+    """Returns whether a kernel for a GPU is traced."""
+    return _backend.get() == "gpu"
+
+
+def is_native() -> bool:
+    """Returns whether a search runs by itself on a CPU, compiled as one function."""
+    return _backend.get() == "native"
+
+
+def is_alone() -> bool:
+    """Returns whether portable code that is traced handles one search, or one state, by itself."""
+    return _backend.get() is not None

@@ -1,0 +1,102 @@
+"""The tree of the package: each folder answers one question, and imports make no circle."""
+
+import ast
+import graphlib
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent / "jaxopt_search"
+FILES = sorted(ROOT.rglob("*.py"))
+FOLDERS = sorted(path.parent for path in ROOT.rglob("__init__.py") if path.parent != ROOT)
+QUESTIONS = ("How", "What", "Where", "Whether", "Which", "Who")
+
+
+def name_of(path):
+    """Returns a module's name; of a package, its folder's."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in FILES}
+
+
+def is_for_types_only(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def imported(node):
+    """Yields the names of the package's modules that code imports, wherever it stands."""
+    if is_for_types_only(node):
+        return
+    if isinstance(node, ast.Import):
+        yield from (one.name for one in node.names if one.name in MODULES)
+    if isinstance(node, ast.ImportFrom):
+        assert not node.level, "imports are absolute"
+        for one in node.names:
+            whole = f"{node.module}.{one.name}"
+            yield from (name for name in (whole, node.module) if name in MODULES)
+    for child in ast.iter_child_nodes(node):
+        yield from imported(child)
+
+
+def room_of(module):
+    """Returns a folder right below the package, or a file that lies there."""
+    return module.split(".")[1]
+
+
+def arrows():
+    """Returns the rooms that each room imports; the package's own list of names is none."""
+    found = {}
+    for module, path in MODULES.items():
+        if module == ROOT.name:
+            continue
+        targets = found.setdefault(room_of(module), set())
+        for name in imported(ast.parse(path.read_text(encoding="utf-8"))):
+            if name != ROOT.name:
+                targets.add(room_of(name))
+        targets.discard(room_of(module))
+    return found
+
+
+ARROWS = arrows()
+
+
+def test_imports_are_found():
+    """The search for imports sees what is certainly there."""
+    assert {"engine", "problems", "searches"} <= ARROWS["solvers"]
+    assert "portable" in ARROWS["neighborhoods"]
+    circle = graphlib.TopologicalSorter(ARROWS | {"portable": {"solvers"}})
+    with pytest.raises(graphlib.CycleError):
+        circle.prepare()
+
+
+def test_rooms_import_one_another_without_a_circle():
+    """Aside from imports under TYPE_CHECKING, which are not made when the program runs."""
+    graphlib.TopologicalSorter(ARROWS).prepare()
+
+
+def test_the_engine_needs_no_algorithm():
+    """It runs whatever keeps the contracts of `types`."""
+    algorithms = {"problems", "searches", "exchanges", "neighborhoods", "crossovers", "solvers"}
+    assert not ARROWS["engine"] & algorithms
+    assert not ARROWS["kernels"] & algorithms
+
+
+def test_portable_code_needs_nothing_above_it():
+    assert ARROWS["portable"] <= {"types", "errors", "checks"}
+
+
+def test_contracts_and_checks_need_nothing():
+    assert not ARROWS["types"] | ARROWS["errors"] | ARROWS["checks"]
+    assert ARROWS["capabilities"] <= {"types"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_folder_says_which_question_it_answers(folder):
+    """In the first line of its docstring, a sentence of one line."""
+    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+    first, _, rest = (ast.get_docstring(tree) or "").partition("\n")
+    assert first.split(" ")[0] in QUESTIONS
+    assert first.endswith(".")
+    assert not rest or rest.startswith("\n")

@@ -1,0 +1,270 @@
+"""Parts that break one law each, and what a check must say of them."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+import jaxopt_search as js
+from jaxopt_search.portable import memory
+from jaxopt_search.portable.random import below
+from jaxopt_search.types import null_delta
+
+
+class Static:
+    """Registers every subclass as a pytree without leaves."""
+
+    def __init_subclass__(cls):
+        jax.tree_util.register_static(dataclasses.dataclass(frozen=True)(cls))
+
+
+# Of neighborhoods: swaps of a QAP that are priced by hand, and what goes wrong with them.
+
+
+class WrongDelta(js.DeltaSwap, Static):
+    def delta(self, problem, representation, move):
+        change = super().delta(problem, representation, move)
+        is_null = change == null_delta(change.dtype)
+        return jnp.where(is_null | (change % 7 != 3), change, change + 1)
+
+
+class DeltaOfAnotherType(js.DeltaSwap, Static):
+    def delta(self, problem, representation, move):
+        return super().delta(problem, representation, move).astype(jnp.float32)
+
+
+class NullIsFree(js.DeltaSwap, Static):
+    """Proposes moves that change nothing, and prices them 0."""
+
+    def propose(self, problem, representation, words):
+        move = super().propose(problem, representation, words)
+        same = below(words[0], 4) == 0
+        return move._replace(second=jnp.where(same, move.first, move.second))
+
+    def delta(self, problem, representation, move):
+        change = super().delta(problem, representation, move)
+        return jnp.where(move.first == move.second, jnp.zeros_like(change), change)
+
+
+class IgnoresAccept(js.DeltaSwap, Static):
+    def commit(self, problem, representation, move, accept):
+        return super().commit(problem, representation, move, jnp.bool_(True))
+
+
+class LeavesTheSpace(js.DeltaSwap, Static):
+    """Writes one of the two entries."""
+
+    def commit(self, problem, representation, move, accept):
+        after = super().commit(problem, representation, move, accept)
+        first = jax.tree.leaves(representation)[0]
+        return jax.tree.map(
+            lambda leaf: memory.store(leaf, move.first, memory.load(first, move.first), accept),
+            after,
+        )
+
+    def delta(self, problem, representation, move):
+        def cost(representation):
+            return problem.cost(self.solution(problem, representation))
+
+        def one(move):
+            return cost(self.commit(problem, representation, move, jnp.bool_(True))) - cost(
+                representation
+            )
+
+        return jax.vmap(one)(move) if move.first.ndim else one(move)
+
+
+class WrongKnownCost(js.DeltaSwap, Static):
+    def known_cost(self, representation):
+        return jnp.int32(17)
+
+
+class StaleTally(js.Flip, Static):
+    """Makes the flip, but leaves what prices the next one as it was."""
+
+    def commit(self, problem, representation, move, accept):
+        after = super().commit(problem, representation, move, accept)
+        return after._replace(tally=representation.tally)
+
+
+class ReversedLanes(js.DeltaSwap, Static):
+    """Many moves at once differ from the moves that the same words give one by one."""
+
+    def propose(self, problem, representation, words):
+        move = super().propose(problem, representation, words)
+        return jax.tree.map(lambda leaf: leaf[::-1] if leaf.ndim else leaf, move)
+
+
+class OtherSnapshot(js.DeltaSwap, Static):
+    def solution(self, problem, snapshot):
+        solution = super().solution(problem, snapshot)
+        return jnp.roll(solution, 1)
+
+
+# Of tables.
+
+
+class CountsTwice(js.Flip, Static):
+    def num_moves(self, problem):
+        return 2 * problem.n
+
+
+class FindsTheWorst(js.Flip, Static):
+    def first(self, problem, representation, rank, others):
+        def reverse(entry, delta, *others):
+            keys = rank(entry, delta, *others)
+            return (-keys[0], *keys[1:])
+
+        found, move = super().first(problem, representation, reverse, others)
+        return found._replace(keys=(-found.keys[0], *found.keys[1:])), move
+
+
+class UndoesElsewhere(js.Flip, Static):
+    def undone(self, problem, representation, move):
+        return ((jnp.int32(problem.n), jnp.int32(0)),)
+
+
+class FirstOfBefore(js.Flip, Static):
+    """Returns the entry that was first before the commit."""
+
+    def commit_and_first(self, problem, representation, move, accept, rank, others):
+        after = self.commit(problem, representation, move, accept)
+        return after, *self.first(problem, representation, rank, others)
+
+
+NEIGHBORHOODS = {
+    WrongDelta: r"WrongDelta\.delta: step \d+ of walk \d+, move .*: the delta is .* cost goes from",
+    DeltaOfAnotherType: r"delta is float32, but costs are int32",
+    NullIsFree: r"accepted, it changes nothing; price such a move with types\.null_delta",
+    IgnoresAccept: r"IgnoresAccept\.commit: step 0 of walk 0, .*: rejected, it changes",
+    LeavesTheSpace: r"LeavesTheSpace\.commit: .* leads out of the space of solutions",
+    WrongKnownCost: r"known_cost: step 0 of walk 0, .*: it is 17, but the cost",
+    StaleTally: r"StaleTally\.delta: step 1 of walk",
+    ReversedLanes: r"lane \d+ of 300 gives .*, by itself",
+    OtherSnapshot: r"OtherSnapshot\.solution: of start 0, .* make",
+    CountsTwice: r"num_moves is 8, but the table of a solution leads to 4 others",
+    FindsTheWorst: r"FindsTheWorst\.first",
+    UndoesElsewhere: r"undone: of entry \d+ it is \(4, 0\), outside of the table of",
+    FirstOfBefore: r"commit_and_first: .* where accept is True",
+}
+
+
+# Of problems on vectors: the cut of a graph, with one hook that is wrong.
+
+
+def cut():
+    return js.max_cut(1, edges=[[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]])
+
+
+def broken_problem(problem, hook, change):
+    """Returns a problem with a member that returns what a function makes of what it returned."""
+    kind = type(problem)
+
+    def wrong(self, *arguments):
+        return change(getattr(kind, hook)(self, *arguments))
+
+    fields = {field.name: getattr(problem, field.name) for field in dataclasses.fields(kind)}
+    made = type("Broken", (kind,), {hook: wrong})
+    is_data = {
+        name: all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
+        for name, value in fields.items()
+    }
+    data = [name for name in fields if is_data[name] and jax.tree.leaves(fields[name])]
+    jax.tree_util.register_dataclass(made, data, [name for name in fields if name not in data])
+    return made(**fields)
+
+
+def varied(part, **members):
+    """Returns a part with other members: functions whose first argument is the part as it was."""
+    kind = type(part)
+    names = [field.name for field in dataclasses.fields(kind)]
+    fields = {name: getattr(part, name) for name in names}
+
+    def member(fn):
+        return lambda self, *arguments: fn(kind(**fields_of(self)), *arguments)
+
+    def fields_of(self):
+        return {name: getattr(self, name) for name in names}
+
+    made = {name: member(value) if callable(value) else value for name, value in members.items()}
+    other = type("Broken", (kind,), made)
+    other = jax.tree_util.register_dataclass(
+        dataclasses.dataclass(frozen=True, kw_only=True)(other)
+    )
+    return other(**fields)
+
+
+def step_with(change):
+    """Returns a `step` whose state and info are changed by a function."""
+    return lambda search, *arguments: change(*search.step(*arguments))
+
+
+SEARCHES = {
+    "best rises": (
+        {
+            "best_cost": lambda search, state: state.cost,
+            "best": lambda search, problem, state: search.current(problem, state),
+        },
+        r"the best cost rises from -?\d+ to -?\d+",
+    ),
+    "best is a lie": (
+        {"best_cost": lambda search, state: search.best_cost(state) - 1},
+        r"Broken\.best_cost: after step 0 of search 0 it is \d+, but its solution costs \d+",
+    ),
+    "current is a lie": (
+        {"current_cost": lambda search, state: search.current_cost(state) + 1},
+        r"Broken\.current_cost: after step 0",
+    ),
+    "forgets the best": (
+        {"adopt": lambda search, problem, state, solution: search.init(problem, solution)},
+        r"adopt: search \d has best cost \d+ after it, expected \d+, the lower one of",
+    ),
+    "adopts nothing": (
+        {"adopt": lambda search, problem, state, solution: state},
+        r"Broken\.adopt: search \d",
+    ),
+    "refreshes wrongly": (
+        {"refresh": lambda search, problem, state: state._replace(cost=state.cost + 1)},
+        r"current_cost: after refresh of search 0 it is",
+    ),
+    "is never done": (
+        {"is_done": lambda search, state: jnp.bool_(True)},
+        r"is_done: search \d is done before step \d+, which changes something",
+    ),
+    "accepts in secret": (
+        {"step": step_with(lambda state, info: (state, info._replace(accepted=jnp.int32(0))))},
+        r"accepted is 0, but the current solution changes",
+    ),
+    "changes types": (
+        {"step": step_with(lambda state, info: (state._replace(cost=state.cost + 0.5), info))},
+        r"Broken\.step: the state changes",
+    ),
+    "evaluates none": ({"evaluations_per_step": lambda search, problem: 1.5}, r"is 1\.5, expected"),
+}
+
+
+class OtherAlone(js.DeltaSwap, Static):
+    """Draws other moves where a search runs by itself."""
+
+    def propose(self, problem, representation, words):
+        words = words[::-1] if memory.is_alone() else words
+        return super().propose(problem, representation, words)
+
+
+class NotInAKernel(js.DeltaSwap, Static):
+    def propose(self, problem, representation, words):
+        move = super().propose(problem, representation, words)
+        return move._replace(first=jnp.sort(move.first)) if move.first.ndim else move
+
+
+HOOKS = {
+    "assign_delta": (lambda delta: delta + 1, r"Assign\.delta"),
+    "swap_values_delta": (lambda delta: delta - 1, r"SwapValues\.delta"),
+    "assigned": (
+        lambda tally: jax.tree.map(lambda leaf: leaf + 1, tally),
+        r"Assign\.(commit|delta)",
+    ),
+    "row_costs": (lambda costs: costs + 1, r"row_costs: -?\d+, but the cost is -?\d+, of row 0"),
+    "cost": (lambda cost: cost + 1, r"Broken\.cost: -?\d+ on the device, -?\d+ on the host"),
+    "init": (lambda vector: vector * 2, r"Broken\.init: start \d+ is outside of its space"),
+}
