@@ -6,7 +6,6 @@ so it does the same on any number of devices.
 """
 
 import dataclasses
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -213,7 +212,7 @@ def ring(*, every: int) -> Ring:
     return Ring(every=int32(check_count("every", every)))
 
 
-def resample(schedule: Any, *, every: int) -> Resample:
+def resample(schedule: float | jax.Array | schedules.Schedule, *, every: int) -> Resample:
     """Returns the exchange of population annealing: searches are resampled as they cool.
 
     Each search continues in proportion to exp(-(1/T - 1/T') cost), where T' is the temperature at

@@ -162,7 +162,7 @@ class LateAcceptance(Acceptance):
         return LateCosts(costs, jnp.where(now + 1 < self.length, now + 1, 0))
 
 
-def metropolis(schedule: Any) -> Metropolis:
+def metropolis(schedule: float | jax.Array | schedules.Schedule) -> Metropolis:
     """Returns the rule of simulated annealing: a worse solution passes with a probability.
 
     It is exp(-delta / temperature); equal and better ones always pass. Metropolis, Rosenbluth,
@@ -177,7 +177,7 @@ def metropolis(schedule: Any) -> Metropolis:
     return Metropolis(schedule=schedules.as_schedule(schedule))
 
 
-def threshold(schedule: Any) -> Threshold:
+def threshold(schedule: float | jax.Array | schedules.Schedule) -> Threshold:
     """Returns the rule of threshold accepting: what is worse by at most a threshold passes.
 
     Dueck, Scheuer, "Threshold accepting: a general purpose optimization algorithm appearing

@@ -123,7 +123,7 @@ class SimulatedAnnealing(AnnealingStep):
 
 def simulated_annealing(
     neighborhood: Any,
-    schedule: Any,
+    schedule: float | jax.Array | schedules.Schedule,
     *,
     moves_per_search: int = 1,
     choose: Choose = "best",

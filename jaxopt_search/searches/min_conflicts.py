@@ -110,7 +110,10 @@ class MinConflicts(SampledSearch[MinConflictsState]):
 
 
 def min_conflicts(
-    neighborhood: Any, schedule: Any = 0.1, *, moves_per_search: int = 32
+    neighborhood: Any,
+    schedule: float | jax.Array | schedules.Schedule = 0.1,
+    *,
+    moves_per_search: int = 32,
 ) -> MinConflicts:
     """Returns a search that works on one conflict for each of the moves that it prices.
 

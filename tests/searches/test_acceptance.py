@@ -15,7 +15,7 @@ import jaxopt_search as js
 from jaxopt_search.portable import random
 from jaxopt_search.portable.memory import load
 
-SIZE, STEPS, SEARCHES, MOVES = 9, 200, 5, 3
+SIZE, REACH, STEPS, SEARCHES, MOVES = 100, 4, 200, 8, 3
 KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
 NATIVE = () if KERNEL == "triton" else ("native",)
 
@@ -23,7 +23,7 @@ NATIVE = () if KERNEL == "triton" else ("native",)
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Levels:
-    """Solutions 0 to `SIZE` - 1 with these costs, some of them equal."""
+    """Solutions 0 to `SIZE` - 1 with these costs."""
 
     costs: jax.Array
 
@@ -37,7 +37,7 @@ class Levels:
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Jump:
-    """A move to any solution; to the same one, it is null."""
+    """A move around a circle by up to `REACH` solutions; to the same one, it is null."""
 
     num_words = 1
     is_portable = True
@@ -52,7 +52,7 @@ class Jump:
         return snapshot
 
     def propose(self, problem, representation, words):
-        return random.below(words[0], SIZE)
+        return (representation + SIZE + random.below(words[0], 2 * REACH + 1) - REACH) % SIZE
 
     def delta(self, problem, representation, move):
         change = load(problem.costs, move) - load(problem.costs, representation)
@@ -63,7 +63,8 @@ class Jump:
 
 
 def levels(dtype=np.int32):
-    return Levels(jnp.asarray([50, 20, 35, 20, 80, 41, 20, 64, 33], dtype))
+    """Costs with many local optima, some of them equal."""
+    return Levels(jnp.asarray(np.random.default_rng(1).integers(10, 80, SIZE), dtype))
 
 
 def sinking(step):
@@ -100,7 +101,8 @@ def slow_walk(passes, costs, solution, own_words, *, moves, choose, length=0):
     cost = lowest = costs[solution]
     memory, num_made = [cost] * length, 0
     for step, of_step in enumerate(own_words):
-        targets = [of_step[lane][0] * SIZE >> 32 for lane in range(moves)]
+        words = [of_step[lane][0] for lane in range(moves)]
+        targets = [(solution + (word * (2 * REACH + 1) >> 32) - REACH) % SIZE for word in words]
         real = [target for target in targets if target != solution]
         if choose == "best":
             real = sorted(real, key=lambda target: costs[target])[:1]
@@ -119,7 +121,7 @@ RULES = {
     "threshold": (js.acceptance.threshold(sinking), slow_threshold, {}),
     "greedy": (js.acceptance.greedy(), lambda step, delta, *_: delta <= 0, {}),
     "strict": (js.acceptance.greedy(sideways=False), lambda step, delta, *_: delta < 0, {}),
-    "late": (js.acceptance.late_acceptance(7), slow_late, {"length": 7}),
+    "late": (js.acceptance.late_acceptance(40), slow_late, {"length": 40}),
     "late by one": (js.acceptance.late_acceptance(1), slow_late, {"length": 1}),
 }
 
@@ -138,7 +140,7 @@ RULES = {
     ids=str,
 )
 def test_the_walk_is_that_of_a_slow_reference(name, moves, choose, keep_best, dtype, is_everywhere):
-    """200 steps of 5 searches, side by side; one by one and in a kernel the same bits."""
+    """200 steps of 8 searches, side by side; one by one and in a kernel the same bits."""
     rule, passes, memory = RULES[name]
     problem = levels(dtype)
     search = js.local_search(
@@ -195,10 +197,11 @@ def test_a_history_outlives_an_exchange():
     """A search that continues from another's solution keeps the costs of its own past."""
     problem = levels()
     search = js.local_search(Jump(), js.acceptance.late_acceptance(3))
-    state = search.init(problem, jnp.int32(4))
-    after = search.adopt(problem, state, jnp.int32(1))
-    assert after.history.costs.tolist() == [80, 80, 80]
-    assert (int(after.cost), int(search.best_cost(after))) == (20, 20)
+    highest, lowest = int(problem.costs.max()), int(problem.costs.min())
+    state = search.init(problem, jnp.argmax(problem.costs))
+    after = search.adopt(problem, state, jnp.argmin(problem.costs))
+    assert after.history.costs.tolist() == [highest] * 3
+    assert (int(after.cost), int(search.best_cost(after))) == (lowest, lowest)
 
 
 @dataclasses.dataclass(frozen=True)

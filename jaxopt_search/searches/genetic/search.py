@@ -1,7 +1,7 @@
 """A genetic algorithm on permutations or vectors; each search is an island."""
 
 import dataclasses
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -156,7 +156,7 @@ def genetic(
     alike: float | None = 0.6,
     restart_every: int = 50,
     keep_best: bool = False,
-    local_search: Any = None,
+    local_search: Search | None = None,
     local_steps: int = 20,
 ) -> Genetic:
     """Returns a genetic algorithm on permutations or on vectors; each search is an island.
