@@ -64,6 +64,7 @@ from jaxopt_search.problems import (
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens import symmetry as placements
 from jaxopt_search.problems.queens.attacks import attacking_pairs
+from jaxopt_search.results import Result, StackedResult, Status
 from jaxopt_search.searches import (
     Genetic,
     HillClimbing,
@@ -84,7 +85,7 @@ from jaxopt_search.searches.schedules import geometric
 from jaxopt_search.solvers.qap import solve_qap
 from jaxopt_search.solvers.queens import QueensResult, solve_nqueens
 from jaxopt_search.solvers.tsp import solve_tsp
-from jaxopt_search.types import Result, StackedResult, Status, null_delta
+from jaxopt_search.types import null_delta
 
 if TYPE_CHECKING:
     from jaxopt_search import testing

@@ -25,7 +25,7 @@ MODULES = {
     "evaluation.device": "problems.queens.attacks.device",
     "evaluation.host": "problems.queens.attacks.host",
     "evaluation.schemes": "problems.queens.attacks.schemes",
-    "evaluation.totals": "portable.totals",
+    "evaluation.totals": "portable.counts",
     "exchange": "exchanges.rules",
     "loop": "engine.loop",
     "memory": "portable.memory",

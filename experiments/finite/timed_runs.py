@@ -11,7 +11,8 @@ import jax
 import jaxopt_search as js
 from experiments import common, flag_types, one_core
 from jaxopt_search.engine import device_split
-from jaxopt_search.types import Problem, Record, Search
+from jaxopt_search.results import Record
+from jaxopt_search.types import Problem, Search
 
 OURS, CORE = "ours", "numba"
 WAYS = (OURS, CORE)

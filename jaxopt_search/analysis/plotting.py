@@ -8,7 +8,7 @@ import numpy as np
 from jaxopt_search.checks import check_permutation
 from jaxopt_search.optional import imported
 from jaxopt_search.problems.matrix_input import real_array
-from jaxopt_search.types import Record, Result
+from jaxopt_search.results import Record, Result
 
 
 def plot_tour(coordinates: Any, tour: Any, ax: Any = None) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.guards.interrupts import held_back
-from jaxopt_search.types import Status
+from jaxopt_search.results import Status
 
 _CHUNK_SECONDS = 0.5
 _MIN_CHUNK_SECONDS = 0.01

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, TextIO
 
-from jaxopt_search.types import Status
+from jaxopt_search.results import Status
 
 _SECONDS_BETWEEN_LINES = 5.0
 

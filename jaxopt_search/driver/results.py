@@ -10,7 +10,8 @@ from jaxopt_search import capabilities
 from jaxopt_search.driver.arguments import Limits
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.portable.costs import cost_of
-from jaxopt_search.types import Problem, Record, Status
+from jaxopt_search.results import Record, Status
+from jaxopt_search.types import Problem
 
 MESSAGES = {
     Status.TARGET: "the target was reached",

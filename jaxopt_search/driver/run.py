@@ -24,7 +24,8 @@ from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.portable import counts
-from jaxopt_search.types import Exchange, Hit, Problem, Result, Search, Status
+from jaxopt_search.results import Hit, Result, Status
+from jaxopt_search.types import Exchange, Problem, Search
 
 
 # size: each of the 18 public parameters takes a line here and one where it is handed on.

@@ -11,7 +11,8 @@ from jaxopt_search.engine import exchanging, outcome, starting
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.portable import counts
 from jaxopt_search.portable.costs import cost_change, cost_of
-from jaxopt_search.types import Problem, Result, Search, Status
+from jaxopt_search.results import Result, Status
+from jaxopt_search.types import Problem, Search
 
 _DRIFT = 0.01
 """Of running float costs, relative; less than between instances."""

@@ -24,7 +24,8 @@ from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.portable import counts, random
-from jaxopt_search.types import Exchange, Problem, Search, Solution, Status
+from jaxopt_search.results import Status
+from jaxopt_search.types import Exchange, Problem, Search, Solution
 
 REFRESH_EVERY = 10_000
 """Steps after which running float costs are computed again."""

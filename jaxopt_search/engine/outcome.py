@@ -12,7 +12,8 @@ from jaxopt_search.engine import exchanging
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.portable import counts
 from jaxopt_search.portable.counts import Steps
-from jaxopt_search.types import Cost, Hit, Problem, Search, Solution, Status
+from jaxopt_search.results import Hit, Status
+from jaxopt_search.types import Cost, Problem, Search, Solution
 
 
 class Outcome(NamedTuple):

@@ -16,7 +16,8 @@ from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.portable import counts, random
-from jaxopt_search.types import Info, Problem, Search, Solution, Status
+from jaxopt_search.results import Status
+from jaxopt_search.types import Info, Problem, Search, Solution
 
 
 def init(

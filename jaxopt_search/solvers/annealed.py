@@ -10,8 +10,9 @@ from jaxopt_search.driver.arguments import check_clock
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
 from jaxopt_search.driver.steering import Steer
+from jaxopt_search.results import Result
 from jaxopt_search.solvers.cooling import Recipe, pacer_of, search_and_exchange
-from jaxopt_search.types import Crossover, Neighborhood, Result
+from jaxopt_search.types import Crossover, Neighborhood
 
 DEFAULT_SECONDS = 10.0
 

@@ -26,6 +26,7 @@ from jaxopt_search.problems.tsp.coordinates import diameters
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.problems.tsp.ranges import float_unit
+from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.searches.schedules import constant
 from jaxopt_search.solvers import scales
@@ -36,7 +37,6 @@ from jaxopt_search.solvers.cooling import (
     pacer_of,
     search_and_exchange,
 )
-from jaxopt_search.types import StackedResult, Status
 
 _PILOT_STEPS = 100
 _AT_ONCE = 2**26  # distances in memory

@@ -12,6 +12,7 @@ from jaxopt_search.exchanges.rules import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.qap.build import as_qap
 from jaxopt_search.problems.qap.problem import QAP
+from jaxopt_search.results import Result
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.annealed import (
@@ -22,7 +23,6 @@ from jaxopt_search.solvers.annealed import (
     for_all,
 )
 from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.types import Result
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 

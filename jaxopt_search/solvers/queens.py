@@ -15,10 +15,10 @@ from jaxopt_search.guards import capacity
 from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.problem import NQueens, nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
+from jaxopt_search.results import Status
 from jaxopt_search.solvers.queens_found import PlacementSet, Standing
 from jaxopt_search.solvers.queens_repaired import Repairs
 from jaxopt_search.solvers.queens_searched import Searches
-from jaxopt_search.types import Status
 
 _DEFAULT_SECONDS = 10.0
 _MANY = 10_000

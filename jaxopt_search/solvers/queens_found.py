@@ -7,7 +7,7 @@ import numpy as np
 from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.symmetry import Distinct
-from jaxopt_search.types import Status
+from jaxopt_search.results import Status
 
 _MAX_INT16 = 2**15 - 1
 

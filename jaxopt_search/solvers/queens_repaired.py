@@ -12,9 +12,9 @@ from jaxopt_search.portable import random
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens, nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
+from jaxopt_search.results import Status
 from jaxopt_search.searches.queens_repair import repair
 from jaxopt_search.solvers.queens_found import PlacementSet, Standing
-from jaxopt_search.types import Status
 
 _MAX_ROUNDS = 10_000
 

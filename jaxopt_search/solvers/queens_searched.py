@@ -22,9 +22,10 @@ from jaxopt_search.portable.memory import power_of_two
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens, greedy_placement
 from jaxopt_search.problems.queens.symmetry import Distinct
+from jaxopt_search.results import Status
 from jaxopt_search.searches.min_conflicts import min_conflicts
 from jaxopt_search.solvers.queens_found import PlacementSet, Standing, dtype_of
-from jaxopt_search.types import Search, Status
+from jaxopt_search.types import Search
 
 _PLACED_AT_ONCE = 2 * 10**8
 """Queens of all searches together."""

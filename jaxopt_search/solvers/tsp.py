@@ -16,6 +16,7 @@ from jaxopt_search.problems.tsp.build import as_tsp
 from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.curves import curve_tours
 from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.results import Result
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.annealed import (
     DEFAULT_SECONDS,
@@ -26,7 +27,6 @@ from jaxopt_search.solvers.annealed import (
 )
 from jaxopt_search.solvers.cooling import Recipe
 from jaxopt_search.solvers.many_tsps import solve_stacked
-from jaxopt_search.types import Result
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
     hottest=0.5,

@@ -1,4 +1,4 @@
-"""The laws of the library's parts, to be checked on parts of your own.
+"""Whether parts of your own keep the laws of the library's parts.
 
 Each check runs a part on small examples and raises an `AssertionError` that says which law fails,
 where, and by what numbers. The library's own tests use them. Needs chex.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxopt_search.analysis import plotting
-from jaxopt_search.types import Record
+from jaxopt_search.results import Record
 
 pytest.importorskip("matplotlib")
 

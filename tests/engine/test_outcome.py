@@ -9,7 +9,7 @@ import jaxopt_search as js
 from jaxopt_search.engine import device_split, outcome
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import make_rules
-from jaxopt_search.types import Hit, Status
+from jaxopt_search.results import Hit, Status
 
 SEARCH = js.simulated_annealing(js.Relocate(), 5.0, moves_per_search=4)
 

@@ -9,7 +9,7 @@ from probes import annealing, assert_same_results, countdown, line, refuses, sma
 
 import jaxopt_search as js
 from jaxopt_search import Status
-from jaxopt_search.types import Hit
+from jaxopt_search.results import Hit
 
 pytestmark = pytest.mark.devices(4)
 

@@ -19,7 +19,7 @@ from probes import (
 
 import jaxopt_search as js
 from jaxopt_search import Status
-from jaxopt_search.types import Hit
+from jaxopt_search.results import Hit
 
 STARTS = np.array([20, 17, 25], np.int32)  # search 1 reaches t after 17 - t steps, and first
 

@@ -120,7 +120,7 @@ import resource, sys
 import numpy as np
 import jax
 import jaxopt_search as js
-from jaxopt_search import capacity
+from jaxopt_search.guards import capacity
 
 points = np.random.default_rng(0).random((1000, 2))
 problem = js.tsp_from_coords(points)

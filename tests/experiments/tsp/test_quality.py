@@ -10,8 +10,8 @@ from experiments import common
 from experiments.peers import tsp as peers_tsp
 from experiments.tsp import quality as tsp_quality
 from jaxopt_search.engine import device_split
+from jaxopt_search.results import Record
 from jaxopt_search.solvers import tsp
-from jaxopt_search.types import Record
 
 INSTANCE = js.datasets.planted_tsp(12, seed=0)
 BEST = INSTANCE.best_known
