@@ -68,6 +68,9 @@ NAMES = {
     "problems.qap": {"QAP": "QAP"},
     "problems.tsp": {"TSP": "TSP"},
     "solvers": {"solve_qap": "solve_qap", "solve_tsp": "solve_tsp"},
+    "types": {
+        name: f"results.{name}" for name in ("Hit", "Record", "Result", "StackedResult", "Status")
+    },
 }
 """Old names of modules that are still there, and what they are now, within this package."""
 

@@ -34,7 +34,7 @@ def test_dir_shows_public_names_only():
     assert all(hasattr(js, name) for name in js.__all__)
     assert not any(name.startswith("_") for name in dir(js))
     assert js.engine.loop.run is js.run
-    assert js.types.Result is js.Result
+    assert js.results.Result is js.Result
 
 
 @pytest.mark.parametrize("name", STAYING)
@@ -83,7 +83,7 @@ def test_what_was_pickled_before_is_read():
     """A pickle names a class by its old module."""
     new = pickle.dumps(js.Result, protocol=0)
     of_run = pickle.dumps(js.engine.loop.RunState, protocol=0)
-    old = of_run.replace(b"jaxopt_search.engine.loop", b"jaxopt_search.loop")
+    old = of_run.replace(b"jaxopt_search.engine.state", b"jaxopt_search.loop")
     assert old != of_run
     sys.modules.pop("jaxopt_search.loop", None)
     with pytest.warns(DeprecationWarning):
