@@ -25,10 +25,10 @@ from jaxopt_search.types import null_delta
 # Other metrics, candidates and sizes differ in numbers only; test_nqueens.py has queens, and
 # test_graph_coloring.py colorings, test_tabu.py asymmetric tables of swaps.
 ELSEWHERE = (
-    *("relocate-matrix-3", "relocate-EUC_2D", "relocate-CEIL_2D", "relocate-ATT"),
+    *("relocate-matrix-3", "relocate-EUC_2D", "relocate-ATT"),
     *("relocate-asymmetric-6", "swap_table-asymmetric-2"),
     *("two_opt-matrix-8", "two_opt-EUC_2D", "two_opt-ATT", "two_opt-quadrant", "queen_swap"),
-    *("delta_swap-qap-2", "delta_swap-qap-3", "delta_swap-asymmetric-7"),
+    *("delta_swap-qap-2", "delta_swap-asymmetric-7"),
     *("Assign-coloring", "SwapValues-coloring", "Guided-coloring", "Guided-labeling"),
 )
 PORTABLE = [

@@ -1,6 +1,5 @@
 """What a heuristic may get wrong: one line that says what and where, or a documented outcome."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -8,12 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from successors import heuristics as parts
+from successors.tabled import MOST, NUM_VARIABLES, STATES, tabled
 
 import jaxopt_search as js
-from jaxopt_search.portable.memory import load, store
+from jaxopt_search.portable.memory import store
 from jaxopt_search.successors import Aggregate, generation, memory_use
-
-NUM_VARIABLES, MOST = 3, 4
 
 
 class Sound:
@@ -36,9 +34,6 @@ def with_fault(**attributes):
     kind = type("Faulty", (Sound,), attributes)
     jax.tree_util.register_static(kind)
     return kind()
-
-
-STATES = jnp.full((2, NUM_VARIABLES), -1, jnp.int32)
 
 
 def refuses(monkeypatch, kind, text, call):
@@ -206,131 +201,6 @@ def test_wrong_arguments_are_refused(name, monkeypatch):
 def test_what_is_no_heuristic_is_refused(heuristic, kind, text, monkeypatch):
     """With what it is, and what it lacks."""
     refuses(monkeypatch, kind, text, lambda: js.successors.generate(0, heuristic, None, STATES))
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Tabled:
-    """Ratings, weights and counts as given: all of them data, so that it is compiled once.
-
-    Attributes:
-      ratings: [num_variables, max_possibilities] float32.
-      counts: [num_variables] int32.
-      sight: [] int32, times what the first variable has is added to the weights of the others.
-      leak: [] int32, added to the state by `assign` where it must not write.
-      hook_leak: [] int32, likewise by `before_variable`.
-    """
-
-    ratings: Any
-    counts: Any
-    sight: Any
-    leak: Any
-    hook_leak: Any
-    max_weight: int = dataclasses.field(default=1000, metadata={"static": True})
-    num_variables, max_possibilities, is_portable, independent = NUM_VARIABLES, MOST, True, True
-
-    def num_possibilities(self, problem, state, variable):
-        return load(self.counts, variable)
-
-    def rate(self, problem, state, variable, possibility):
-        return load(self.ratings, (variable, possibility))
-
-    def weight(self, problem, rating, aggregates):
-        return jnp.where(rating != rating, jnp.int32(1000), rating.astype(jnp.int32))
-
-    def before_variable(self, problem, state, variable, where):
-        first = load(state, jnp.int32(0))
-        return store(state, jnp.int32(0), first + self.hook_leak, ~where)
-
-    def assign(self, problem, state, variable, possibility, where):
-        state = store(state, jnp.int32(0), load(state, jnp.int32(0)) + self.leak, ~where)
-        return store(state, variable, possibility, where)
-
-
-class Seeing(Tabled):
-    """Its weights depend on what another variable has."""
-
-    def rate(self, problem, state, variable, possibility):
-        seen = jnp.where(variable == 2, load(state, jnp.int32(1)), jnp.int32(0)) * self.sight
-        rating = super().rate(problem, state, variable, possibility)
-        return rating + seen.astype(jnp.float32)
-
-
-jax.tree_util.register_dataclass(
-    Seeing,
-    data_fields=("ratings", "counts", "sight", "leak", "hook_leak"),
-    meta_fields=("max_weight",),
-)
-
-
-def tabled(changes=(), counts=None, sight=0, leak=0, hook_leak=0):
-    """Returns a sound heuristic but for some ratings, triples (variable, possibility, rating)."""
-    ratings = np.ones((NUM_VARIABLES, MOST), np.float32)
-    for variable, possibility, rating in changes:
-        ratings[variable, possibility] = rating
-    return Seeing(
-        ratings=jnp.asarray(ratings),
-        counts=jnp.asarray([MOST] * NUM_VARIABLES if counts is None else counts, jnp.int32),
-        sight=jnp.int32(sight),
-        leak=jnp.int32(leak),
-        hook_leak=jnp.int32(hook_leak),
-    )
-
-
-MISTAKES = {
-    "negative weight": (
-        {"changes": [(1, 2, -5)]},
-        "Seeing.weight returns -5, expected 0 or more, for possibility 2 of variable 1 in state 0",
-    ),
-    "NaN": (
-        {"changes": [(2, 0, np.nan)]},
-        "Seeing.rate returns a NaN, which forbids it, for possibility 0 of variable 2 in state 0",
-    ),
-    "too heavy": (
-        {"changes": [(0, 3, 1001)]},
-        "Seeing.weight returns 1001, above its max_weight, for possibility 3 of variable 0",
-    ),
-    "count too large": (
-        {"counts": [4, 5, 4]},
-        "Seeing.num_possibilities returns 5 for variable 1 in state 0, expected 0 to",
-    ),
-    "count below 0": (
-        {"counts": [4, 4, -1]},
-        "Seeing.num_possibilities returns -1 for variable 2 in state 0, expected 0 to",
-    ),
-    "not independent": (
-        {"sight": 1},
-        "Seeing is declared independent, but possibility 0 of variable 1 makes a difference to"
-        " variable 2 in state 0",
-    ),
-    "a write where it must not": (
-        {"leak": 1},
-        "Seeing.assign returns another state where `where` is False",
-    ),
-    "a hook that writes where it must not": (
-        {"hook_leak": 1},
-        "Seeing.before_variable returns another state where `where` is False, for variable 0 in",
-    ),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_check_finds_mistakes(mistake):
-    """In one line with the state, the variable and the possibility."""
-    attributes, text = MISTAKES[mistake]
-    with pytest.raises(ValueError) as caught:
-        js.successors.check(tabled(**attributes), None, STATES)
-    assert text in str(caught.value) and "\n" not in str(caught.value), caught.value
-
-
-def test_check_is_content_with_what_is_right():
-    """With weights of 0, few possibilities, and mistakes of variables that are not active."""
-    active = js.successors.bit_sets.pack(np.asarray([[False, True, True]] * 2))
-    js.successors.check(tabled([(1, 1, 0), (2, 3, 0)], [4, 0, 2]), None, STATES)
-    js.successors.check(tabled([(0, 0, np.nan)], [9, 4, 4]), None, STATES, active)
-    with pytest.raises(ValueError, match="makes a difference to variable 2 in state 1"):
-        two = js.successors.bit_sets.pack(np.asarray([[True, False, True], [False, True, True]]))
-        js.successors.check(tabled(sight=1), None, STATES, two)
 
 
 def drawn(heuristic, number=64, **options):

@@ -1,0 +1,62 @@
+"""What `js.successors.check` finds wrong in a heuristic, and what it is content with."""
+
+import numpy as np
+import pytest
+from successors.tabled import STATES, tabled
+
+import jaxopt_search as js
+
+MISTAKES = {
+    "negative weight": (
+        {"changes": [(1, 2, -5)]},
+        "Seeing.weight returns -5, expected 0 or more, for possibility 2 of variable 1 in state 0",
+    ),
+    "NaN": (
+        {"changes": [(2, 0, np.nan)]},
+        "Seeing.rate returns a NaN, which forbids it, for possibility 0 of variable 2 in state 0",
+    ),
+    "too heavy": (
+        {"changes": [(0, 3, 1001)]},
+        "Seeing.weight returns 1001, above its max_weight, for possibility 3 of variable 0",
+    ),
+    "count too large": (
+        {"counts": [4, 5, 4]},
+        "Seeing.num_possibilities returns 5 for variable 1 in state 0, expected 0 to",
+    ),
+    "count below 0": (
+        {"counts": [4, 4, -1]},
+        "Seeing.num_possibilities returns -1 for variable 2 in state 0, expected 0 to",
+    ),
+    "not independent": (
+        {"sight": 1},
+        "Seeing is declared independent, but possibility 0 of variable 1 makes a difference to"
+        " variable 2 in state 0",
+    ),
+    "a write where it must not": (
+        {"leak": 1},
+        "Seeing.assign returns another state where `where` is False",
+    ),
+    "a hook that writes where it must not": (
+        {"hook_leak": 1},
+        "Seeing.before_variable returns another state where `where` is False, for variable 0 in",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_check_finds_mistakes(mistake):
+    """In one line with the state, the variable and the possibility."""
+    attributes, text = MISTAKES[mistake]
+    with pytest.raises(ValueError) as caught:
+        js.successors.check(tabled(**attributes), None, STATES)
+    assert text in str(caught.value) and "\n" not in str(caught.value), caught.value
+
+
+def test_check_is_content_with_what_is_right():
+    """With weights of 0, few possibilities, and mistakes of variables that are not active."""
+    active = js.successors.bit_sets.pack(np.asarray([[False, True, True]] * 2))
+    js.successors.check(tabled([(1, 1, 0), (2, 3, 0)], [4, 0, 2]), None, STATES)
+    js.successors.check(tabled([(0, 0, np.nan)], [9, 4, 4]), None, STATES, active)
+    with pytest.raises(ValueError, match="makes a difference to variable 2 in state 1"):
+        two = js.successors.bit_sets.pack(np.asarray([[True, False, True], [False, True, True]]))
+        js.successors.check(tabled(sight=1), None, STATES, two)
