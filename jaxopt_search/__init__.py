@@ -64,6 +64,7 @@ from jaxopt_search.problems import (
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens import symmetry as placements
 from jaxopt_search.problems.queens.attacks import attacking_pairs
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.results import Result, StackedResult, Status
 from jaxopt_search.searches import (
     Genetic,
@@ -153,6 +154,7 @@ __all__ = [
     "null_delta",
     "placements",
     "problems",
+    "pytree",
     "qap",
     "qap_from_instance",
     "qubo",

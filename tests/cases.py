@@ -14,7 +14,7 @@ from jaxopt_search.portable import memory, random
 from jaxopt_search.problems import random_vector
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class LinearOrdering:
     """A problem of a user's own: an order that puts little weight below the diagonal."""
@@ -165,7 +165,7 @@ NEIGHBORHOOD_CASES += [
 ]
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Labeling:
     """A problem of a user's own on vectors, without prices: labels that cost, and must not agree.
@@ -220,7 +220,7 @@ class PricedLabeling(Labeling):
         return tally
 
 
-jax.tree_util.register_dataclass(PricedLabeling)
+js.pytree(PricedLabeling)
 
 
 def labeling(sizes, kind=Labeling, seed=0):

@@ -19,7 +19,7 @@ from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Info
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Line:
     """A solution is one number, and its own cost; every random start is `start`."""
@@ -38,7 +38,7 @@ class Course(NamedTuple):
     lowest: jax.Array
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Countdown:
     """Lowers its number by 1 a step, but not below `floor`."""
@@ -78,7 +78,7 @@ class Countdown:
         return state
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Walk(Countdown):
     """Changes its number by -3 to 3 at random."""
@@ -153,7 +153,7 @@ def refuses(kind: type[Exception], *texts: str) -> Iterator[None]:
     assert "\n" not in message, message
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Clashes:
     """Vectors of finite domains: each value has a price, each pair of equal values another one."""

@@ -26,7 +26,7 @@ from jaxopt_search.portable.memory import load, store
 from jaxopt_search.portable.random import below
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class GraphBisection:
     """A graph. Build it with `graph_bisection`.

@@ -22,6 +22,7 @@ from jaxopt_search.portable import floats, random
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import null_delta
 
 _MOST_JOINS = 32
@@ -29,7 +30,7 @@ _JOINED_AT = 64  # cities of a part at which it may be joined to another
 _WHOLE = 30  # the edges of two tours of float instances add up to 2**29 to 2**30 units
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EdgeAssembly:
     """Build it with `edge_assembly`.

@@ -17,13 +17,14 @@ from jaxopt_search.crossovers import permutations
 from jaxopt_search.portable import floats, random
 from jaxopt_search.portable.costs import cost_change
 from jaxopt_search.problems import permutation
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Crossover, Problem, Solution, Stream, null_delta
 
 _HIGHEST_INVERSE = 1e30  # of a temperature: times a cost, it is still finite
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BroadcastBest:
     """Build it with `broadcast_best`."""
@@ -42,7 +43,7 @@ class BroadcastBest:
         return jnp.repeat(first + best, group)[:size]
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ring:
     """Build it with `ring`."""
@@ -57,7 +58,7 @@ class Ring:
         return jnp.where(costs[before] < costs, before, -1)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Resample:
     """Build it with `resample`."""
@@ -113,7 +114,7 @@ def _as_shares(weights: jax.Array) -> jax.Array:
     return jnp.round(weights * units).astype(jnp.uint32)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True)
 class PartialMatch:
     """PMX of random positions (`crossovers.pmx`); a child that equals a parent is perturbed."""
@@ -129,7 +130,7 @@ class PartialMatch:
         return jnp.where(is_a_parent, capabilities.perturbed(problem, key, child), child)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recombine:
     """Build it with `recombine`."""
@@ -172,7 +173,7 @@ class Recombine:
         return (num_alike > 1) & (num_alike.astype(jnp.float32) >= self.alike * num_others)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shuffle:
     """Build it with `shuffle`."""

@@ -130,5 +130,5 @@ def _check_part(name: str, part: Any, needed: tuple[str, ...], expected: str) ->
     if jax.tree_util.all_leaves([part]):
         raise TypeError(
             f"{name} is a {type(part).__name__}, expected a pytree; decorate the class with"
-            " jax.tree_util.register_dataclass or register_static"
+            " jaxopt_search.pytree or jax.tree_util.register_static"
         )

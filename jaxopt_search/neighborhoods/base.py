@@ -27,7 +27,7 @@ def as_neighborhood(neighborhood: Any) -> Any:
     if jax.tree.leaves(neighborhood) == [neighborhood]:
         raise TypeError(
             f"neighborhood is a {type(neighborhood).__name__}, expected a pytree; decorate the"
-            " class with jax.tree_util.register_static or register_dataclass"
+            " class with jax.tree_util.register_static or jaxopt_search.pytree"
         )
     return neighborhood
 

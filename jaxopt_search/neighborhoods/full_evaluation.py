@@ -15,6 +15,7 @@ from jax import lax
 from jaxopt_search.guards.contracts import solution_shape
 from jaxopt_search.portable import memory, tables
 from jaxopt_search.portable.costs import cost_change, cost_of
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import Cost, Move, Solution, null_delta
 
 Rank: TypeAlias = Callable[..., tables.Values]
@@ -72,7 +73,7 @@ class Evaluated(NamedTuple):
     cost: Any
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True)
 class FullEvaluation:
     """The neighborhood of `moves`, O(cost of the problem) a move. Not portable: XLA only."""

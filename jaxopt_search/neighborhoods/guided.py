@@ -19,11 +19,12 @@ from jaxopt_search.portable.counts import Count
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.random import below
 from jaxopt_search.problems.finite import vector
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.successors import heuristics
 from jaxopt_search.types import Cost, Tallied
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True)
 class Guided:
     """The assignments that a local heuristic allows, for a problem on vectors with hooks.

@@ -23,6 +23,7 @@ from jaxopt_search.portable.packed_pairs import PACKED_BELOW, Pairs, load_pair, 
 from jaxopt_search.portable.random import below
 from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import null_delta
 
 MAX_SEGMENT = 3
@@ -48,7 +49,7 @@ class EdgeMove(NamedTuple):
     is_reversed: jax.Array
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TwoOpt:
     """2-opt and Or-opt moves of a TSP. Build it with `two_opt`; other problems are refused.

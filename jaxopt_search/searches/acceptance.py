@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.portable import memory, random
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Cost
 
@@ -76,7 +77,7 @@ class Acceptance(abc.ABC):
         return history
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Metropolis(Acceptance):
     """Build it with `metropolis`."""
@@ -101,7 +102,7 @@ class Metropolis(Acceptance):
         return trial.delta.astype(jnp.float32) <= threshold
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Threshold(Acceptance):
     """Build it with `threshold`."""
@@ -119,7 +120,7 @@ class Threshold(Acceptance):
         return trial.delta.astype(jnp.float32) <= trial.control
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Greedy(Acceptance):
     """Build it with `greedy`."""
@@ -142,7 +143,7 @@ class LateCosts(NamedTuple):
     now: jax.Array
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LateAcceptance(Acceptance):
     """Build it with `late_acceptance`."""

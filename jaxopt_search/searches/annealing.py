@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.base import as_neighborhood
 from jaxopt_search.portable import memory, random
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.searches.acceptance import Metropolis, Trial
 from jaxopt_search.searches.base import Chosen, SampledSearch
@@ -106,7 +107,7 @@ class AnnealingStep(SampledSearch[AnnealingState]):
         return self.cheapest(stream, trial, moves)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SimulatedAnnealing(AnnealingStep):
     """Build it with `simulated_annealing`."""

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from jaxopt_search.checks import check_option
 from jaxopt_search.neighborhoods.base import as_enumerable
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches.base import Rank, TableSearch
 from jaxopt_search.types import (
     Cost,
@@ -46,7 +47,7 @@ class ClimbingState(NamedTuple):
     is_done: jax.Array
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HillClimbing(TableSearch[ClimbingState]):
     """Build it with `hill_climbing`."""

@@ -9,6 +9,7 @@ from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.base import as_neighborhood
 from jaxopt_search.portable import random
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches.acceptance import Acceptance
 from jaxopt_search.searches.annealing import AnnealingStep, Choose, KeepBest
 from jaxopt_search.types import Neighborhood
@@ -16,7 +17,7 @@ from jaxopt_search.types import Neighborhood
 _RULE = ("num_words", "check", "control", "start", "passes", "after")
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LocalSearch(AnnealingStep):
     """Build it with `local_search`."""
@@ -90,5 +91,5 @@ def _check_rule(acceptance: Any) -> None:
     if jax.tree_util.all_leaves([acceptance]):
         raise TypeError(
             f"acceptance is a {name}, expected a pytree; decorate the class with"
-            " jax.tree_util.register_dataclass or register_static"
+            " jaxopt_search.pytree or jax.tree_util.register_static"
         )

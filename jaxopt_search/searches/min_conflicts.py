@@ -15,6 +15,7 @@ from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count
 from jaxopt_search.portable import memory, random
 from jaxopt_search.portable.memory import load
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.searches.acceptance import Metropolis, Trial
 from jaxopt_search.searches.base import SampledSearch
@@ -41,7 +42,7 @@ class MinConflictsState(NamedTuple):
     place: jax.Array
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MinConflicts(SampledSearch[MinConflictsState]):
     """Build it with `min_conflicts`."""

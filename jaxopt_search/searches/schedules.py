@@ -19,6 +19,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.checks import check_count, check_number, float32, int32
+from jaxopt_search.pytrees import pytree
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 _UNTRACEABLE = (
@@ -30,7 +31,7 @@ _UNTRACEABLE = (
 Schedule: TypeAlias = Callable[[jax.Array], Any]
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Geometric:
     """`start * alpha**((step - first_step) // steps_per_temperature)`. Build it with `geometric`.

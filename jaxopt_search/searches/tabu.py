@@ -17,6 +17,7 @@ from jaxopt_search.neighborhoods.base import as_enumerable
 from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import store
 from jaxopt_search.portable.random import below, threefry2x32
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches.base import Rank, TableSearch
 from jaxopt_search.types import (
     Cost,
@@ -59,7 +60,7 @@ class TabuState(NamedTuple):
     order: jax.Array | None
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TabuSearch(TableSearch[TabuState]):
     """Build it with `tabu_search`."""

@@ -55,7 +55,7 @@ def as_types(heuristic: Any) -> tuple[Any, ...]:
         if jax.tree_util.all_leaves([one]):
             raise TypeError(
                 f"heuristic is a {kind}, expected a pytree; decorate the class with"
-                " jax.tree_util.register_static or register_dataclass"
+                " jax.tree_util.register_static or jaxopt_search.pytree"
             )
     return types
 

@@ -220,7 +220,7 @@ def current_tour(state):
     return COLD.current(FLOAT, state)
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Pendulum(Countdown):
     """Forgets its best: its number falls for ten steps, and rises from then on."""

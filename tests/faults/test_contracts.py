@@ -79,7 +79,7 @@ def test_no_problem(problem, text):
 def test_part_that_is_no_array():
     """So is a field of a problem that is no array."""
 
-    @jax.tree_util.register_dataclass
+    @js.pytree
     @dataclasses.dataclass(frozen=True)
     class Named:
         name: str

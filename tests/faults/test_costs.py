@@ -16,7 +16,7 @@ FORWARD, BACKWARD = np.arange(N), np.arange(N)[::-1]
 BAD = [math.inf, math.nan]
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Order:
     """The sum of `i * order[i]`; `bad` where `order[0]` is below `least`. Backward is the best."""

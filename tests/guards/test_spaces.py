@@ -13,7 +13,7 @@ import jaxopt_search as js
 from jaxopt_search.problems import random_vector
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class MaxCut:
     """Vertices on two sides, [n] 0 or 1, as a user may write it."""
@@ -38,7 +38,7 @@ class ByteCut(MaxCut):
         return jnp.int8
 
 
-jax.tree_util.register_dataclass(ByteCut, ["weight"], [])
+js.pytree(ByteCut, ["weight"], [])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +135,7 @@ def test_what_a_problem_declares_counts():
         js.run(0, Words(), GENETIC, num_searches=2, max_steps=5)
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Paint:
     """A user's own problem on vectors: each element at its own value, of up to four."""
@@ -202,7 +202,7 @@ class Bare(Paint):
 
 
 for one in (Silent, Beyond, Half, Wide, Floats, Short, Bare):
-    jax.tree_util.register_dataclass(one, ["domain_sizes", "wanted"], [])
+    js.pytree(one, ["domain_sizes", "wanted"], [])
 
 SIZES, WANTED = jnp.int32([2, 4, 3, 4, 1]), jnp.int32([1, 3, 0, 2, 0])
 ASSIGN = js.simulated_annealing(js.Assign(), 0.5)

@@ -6,12 +6,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+import jaxopt_search as js
 from jaxopt_search.portable import memory, tables
 from jaxopt_search.portable.memory import load, store
 from jaxopt_search.portable.random import below
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class MaxCut:
     """A graph, [n * n] int32, symmetric, 0 on the diagonal; the cost is minus the cut."""

@@ -2,12 +2,10 @@
 
 import dataclasses
 
-import jax
-
 import jaxopt_search as js
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class AtMostWorseBy(js.acceptance.Acceptance):
     schedule: js.schedules.Schedule

@@ -48,7 +48,7 @@ def test_every_implementation_finds_the_same_flips(name, implementation):
     chex.assert_trees_all_equal(expected, found)
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Apart:
     """A user's own problem: neighbors in a row differ; the last variable has one value."""

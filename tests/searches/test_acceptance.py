@@ -20,7 +20,7 @@ KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
 NATIVE = () if KERNEL == "triton" else ("native",)
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Levels:
     """Solutions 0 to `SIZE` - 1 with these costs."""

@@ -243,7 +243,7 @@ class PricedInFull(Clashes):
         raise AttributeError
 
 
-jax.tree_util.register_dataclass(PricedInFull, ["domain_sizes", "price", "weight"], ["max_domain"])
+js.pytree(PricedInFull, ["domain_sizes", "price", "weight"], ["max_domain"])
 ANNEALING = js.simulated_annealing(js.FullEvaluation(Reassign()), 0.0)
 
 

@@ -18,7 +18,7 @@ MASKS = [3, 5, 9, 17, 33, 6, 24, 40, 48, 1, 62]
 KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True)
 class Codes:
     """Solutions are numbers of `BITS` bits, each with a cost of its own."""

@@ -28,7 +28,7 @@ import jaxopt_search as js
 import jaxopt_search.successors
 from jaxopt_search.portable import memory
 
-_register = jax.tree_util.register_dataclass
+_register = js.pytree
 _static = functools.partial(dataclasses.field, metadata={"static": True})
 
 

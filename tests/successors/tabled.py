@@ -3,10 +3,10 @@
 import dataclasses
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxopt_search as js
 from jaxopt_search.portable.memory import load, store
 
 NUM_VARIABLES, MOST = 3, 4
@@ -15,7 +15,7 @@ NUM_VARIABLES, MOST = 3, 4
 STATES = jnp.full((2, NUM_VARIABLES), -1, jnp.int32)
 
 
-@jax.tree_util.register_dataclass
+@js.pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tabled:
     """Ratings, weights and counts as given: all of them data, so that it is compiled once.
@@ -63,7 +63,7 @@ class Seeing(Tabled):
         return rating + seen.astype(jnp.float32)
 
 
-jax.tree_util.register_dataclass(
+js.pytree(
     Seeing,
     data_fields=("ratings", "counts", "sight", "leak", "hook_leak"),
     meta_fields=("max_weight",),

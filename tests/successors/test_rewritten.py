@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ import jaxopt_search as js
 NUM_VARIABLES, MOST = 9, 256
 SMALL = 2**24 - 1  # exact in float32, and 256 of them add up to less than 2**32
 _register = functools.partial(
-    jax.tree_util.register_dataclass,
+    js.pytree,
     data_fields=("weights", "counts"),
     meta_fields=tuple(
         field.name

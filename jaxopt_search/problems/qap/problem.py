@@ -18,6 +18,7 @@ from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.rows import Block
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Original
+from jaxopt_search.pytrees import pytree
 
 _PERTURBED_FACILITIES = 4
 
@@ -37,7 +38,7 @@ class Partial(NamedTuple):
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass,
+    pytree,
     data_fields=("flow", "distance", "offset", "partial"),
     meta_fields=("n", "is_symmetric", "host"),
 )

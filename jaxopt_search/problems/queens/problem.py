@@ -17,13 +17,14 @@ from jaxopt_search.portable import random
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.queens.attacks import Scheme, scheme
+from jaxopt_search.pytrees import pytree
 
 MAX_QUEENS = 2**29
 """Diagonals are numbered in int32."""
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass,
+    pytree,
     data_fields=("count",),
     meta_fields=("n", "evaluation", "host"),
 )

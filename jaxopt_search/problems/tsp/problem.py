@@ -23,13 +23,14 @@ from jaxopt_search.portable.packed_pairs import Pairs, load_pair
 from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Original
+from jaxopt_search.pytrees import pytree
 
 MAX_SQUARED = 2_147_000_000
 """Squared distances up to here are rounded exactly on the device, in int32."""
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass,
+    pytree,
     data_fields=("matrix", "coords"),
     meta_fields=("n", "metric", "is_symmetric", "host"),
 )

@@ -13,6 +13,7 @@ from jaxopt_search.crossovers import OPERATORS, Operators
 from jaxopt_search.guards.contracts import check_search
 from jaxopt_search.portable import memory, random, rows
 from jaxopt_search.portable.costs import cost_of
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches.genetic import island
 from jaxopt_search.searches.genetic.generation import Breeding, generation
 from jaxopt_search.searches.genetic.island import GeneticState
@@ -23,7 +24,7 @@ from jaxopt_search.types import Cost, Info, Problem, Search, Stream
 CrossoverName: TypeAlias = Literal["pmx", "ox", "uniform", "one_point"]
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Genetic:
     """Build it with `genetic`."""

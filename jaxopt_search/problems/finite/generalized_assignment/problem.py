@@ -17,6 +17,7 @@ from jaxopt_search.portable import floats, tables
 from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import Scan
 
 
@@ -45,7 +46,7 @@ class _Shift(NamedTuple):
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass,
+    pytree,
     data_fields=("costs", "loads", "capacities", "fixed_penalty", "penalty", "domain_sizes"),
     meta_fields=("n", "num_agents", "host"),
 )

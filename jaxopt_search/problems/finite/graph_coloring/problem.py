@@ -18,6 +18,7 @@ from jaxopt_search.portable import memory, tables
 from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import Scan
 
 _TILE = 128  # neighbors that a kernel handles at once
@@ -61,7 +62,7 @@ class ColorCounts(NamedTuple):
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass,
+    pytree,
     data_fields=("domain_sizes", "graph"),
     meta_fields=("n", "max_domain", "max_degree", "host"),
 )

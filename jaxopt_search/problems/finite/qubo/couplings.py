@@ -15,11 +15,12 @@ from jax import lax
 
 from jaxopt_search.portable import floats, memory
 from jaxopt_search.portable.memory import load, store
+from jaxopt_search.pytrees import pytree
 
 _TILE = 256  # entries of a row of a matrix that a kernel handles at once
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dense:
     """Couplings as a matrix.
@@ -73,7 +74,7 @@ class Dense:
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass,
+    pytree,
     data_fields=("starts", "neighbors", "values"),
     meta_fields=("max_degree",),
 )

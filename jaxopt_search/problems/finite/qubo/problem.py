@@ -19,6 +19,7 @@ from jaxopt_search.portable.memory import load
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.qubo.couplings import Couplings
 from jaxopt_search.problems.host import Original
+from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import Scan
 
 
@@ -34,7 +35,7 @@ class Fields(NamedTuple):
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass,
+    pytree,
     data_fields=("linear", "couplings", "domain_sizes"),
     meta_fields=("n", "host"),
 )

@@ -1,0 +1,57 @@
+"""Classes of arrays as pytrees that JAX tells from one another.
+
+`jax.tree_util.register_dataclass` takes classes with equal fields for equal (JAX 0.10 and 0.11), so
+that a cache of `jit` confuses two of them now and then and runs one's program for the other.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import jax
+
+Class = TypeVar("Class", bound=type[Any])
+
+
+def pytree(
+    kind: Class,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+) -> Class:
+    """Registers a dataclass, as a decorator: fields marked static are part of the program.
+
+    Like `jax.tree_util.register_dataclass`, but two classes are never taken for one another.
+
+    Args:
+      kind: the class.
+      data_fields: the names of the other fields, for a class that does not mark them.
+      meta_fields: the names of the static fields, likewise.
+
+    Example:
+      >>> import dataclasses
+      >>> @pytree
+      ... @dataclasses.dataclass(frozen=True)
+      ... class Cut:
+      ...     weights: jax.Array
+      ...     size: int = dataclasses.field(metadata={"static": True})
+      >>> jax.tree.leaves(Cut(1.5, size=3))
+      [1.5]
+    """
+    fields = [field for field in dataclasses.fields(kind) if field.init]
+    marked = [field.name for field in fields if field.metadata.get("static", False)]
+    static = marked if meta_fields is None else list(meta_fields)
+    unmarked = [field.name for field in fields if field.name not in static]
+    data = unmarked if data_fields is None else list(data_fields)
+
+    def flatten(part: Any) -> tuple[list[Any], tuple[Any, ...]]:
+        return [getattr(part, name) for name in data], tuple(getattr(part, name) for name in static)
+
+    def flatten_with_keys(part: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
+        children, aux = flatten(part)
+        return list(zip(map(jax.tree_util.GetAttrKey, data), children, strict=True)), aux
+
+    def unflatten(aux: tuple[Any, ...], children: Iterable[Any]) -> Any:
+        return kind(**dict(zip(static, aux, strict=True)), **dict(zip(data, children, strict=True)))
+
+    jax.tree_util.register_pytree_with_keys(kind, flatten_with_keys, unflatten, flatten)
+    return kind

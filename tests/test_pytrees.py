@@ -1,0 +1,52 @@
+"""Classes of arrays are pytrees that no cache of JAX's confuses."""
+
+import dataclasses
+import itertools
+import pathlib
+
+import jax
+import jax.numpy as jnp
+
+import jaxopt_search as js
+
+PACKAGE = pathlib.Path(js.__file__).parent
+
+
+def alike(number):
+    """Returns a class with one field, like every other from here."""
+    made = dataclasses.make_dataclass(f"Alike{number}", [("x", jax.Array)], frozen=True)
+    made.plus = property(lambda part: part.x + number)
+    return js.pytree(made)
+
+
+def test_classes_with_equal_fields_differ():
+    structures = [jax.tree.structure(alike(number)(0.0)) for number in range(3)]
+    assert all(first != second for first, second in itertools.combinations(structures, 2))
+
+
+def test_each_class_has_its_own_program():
+    """Of 300 like classes JAX's own registration confuses about thirty."""
+    plus = jax.jit(lambda part: part.plus)
+    assert [int(plus(alike(number)(jnp.int32(0)))) for number in range(300)] == list(range(300))
+
+
+@js.pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Weighted:
+    weights: jax.Array
+    size: int = dataclasses.field(metadata={"static": True})
+
+
+def test_static_fields_are_no_leaves_and_paths_name_the_others():
+    part = Weighted(weights=jnp.arange(3), size=3)
+    ((path, leaf),) = jax.tree_util.tree_leaves_with_path(part)
+    assert jax.tree_util.keystr(path) == ".weights" and leaf is part.weights
+    assert jax.tree.structure(part) != jax.tree.structure(Weighted(weights=part.weights, size=4))
+    twice = jax.tree.map(lambda leaf: 2 * leaf, part)
+    assert (type(twice), twice.size, twice.weights.tolist()) == (Weighted, 3, [0, 2, 4])
+
+
+def test_no_class_of_the_package_is_registered_by_jax():
+    """But by `pytree`, whose file names the other way."""
+    users = [path for path in PACKAGE.rglob("*.py") if "register_dataclass" in path.read_text()]
+    assert users == [PACKAGE / "pytrees.py"]
