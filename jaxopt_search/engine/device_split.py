@@ -1,3 +1,6 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 """The one place that knows about devices: searches split over them with `jax.pmap`.
 
 What a search does depends on its global index only, so the split changes no result. Where the

@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Exchanges carried out: who gets what is the rule's to say, the solutions are moved here."""
 
 import functools

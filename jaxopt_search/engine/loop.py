@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """The loop that runs many searches and stops: pure functions over `RunState`.
 
 `init`, `advance` and `run` are jit-compiled and can be called inside a user's own `jit` and `vmap`.
@@ -12,12 +14,11 @@ from typing import Any, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.core import Tracer
 
 from jaxopt_search import capabilities
 from jaxopt_search.checks import int32
 from jaxopt_search.engine import collectives, exchanging, stepping
-from jaxopt_search.engine.starting import init, is_traced, no_info
+from jaxopt_search.engine.starting import device_of, init, is_traced, no_info
 from jaxopt_search.engine.state import MAX_PATIENCE, Rules, RunState, Since, make_rules
 from jaxopt_search.engine.stepping import Fixed, Running
 from jaxopt_search.guards import contracts, spaces
@@ -119,7 +120,7 @@ def advance(
     contracts.check_exchange(exchange)
     spaces.check(problem, search, exchange)
     traced = is_traced((problem, search, state))
-    choice = stepping.choose(implementation, _device(state.index), problem, search, traced)
+    choice = stepping.choose(implementation, device_of(state.index), problem, search, traced)
     rules = make_rules(
         search,
         state.best_cost.dtype,
@@ -129,11 +130,6 @@ def advance(
         check_every=check_every,
     )
     return advance_by(choice.implementation, problem, search, state, num_steps, rules, axis_name)
-
-
-def _device(array: jax.Array) -> jax.Device:
-    """Returns a device that holds `array`; one of JAX's default platform while it is traced."""
-    return jax.devices()[0] if isinstance(array, Tracer) else next(iter(array.devices()))
 
 
 def advance_by(

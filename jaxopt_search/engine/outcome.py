@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """What there is to see of a run: its best solutions, its first finisher."""
 
 from collections.abc import Sequence

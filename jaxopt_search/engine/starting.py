@@ -1,3 +1,6 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 """How a run begins: its checks, its memory, its first state."""
 
 from collections.abc import Sequence
@@ -94,6 +97,11 @@ def default_device() -> jax.Device:
     """Returns JAX's default device, or the one that the user has set for it."""
     default = getattr(jax.config, "jax_default_device", None)
     return default if isinstance(default, jax.Device) else jax.local_devices()[0]
+
+
+def device_of(array: jax.Array) -> jax.Device:
+    """Returns a device that holds `array`; one of JAX's default platform while it is traced."""
+    return jax.devices()[0] if isinstance(array, Tracer) else next(iter(array.devices()))
 
 
 def is_traced(tree: Any) -> bool:

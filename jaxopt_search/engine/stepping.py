@@ -1,3 +1,6 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 """The innermost loop: steps of every search, between which nothing else happens.
 
 `Search.step` is the same code in all of the ways to run it: all searches side by side, one

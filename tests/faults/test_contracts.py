@@ -65,7 +65,10 @@ def both(problem, search=SEARCH):
         (js.TSP, "problem is the class TSP"),
         (js.tsp, "problem is the function tsp"),
         (SEARCH, "problem is a SimulatedAnnealing without cost"),
-        (Plain(), "problem is a Plain, expected a pytree; decorate the class with jaxopt_search.pytree"),
+        (
+            Plain(),
+            "problem is a Plain, expected a pytree; decorate the class with jaxopt_search.pytree",
+        ),
     ],
     ids=_label,
 )
