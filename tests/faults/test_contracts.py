@@ -67,7 +67,7 @@ def both(problem, search=SEARCH):
         (SEARCH, "problem is a SimulatedAnnealing without cost"),
         (
             Plain(),
-            "problem is a Plain, expected a pytree; decorate the class with jaxopt_search.pytree",
+            "problem is a Plain, expected a pytree; decorate the class with jaxopt_",
         ),
     ],
     ids=_label,
