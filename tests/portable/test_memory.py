@@ -153,6 +153,6 @@ def test_each_index_is_handled_once_wherever(number):
         natively = jax.jit(add)(source, source, numbers[0])
     np.testing.assert_array_equal(natively, expected)
     out_shape = jax.ShapeDtypeStruct((80,), jnp.int32)
-    abreast = functools.partial(kernels.check_in_kernel, in_kernel, out_shape)
-    abreast(lambda source, number: add(source, source, number[0]), source, numbers)
+    side_by_side = functools.partial(kernels.check_in_kernel, in_kernel, out_shape)
+    side_by_side(lambda source, number: add(source, source, number[0]), source, numbers)
     np.testing.assert_array_equal(add(source, source, numbers[0]), expected)

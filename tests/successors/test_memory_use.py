@@ -32,7 +32,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_estimate_is_what_it_takes(name):
-    """Results and what is needed beside them, to within a factor of 1.5."""
+    """Results and what is needed next to them, to within a factor of 1.5."""
     make, problem, implementation, ratings = CASES[name]
     if implementation == "native" and jax.default_backend() != "cpu":
         pytest.skip("only a CPU handles one state after the other")

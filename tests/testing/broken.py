@@ -18,28 +18,6 @@ class Static:
         jax.tree_util.register_static(dataclasses.dataclass(frozen=True)(cls))
 
 
-def register(kind, data, static):
-    """Registers a class as a pytree of fields.
-
-    JAX holds pytrees of different dataclasses for equal where their fields are, and once in a while
-    a `jit` cache confuses them. So the class is told beside the static fields.
-    """
-
-    def flatten(part):
-        return [getattr(part, name) for name in data], (
-            kind,
-            *(getattr(part, name) for name in static),
-        )
-
-    def unflatten(aux, children):
-        part = object.__new__(kind)
-        for name, value in zip((*data, *static), (*children, *aux[1:]), strict=True):
-            object.__setattr__(part, name, value)
-        return part
-
-    jax.tree_util.register_pytree_node(kind, flatten, unflatten)
-
-
 def changed(part, members):
     """Returns a part with other members, as an instance of a class `Broken`."""
     kind = type(part)
@@ -51,7 +29,7 @@ def changed(part, members):
         and all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
     ]
     made = type("Broken", (kind,), members)
-    register(made, data, [name for name in fields if name not in data])
+    js.pytree(made, data, [name for name in fields if name not in data])
     return made(**fields)
 
 
