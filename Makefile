@@ -19,7 +19,7 @@ demo: $(VENV)/.with-plot
 	$(BIN)/python -m experiments.quickstart
 
 test: $(VENV)/.with-test
-	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)  # a file's tests share programs
 
 lint: $(VENV)/.with-test $(VENV)/.with-lint
 	$(BIN)/ruff check .
