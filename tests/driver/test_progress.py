@@ -93,9 +93,8 @@ def test_a_result_is_not_lost_to_its_progress(monkeypatch, name):
     with contextlib.suppress(OSError, AttributeError, ValueError):
         stream.close()
     assert shown.fun == -20
-    assert [str(one.message).partition(":")[0] for one in caught] == [
-        "no progress is shown any more"
-    ]
+    told = [str(one.message).partition(":")[0] for one in caught]  # also what JAX warns of
+    assert told.count("no progress is shown any more") == 1
 
 
 def test_warnings_that_are_errors():

@@ -17,12 +17,11 @@ from cases import Case, matrix_tsp, small_qap
 from guide.max_cut import Flips, MaxCut
 from guide.three_cycles import Cycle, ThreeCycles
 from guide.threshold_accepting import AtMostWorseBy
+from ways import PORTABLE
 
 import jaxopt_search as js
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "your_own_search.md"
-KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
-PORTABLE = (KERNEL,) if KERNEL == "triton" else ("native", KERNEL)
 
 
 def test_the_code_of_the_page_on_searches_runs(monkeypatch):

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import NEIGHBORHOOD_CASES, coords_tsp, ends, matrix_tsp
+from ways import FASTEST, KERNEL, ON_GPU, PORTABLE, needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search import kernels
@@ -39,17 +40,12 @@ ELSEWHERE = (
     *("Assign-coloring", "SwapValues-coloring", "Guided-coloring", "Guided-labeling"),
     *("Assign-max_cut", "SwapValues-labeling"),
 )
-PORTABLE = [
+CASES = [
     case for case in NEIGHBORHOOD_CASES if case.is_portable and not case.name.startswith(ELSEWHERE)
 ]
 
-ON_GPU = jax.default_backend() == "gpu"
-KERNEL = "triton" if ON_GPU else "interpret"
-ALONE = (KERNEL,) if ON_GPU else ("native", KERNEL)
-"""The ways to run one search by itself."""
 ALSO_NATIVE = ("relocate-matrix-20", "two_opt-large-150", "swap_table-fixed-8", "Assign-qubo-6")
 """A case of each kind of move; other tests run the rest natively by default."""
-needs_cpu = pytest.mark.skipif(ON_GPU, reason="the default devices are GPUs")
 
 
 def run(problem, search, implementation, *, max_steps=1000, **options):
@@ -63,12 +59,12 @@ def annealing(neighborhood, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ends(PORTABLE), ids=str)
+@pytest.mark.parametrize("case", ends(CASES), ids=str)
 def test_every_implementation_makes_the_same_searches(case):
     """1000 steps in a kernel, one search after the other, and side by side: the same bits."""
     search = annealing(case.neighborhood)
     expected = run(case.problem, search, "xla")
-    for implementation in ALONE if case.name in ALSO_NATIVE else (KERNEL,):
+    for implementation in PORTABLE if case.name in ALSO_NATIVE else (KERNEL,):
         found = run(case.problem, search, implementation)
         if case.is_exact:
             chex.assert_trees_all_equal(expected, found)
@@ -126,7 +122,7 @@ def test_hot_searches_take_the_same_course():
     search = js.simulated_annealing(js.Relocate(), 30.0, moves_per_search=12)
     states = [
         run(problem, search, name, num_searches=2112 if ON_GPU else 264, max_steps=max_steps)
-        for name in ("xla", ALONE[0])
+        for name in ("xla", FASTEST)
     ]
     chex.assert_trees_all_equal(*states)
 

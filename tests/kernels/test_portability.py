@@ -9,14 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import linear_ordering, matrix_tsp
+from ways import needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search.engine import stepping
 from jaxopt_search.kernels import choice, portability
 from jaxopt_search.portable import memory
-
-ON_GPU = jax.default_backend() == "gpu"
-needs_cpu = pytest.mark.skipif(ON_GPU, reason="the default devices are GPUs")
 
 
 def annealing(neighborhood, **options):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cases import agents_and_jobs, sparse_cut
 from probes import refuses
+from ways import FASTEST, KERNEL
 
 import jaxopt_search as js
 from jaxopt_search.problems import random_vector
@@ -32,7 +33,7 @@ def test_tabu_search_is_that_by_assignments(name):
     """Solution by solution; 33 and 40 variables do not fill the rows of the table."""
     problem = PROBLEMS[name]
     by_flips, by_assignments = (
-        tabu(problem, neighborhood, "native") for neighborhood in (js.Flip(), js.Assign())
+        tabu(problem, neighborhood, FASTEST) for neighborhood in (js.Flip(), js.Assign())
     )
     chex.assert_trees_all_equal(parts(by_flips), parts(by_assignments))
 
@@ -40,10 +41,10 @@ def test_tabu_search_is_that_by_assignments(name):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "implementation"),
-    [("max_cut", "interpret"), ("two agents", "interpret"), ("max_cut", "xla")],
+    [("max_cut", KERNEL), ("two agents", KERNEL), ("max_cut", "xla")],
 )
 def test_every_implementation_finds_the_same_flips(name, implementation):
-    expected = tabu(PROBLEMS[name], js.Flip(), "native", 30)
+    expected = tabu(PROBLEMS[name], js.Flip(), FASTEST, 30)
     found = tabu(PROBLEMS[name], js.Flip(), implementation, 30)
     chex.assert_trees_all_equal(expected, found)
 

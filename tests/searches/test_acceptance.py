@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from cases import matrix_tsp
 from probes import refuses
+from ways import PORTABLE
 
 import jaxopt_search as js
 from jaxopt_search.portable import random
 from jaxopt_search.portable.memory import load
 
 SIZE, REACH, STEPS, SEARCHES, MOVES = 100, 4, 200, 8, 3
-KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
-NATIVE = () if KERNEL == "triton" else ("native",)
 
 
 @js.pytree
@@ -160,7 +159,7 @@ def test_the_walk_is_that_of_a_slow_reference(name, moves, choose, keep_best, dt
     assert sum(num_made) > 0
     if memory:
         assert end.searches.history.costs.tolist() == list(memories)
-    for implementation in (*NATIVE, KERNEL) if is_everywhere else ():
+    for implementation in PORTABLE if is_everywhere else ():
         first = js.advance(problem, search, start, 80, implementation=implementation)
         found = js.advance(problem, search, first, STEPS - 80, implementation=implementation)
         chex.assert_trees_all_equal(end.searches, found.searches)

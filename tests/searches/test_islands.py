@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import coords_tsp, linear_ordering, small_qap
+from ways import KERNEL
 
 import jaxopt_search as js
 from jaxopt_search.portable import random
 
-KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
 KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
 
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from ways import FASTEST
 
 import jaxopt_search as js
 from jaxopt_search.searches import schedules
@@ -55,7 +56,7 @@ def test_geometric_and_constant_are_those_of_optax(start, alpha, steps, first):
     )
 
 
-@pytest.mark.parametrize("implementation", ["xla", "native"])
+@pytest.mark.parametrize("implementation", ["xla", FASTEST])
 def test_any_schedule_of_optax_steers_a_run(implementation):
     """By name, joined, warmed up: the acceptance falls to none as the temperature does."""
     cooling = optax.join_schedules(

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from ways import PORTABLE
 
 import jaxopt_search as js
 from jaxopt_search.portable import random, tables
@@ -15,7 +16,6 @@ from jaxopt_search.portable.memory import load
 BITS, ROWS, STEPS, SEARCHES = 6, 11, 120, 3
 TENURE, AGE = (1, 6), 40
 MASKS = [3, 5, 9, 17, 33, 6, 24, 40, 48, 1, 62]
-KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
 
 
 @js.pytree
@@ -136,6 +136,6 @@ def test_the_course_is_that_of_a_slow_reference(number):
         found = int(one.representation), int(one.best_cost), one.until[:, 0].tolist()
         assert found == slow
     if number > 1:
-        for implementation in (KERNEL,) if KERNEL == "triton" else ("native", KERNEL):
+        for implementation in PORTABLE:
             found = js.advance(problem, search, start, STEPS, implementation=implementation)
             chex.assert_trees_all_equal(end, found)

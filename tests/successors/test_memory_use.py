@@ -1,9 +1,9 @@
 """Memory: what is estimated is what the compiler says that it takes."""
 
-import jax
 import numpy as np
 import pytest
 from successors import heuristics as parts
+from ways import needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search.portable import random
@@ -30,12 +30,11 @@ CASES = {
 }
 
 
+@needs_cpu
 @pytest.mark.parametrize("name", CASES)
 def test_the_estimate_is_what_it_takes(name):
     """Results and what is needed next to them, to within a factor of 1.5."""
     make, problem, implementation, ratings = CASES[name]
-    if implementation == "native" and jax.default_backend() != "cpu":
-        pytest.skip("only a CPU handles one state after the other")
     heuristic, states = make(), parts.states(NUM_STATES, NUM_VARIABLES)
     estimate = js.successors.memory_estimate(
         heuristic,

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from successors import comparing
 from successors import heuristics as parts
+from ways import KERNEL, PORTABLE, needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search.kernels import portability
 from jaxopt_search.portable import random
 from jaxopt_search.successors import running
 
-KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
-IMPLEMENTATIONS = ["xla", KERNEL] if KERNEL == "triton" else ["xla", "native", KERNEL]
+IMPLEMENTATIONS = ("xla", *PORTABLE)
 SEED = 2_718_281
 SIZES = {
     "sizes for xla": (1, 31, 1000),
@@ -141,14 +141,11 @@ def test_the_engine_is_the_reference(name, implementation):
     check(name, implementation=implementation, ratings=("stored", "recomputed")[number % 2])
 
 
-ON_A_CPU = pytest.mark.skipif(jax.default_backend() != "cpu", reason="for CPUs")
-
-
 @pytest.mark.parametrize(
     ("devices", "implementation"),
     [
         pytest.param(2, "xla", marks=pytest.mark.devices(2)),
-        pytest.param(2, "native", marks=ON_A_CPU),
+        pytest.param(2, "native", marks=needs_cpu),
         pytest.param(4, KERNEL, marks=pytest.mark.devices(4)),
     ],
 )
@@ -157,7 +154,7 @@ def test_devices_change_nothing(devices, implementation):
     check("all different", devices=devices, implementation=implementation)
 
 
-@ON_A_CPU
+@needs_cpu
 def test_a_single_state_and_a_problem_that_is_not_read():
     """A loop over one state is none, and what nothing reads once crashed the compiler of loops."""
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cases import PricedLabeling, labeling, random_graph
 from probes import refuses
+from ways import KERNEL, PORTABLE
 
 import jaxopt_search as js
 
@@ -141,7 +142,7 @@ def test_kernel_native_and_xla_make_the_same_searches(name):
     assert not js.why_not_portable(problem, search)
     states = [
         js.run(5, problem, search, num_searches=3, max_steps=40, implementation=one)
-        for one in ("xla", *(("native",) if name == "tabu" else ()), "interpret")
+        for one in ("xla", *(PORTABLE if name == "tabu" else (KERNEL,)))
     ]
     assert np.asarray(states[0].info.accepted).any()
     for state in states[1:]:

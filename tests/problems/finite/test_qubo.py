@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from probes import refuses
+from ways import FASTEST
 
 import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
@@ -269,7 +270,7 @@ def test_sparse_and_dense_make_the_same_searches():
     """Annealing with exchanges of values: what is kept by lists is kept by a matrix."""
     search = js.simulated_annealing(js.SwapValues(), 20.0, moves_per_search=3)
     sparse, dense = (
-        js.run(0, problem, search, num_searches=2, max_steps=100, implementation="native")
+        js.run(0, problem, search, num_searches=2, max_steps=100, implementation=FASTEST)
         for problem in (SPARSE, js.max_cut(graph(10), storage="dense"))
     )
     chex.assert_trees_all_equal(sparse.searches, dense.searches)

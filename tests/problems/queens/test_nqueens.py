@@ -11,6 +11,7 @@ import pytest
 from cases import Case
 from probes import refuses
 from queens import assert_valid, attacks, permutations, slow_count
+from ways import PORTABLE
 
 import jaxopt_search as js
 from jaxopt_search.neighborhoods.swap import Positions
@@ -20,8 +21,6 @@ from jaxopt_search.problems.queens.problem import count_on_host
 from jaxopt_search.types import null_delta
 
 slow = functools.partial(pytest.param, marks=pytest.mark.slow)
-KERNEL = "triton" if jax.default_backend() == "gpu" else "interpret"
-WAYS = (KERNEL,) if KERNEL == "triton" else ("native", KERNEL)
 
 
 def moves(n):
@@ -315,7 +314,7 @@ def test_every_implementation_makes_the_same_searches(n, options):
     start = js.init(5, problem, search, num_searches=3)
     run = [
         js.advance(problem, search, start, 300, implementation=implementation)
-        for implementation in ("xla", *WAYS)
+        for implementation in ("xla", *PORTABLE)
     ]
     for found in run[1:]:
         chex.assert_trees_all_equal(run[0], found)
