@@ -16,6 +16,7 @@ Kind: TypeAlias = Literal["nearest", "quadrant"]
 
 _ROWS = 256  # cities whose distances to all others are in memory at once
 _POOL = 6
+_FEW = 1024  # points of which all distances are computed
 
 
 def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.ndarray:
@@ -58,9 +59,18 @@ def _nearest_points(points: np.ndarray, num: int) -> np.ndarray:
 
 def _query(points: np.ndarray, num: int) -> np.ndarray:
     """Returns [n, num] the nearest points of each, itself mostly among them, nearest first."""
-    # Imported here: SciPy takes longer to import than JAX.
+    if len(points) <= _FEW:
+        blocks = _blocks(np.arange(len(points)))
+        return np.concatenate([_lowest(_squared(points, rows), num) for rows in blocks])
+    # Imported only here: that takes ten times as long as all distances between a thousand points.
     spatial = imported("scipy.spatial", "candidate lists need SciPy", "analysis")
     return spatial.KDTree(points).query(points, num)[1]
+
+
+def _squared(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Returns the squared distances from some points to all, [rows, n]."""
+    x, y = points.T
+    return np.square(x[rows, None] - x) + np.square(y[rows, None] - y)
 
 
 def _blocks(rows: np.ndarray) -> list[np.ndarray]:
