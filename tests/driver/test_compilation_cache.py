@@ -14,7 +14,8 @@ from jax.experimental.compilation_cache import compilation_cache
 import jaxopt_search as js
 
 PACKAGE = pathlib.Path(js.__file__).parent
-FOLDER, SECONDS, BYTES = (
+IS_ON, FOLDER, SECONDS, BYTES = (
+    "jax_enable_compilation_cache",
     "jax_compilation_cache_dir",
     "jax_persistent_cache_min_compile_time_secs",
     "jax_persistent_cache_min_entry_size_bytes",
@@ -24,7 +25,7 @@ FOLDER, SECONDS, BYTES = (
 @pytest.fixture(autouse=True)
 def _settings():
     """JAX's settings are as before after each test, and without a cache in it."""
-    before = {name: getattr(jax.config, name) for name in (FOLDER, SECONDS, BYTES)}
+    before = {name: getattr(jax.config, name) for name in (IS_ON, FOLDER, SECONDS, BYTES)}
     jax.config.update(FOLDER, None)
     yield
     for name, value in before.items():
@@ -95,6 +96,14 @@ def test_programs_go_to_the_latest_folder(tmp_path):
     second = js.enable_compilation_cache(tmp_path / "second")
     compile_anew(6)
     assert [len(files(folder)) for folder in (first, second)] == [1, 1]
+
+
+def test_a_cache_turned_off_stays_off(tmp_path):
+    """By the setting with which a person turns it off, for a measurement say."""
+    jax.config.update(IS_ON, False)
+    js.enable_compilation_cache(tmp_path)
+    compile_anew(7)
+    assert not files(tmp_path)
 
 
 @pytest.mark.parametrize(
