@@ -12,11 +12,12 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib
     """Keeps what JAX compiles from now on in a private folder, for later processes.
 
     Turns on JAX's persistent compilation cache, and for small programs too, of which a search has
-    many: a second process that makes the same call loads them in place of compiling. This call
-    changes JAX's settings for the whole process (`jax_compilation_cache_dir`, and
-    `jax_persistent_cache_min_compile_time_secs` and `..._min_entry_size_bytes` so that nothing is
-    too small); nothing else in this library changes any. Calling it again, or after programs were
-    compiled, is fine. A cache that is turned off by `jax_enable_compilation_cache` stays off.
+    many: a second process that makes the same call loads them instead of compiling. This changes
+    JAX's settings for the whole process: `jax_compilation_cache_dir`, and
+    `jax_persistent_cache_min_compile_time_secs` and `jax_persistent_cache_min_entry_size_bytes`,
+    so that nothing is too small. Nothing else in this library changes any. The call can be
+    repeated, and can come after programs were compiled, which are not kept then. A cache that is
+    turned off by `jax_enable_compilation_cache` stays off.
 
     Whoever can write to the folder can run code in your processes. So a new folder has mode 0700,
     and an existing one is refused if it or a file in it belongs to another user or is writable by
@@ -26,9 +27,12 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib
 
     JAX loads a program only if its code, the versions of JAX and XLA, the flags, the kind and
     number of devices, a CPU's instruction set and the folder's path are the same. So machines of
-    different kinds can share a home folder; a folder that was moved starts anew. Nothing is ever
-    deleted: remove the folder to free the space (1 MiB or so for a problem and its solver), or
-    set `jax_compilation_cache_max_size`.
+    different kinds can share a home folder, and a folder that was moved is of no use. With some
+    Intel CPUs, XLA is reported to refuse every program it loads and to compile it again, with a
+    line on standard error (https://github.com/jax-ml/jax/issues/38445).
+
+    Nothing is ever deleted: remove the folder to free the space (on a CPU about 0.4 MB for each
+    solver and size), or set `jax_compilation_cache_max_size`.
 
     Args:
       folder: created if need be. None for the folder that JAX is set to already, by
