@@ -52,6 +52,17 @@ def use_cpu_cores(num: int | None = None) -> None:
     os.environ["XLA_FLAGS"] = f"{flags} {_CPU_DEVICES}={num or num_cores()}".strip()
 
 
+def use_compilation_cache() -> None:
+    """Keeps compiled programs for the next time, or says on one line why not.
+
+    Not for scripts that record how long compiling takes.
+    """
+    try:
+        js.enable_compilation_cache()
+    except (OSError, ValueError) as error:
+        print(f"compiled programs are not kept: {error}")
+
+
 def plan_from(flags: argparse.ArgumentParser, args: Any, make: Callable[[Any], Plan]) -> Plan:
     """Returns `make(args)` on all cores; ends the script with one line if an argument is wrong."""
     use_cpu_cores()

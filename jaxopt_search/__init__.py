@@ -15,6 +15,7 @@ from jaxopt_search import (
 from jaxopt_search.analysis import run_times
 from jaxopt_search.crossovers import permutations as crossover
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
+from jaxopt_search.driver.compilation_cache import enable_compilation_cache
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
 from jaxopt_search.driver.steering import Steer
@@ -134,6 +135,7 @@ __all__ = [
     "curve_tours",
     "datasets",
     "edge_assembly",
+    "enable_compilation_cache",
     "evaluation",
     "first_hit",
     "generalized_assignment",

@@ -99,13 +99,17 @@ def in_a_process(code):
 
 
 def test_importing_loads_nothing_that_few_need():
-    """SciPy, Pallas and chex each take longer than this package; `js.testing` brings chex."""
+    """SciPy, Pallas and chex each take longer than this package; `js.testing` brings chex.
+
+    And no setting of JAX's is another than before.
+    """
     code = (
-        "import sys, jax; before = set(sys.modules); import jaxopt_search as js;"
-        f"print(*(name for name in {HEAVY} if name in set(sys.modules) - before), 'then');"
+        "import sys, jax; before = set(sys.modules), dict(jax.config.values);"
+        "import jaxopt_search as js; print(dict(jax.config.values) == before[1],"
+        f"*(name for name in {HEAVY} if name in set(sys.modules) - before[0]), 'then');"
         "js.testing; print('chex' in sys.modules)"
     )
-    assert in_a_process(code) == ["then", "True"]
+    assert in_a_process(code) == ["True", "then", "True"]
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from jaxopt_search.datasets.qaplib import load_qaplib
 from jaxopt_search.datasets.registry import SOURCES, Entry, find
 from jaxopt_search.datasets.tsplib import load_tsplib
 from jaxopt_search.errors import DownloadError, InstanceFormatError
+from jaxopt_search.folders import cache_folder
 
 DATA_VARIABLE = "JAXOPT_SEARCH_DATA"
 _SUFFIXES = {"tsplib": (".tsp",), "qaplib": (".dat", ".txt")}
@@ -138,10 +139,7 @@ def _inside(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
 
 
 def _cache_folder(cache_dir: str | os.PathLike | None) -> pathlib.Path:
-    if cache_dir is not None:
-        return pathlib.Path(cache_dir)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "jaxopt_search"
+    return cache_folder() if cache_dir is None else pathlib.Path(cache_dir)
 
 
 def _cached_path(entry: Entry, cache: pathlib.Path) -> pathlib.Path:

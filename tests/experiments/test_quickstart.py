@@ -1,6 +1,7 @@
 """The quickstart runs, and its figures are what they say."""
 
 import sys
+from unittest import mock
 
 import pytest
 
@@ -42,9 +43,15 @@ def test_quickstart_does_without_matplotlib(outcome, tmp_path, monkeypatch, caps
 
 
 def test_quickstart_command(tmp_path, monkeypatch, capsys):
-    """The whole command on one tiny instance prints the table and writes a record."""
+    """The whole command on one tiny instance prints the table and writes a record.
+
+    It asks for the compilation cache, and does without where there can be none.
+    """
     monkeypatch.setattr(quickstart, "instances", lambda: [js.datasets.planted_tsp(12, seed=0)])
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
+    monkeypatch.setattr(js, "enable_compilation_cache", mock.Mock(side_effect=OSError("full")))
     assert quickstart.main(["--seconds", "1", "--out", str(tmp_path), "--devices", "1"]) == 0
-    assert "planted-12-s0" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert shown.startswith("compiled programs are not kept: full\n")
+    assert "planted-12-s0" in shown
     assert len(common.read(tmp_path / "runs.jsonl")) == 1
