@@ -50,7 +50,7 @@ def answer(request: Request, cache: pathlib.Path | None = None) -> dict[str, Any
     """Returns what a new process answers, and its `process_seconds` as seen from here.
 
     Args:
-      cache: folder of JAX's persistent cache; None for no cache.
+      cache: folder of caches, those of JAX and of CUDA's compiler; None for none.
 
     Raises:
       ChildProcessError: if it fails, with the last line of what it wrote.
@@ -59,7 +59,7 @@ def answer(request: Request, cache: pathlib.Path | None = None) -> dict[str, Any
         folder = pathlib.Path(name)
         sent = request._asdict() | {"calls": _on_disk(request.calls, folder)}
         has_function = hasattr(js, "enable_compilation_cache")
-        sent["cache"] = str(cache) if cache and has_function else None
+        sent["cache"] = str(cache / "jax") if cache and has_function else None
         began = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-P", str(_WORKER)],
@@ -81,16 +81,19 @@ def surroundings(
     """Returns the environment variables of a process: ours, but for caches.
 
     Args:
-      cache: folder of JAX's persistent cache; None for no cache.
-      folder: an empty one, for the cache of CUDA's compiler where there is no other.
+      cache: folder of caches, those of JAX and of CUDA's compiler; None for none.
+      folder: an empty one, for CUDA where there is no other.
       with_variables: whether they turn JAX's cache on.
     """
     found = {name: text for name, text in os.environ.items() if not name.startswith(_OF_CACHES)}
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    found |= {"PYTHONPATH": os.pathsep.join(paths), "CUDA_CACHE_PATH": str(cache or folder)}
+    found |= {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "CUDA_CACHE_PATH": str((cache or folder) / "cuda"),
+    }
     if cache and with_variables:
         found |= {
-            "JAX_COMPILATION_CACHE_DIR": str(cache),
+            "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         }

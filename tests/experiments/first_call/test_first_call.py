@@ -209,13 +209,11 @@ def test_processes_see_no_cache_but_their_own(with_variables, monkeypatch, tmp_p
     monkeypatch.setenv("XLA_FLAGS", "--some")
     none = processes.surroundings(None, tmp_path, with_variables=with_variables)
     assert not [name for name in none if "CACHE" in name and name.startswith("JAX")]
-    assert (none["XLA_FLAGS"], none["CUDA_CACHE_PATH"]) == ("--some", str(tmp_path))
+    assert (none["XLA_FLAGS"], none["CUDA_CACHE_PATH"]) == ("--some", str(tmp_path / "cuda"))
     own = processes.surroundings(tmp_path / "c", tmp_path, with_variables=with_variables)
-    folder = str(tmp_path / "c") if with_variables else None
-    assert (own["CUDA_CACHE_PATH"], own.get("JAX_COMPILATION_CACHE_DIR")) == (
-        str(tmp_path / "c"),
-        folder,
-    )
+    shown = own["CUDA_CACHE_PATH"], own.get("JAX_COMPILATION_CACHE_DIR")
+    cuda, jax_cache = (str(tmp_path / "c" / name) for name in ("cuda", "jax"))
+    assert shown == (cuda, jax_cache if with_variables else None)
 
 
 def test_busy_cores_are_idle_afterwards():
@@ -242,7 +240,7 @@ def test_a_process_answers_for_its_last_call(monkeypatch, tmp_path):
     assert 0 < answer["compile_seconds"] <= answer["first_step_seconds"] <= answer["call_seconds"]
     parts = sum(answer[f"{name}_seconds"] for name in ("import", "device", "call"))
     assert parts < answer["process_seconds"]
-    assert list((tmp_path / "cache").iterdir())
+    assert list((tmp_path / "cache" / "jax").iterdir())
 
 
 def test_a_process_of_a_peer_imports_no_jax(monkeypatch):
