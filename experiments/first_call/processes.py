@@ -108,7 +108,10 @@ def busy_cores(num: int | None = None) -> Iterator[list[subprocess.Popen]]:
       num: how many; None for all that this process may use.
     """
     words = [sys.executable, "-S", "-c", _SPIN.format(os.getpid())]
-    spinning = [subprocess.Popen(words) for _ in range(num or common.num_cores())]
+    spinning = [
+        subprocess.Popen(words, stderr=subprocess.DEVNULL)  # Ctrl-C is for them, too
+        for _ in range(num or common.num_cores())
+    ]
     try:
         yield spinning
     finally:
