@@ -12,13 +12,19 @@ import numpy as np
 
 def of(devices: tuple[jax.Device, ...]) -> dict[str, str]:
     """Returns the versions, the devices and the processor by which a result was made."""
+    return of_host() | {
+        "platform": devices[0].platform,
+        "devices": f"{len(devices)} x {devices[0].device_kind}",
+    }
+
+
+def of_host() -> dict[str, str]:
+    """Returns the versions and the processor: what is known before a device is started."""
     return {
         "jaxopt_search": _version(),
         "jax": jax.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
-        "platform": devices[0].platform,
-        "devices": f"{len(devices)} x {devices[0].device_kind}",
         "cpu": cpu_name(),
     }
 

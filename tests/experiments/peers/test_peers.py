@@ -10,6 +10,7 @@ import pytest
 
 import jaxopt_search as js
 from experiments import common
+from experiments.packages import tsp as packages_tsp
 from experiments.peers import levels, tables
 from experiments.peers import runs as runs_of
 from experiments.peers import script as peers
@@ -192,7 +193,7 @@ def test_distances_that_a_peer_cannot_take_leave_it_out(capsys):
 
     class Narrow(Scripted):
         def prepare(self, instance):
-            return peers_tsp._distances(js.datasets.grid_tsp(2, 2, spacing=70_000), 65535)
+            return packages_tsp.distances_up_to(js.datasets.grid_tsp(2, 2, spacing=70_000), 65535)
 
     assert measure(Narrow([])) == []
     assert (

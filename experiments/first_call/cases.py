@@ -1,0 +1,127 @@
+"""What is called: instances as the plain arrays that a person has."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import jaxopt_search as js
+from experiments import common
+from experiments.peers.queens import QueensTask
+from experiments.peers.script import PROBLEMS
+
+_TSP = {"eil51": 51, "kroA100": 100, "pcb442": 442, "pr1002": 1002}
+_QAP = {"nug12": 12, "tai30a": 30, "tai50a": 50, "tai100a": 100}
+_QUEENS = {"queens-100": 100, "queens-1000": 1000}
+_FORMS = ("xy", "matrix")
+_SIZE = 10_000  # about that of coordinates in TSPLIB
+_LARGER_BY = 7
+
+NAMES = {
+    "tsp": tuple(f"{name}-{form}" for name in _TSP for form in _FORMS),
+    "qap": tuple(_QAP),
+    "nqueens": tuple(_QUEENS),
+}
+"""Names of all cases, by kind."""
+
+Arrays = tuple[np.ndarray, ...]
+
+
+class Case(NamedTuple):
+    """A call that is measured.
+
+    Attributes:
+      name: of the instance, and in which form it is given.
+      kind: "tsp", "qap" or "nqueens".
+      instance: with a `name`, `n` and `best_known`; for the cost of solutions.
+      arrays: what the solver is given; of N-Queens, [] the number of queens.
+      larger: the same of another instance, which is larger by 7.
+    """
+
+    name: str
+    kind: str
+    instance: Any
+    arrays: Arrays
+    larger: Arrays
+
+    def cost(self, solution: Any) -> int:
+        """Returns the exact cost of a solution; of N-Queens, 0 if there is one and 1 if not.
+
+        Raises:
+          ValueError: if it is not a valid one.
+        """
+        return PROBLEMS[self.kind].cost(self.instance, np.asarray(solution, np.int64))
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """Returns names of cases, each once, for names that may be kinds or "all".
+
+    Raises:
+      ValueError: if one is unknown.
+
+    Example:
+      >>> chosen(["nqueens", "nug12", "queens-100"])
+      ['queens-100', 'queens-1000', 'nug12']
+    """
+    every = [name for own in NAMES.values() for name in own]
+    found: dict[str, None] = {}
+    for name in names:
+        if name not in ("all", *NAMES, *every):
+            expected = ["all", *NAMES, *every]
+            raise ValueError(f"case {name!r} is unknown, expected some of {expected}")
+        found |= dict.fromkeys(every if name == "all" else NAMES.get(name, (name,)))
+    return list(found)
+
+
+def cases(names: Sequence[str], data: str | None) -> list[Case]:
+    """Returns cases by name; generated instances replace those without a file.
+
+    Args:
+      data: the value of `--data`.
+
+    Raises:
+      ValueError: if a name is unknown, or the folder does not exist.
+    """
+    loaded: dict[str, Any] = {}
+    return [_case(name, data, loaded) for name in chosen(names)]
+
+
+def _case(name: str, data: str | None, loaded: dict[str, Any]) -> Case:
+    if name in _QUEENS:
+        return queens_case(_QUEENS[name])
+    if name in _QAP:
+        n = _QAP[name]
+        generate = lambda: js.datasets.uniform_qap(n, seed=0)  # noqa: E731
+        (instance,) = common.find_instances(None, data, name, generate)
+        return qap_case(instance)
+    name, _, form = name.rpartition("-")
+    if name not in loaded:
+        generate = lambda: _uniform(_TSP[name], seed=0)  # noqa: E731
+        (loaded[name],) = common.find_instances(None, data, name, generate)
+    return tsp_case(loaded[name], form)
+
+
+def tsp_case(instance: Any, form: str) -> Case:
+    """Returns the case of a `TSPInstance` with coordinates, given as "xy" or as "matrix"."""
+    arrays, larger = (
+        (one.coordinates if form == "xy" else one.distances(),)
+        for one in (instance, _uniform(instance.n + _LARGER_BY, seed=1))
+    )
+    return Case(f"{instance.name}-{form}", "tsp", instance, arrays, larger)
+
+
+def qap_case(instance: Any) -> Case:
+    """Returns the case of a `QAPInstance`."""
+    other = js.datasets.uniform_qap(instance.n + _LARGER_BY, seed=1)
+    arrays, larger = ((one.flow, one.distance) for one in (instance, other))
+    return Case(instance.name, "qap", instance, arrays, larger)
+
+
+def queens_case(n: int) -> Case:
+    """Returns the case of one valid placement of n queens."""
+    arrays, larger = ((np.asarray(size),) for size in (n, n + _LARGER_BY))
+    return Case(f"queens-{n}", "nqueens", QueensTask(n, 1), arrays, larger)
+
+
+def _uniform(n: int, seed: int) -> Any:
+    return js.datasets.uniform_tsp(n, seed=seed, size=_SIZE)
