@@ -31,9 +31,10 @@ class Recipe(NamedTuple):
 
     `cooled` is the share of the run after which the lowest temperature is reached. If it is less
     than 1, each search cools by itself and they recombine afterwards; else they are resampled
-    `num_exchanges` times as they cool. They start at random, or at tours along curves if there are
-    coordinates (`problems.tsp.curves`). Every `check_every` steps comes a test whether the run is
-    over, None for the interval of `solve`; on a GPU such a test takes as long as tens of steps.
+    `num_exchanges` times as they cool. They start at random or, on the TSP, at constructed tours:
+    along curves if there are coordinates (`problems.tsp.curves`), else from city to nearest city.
+    Every `check_every` steps comes a test whether the run is over, None for the interval of
+    `solve`; on a GPU such a test takes as long as tens of steps.
 
     Of the AB-cycles a child takes `shares_left` over the number of generations left, at most half:
     the more there are to come, the longer tours stay different, and the better they end.
@@ -47,7 +48,7 @@ class Recipe(NamedTuple):
     num_exchanges: int = 100
     num_candidates: int = 12
     cooled: float = 1.0
-    starts: Literal["random", "curves"] = "random"
+    starts: Literal["random", "constructed"] = "random"
     check_every: int | None = None
     shares_left: float = 10.0
 

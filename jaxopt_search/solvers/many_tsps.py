@@ -206,7 +206,7 @@ def _start(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
         search = _search(recipe, candidates)
         own = random.instance_key(key, number)
         starts = None
-        if recipe.starts == "curves":
+        if recipe.starts == "constructed":
             starts = tours_through(points, own, recipe.num_searches)
         state = starting.fresh(own, problem, search, starts, recipe.num_searches)
         return _Run(problem, candidates, hottest, recipe.coldest * near, state)

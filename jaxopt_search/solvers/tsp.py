@@ -1,8 +1,10 @@
 """One call from coordinates or distances to a short tour: `solve_tsp`."""
 
+import math
 from typing import Any, Literal
 
 import jax
+import numpy as np
 
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
@@ -11,10 +13,12 @@ from jaxopt_search.engine import device_split
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.neighborhoods import Relocate, two_opt
+from jaxopt_search.portable import random
 from jaxopt_search.problems.matrix_input import DType, quick_shape
 from jaxopt_search.problems.tsp.build import as_tsp
 from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.curves import curve_tours
+from jaxopt_search.problems.tsp.nearest_neighbor import nearest_neighbor_tours
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import Result
 from jaxopt_search.solvers import scales
@@ -35,7 +39,7 @@ _SYMMETRIC_TSP_ON_CPU = Recipe(
     moves_per_search=8,
     num_candidates=12,
     cooled=0.5,
-    starts="curves",
+    starts="constructed",
 )
 _SYMMETRIC_TSP = Recipe(
     hottest=2.5,
@@ -51,6 +55,9 @@ _SYMMETRIC_TSP = Recipe(
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 # On a CPU, searches times squared cities that can be cooled within about ten seconds.
 _COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
+# Searches of a matrix that start from city to nearest city: up to so many cities few, as they get
+# there from random tours in a second, and the more different tours are, the better they recombine.
+_FEW_CITIES, _SHARE_OF_FEW, _SHARE_OF_MANY = 500, 1 / 16, 1 / 2
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
 _ASYMMETRIC_TSP_ON_CPU = Recipe(hottest=4.0, coldest=0.1, num_searches=16, moves_per_search=12)
@@ -90,10 +97,10 @@ def solve_tsp(
     """Returns a short tour: many are annealed by 2-opt and Or-opt, and then recombined.
 
     Each search cools by itself for the first part of the run, from a random tour, or on CPUs from
-    one along a space-filling curve (`curve_tours`). From then on it continues, again and again,
-    from a child of its best tour and another one's, by edge assembly (`edge_assembly`), and anneals
-    at the lowest temperature in between. The longer the run still is, the less a child takes of the
-    other tour.
+    one along a space-filling curve (`curve_tours`); for a matrix, some from a tour that goes to the
+    nearest city each time. From then on it continues, again and again, from a child of its best
+    tour and another one's, by edge assembly (`edge_assembly`), and anneals at the lowest
+    temperature in between. The longer the run still is, the less a child takes of the other tour.
 
     Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
     clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An
@@ -147,7 +154,7 @@ def solve_tsp(
     recipe = for_all(tsp_recipe(problem.is_symmetric, found[0].platform, problem.n), found)
     recipe = chosen(recipe, num_searches, moves_per_search)
     ingredients = _ingredients(problem, recipe)
-    initial = _curves(problem, recipe, key, found[0])
+    initial = _starts(problem, recipe, key, found[0])
     options |= {"target": target, "devices": found, "initial": initial}
     return anneal(problem, recipe, ingredients, key, **options)
 
@@ -178,12 +185,30 @@ def _ingredients(problem: TSP, recipe: Recipe) -> Ingredients:
     return Ingredients(neighborhood, (hottest, coldest), edge_assembly(problem))
 
 
-def _curves(problem: TSP, recipe: Recipe, key: Any, device: jax.Device) -> jax.Array | None:
-    """Returns start tours along curves, where a recipe wants them and there are coordinates."""
-    has_curves = problem.is_symmetric and problem.host.coords is not None
-    if recipe.starts != "curves" or not has_curves:
+def _starts(
+    problem: TSP, recipe: Recipe, key: Any, device: jax.Device
+) -> jax.Array | np.ndarray | None:
+    """Returns the start tours that a recipe wants to be constructed; None for random ones."""
+    if recipe.starts != "constructed":
         return None
     num_searches = recipe.num_searches
     capacity.check_tours(problem.n, num_searches, num_searches, (device,))
+    if problem.host.coords is None:
+        return _some_by_nearest_city(problem, key, num_searches)
     with held_back(), capacity.memory_errors_explained(num_searches):
         return jax.block_until_ready(curve_tours(problem, key, num_searches))
+
+
+def _some_by_nearest_city(problem: TSP, key: Any, num_searches: int) -> np.ndarray:
+    """Returns tours of which a share goes to the nearest city each time, and the others are random.
+
+    Returns:
+      [num_searches, n] int32.
+    """
+    words = random.as_key(key)
+    generator = np.random.default_rng([int(words.first), int(words.second)])
+    share = _SHARE_OF_FEW if problem.n <= _FEW_CITIES else _SHARE_OF_MANY
+    tours = nearest_neighbor_tours(problem, generator, math.ceil(share * num_searches))
+    shape = num_searches - len(tours), problem.n
+    cities = np.broadcast_to(np.arange(problem.n, dtype=np.int32), shape)
+    return np.concatenate([tours, generator.permuted(cities, axis=1)])

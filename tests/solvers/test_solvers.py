@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse.csgraph import minimum_spanning_tree
+from ways import needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search import Status
@@ -70,6 +71,30 @@ def test_tree_edge_is_that_of_the_shortest_tree():
     expected = np.sqrt(np.square(minimum_spanning_tree(distances).data).mean())
     found = float(scales.tree_edge(js.tsp(distances)))
     assert found == pytest.approx(expected, rel=1e-5)
+
+
+def lengths(matrix, tours):
+    return matrix[tours, np.roll(tours, -1, axis=1)].sum(axis=1)
+
+
+@pytest.mark.parametrize(("n", "number"), [(500, 2), (501, 16)])
+def test_some_starts_go_to_the_nearest_city(n, number):
+    """Of a matrix; the others are random, and all are a function of the key."""
+    places = np.random.default_rng(n).random(n) + 1j * np.random.default_rng(0).random(n)
+    matrix = np.abs(places[:, None] - places)
+    found, same, other = (tsp._some_by_nearest_city(js.tsp(matrix), key, 32) for key in (5, 5, 6))
+    assert (np.sort(found, axis=1) == np.arange(n)).all()
+    assert ((lengths(matrix, found) < 0.2 * n).nonzero()[0] == np.arange(number)).all()
+    np.testing.assert_array_equal(found, same)
+    assert (found != other).any(axis=1).all()
+
+
+@needs_cpu
+def test_a_matrix_is_not_solved_from_random_tours_only():
+    """After one step the best tour is still about a constructed one."""
+    places = np.random.default_rng(1).random(60) + 1j * np.random.default_rng(2).random(60)
+    result = js.solve_tsp(np.abs(places[:, None] - places), max_steps=1, num_searches=4, devices=1)
+    assert result.fun < 1.5 * 0.7124 * 60**0.5
 
 
 def test_a_limit_of_seconds_is_kept():
