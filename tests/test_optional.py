@@ -18,7 +18,8 @@ def test_what_is_missing_is_named(monkeypatch):
     with pytest.raises(ImportError, match=re.escape('x needs y: pip install "jaxopt_search[e]"')):
         imported("jaxopt_search.no_such_module", "x needs y", "e")
     monkeypatch.setitem(sys.modules, "scipy.spatial", None)
-    problem = js.tsp_from_coords(np.random.default_rng(0).random((9, 2)), storage="coordinates")
+    cities = np.random.default_rng(0).random((1025, 2))  # fewer need no SciPy
+    problem = js.tsp_from_coords(cities, storage="coordinates")
     message = 'candidate lists need SciPy: pip install "jaxopt_search[analysis]"'
     with pytest.raises(ImportError, match=re.escape(message)):
         js.two_opt(problem)
