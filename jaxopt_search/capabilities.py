@@ -66,6 +66,14 @@ def is_trivial(problem: object) -> bool:
     return bool(getattr(problem, "is_trivial", False))
 
 
+def num_entries(problem: object) -> jax.Array | None:
+    """`num_entries`: [] int32, so many first entries of a permutation count; None for all.
+
+    Those behind stay where they are: see `problems.padding`.
+    """
+    return cast("jax.Array | None", getattr(problem, "num_entries", None))
+
+
 def free(problem: object) -> jax.Array | None:
     """`free`: [m] int32, the positions of a permutation that may change; None for all."""
     return cast("jax.Array | None", getattr(problem, "free", None))

@@ -104,6 +104,8 @@ class Best:
                 " delta and cost are not your own and the run does not continue another one's state"
             )
         is_feasible = self.original is None or self.original.is_feasible(solution)
+        if self.original is not None:
+            solution = self.original.own(solution)
         return jax.tree.map(np.array, solution), exact if is_feasible else math.inf
 
     @property

@@ -280,6 +280,7 @@ class _Run:
         )
         if checked.original is not None:
             costs = checked.original.all_in_full(costs)
+            solutions = checked.original.own(solutions)
         made, hit = seen.step, seen.first_hit or Hit(seen.step, seen.best_search)
         return Result(
             x=best.x,

@@ -35,6 +35,8 @@ class Original:
       coords: [n, 2] float64, the places of a TSP's cities in the plane, in multiples of `unit`;
         None where it was not given by them.
       note: a sentence about what was done to the data, or "".
+      num_entries: how many entries of a solution are the user's, if the device's have more: see
+        `padding`. Those behind are nothing to him.
     """
 
     cost: Callable[[np.ndarray], int | float]
@@ -47,6 +49,11 @@ class Original:
     is_optimal: bool = False
     coords: np.ndarray | None = None
     note: str = ""
+    num_entries: int | None = None
+
+    def own(self, solutions: np.ndarray) -> np.ndarray:
+        """Returns what the user knows of solutions, [..., n], of those on the device."""
+        return solutions[..., : self.num_entries]
 
     def in_full(self, cost: Any) -> Any:
         """Returns the full cost that a cost on the device, a Python number, stands for."""

@@ -11,21 +11,40 @@ from jaxopt_search.checks import check_permutation
 from jaxopt_search.portable import random
 
 
-def random_permutation(key: jax.Array, n: int) -> jax.Array:
-    """Returns a uniformly random permutation, [n] int32: positions sorted by 64 random bits."""
-    positions = lax.iota(jnp.int32, n)
-    return lax.sort((*words(key, n), positions), num_keys=2)[2]
+def random_permutation(
+    key: jax.Array, capacity: int, num_entries: jax.Array | None = None
+) -> jax.Array:
+    """Returns a uniformly random permutation, [capacity] int32: positions sorted by 64 random bits.
+
+    Args:
+      key: typed.
+      capacity: its length.
+      num_entries: [] int32; only so many entries are permuted, and those behind them stay in place.
+        None for all.
+    """
+    positions, bits = lax.iota(jnp.int32, capacity), words(key, capacity)
+    if num_entries is not None:
+        last = jnp.uint32(2**32 - 1)  # of equal keys, the lower position comes first
+        bits = tuple(jnp.where(positions < num_entries, word, last) for word in bits)
+    return lax.sort((*bits, positions), num_keys=2)[2]
 
 
-def exchange_segments(key: jax.Array, permutation: jax.Array) -> jax.Array:
+def exchange_segments(
+    key: jax.Array, permutation: jax.Array, n: jax.Array | int | None = None
+) -> jax.Array:
     """Returns `permutation` with two random neighboring segments exchanged.
 
     On a tour this is the double bridge (Martin, Otto, Felten, "Large-step Markov chains for the
     traveling salesman problem", 1991).
+
+    Args:
+      key: typed.
+      permutation: [capacity] int32.
+      n: how many of its entries may move, the first ones; None for all.
     """
-    n = permutation.shape[0]
+    n = permutation.shape[0] if n is None else n
     low, middle, high = jnp.sort(random.below(words(key, 3)[0], n + 1))
-    position = lax.iota(jnp.int32, n)
+    position = lax.iota(jnp.int32, permutation.shape[0])
     moved = jnp.where(
         position < low + high - middle, position + middle - low, position - high + middle
     )

@@ -271,7 +271,7 @@ def _lengths_and_accepted(runs: _Run) -> tuple[jax.Array, jax.Array]:
 def _problem(points: jax.Array) -> TSP:
     n = points.shape[0]
     coords = Pairs(points[:, 0], points[:, 1])
-    return TSP(coords=coords, n=n, metric="EUCLID", is_symmetric=True, host=ON_DEVICE)
+    return TSP(coords=coords, capacity=n, metric="EUCLID", is_symmetric=True, host=ON_DEVICE)
 
 
 def _search(recipe: Recipe, candidates: jax.Array) -> SimulatedAnnealing:

@@ -74,7 +74,7 @@ def tsp_from_coords(
         coords=places,
         note=unit_note(unit),
     )
-    is_exact, common = metric != "EUCLID", {"n": len(points), "is_symmetric": True, "host": host}
+    is_exact, common = metric != "EUCLID", {"capacity": len(points), "is_symmetric": True, "host": host}
     dtype = jnp.int32 if is_exact else jnp.float32
     if storage == "matrix":
         can_compute = is_computable(points, metric)

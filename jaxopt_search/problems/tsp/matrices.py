@@ -137,7 +137,7 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
 def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
     return TSP(
         matrix=jnp.asarray(matrix.ravel(), dtype),
-        n=len(matrix),
+        capacity=len(matrix),
         metric="MATRIX",
         is_symmetric=np.array_equal(matrix, matrix.T),
         host=host,

@@ -15,13 +15,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxopt_search.portable import floats
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.packed_pairs import Pairs, load_pair
 from jaxopt_search.portable.rows import Block, Tile
-from jaxopt_search.problems import permutation
+from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree
 
@@ -31,18 +32,20 @@ MAX_SQUARED = 2_147_000_000
 
 @functools.partial(
     pytree,
-    data_fields=("matrix", "coords"),
-    meta_fields=("n", "metric", "is_symmetric", "host"),
+    data_fields=("matrix", "coords", "num_entries"),
+    meta_fields=("capacity", "metric", "is_symmetric", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSP:
     """A TSP instance on the device. Build it with `tsp`, `tsp_from_coords`, `tsp_from_instance`.
 
     Attributes:
-      matrix: [n * n] distances, int32 or float32, row by row; None with coordinates.
-      coords: [n] coordinates, float32 for the metric `"EUCLID"`, else whole numbers below 2**16,
-        packed; None with a matrix.
-      n: the number of cities.
+      matrix: [capacity * capacity] distances, int32 or float32, row by row of n; None with
+        coordinates.
+      coords: [capacity] coordinates, float32 for the metric `"EUCLID"`, else whole numbers below
+        2**16, packed; None with a matrix.
+      num_entries: [] int32 the number of cities, if there is room for more (see `padding`).
+      capacity: the length of solutions: the number of cities, or more.
       metric: `"MATRIX"`, or the rule that gives distances from coordinates.
       is_symmetric: whether all distances are the same in both directions.
       host: the instance as it was given.
@@ -50,7 +53,8 @@ class TSP:
 
     matrix: jax.Array | None = dataclasses.field(default=None, repr=False)
     coords: Pairs | None = dataclasses.field(default=None, repr=False)
-    n: int
+    num_entries: jax.Array | None = None
+    capacity: int
     metric: str
     is_symmetric: bool
     host: Original = dataclasses.field(repr=False)
@@ -58,24 +62,64 @@ class TSP:
     space = "permutation"
 
     @property
+    def n(self) -> Any:
+        """The number of cities: a Python integer, or [] int32 where there is room for more."""
+        return self.capacity if self.num_entries is None else self.num_entries
+
+    @property
     def is_trivial(self) -> bool:
         """Whether all tours have the same length."""
-        return self.n <= (3 if self.is_symmetric else 2)
+        return bool(self.n <= (3 if self.is_symmetric else 2))
+
+    def padded(self, capacity: int | None = None) -> "TSP":
+        """Returns the same instance with room for more cities; its searches take the same course.
+
+        Problems of equal capacity share their compiled programs, whatever their sizes.
+
+        Args:
+          capacity: the length of solutions, at least n; None for the least of few sizes.
+
+        Raises:
+          ValueError: if there are more cities, or it is padded already.
+        """
+        if self.num_entries is not None:
+            raise ValueError("problem is padded already, expected one that is not")
+        n, capacity = self.capacity, padding.check_capacity(self.capacity, capacity)
+        matrix, coords = self.matrix, self.coords
+        if matrix is not None:
+            matrix = jnp.asarray(padding.with_room(np.asarray(matrix), capacity**2))
+        if coords is not None:
+            coords = jax.tree.map(
+                lambda part: jnp.asarray(padding.with_room(np.asarray(part), capacity)), coords
+            )
+        return dataclasses.replace(
+            self,
+            matrix=matrix,
+            coords=coords,
+            num_entries=padding.number_on_device(n),
+            capacity=capacity,
+            host=padding.of_padded(self.host, n, capacity),
+        )
 
     def init(self, key: jax.Array) -> jax.Array:
-        """Returns a random tour, [n] int32: the city at each position."""
-        return permutation.random_permutation(key, self.n)
+        """Returns a random tour, [capacity] int32: the city at each position."""
+        return permutation.random_permutation(key, self.capacity, self.num_entries)
 
     def perturb(self, key: jax.Array, tour: jax.Array) -> jax.Array:
         """Returns a tour near `tour`: it after a random double bridge."""
-        return permutation.exchange_segments(key, tour)
+        return permutation.exchange_segments(key, tour, self.n)
 
     def cost(self, tour: jax.Array) -> jax.Array:
         """Returns the length of `tour`, [] int32 or float32, in the device's units.
 
         `host.in_full` turns it into the user's, which are mostly the same.
         """
-        return floats.total(self.distance(tour, jnp.roll(tour, -1)))
+        if self.num_entries is None:
+            return floats.total(self.distance(tour, jnp.roll(tour, -1)))
+        position = lax.iota(jnp.int32, self.capacity)
+        following = jnp.where(position == self.n - 1, tour[0], jnp.roll(tour, -1))
+        lengths = self.distance(tour, following)
+        return floats.total(jnp.where(position < self.n, lengths, jnp.zeros_like(lengths)))
 
     def row_costs(self, block: Block, tours: Any) -> jax.Array:
         """Returns the lengths of several tours, [R]; portable.
@@ -87,7 +131,10 @@ class TSP:
 
         def lengths(tile: Tile) -> jax.Array:
             following = jnp.where(tile.column == self.n - 1, 0, tile.column + 1)
-            return self.distance(tile.get(tours), load(tours, (tile.row, following)))
+            lengths = self.distance(tile.get(tours), load(tours, (tile.row, following)))
+            if self.num_entries is None:
+                return lengths
+            return jnp.where(tile.column < self.n, lengths, jnp.zeros_like(lengths))
 
         return block.sums([lengths(tile) for tile in block.tiles])
 
