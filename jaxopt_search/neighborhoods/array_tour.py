@@ -1,12 +1,13 @@
 """A tour as an array with the position of every city: reversals and shifts, by lanes.
 
-Positions are cyclic: they wrap around at n. A change cuts the cycle into two parts; the shorter one
+Positions are cyclic: they wrap around at n, the number of cities; behind them there may be room, which
+stays as it is. A change cuts the cycle into two parts; the shorter one
 is rewritten, in tiles of `memory.LANES` elements.
 """
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -16,13 +17,16 @@ from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems import permutation
 
+Size: TypeAlias = int | jax.Array
+"""A number of cities, [] int32 if it is not static."""
+
 
 class ArrayTour(NamedTuple):
-    """A tour of n cities.
+    """A tour of cities.
 
     Attributes:
-      city: [n] int32, the city at each position: the solution.
-      position: [n] int32, its inverse; None in a snapshot.
+      city: [capacity] int32, the city at each position: the solution.
+      position: [capacity] int32, its inverse; None in a snapshot.
     """
 
     city: jax.Array
@@ -30,11 +34,11 @@ class ArrayTour(NamedTuple):
 
 
 def from_solution(solution: jax.Array) -> ArrayTour:
-    """Returns the array tour of a solution, [n] int32."""
+    """Returns the array tour of a solution, [capacity] int32."""
     return ArrayTour(solution, permutation.inverse(solution))
 
 
-def wrap(position: jax.Array, n: int) -> jax.Array:
+def wrap(position: jax.Array, n: Size) -> jax.Array:
     """Returns `position`, between -n and 2n - 1, modulo n; portable."""
     # As unsigned numbers, positions out of range are larger than all in range.
     candidates = (position, position + n, position - n)
@@ -42,17 +46,19 @@ def wrap(position: jax.Array, n: int) -> jax.Array:
     return least.astype(jnp.int32)
 
 
-def reverse(tour: ArrayTour, first: jax.Array, last: jax.Array, where: jax.Array) -> ArrayTour:
+def reverse(
+    tour: ArrayTour, n: Size, first: jax.Array, last: jax.Array, where: jax.Array
+) -> ArrayTour:
     """Returns the tour with the path from position `first` to `last` reversed; portable.
 
     Reversing the rest of the cycle instead gives the same edges.
 
     Args:
+      n: the number of cities.
       first: [] int32.
       last: [] int32, cyclically at or after `first`.
       where: [] bool; the tour is unchanged where it does not hold.
     """
-    n = tour.city.shape[0]
     inside = wrap(last - first, n) + 1
     is_inside = inside <= n - inside
     low = jnp.where(is_inside, first, wrap(last + 1, n))
@@ -66,11 +72,12 @@ def reverse(tour: ArrayTour, first: jax.Array, last: jax.Array, where: jax.Array
         tour = _put(tour, left, right_city, pair < num_pairs)
         return _put(tour, right, left_city, pair < num_pairs)
 
-    return _by_tiles(num_pairs, swap_tile, tour)
+    return _by_tiles(num_pairs, n, swap_tile, tour)
 
 
 def move_segment(
     tour: ArrayTour,
+    n: Size,
     first: jax.Array,
     length: jax.Array,
     after: jax.Array,
@@ -81,6 +88,7 @@ def move_segment(
     """Returns the tour with a short segment moved elsewhere; portable.
 
     Args:
+      n: the number of cities.
       first: [] int32, the position of the segment's first city.
       length: [] int32, its number of cities, at most `max_length`.
       after: [] int32, the position of the city behind which it goes, outside the segment.
@@ -88,7 +96,6 @@ def move_segment(
       where: [] bool; the tour is unchanged where it does not hold.
       max_length: static.
     """
-    n = tour.city.shape[0]
     lane = memory.lanes(max_length)
     in_segment = jnp.where(is_reversed, length - 1 - lane, lane)
     in_segment = jnp.clip(in_segment, 0, length - 1)
@@ -109,7 +116,7 @@ def move_segment(
         memory.barrier()
         return tour
 
-    tour = _by_tiles(num_moved, shift_tile, tour)
+    tour = _by_tiles(num_moved, n, shift_tile, tour)
     start = jnp.where(is_behind, wrap(first + behind, n), wrap(after + 1, n))
     return _put(tour, wrap(start + lane, n), segment, where & (lane < length))
 
@@ -121,13 +128,15 @@ def _put(tour: ArrayTour, index: jax.Array, cities: jax.Array, where: jax.Array)
 
 
 def _by_tiles(
-    count: jax.Array, change: Callable[[jax.Array, ArrayTour], ArrayTour], tour: ArrayTour
+    count: jax.Array,
+    n: Size,
+    change: Callable[[jax.Array, ArrayTour], ArrayTour],
+    tour: ArrayTour,
 ) -> ArrayTour:
     """Returns the tour after `change(index, tour)` for all indices below `count`, in order.
 
     The last tile reaches beyond `count`: `change` masks what it writes.
     """
-    n = tour.city.shape[0]
     lane = memory.lanes(memory.LANES)
 
     def tile(number: jax.Array, tour: ArrayTour) -> ArrayTour:

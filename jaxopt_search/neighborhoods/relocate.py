@@ -23,8 +23,8 @@ class LinkedTour(NamedTuple):
     """A tour as a doubly linked list.
 
     Attributes:
-      successor: [n] int32, the city after each city.
-      predecessor: [n] int32, the city before each city; None in a snapshot.
+      successor: [capacity] int32, the city after each city.
+      predecessor: [capacity] int32, the city before each city; None in a snapshot.
     """
 
     successor: jax.Array
@@ -59,22 +59,27 @@ class Relocate:
 
     def init(self, problem: TSP, solution: jax.Array) -> LinkedTour:
         check_suits("Relocate", "a TSP", problem, capabilities.has_distances(problem))
+        after, before = jnp.roll(solution, -1), jnp.roll(solution, 1)
+        if problem.num_entries is not None:
+            last, position = problem.n - 1, lax.iota(jnp.int32, problem.capacity)
+            after = jnp.where(position == last, solution[0], after)
+            before = jnp.where(position == 0, solution[last], before)
         empty = jnp.zeros_like(solution)
-        return LinkedTour(
-            empty.at[solution].set(jnp.roll(solution, -1)),
-            empty.at[solution].set(jnp.roll(solution, 1)),
-        )
+        return LinkedTour(empty.at[solution].set(after), empty.at[solution].set(before))
 
     def solution(self, problem: TSP, snapshot: LinkedTour) -> jax.Array:
         """Ranks the list from city 0 by pointer doubling (Wyllie, 1979): O(log n) gathers."""
-        cities = lax.iota(jnp.int32, problem.n)
+        cities = lax.iota(jnp.int32, problem.capacity)
         is_last = snapshot.successor == 0
         following = jnp.where(is_last, cities, snapshot.successor)
         distance_to_last = jnp.where(is_last, 0, 1).astype(jnp.int32)
-        for _ in range((problem.n - 1).bit_length()):
+        for _ in range((problem.capacity - 1).bit_length()):
             distance_to_last = distance_to_last + distance_to_last[following]
             following = following[following]
-        return jnp.zeros_like(cities).at[problem.n - 1 - distance_to_last].set(cities)
+        position = problem.n - 1 - distance_to_last
+        if problem.num_entries is not None:
+            position = jnp.where(cities < problem.n, position, cities)
+        return jnp.zeros_like(cities).at[position].set(cities)
 
     def snapshot(self, representation: LinkedTour) -> LinkedTour:
         return representation._replace(predecessor=None)
@@ -85,7 +90,9 @@ class Relocate:
         city = below(words[0], problem.n)
         before = load(representation.predecessor, city)
         # Count through the cities that are neither `city` nor `before`.
-        after = below(words[1], max(problem.n - 2, 1))
+        others = problem.n - 2
+        others = max(others, 1) if problem.num_entries is None else jnp.maximum(others, 1)
+        after = below(words[1], others)
         after = after + (after >= jnp.minimum(city, before)).astype(jnp.int32)
         after = after + (after >= jnp.maximum(city, before)).astype(jnp.int32)
         return Relocation(city, after)
@@ -97,7 +104,7 @@ class Relocate:
         gained = distance(before, behind) + distance(after, city) + distance(city, next_to_after)
         lost = distance(before, city) + distance(city, behind) + distance(after, next_to_after)
         change = gained - lost
-        return change if problem.n > 2 else jnp.full_like(change, null_delta(change.dtype))
+        return jnp.where(problem.n > 2, change, null_delta(change.dtype))
 
     def commit(
         self, problem: TSP, representation: LinkedTour, move: Relocation, accept: jax.Array

@@ -7,10 +7,12 @@ optimization", 1997.
 """
 
 import dataclasses
-from typing import Literal, NamedTuple
+import functools
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
@@ -21,6 +23,7 @@ from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.packed_pairs import PACKED_BELOW, Pairs, load_pair, pack
 from jaxopt_search.portable.random import below
+from jaxopt_search.problems import padding
 from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.pytrees import pytree
@@ -55,10 +58,12 @@ class TwoOpt:
     """2-opt and Or-opt moves of a TSP. Build it with `two_opt`; other problems are refused.
 
     Attributes:
-      pairs: [n * K] a city and one of its candidates, from which proposals are drawn.
+      pairs: [P] a city and one of its candidates, from which proposals are drawn.
+      num_pairs: [] int32, so many first ones are drawn from; None for all.
     """
 
     pairs: Pairs
+    num_pairs: jax.Array | None = None
 
     num_words = 2
     is_portable = True
@@ -82,7 +87,8 @@ class TwoOpt:
         2-opt and Or-opt are equally likely.
         """
         n, bits = problem.n, words[1]
-        city, near = load_pair(self.pairs, below(words[0], self.pairs.size))
+        num_pairs = self.pairs.size if self.num_pairs is None else self.num_pairs
+        city, near = load_pair(self.pairs, below(words[0], num_pairs))
         at, near_at = load(representation.position, city), load(representation.position, near)
         is_or_opt, is_before, is_end = _bit(bits, 0), _bit(bits, 1), _bit(bits, 2)
         length = 1 + below(bits, MAX_SEGMENT)  # by the upper bits
@@ -125,28 +131,23 @@ class TwoOpt:
         is_or_opt = move.length > 0
         first, after, length, is_reversed = move
         start = wrap(first + 1, problem.n)
-        tour = array_tour.reverse(representation, start, after, accept & ~is_or_opt)
+        tour = array_tour.reverse(representation, problem.n, start, after, accept & ~is_or_opt)
         memory.barrier()
         return array_tour.move_segment(
-            tour, first, length, after, is_reversed, accept & is_or_opt, MAX_SEGMENT
+            tour, problem.n, first, length, after, is_reversed, accept & is_or_opt, MAX_SEGMENT
         )
-
-
-def _pairs(city: jax.Array, near: jax.Array, n: int) -> Pairs:
-    return pack(city, near) if n <= PACKED_BELOW else Pairs(city, near)
 
 
 def _bit(bits: jax.Array, number: int) -> jax.Array:
     return (bits >> jnp.uint32(number)) & jnp.uint32(1) != 0
 
 
-def _is_null(move: EdgeMove, n: int) -> jax.Array:
+def _is_null(move: EdgeMove, n: array_tour.Size) -> jax.Array:
     """Returns where a move leads to the same cycle or is impossible, bool."""
     first, after, length, is_reversed = move
     gap = wrap(after - first, n)
     is_null = (gap < jnp.where(length > 0, length, 2)) | (gap == n - 1)
-    if n <= 3:
-        return jnp.full_like(is_null, True)
+    is_null = is_null | (n <= 3)
     # With two cities left over, turning the segment in its new place turns the whole cycle.
     return is_null | ((n - length == 2) & (is_reversed | (length == 1)))
 
@@ -181,12 +182,21 @@ def two_opt(
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
     num_candidates = check_count("num_candidates", num_candidates)
     lists = candidate_lists.neighbors(problem, num_candidates, candidates)
-    return from_candidates(jnp.asarray(lists))
+    n, num = lists.shape
+    pairs = np.repeat(np.arange(n, dtype=np.int32), num), lists.ravel()
+    if problem.num_entries is None:
+        return _of_pairs(*pairs, None, n)
+    pairs = (padding.with_room(each, problem.capacity * num_candidates) for each in pairs)
+    return _of_pairs(*pairs, np.int32(n * num), problem.capacity)
 
 
-@jax.jit
 def from_candidates(lists: jax.Array) -> TwoOpt:
     """Returns the moves of candidate lists [n, K] int32."""
     n, num = lists.shape
-    city, near = jnp.repeat(lax.iota(jnp.int32, n), num), lists.ravel()
-    return TwoOpt(pairs=_pairs(city, near, n))
+    return _of_pairs(jnp.repeat(lax.iota(jnp.int32, n), num), lists.ravel(), None, n)
+
+
+@functools.partial(jax.jit, static_argnames="capacity")
+def _of_pairs(city: Any, near: Any, num_pairs: Any, capacity: int) -> TwoOpt:
+    pairs = pack(city, near) if capacity <= PACKED_BELOW else Pairs(city, near)
+    return TwoOpt(pairs=pairs, num_pairs=num_pairs)

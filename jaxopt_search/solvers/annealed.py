@@ -61,7 +61,7 @@ def anneal(
     if max_steps is max_seconds is None:
         max_seconds = DEFAULT_SECONDS
     max_steps, max_seconds = check_clock(max_steps, max_seconds)
-    pacer = pacer_of(recipe, problem.n, max_steps, max_seconds)
+    pacer = pacer_of(recipe, int(problem.n), max_steps, max_seconds)
     neighborhood, temperatures, crossover = ingredients
     at_pace = functools.partial(search_and_exchange, recipe, neighborhood, crossover, temperatures)
 

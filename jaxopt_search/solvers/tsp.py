@@ -151,12 +151,14 @@ def solve_tsp(
         with capacity.memory_errors_explained(recipe.num_searches):
             return solve_stacked(stack_of_coords(data), key, recipe, devices=found, **options)
     problem = as_tsp(data, metric, dtype)
-    recipe = for_all(tsp_recipe(problem.is_symmetric, found[0].platform, problem.n), found)
+    # All that is compiled depends on the capacity only: instances of many sizes share it.
+    padded = problem if problem.num_entries is not None else problem.padded()
+    recipe = for_all(tsp_recipe(problem.is_symmetric, found[0].platform, padded.capacity), found)
     recipe = chosen(recipe, num_searches, moves_per_search)
-    ingredients = _ingredients(problem, recipe)
+    ingredients = _ingredients(problem, padded, recipe)
     initial = _starts(problem, recipe, key, found[0])
     options |= {"target": target, "devices": found, "initial": initial}
-    return anneal(problem, recipe, ingredients, key, **options)
+    return anneal(padded, recipe, ingredients, key, **options)
 
 
 def _check_stack_options(metric: Any, dtype: Any, target: Any) -> None:
@@ -170,19 +172,19 @@ def _check_stack_options(metric: Any, dtype: Any, target: Any) -> None:
         raise ValueError(f"target is {target!r}, expected None for several instances at once")
 
 
-def _ingredients(problem: TSP, recipe: Recipe) -> Ingredients:
-    """Returns the moves for an instance, its temperatures, and its crossover."""
+def _ingredients(problem: TSP, padded: TSP, recipe: Recipe) -> Ingredients:
+    """Returns the moves for a padded instance, its temperatures, and its crossover."""
     near = float(scales.near_distance(problem))
     coldest = recipe.coldest * near
     if not problem.is_symmetric:
         return Ingredients(Relocate(), (recipe.hottest * near, coldest))
     neighborhood = two_opt(
-        problem,
+        padded,
         num_candidates=recipe.num_candidates,
         candidates="nearest" if problem.host.coords is None else "quadrant",
     )
     hottest = recipe.hottest * (float(scales.tree_edge(problem)) or near)
-    return Ingredients(neighborhood, (hottest, coldest), edge_assembly(problem))
+    return Ingredients(neighborhood, (hottest, coldest), edge_assembly(padded))
 
 
 def _starts(

@@ -34,14 +34,15 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
     wanted = check_count("num_candidates", num_candidates)
     if kind not in ("nearest", "quadrant"):
         raise ValueError(f"candidates is {kind!r}, expected 'nearest' or 'quadrant'")
-    coords, num = problem.host.coords, min(wanted, problem.n - 1)
+    n, coords = int(problem.n), problem.host.coords
+    num = min(wanted, n - 1)
     if kind == "quadrant" and coords is None:
         raise ValueError("candidates is 'quadrant', expected 'nearest': there are no coordinates")
-    if problem.n == 1:
+    if n == 1:
         return np.zeros((1, 1), np.int32)
     if problem.matrix is not None and kind == "nearest":
-        matrix = np.asarray(problem.matrix).reshape(problem.n, problem.n)
-        blocks = [_nearest_in_rows(matrix, num, rows) for rows in _blocks(np.arange(problem.n))]
+        matrix = problem.distances_on_host()
+        blocks = [_nearest_in_rows(matrix, num, rows) for rows in _blocks(np.arange(n))]
         return np.concatenate(blocks).astype(np.int32)
     points = np.asarray(coords)
     if kind == "quadrant":

@@ -20,8 +20,8 @@ def nearest_neighbor_tours(
       generator: draws the first cities.
       num_tours: how many, at least 1.
     """
-    assert problem.matrix is not None
-    n, matrix = problem.n, np.asarray(problem.matrix).reshape(problem.n, problem.n)
+    matrix = problem.distances_on_host()
+    n = len(matrix)
     first = generator.permutation(n)[:num_tours]
     tours = np.empty((len(first), n), np.int32)
     tours[:, 0] = first

@@ -101,6 +101,11 @@ class TSP:
             host=padding.of_padded(self.host, n, capacity),
         )
 
+    def distances_on_host(self) -> np.ndarray:
+        """Returns the matrix of distances as on the device, [n, n], of a problem that has one."""
+        n = int(self.n)
+        return np.asarray(self.matrix)[: n * n].reshape(n, n)
+
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random tour, [capacity] int32: the city at each position."""
         return permutation.random_permutation(key, self.capacity, self.num_entries)
