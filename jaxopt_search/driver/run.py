@@ -19,7 +19,7 @@ from jaxopt_search.driver.results import Best, History, Report
 from jaxopt_search.driver.steering import Steer, check_steer
 from jaxopt_search.engine import device_split, outcome, starting
 from jaxopt_search.engine.outcome import Outcome
-from jaxopt_search.engine.state import RunState, make_rules
+from jaxopt_search.engine.state import RunState, make_rules, with_all_limits
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.kernels import Implementation
@@ -172,9 +172,10 @@ class _Run:
 
     def advance(self, num_steps: int) -> None:
         checked, limits, self._seen = self.checked, self.checked.limits, None
+        dtype = self.state.best_cost.dtype
         rules = make_rules(
             checked.search,
-            self.state.best_cost.dtype,
+            dtype,
             exchange=checked.exchange,
             target=limits.target,
             patience=limits.patience,
@@ -185,7 +186,7 @@ class _Run:
             checked.search,
             self.state,
             num_steps,
-            rules,
+            with_all_limits(rules, checked.search, dtype),
             checked.choice.implementation,
         )
         self.state, self._made = jax.block_until_ready(state), num_steps

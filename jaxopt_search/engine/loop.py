@@ -218,8 +218,9 @@ def _periods(run: _Run, state: RunState) -> Events:
 
 def _next_events(run: _Run, state: RunState, left: jax.Array) -> tuple[jax.Array, Events]:
     """Returns the steps until the next event, at most `left`, and which are due then, by name."""
+    since = state.since._replace(stop_test=state.since.stop_test % run.rules.check_every)
     due = {
-        name: jnp.maximum(every - getattr(state.since, name), 1)
+        name: jnp.maximum(every - getattr(since, name), 1)
         for name, every in _periods(run, state).items()
     }
     limits = (counts.until_carry(state.step), stepping.max_steps(run.implementation))

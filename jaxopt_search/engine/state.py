@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
-from jaxopt_search.checks import highest_cost_that_meets, int32, number
+from jaxopt_search.checks import MAX_INT32, highest_cost_that_meets, int32, number
 from jaxopt_search.portable import random
 from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Cost, Exchange, Info, Search
@@ -15,6 +15,8 @@ from jaxopt_search.types import Cost, Exchange, Info, Search
 MAX_PATIENCE = 2**30 - 1
 """The largest `patience` and `check_every`: two of them add up in int32."""
 _CHECK_EVERY = 100
+_NEVER = MAX_INT32
+"""A patience of more steps than are ever counted."""
 
 
 class Since(NamedTuple):
@@ -94,6 +96,22 @@ def make_rules(
         None if patience is None else int32(patience),
         int32(check_interval(search, check_every)),
     )
+
+
+def with_all_limits(rules: Rules, search: Search, dtype: Any) -> Rules:
+    """Returns rules with a target and a patience, of which those that were missing never end a run.
+
+    Runs with and without them share their program.
+    """
+    target, patience, check_every = rules.target, rules.patience, rules.check_every
+    if target is None and patience is None and capabilities.is_done(search) is None:
+        check_every = int32(MAX_PATIENCE)
+    if target is None:
+        is_float = jnp.issubdtype(dtype, jnp.floating)
+        target = number(np.nan if is_float else jnp.iinfo(dtype).min, dtype)
+    if patience is None:
+        patience = int32(_NEVER)
+    return rules._replace(target=target, patience=patience, check_every=check_every)
 
 
 def check_interval(search: Search, check_every: Any) -> Any:

@@ -190,10 +190,11 @@ def two_opt(
     return _of_pairs(*pairs, np.int32(n * num), problem.capacity)
 
 
-def from_candidates(lists: jax.Array) -> TwoOpt:
-    """Returns the moves of candidate lists [n, K] int32."""
-    n, num = lists.shape
-    return _of_pairs(jnp.repeat(lax.iota(jnp.int32, n), num), lists.ravel(), None, n)
+def from_candidates(lists: jax.Array, num_cities: jax.Array) -> TwoOpt:
+    """Returns the moves of candidate lists [capacity, K] int32, of which the first ones count."""
+    capacity, num = lists.shape
+    cities = jnp.repeat(lax.iota(jnp.int32, capacity), num)
+    return _of_pairs(cities, lists.ravel(), num_cities * num, capacity)
 
 
 @functools.partial(jax.jit, static_argnames="capacity")

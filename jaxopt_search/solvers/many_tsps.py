@@ -1,4 +1,7 @@
-"""Many TSPs of one size at once: each is annealed by searches that recombine, on all devices."""
+"""Many TSPs at once, of any sizes: each is annealed by searches that recombine, on all devices.
+
+All stand in arrays with room for the largest (`padding`).
+"""
 
 import functools
 from typing import Any, NamedTuple
@@ -21,6 +24,7 @@ from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.portable import random
 from jaxopt_search.portable.packed_pairs import Pairs
+from jaxopt_search.problems import padding
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.tsp.coordinates import diameters
 from jaxopt_search.problems.tsp.curves import tours_through
@@ -48,7 +52,7 @@ class _Run(NamedTuple):
 
     Attributes:
       problem: the instance.
-      candidates: [n, K] int32.
+      candidates: [capacity, K] int32, see `_nearest`.
       hottest: [] float32 the first temperature.
       coldest: [] float32 the last one.
       state: of the run.
@@ -62,7 +66,7 @@ class _Run(NamedTuple):
 
 
 def solve_stacked(
-    points: np.ndarray,
+    points: list[np.ndarray],
     key: Any,
     recipe: Recipe,
     *,
@@ -74,16 +78,16 @@ def solve_stacked(
     """Returns short tours of B instances, each by searches of its own.
 
     Args:
-      points: [B, n, 2] float64, checked; Euclidean distances.
+      points: of each instance, [n, 2] float64, checked; Euclidean distances.
       recipe: of the annealing.
       max_seconds: seconds of search; None for no limit.
       max_steps: steps of each search; None for no limit.
       show_progress: whether to write lines on standard error, with the mean length.
     """
-    timer, n = Timer(), points.shape[1]
-    timer.limit(*check_clock(0 if n <= _TRIVIAL else max_steps, max_seconds))
+    timer, most = Timer(), max(map(len, points))
+    timer.limit(*check_clock(0 if most <= _TRIVIAL else max_steps, max_seconds))
     num_tours = len(points) * recipe.num_searches
-    capacity.check_tours(n, num_tours, recipe.num_searches, devices)
+    capacity.check_tours(padding.capacity_for(most), num_tours, recipe.num_searches, devices)
     observers = [progress.reporter()] if show_progress else []
     for show in observers:
         show(progress.Phase("compiling", timer.elapsed))
@@ -94,9 +98,9 @@ def solve_stacked(
             show(run.report(status))
     tours = run.best_tours()
     return StackedResult(
-        x=tours,
-        fun=_lengths(points, tours),
-        success=status != Status.INTERRUPTED and (run.step > 0 or n <= _TRIVIAL),
+        x=np.stack(tours) if len(set(map(len, points))) == 1 else tours,
+        fun=np.array(list(map(_length, points, tours))),
+        success=status != Status.INTERRUPTED and (run.step > 0 or most <= _TRIVIAL),
         status=status,
         nit=run.step,
         nfev=run.step * num_tours * recipe.moves_per_search,
@@ -136,21 +140,26 @@ class _Stack:
 
     def __init__(
         self,
-        points: np.ndarray,
+        points: list[np.ndarray],
         key: Any,
         recipe: Recipe,
         timer: Timer,
         devices: tuple[jax.Device, ...],
     ):
-        self.size, self.n, _ = points.shape
-        self.recipe, self.timer, self.devices = recipe, timer, devices
-        self.pacer = pacer_of(recipe, self.n, timer.max_steps, timer.max_seconds)
+        self.sizes, self.recipe, self.timer, self.devices = (
+            list(map(len, points)),
+            recipe,
+            timer,
+            devices,
+        )
+        self.pacer = pacer_of(recipe, max(self.sizes), timer.max_steps, timer.max_seconds)
         self.step, self.made = 0, 0
-        self.choice = _choice(self.n, recipe, devices)
-        self.units = units = _units(points)
-        own_points, numbers = _split(points / units[:, None, None], len(devices))
+        self.capacity = padding.capacity_for(max(self.sizes))
+        self.choice = _choice(self.capacity, recipe, devices)
+        self.units = _units(points)
+        instances = _split(_padded(points, self.units, self.capacity), len(devices))
         with held_back():
-            self.runs = _start(recipe, devices)(random.as_key(key), own_points, numbers)
+            self.runs = _start(recipe, devices)(random.as_key(key), instances)
         self._advance = _advance(recipe, self.choice.implementation, devices)
 
     def advance(self, num_steps: int) -> None:
@@ -165,7 +174,7 @@ class _Stack:
 
     def report(self, status: Status) -> _MeanReport:
         lengths, accepted = jax.device_get(_lengths_and_accepted(self.runs))
-        length = float((lengths.ravel()[: self.size] * self.units).mean())
+        length = float((lengths.ravel()[: len(self.sizes)] * self.units).mean())
         acceptance = float(accepted) / max(self.made, 1)
         return _MeanReport(self.step, self.timer.seconds, length, None, acceptance, status)
 
@@ -174,49 +183,78 @@ class _Stack:
         wanted = self.timer.next_steps(self.step, made, seconds, _PILOT_STEPS)
         return min(wanted, self.pacer.steps_left(self.step) or wanted)
 
-    def best_tours(self) -> np.ndarray:
-        """Returns the shortest tour of each instance, [B, n] int32."""
+    def best_tours(self) -> list[np.ndarray]:
+        """Returns the shortest tour of each instance, [n] int32."""
         tours = jax.device_get(_best(self.recipe, self.devices)(self.runs))
-        return tours.reshape(-1, self.n)[: self.size]
+        tours = tours.reshape(-1, self.capacity)
+        return [tour[:n] for tour, n in zip(tours, self.sizes, strict=False)]
 
 
-def _units(points: np.ndarray) -> np.ndarray:
+class _Instances(NamedTuple):
+    """Instances as the devices get them.
+
+    Attributes:
+      points: [..., capacity, 2] float32; behind the cities stands the first one again.
+      num_cities: [...] int32.
+      number: [...] uint32, from which the key of each follows.
+    """
+
+    points: Any
+    num_cities: Any
+    number: Any
+
+
+def _units(points: list[np.ndarray]) -> np.ndarray:
     """Returns what each instance is counted in on the device, [B] float64."""
-    largest = diameters(points).tolist()
-    return np.array([float_unit(points.shape[1], each) for each in largest], float)
+    return np.array([float_unit(len(each), diameters(each).item()) for each in points], float)
 
 
-def _split(points: np.ndarray, num_devices: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns coordinates [D, B / D, n, 2] float32 and numbers of instances; the last fills up."""
-    padding = -len(points) % num_devices
-    filled = np.concatenate([points, np.repeat(points[-1:], padding, axis=0)])
-    filled = (filled - filled.min(axis=1, keepdims=True)).astype(np.float32)
-    numbers = np.arange(len(filled), dtype=np.uint32)
-    return filled.reshape(num_devices, -1, *filled.shape[1:]), numbers.reshape(num_devices, -1)
+def _padded(points: list[np.ndarray], units: np.ndarray, capacity: int) -> _Instances:
+    def place(each: np.ndarray, unit: float) -> np.ndarray:
+        own = each / unit
+        own = (own - own.min(axis=0)).astype(np.float32)
+        return np.concatenate([own, np.repeat(own[:1], capacity - len(own), axis=0)])
+
+    places = np.stack(list(map(place, points, units.tolist())))
+    sizes = np.array(list(map(len, points)), np.int32)
+    return _Instances(places, sizes, np.arange(len(points), dtype=np.uint32))
+
+
+def _split(instances: _Instances, num_devices: int) -> _Instances:
+    """Returns leaves [D, B / D, ...]; copies of the last instance, with other keys, fill them up."""
+    missing = -len(instances.number) % num_devices
+    number = np.arange(len(instances.number) + missing, dtype=np.uint32)
+    filled = jax.tree.map(
+        lambda leaf: np.concatenate([leaf, np.repeat(leaf[-1:], missing, axis=0)]), instances
+    )
+    return jax.tree.map(
+        lambda leaf: leaf.reshape(num_devices, -1, *leaf.shape[1:]), filled._replace(number=number)
+    )
 
 
 @functools.cache
 def _start(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
-    def start_one(key: random.Key, points: jax.Array, number: jax.Array) -> _Run:
-        problem = _problem(points)
+    def start_one(key: random.Key, instance: _Instances) -> _Run:
+        points, num_cities, number = instance
+        problem = _problem(points, num_cities)
         candidates = _nearest(problem, recipe.num_candidates)
         near = scales.near_distance(problem)
         tree = scales.tree_edge(problem)
         hottest = recipe.hottest * jnp.where(tree > 0, tree, near)
-        search = _search(recipe, candidates)
+        search = _search(recipe, candidates, num_cities)
         own = random.instance_key(key, number)
         starts = None
         if recipe.starts == "constructed":
-            starts = tours_through(points, own, recipe.num_searches)
+            starts = tours_through(points, own, recipe.num_searches, num_cities)
         state = starting.fresh(own, problem, search, starts, recipe.num_searches)
         return _Run(problem, candidates, hottest, recipe.coldest * near, state)
 
-    def start(key: random.Key, points: jax.Array, numbers: jax.Array) -> _Run:
-        batch = min(max(1, _AT_ONCE // points.shape[1] ** 2), len(numbers))
-        own = functools.partial(start_one, key)
-        return lax.map(lambda args: own(*args), (points, numbers), batch_size=batch)
+    def start(key: random.Key, instances: _Instances) -> _Run:
+        number, room, _ = instances.points.shape
+        batch = min(max(1, _AT_ONCE // room**2), number)
+        return lax.map(functools.partial(start_one, key), instances, batch_size=batch)
 
-    return jax.pmap(start, in_axes=(None, 0, 0), devices=devices)
+    return jax.pmap(start, in_axes=(None, 0), devices=devices)
 
 
 @functools.cache
@@ -226,7 +264,7 @@ def _advance(
     def advance_one(recombines: bool, run: _Run, pace: Pace, num_steps: jax.Array) -> _Run:
         search, exchange = search_and_exchange(
             recipe,
-            from_candidates(run.candidates),
+            from_candidates(run.candidates, run.problem.n),
             EdgeAssembly(candidates=run.candidates),
             (run.hottest, run.coldest),
             pace,
@@ -255,7 +293,7 @@ def _advance(
 @functools.cache
 def _best(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Any:
     def best_one(run: _Run) -> jax.Array:
-        search = _search(recipe, run.candidates)
+        search = _search(recipe, run.candidates, run.problem.n)
         return outcome.best(run.problem, search, run.state)[0]
 
     return jax.pmap(jax.vmap(best_one), devices=devices)
@@ -268,40 +306,44 @@ def _lengths_and_accepted(runs: _Run) -> tuple[jax.Array, jax.Array]:
     return costs, runs.state.info.accepted.astype(jnp.float32).mean()
 
 
-def _problem(points: jax.Array) -> TSP:
-    n = points.shape[0]
-    coords = Pairs(points[:, 0], points[:, 1])
-    return TSP(coords=coords, capacity=n, metric="EUCLID", is_symmetric=True, host=ON_DEVICE)
+def _problem(points: jax.Array, num_cities: jax.Array) -> TSP:
+    return TSP(
+        coords=Pairs(points[:, 0], points[:, 1]),
+        num_entries=num_cities,
+        capacity=points.shape[0],
+        metric="EUCLID",
+        is_symmetric=True,
+        host=ON_DEVICE,
+    )
 
 
-def _search(recipe: Recipe, candidates: jax.Array) -> SimulatedAnnealing:
+def _search(recipe: Recipe, candidates: jax.Array, num_cities: jax.Array) -> SimulatedAnnealing:
     """Returns the search of a recipe at whatever temperature."""
-    return annealing(recipe, from_candidates(candidates), constant(1.0))
+    return annealing(recipe, from_candidates(candidates, num_cities), constant(1.0))
 
 
 def _nearest(problem: TSP, num: int) -> jax.Array:
-    """Returns [n, K] int32, the nearest cities of each; the only city is its own."""
-    n = problem.n
-    if n == 1:
-        return jnp.zeros((1, 1), jnp.int32)
-    cities = lax.iota(jnp.int32, n)
+    """Returns [capacity, K] int32, the nearest cities of each; where there are fewer, the city."""
+    cities = lax.iota(jnp.int32, problem.capacity)
 
     def of(city: jax.Array) -> jax.Array:
         distances = problem.distance(jnp.full_like(cities, city), cities)
-        return lax.top_k(-distances.at[city].set(jnp.inf), min(num, n - 1))[1]
+        is_other = (cities < problem.n) & (cities != city)
+        distances, near = lax.top_k(jnp.where(is_other, -distances, -jnp.inf), num)
+        return jnp.where(jnp.isfinite(distances), near, city)
 
     return jax.vmap(of)(cities).astype(jnp.int32)
 
 
-def _choice(n: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Choice:
-    def one(points: jax.Array) -> tuple[TSP, SimulatedAnnealing]:
-        problem = _problem(points)
-        return problem, _search(recipe, _nearest(problem, recipe.num_candidates))
+def _choice(room: int, recipe: Recipe, devices: tuple[jax.Device, ...]) -> Choice:
+    def one(points: jax.Array, num_cities: jax.Array) -> tuple[TSP, SimulatedAnnealing]:
+        problem = _problem(points, num_cities)
+        return problem, _search(recipe, _nearest(problem, recipe.num_candidates), num_cities)
 
-    shapes = jax.eval_shape(one, jax.ShapeDtypeStruct((n, 2), jnp.float32))
-    return stepping.choose("auto", devices[0], *shapes)
+    points, size = jax.ShapeDtypeStruct((room, 2), jnp.float32), jax.ShapeDtypeStruct((), jnp.int32)
+    return stepping.choose("auto", devices[0], *jax.eval_shape(one, points, size))
 
 
-def _lengths(points: np.ndarray, tours: np.ndarray) -> np.ndarray:
-    placed = np.take_along_axis(points, tours[:, :, None], axis=1)
-    return np.hypot(*np.moveaxis(placed - np.roll(placed, -1, axis=1), 2, 0)).sum(axis=1)
+def _length(points: np.ndarray, tour: np.ndarray) -> float:
+    placed = points[tour]
+    return np.hypot(*(placed - np.roll(placed, -1, axis=0)).T).sum().item()

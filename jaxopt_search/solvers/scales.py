@@ -19,18 +19,21 @@ def near_distance(problem: TSP) -> jax.Array:
     Always above 0: where that is not, as with equal places or negative distances, the mean
     absolute distance is taken, or 1.
     """
-    n = problem.n
-    if n == 1:
-        return jnp.float32(1)
-    cities = lax.iota(jnp.int32, n)
-    some = cities[:: max(1, n // _SAMPLED_CITIES)]
+    n, cities = problem.n, lax.iota(jnp.int32, problem.capacity)
+    number = jnp.minimum(n, _SAMPLED_CITIES)
+    place = cities[: min(_SAMPLED_CITIES, problem.capacity)]
+    some = place * jnp.maximum(1, n // _SAMPLED_CITIES)
     rows = jax.vmap(lambda city: _distances_from(problem, city))(some)
-    others = jnp.where(some[:, None] == cities[None], jnp.inf, rows)
-    nearest = -lax.top_k(-others, min(3, n - 1))[0]
-    near = floats.total(nearest.ravel()) / nearest.size
-    finite = jnp.where(jnp.isfinite(others), jnp.abs(others), 0)
-    mean = floats.total(finite.ravel()) / (some.size * (n - 1))
-    scale = jnp.where(near > 0, near, mean)
+    is_other = (some[:, None] != cities) & (cities < n) & (place < number)[:, None]
+    nearest = -lax.top_k(jnp.where(is_other, -rows, -jnp.inf), min(3, problem.capacity - 1))[0]
+
+    def mean(distances: jax.Array, number: jax.Array) -> jax.Array:
+        counted = jnp.where(jnp.isfinite(distances), distances, 0)
+        return floats.total(floats.total(counted)) / jnp.maximum(number, 1)
+
+    near = mean(nearest, number * jnp.clip(n - 1, 0, 3))
+    others = jnp.where(is_other, jnp.abs(rows), 0)
+    scale = jnp.where(near > 0, near, mean(others, number * (n - 1)))
     return jnp.where(scale > 0, scale, 1)
 
 
@@ -42,6 +45,7 @@ def tree_edge(problem: TSP) -> jax.Array:
     lie in clusters. Prim, "Shortest connection networks and some generalizations", 1957.
     """
     n, is_in = problem.n, -jnp.inf  # stands for the distance of a city in the tree
+    cities = lax.iota(jnp.int32, problem.capacity)
 
     def join(city: jax.Array, away: jax.Array) -> jax.Array:
         distances = jnp.maximum(_distances_from(problem, city), 0)
@@ -52,13 +56,14 @@ def tree_edge(problem: TSP) -> jax.Array:
         city = jnp.argmin(jnp.where(away == is_in, jnp.inf, away)).astype(jnp.int32)
         return join(city, away), total + floats.product(away[city], away[city])
 
-    start = join(jnp.int32(0), jnp.full(n, jnp.inf, jnp.float32))
+    outside = jnp.where(cities < n, jnp.inf, is_in).astype(jnp.float32)
+    start = join(jnp.int32(0), outside)
     _, total = lax.fori_loop(0, n - 1, join_next, (start, jnp.float32(0)))
-    return jnp.sqrt(total / max(n - 1, 1))
+    return jnp.sqrt(total / jnp.maximum(n - 1, 1))
 
 
 def _distances_from(problem: TSP, city: jax.Array) -> jax.Array:
-    cities = lax.iota(jnp.int32, problem.n)
+    cities = lax.iota(jnp.int32, problem.capacity)
     return problem.distance(jnp.full_like(cities, city), cities).astype(jnp.float32)
 
 

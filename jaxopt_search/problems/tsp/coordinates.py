@@ -62,7 +62,7 @@ def tsp_from_coords(
     check_option("metric", metric, ("EUCLID", *distances.EDGE_WEIGHTS))
     check_option("storage", storage, ("auto", "matrix", "coordinates"))
     check_best_known(best_known)
-    points = _checked_coords(coords)
+    points = checked_coords(coords)
     storage = _storage(points, metric, storage)
     unit = _unit(points, metric)
     places = points / unit
@@ -74,7 +74,10 @@ def tsp_from_coords(
         coords=places,
         note=unit_note(unit),
     )
-    is_exact, common = metric != "EUCLID", {"capacity": len(points), "is_symmetric": True, "host": host}
+    is_exact, common = (
+        metric != "EUCLID",
+        {"capacity": len(points), "is_symmetric": True, "host": host},
+    )
     dtype = jnp.int32 if is_exact else jnp.float32
     if storage == "matrix":
         can_compute = is_computable(points, metric)
@@ -112,23 +115,37 @@ def _unit(points: np.ndarray, metric: str) -> float:
     return 1
 
 
-def _checked_coords(coords: Any) -> np.ndarray:
+def checked_coords(coords: Any, name: str = "coords") -> np.ndarray:
     """Returns [n, 2] float64."""
-    points = real_array(coords, "coords")
+    points = real_array(coords, name)
     if points.ndim != 2 or points.shape[1] != 2 or not points.size:
-        raise ValueError(f"coords has shape {points.shape}, expected (n, 2) with n >= 1")
-    refuse_first(points, ~np.isfinite(points), "coords")
+        raise ValueError(f"{name} has shape {points.shape}, expected (n, 2) with n >= 1")
+    refuse_first(points, ~np.isfinite(points), name)
     return points.astype(np.float64)
 
 
-def stack_of_coords(coords: Any) -> np.ndarray:
-    """Returns [B, n, 2] float64, checked."""
+def stack_of_coords(coords: Any) -> list[np.ndarray]:
+    """Returns the coordinates of B instances, [n, 2] float64 each, checked.
+
+    Args:
+      coords: [B, n, 2], or B arrays [n, 2] of whatever sizes.
+    """
+    if isinstance(coords, list | tuple):
+        if not coords:
+            raise ValueError("coords is empty, expected at least one instance")
+        return [_one_of_stack(one, f"coords[{i}]") for i, one in enumerate(coords)]
     points = real_array(coords, "coords")
     if points.ndim != 3 or points.shape[2] != 2 or not points.size:
         raise ValueError(f"coords has shape {points.shape}, expected (B, n, 2) with B, n >= 1")
     refuse_first(points, ~np.isfinite(points), "coords")
     points = points.astype(np.float64)
     ranges.check_float_range(points.shape[1], diameters(points).max().item())
+    return list(points)
+
+
+def _one_of_stack(coords: Any, name: str) -> np.ndarray:
+    points = checked_coords(coords, name)
+    ranges.check_float_range(len(points), diameters(points).item())
     return points
 
 

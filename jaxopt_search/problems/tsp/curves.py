@@ -61,17 +61,23 @@ def curve_tours(problem: TSP, key: Any, num_tours: int) -> jax.Array:
 
 
 @functools.partial(jax.jit, static_argnames="num_tours")
-def tours_through(points: jax.Array, key: random.Key, num_tours: int) -> jax.Array:
-    """Like `curve_tours`, but through [n, 2] float32 points."""
+def tours_through(
+    points: jax.Array, key: random.Key, num_tours: int, num_cities: jax.Array | None = None
+) -> jax.Array:
+    """Like `curve_tours`, but through [capacity, 2] float32 points.
+
+    Args:
+      num_cities: [] int32, so many first points count, and the others lie among them; None for all.
+    """
     index = lax.iota(jnp.uint32, num_tours)
     keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index)
     from_low = points - points.min(axis=0, keepdims=True)
     cells = (from_low * floats.power_of_two(_CELL_BITS, from_low.max())).astype(jnp.int32)
-    return jax.vmap(_tour_through, in_axes=(None, 0))(cells, keys)
+    return jax.vmap(_tour_through, in_axes=(None, 0, None))(cells, keys, num_cities)
 
 
-def _tour_through(cells: jax.Array, key: jax.Array) -> jax.Array:
-    """Returns a tour through [n, 2] int32 places below 2**15; in integers, which never round."""
+def _tour_through(cells: jax.Array, key: jax.Array, num_cities: jax.Array | None) -> jax.Array:
+    """Returns a tour through [capacity, 2] int32 places below 2**15; in integers, which never round."""
     turn, *shift = permutation.words(key, 3)[0]
     angle = (turn >> jnp.uint32(32 - _TURN_BITS)).astype(jnp.int32)
     cosines = jnp.asarray(_COSINES)
@@ -82,7 +88,10 @@ def _tour_through(cells: jax.Array, key: jax.Array) -> jax.Array:
     # A quarter to half of the sides of the square that the curve fills, anywhere in it.
     shifts = jnp.stack([random.below(word, 2**_CELL_BITS) for word in shift])
     along = _along_curve(*(turned + shifts[:, None]).astype(jnp.uint32))
-    return lax.sort((along, lax.iota(jnp.int32, along.size)), num_keys=1)[1]
+    cities = lax.iota(jnp.int32, along.size)
+    if num_cities is not None:
+        along = jnp.where(cities < num_cities, along, jnp.uint32(2**32 - 1))
+    return lax.sort((along, cities), num_keys=1)[1]
 
 
 def _along_curve(x: jax.Array, y: jax.Array) -> jax.Array:
