@@ -6,6 +6,7 @@ import pathlib
 import jax
 
 from jaxopt_search import folders
+from jaxopt_search.engine import kept_programs
 
 
 def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib.Path:
@@ -67,7 +68,8 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib
 
         jax.config.update("jax_compilation_cache_dir", used)
         compilation_cache.reset_cache()  # JAX stays with the folder it has compiled with
-    return pathlib.Path(used)
+    kept_programs.folder = pathlib.Path(used)
+    return kept_programs.folder
 
 
 def _chosen(folder: str | os.PathLike | None, before: str | None) -> pathlib.Path:

@@ -18,6 +18,7 @@ from jax import lax
 from jaxopt_search import capabilities
 from jaxopt_search.checks import int32
 from jaxopt_search.engine import collectives, exchanging, stepping
+from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.starting import device_of, init, is_traced, no_info
 from jaxopt_search.engine.state import MAX_PATIENCE, Rules, RunState, Since, make_rules
 from jaxopt_search.engine.stepping import Fixed, Running
@@ -142,7 +143,15 @@ def advance_by(
     axis_name: str | None = None,
 ) -> RunState:
     """Like `advance`, by an implementation that was chosen before and by rules already made."""
-    return _advance(problem, search, state, int32(num_steps), rules, implementation, axis_name)
+    return _advance(
+        problem,
+        search,
+        state,
+        int32(num_steps),
+        rules,
+        implementation=implementation,
+        axis_name=axis_name,
+    )
 
 
 class _Run(NamedTuple):
@@ -155,6 +164,7 @@ class _Run(NamedTuple):
     axis_name: str | None
 
 
+@kept
 @functools.partial(jax.jit, static_argnames=("implementation", "axis_name"))
 def _advance(
     problem: Problem,
@@ -162,6 +172,7 @@ def _advance(
     state: RunState,
     num_steps: jax.Array,
     rules: Rules,
+    *,
     implementation: Implementation,
     axis_name: str | None,
 ) -> RunState:

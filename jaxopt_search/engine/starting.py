@@ -14,6 +14,7 @@ from jax.core import Tracer
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.engine import exchanging
+from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import RunState, Since
 from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
@@ -51,7 +52,7 @@ def init(
     spaces.check(problem, search)
     words = random.as_key(key)
     if is_traced((words, problem, search, solutions)):
-        return _init(words, problem, search, solutions, num_searches)
+        return _init(words, problem, search, solutions, num_searches=num_searches)
     check_room(problem, search, solution, num_searches, [default_device()])
     return start(words, problem, search, solutions, num_searches)
 
@@ -65,7 +66,9 @@ def start(
 ) -> RunState:
     """Like `init`, of checked arguments, and returns once the state is there."""
     with held_back(), capacity.memory_errors_explained(num_searches):
-        return jax.block_until_ready(_init(key, problem, search, solutions, num_searches))
+        return jax.block_until_ready(
+            _init(key, problem, search, solutions, num_searches=num_searches)
+        )
 
 
 def check_room(
@@ -145,5 +148,5 @@ def no_info(size: int) -> Info:
     return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
 
 
-_init = jax.jit(fresh, static_argnames="num_searches")
+_init = kept(jax.jit(fresh, static_argnames="num_searches"))
 _shape = jax.jit(fresh, static_argnames="num_searches")  # is never called

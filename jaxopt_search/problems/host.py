@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class Original:
     coords: np.ndarray | None = None
     note: str = ""
     num_entries: int | None = None
+
+    all_are_equal: ClassVar[bool] = True  # for programs kept: `engine.kept_programs`
 
     def own(self, solutions: np.ndarray) -> np.ndarray:
         """Returns what the user knows of solutions, [..., n], of those on the device."""

@@ -221,7 +221,7 @@ def _padded(points: list[np.ndarray], units: np.ndarray, capacity: int) -> _Inst
 
 
 def _split(instances: _Instances, num_devices: int) -> _Instances:
-    """Returns leaves [D, B / D, ...]; copies of the last instance, with other keys, fill them up."""
+    """Returns leaves [D, B / D, ...]; copies of the last one, with other keys, fill them up."""
     missing = -len(instances.number) % num_devices
     number = np.arange(len(instances.number) + missing, dtype=np.uint32)
     filled = jax.tree.map(

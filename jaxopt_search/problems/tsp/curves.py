@@ -77,7 +77,7 @@ def tours_through(
 
 
 def _tour_through(cells: jax.Array, key: jax.Array, num_cities: jax.Array | None) -> jax.Array:
-    """Returns a tour through [capacity, 2] int32 places below 2**15; in integers, which never round."""
+    """Returns a tour through [capacity, 2] int32 places below 2**15; by integers, never rounded."""
     turn, *shift = permutation.words(key, 3)[0]
     angle = (turn >> jnp.uint32(32 - _TURN_BITS)).astype(jnp.int32)
     cosines = jnp.asarray(_COSINES)

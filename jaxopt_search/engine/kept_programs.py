@@ -1,0 +1,159 @@
+"""Compiled programs kept for later processes, which load them without tracing anything.
+
+JAX's persistent cache saves the compiling, but finds a program by its code, for which it must be
+traced and lowered first: on a CPU that is half of what is left of a first call. Here a program is
+found by what it is made from: the library's files, the versions and settings of JAX, the machine,
+and the types, shapes and static parts of the arguments. Arguments with a class from elsewhere,
+whose code may change, are left to JAX.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import os
+import pathlib
+import pickle
+import platform
+import tempfile
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jaxlib
+from jax.core import Tracer
+
+_PACKAGE = pathlib.Path(__file__).parents[1]
+_KNOWN = (_PACKAGE.name, "builtins", "jax", "collections", "numpy")
+_PATHS = ("jax_compilation_cache_dir", "jax_dump_ir_to")  # settings that change no program
+
+folder: pathlib.Path | None = None
+"""Where programs are kept; None for nowhere. `driver.compilation_cache` sets it."""
+
+_loaded: dict[str, Callable[..., Any]] = {}
+
+
+def kept(jitted: Any) -> Callable[..., Any]:
+    """Returns a function of `jax.jit` whose programs are kept, if there is a folder for them.
+
+    Args:
+      jitted: static arguments are those given by name, and only those.
+    """
+
+    @functools.wraps(jitted)
+    def call(*arguments: Any, **static: Any) -> Any:
+        key = None if folder is None else _key(jitted, arguments, static)
+        if folder is None or key is None:
+            return jitted(*arguments, **static)
+        if key not in _loaded:
+            found = _load(folder / f"{key}.program", arguments)
+            _loaded[key] = found or _compile(folder, key, jitted, arguments, static)
+        return _loaded[key](*arguments)
+
+    return call
+
+
+def _key(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
+    """Returns a name for the program of a call; None if it may depend on more than that says."""
+    leaves, structure = jax.tree.flatten(arguments)
+    if any(isinstance(leaf, Tracer) for leaf in leaves) or jax.config.jax_disable_jit:
+        return None
+    devices, parts = _devices(leaves), _described(structure)
+    if parts is None or len(devices) != 1:
+        return None
+    (device,) = devices
+    where = device.id, device.platform, device.device_kind, jax.device_count()
+    kinds = [(kind.str_short(), kind.weak_type) for kind in map(jax.typeof, leaves)]
+    settings = {name: getattr(jax.config, name, None) for name in sorted(jax.config.values)}
+    settings = {name: value for name, value in settings.items() if name not in _PATHS}
+    program = jitted.__module__, jitted.__qualname__, sorted(static.items())
+    words = repr((program, parts, kinds, where, settings, _surroundings()))
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
+def _devices(tree: Any) -> list[jax.Device]:
+    arrays = [leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array)]
+    return list(set().union(*(array.devices() for array in arrays)))
+
+
+def _described(structure: Any) -> Any:
+    """Returns what a structure of pytrees is, in words; None if they might not say all of it."""
+    if (node := structure.node_data()) is None:
+        return "nothing" if structure.num_leaves == 0 else "leaf"
+    kind, static = node
+    words = _static_described(kind), _static_described(static)
+    children = [_described(child) for child in structure.children()]
+    return None if None in (*words, *children) else (words, children)
+
+
+def _static_described(static: Any) -> Any:
+    """Returns a static part in words; None for what they might not tell apart."""
+    if static is None or isinstance(static, str | int | float | bool):
+        return repr(static)
+    if isinstance(static, type):
+        is_known = static.__module__.partition(".")[0] in _KNOWN
+        return f"{static.__module__}.{static.__qualname__}" if is_known else None
+    if getattr(static, "all_are_equal", False):
+        return _static_described(type(static))
+    if dataclasses.is_dataclass(static):
+        fields = [field.name for field in dataclasses.fields(static)]
+        static = type(static), *((name, getattr(static, name)) for name in fields)
+    if not isinstance(static, tuple | list):
+        return None
+    words = [_static_described(part) for part in static]
+    return None if None in words else words
+
+
+@functools.cache
+def _surroundings() -> tuple[str, ...]:
+    """Returns what programs depend on besides their arguments and JAX's settings."""
+    code = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        code.update(path.read_bytes())
+    versions = jax.__version__, jaxlib.__version__, platform.python_version()
+    flags = os.environ.get("XLA_FLAGS", ""), os.environ.get("LIBTPU_INIT_ARGS", "")
+    device = jax.local_devices()[0].client.platform_version
+    return code.hexdigest(), *versions, *flags, device, platform.platform(), _instructions()
+
+
+def _instructions() -> str:
+    """Returns the instructions that the machine's processor knows, or what is known of it."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    found = (line for line in lines if line.startswith(("flags", "Features", "model name")))
+    return "\n".join(sorted(set(found)))
+
+
+def _load(path: pathlib.Path, arguments: Any) -> Callable[..., Any] | None:
+    """Returns the program in a file; None if there is none that this process can run."""
+    from jax.experimental import serialize_executable
+
+    try:
+        program, result = pickle.loads(zlib.decompress(path.read_bytes()))
+        structures = jax.tree.structure((arguments, {})), jax.tree.structure(result)
+        return serialize_executable.deserialize_and_load(
+            program, *structures, execution_devices=_devices(arguments)
+        )
+    except Exception:  # not there, torn, or of another kind: it is compiled again
+        return None
+
+
+def _compile(
+    where: pathlib.Path, key: str, jitted: Any, arguments: Any, static: dict[str, Any]
+) -> Callable[..., Any]:
+    """Returns the program of a call, which it keeps if that is possible."""
+    from jax.experimental import serialize_executable
+
+    compiled = jitted.lower(*arguments, **static).compile()
+    with contextlib.suppress(Exception):  # a full disk, or a device whose programs stay there
+        program, _, result = serialize_executable.serialize(compiled)
+        skeleton = result.unflatten(range(result.num_leaves))
+        data = zlib.compress(pickle.dumps((program, skeleton)), level=1)
+        handle, name = tempfile.mkstemp(dir=where, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        pathlib.Path(name).replace(where / f"{key}.program")
+    return compiled

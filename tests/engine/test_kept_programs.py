@@ -1,0 +1,141 @@
+"""Programs kept in files: found again without tracing, and never for something else."""
+
+import collections
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+from cases import linear_ordering, matrix_tsp
+
+import jaxopt_search as js
+from jaxopt_search.engine import kept_programs
+
+
+@pytest.fixture
+def traced():
+    """How often which function was traced."""
+    found = collections.Counter()
+
+    def count(event, _, fun_name="", **__):
+        if event.endswith("trace_duration"):
+            found[fun_name] += 1
+
+    jax.monitoring.register_event_duration_secs_listener(count)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(count)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept_programs, "folder", tmp_path)
+    monkeypatch.setattr(kept_programs, "_loaded", {})
+    return tmp_path
+
+
+def files(folder):
+    return sorted(path.name for path in folder.glob("*.program"))
+
+
+def forget():
+    """Stands for a new process."""
+    kept_programs._loaded.clear()
+    jax.clear_caches()
+
+
+def solve(problem, seed=0, moves=None, steps=50):
+    search = js.simulated_annealing(moves or js.Relocate(), 5.0, moves_per_search=2)
+    return js.solve(problem, search, seed, num_searches=2, max_steps=steps)
+
+
+def test_a_program_is_found_again_without_tracing(folder, traced):
+    """Of another instance and seed, with the same result as without a file."""
+    solve(matrix_tsp(9))
+    names = files(folder)
+    assert traced["_advance"] == traced["packed"] == 1
+    assert len(names) == 3
+    forget()
+    traced.clear()
+    found = solve(matrix_tsp(9, seed=1), seed=1)
+    assert traced["_advance"] == traced["packed"] == 0
+    assert files(folder) == names
+    kept_programs.folder = None
+    expected = solve(matrix_tsp(9, seed=1), seed=1)
+    assert (found.fun, found.solutions.tolist()) == (expected.fun, expected.solutions.tolist())
+
+
+def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
+    problem, static = np.float32(1), {}
+    jitted = jax.jit(lambda *_: 0)
+
+    def key(*arguments):
+        return kept_programs._key(jitted, (jax.numpy.zeros(3), *arguments), static)
+
+    cases = [
+        key(problem),
+        key(np.int32(1)),
+        key(1.0),  # weakly typed
+        key(np.zeros(1, np.float32)),
+        key(None),
+        key(matrix_tsp(5)),
+        key(matrix_tsp(6)),
+        key(matrix_tsp(5, symmetric=False)),
+        key(matrix_tsp(5).padded()),
+        key(js.hill_climbing(js.SwapTable())),
+        key(js.hill_climbing(js.SwapValues())),
+        key(js.simulated_annealing(js.QueenSwap(num_partners=2), 1.0)),
+        key(js.simulated_annealing(js.QueenSwap(num_partners=3), 1.0)),
+    ]
+    with jax.default_matmul_precision("float32"):
+        cases.append(key(problem))
+    static = {"implementation": "xla"}
+    cases.append(key(problem))
+    monkeypatch.setattr(kept_programs, "_surroundings", lambda: "another version")
+    cases.append(key(problem))
+    assert None not in cases
+    assert len(set(cases)) == len(cases)
+
+
+def test_another_instance_has_the_same_name(folder):
+    """By matrices and coordinates of its own: nothing traced depends on what the host keeps."""
+    keys = {kept_programs._key(solve, (matrix_tsp(5, seed=seed),), {}) for seed in range(3)}
+    assert len(keys) == 1
+
+
+@js.pytree
+@dataclasses.dataclass(frozen=True)
+class OwnMoves(js.Relocate):
+    """A class whose code nobody watches."""
+
+
+def test_classes_from_elsewhere_are_left_to_jax(folder):
+    solve(linear_ordering(5), moves=js.Swap())
+    solve(matrix_tsp(5), moves=OwnMoves())
+    assert not [name for name in files(folder) if "part" in name]
+    assert len(files(folder)) == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"torn"])
+def test_a_bad_file_is_replaced(folder, content):
+    expected = solve(matrix_tsp(8))
+    for path in folder.iterdir():
+        path.write_bytes(content)
+    forget()
+    assert solve(matrix_tsp(8)).fun == expected.fun
+    assert all(len(path.read_bytes()) > 1000 for path in folder.iterdir())
+
+
+def test_inside_jit_nothing_is_kept(folder):
+    search = js.simulated_annealing(js.Relocate(), 5.0)
+
+    @jax.jit
+    def cost(problem):
+        return js.run(0, problem, search, num_searches=2, max_steps=5).best_cost
+
+    assert cost(matrix_tsp(7)) > 0
+    assert not files(folder)
+
+
+def test_a_full_disk_is_no_error(folder, monkeypatch):
+    monkeypatch.setattr(kept_programs, "folder", folder / "missing")
+    assert solve(matrix_tsp(8)).nit == 50
