@@ -61,7 +61,7 @@ def test_solutions_and_costs(n):
 
 SEARCHES = {
     "min_conflicts": lambda: js.min_conflicts(js.QueenSwap(), 0.3, moves_per_search=5),
-    "annealing": lambda: js.simulated_annealing(js.QueenSwap(), 0.3, moves_per_search=6),
+    "annealing": lambda: js.simulated_annealing(js.QueenSwap(), 2.0, moves_per_search=6),
 }
 
 
@@ -96,7 +96,7 @@ def test_searches_take_the_same_course(name, n, ways):
 )
 def test_repair_takes_the_same_course(n, width, room):
     """It moves the same queens, and counts those left that are attacked."""
-    starts, results = permutations(n)[-3:], []
+    starts, results = permutations(n)[[0, -2, -1]], []
     for problem in variants(n, room):
         filled = jnp.asarray(padding.filled(starts, problem.capacity))
         for key, start in enumerate(filled):
