@@ -28,6 +28,8 @@ class CountedQueens(NamedTuple):
       queens: [n] the column of the queen in each row; all are int16 for n below 2**15, else int32.
       rising: [2 n] queens with that sum of row and column. None in a snapshot.
       falling: [2 n] queens with that difference of column and row, plus n. None in a snapshot.
+
+    Here n is the problem's capacity; what is no queen stands on no diagonal.
     """
 
     queens: jax.Array
@@ -60,13 +62,14 @@ class QueenSwap:
 
     def init(self, problem: Any, solution: jax.Array) -> CountedQueens:
         check_suits("QueenSwap", "an NQueens", problem, isinstance(problem, NQueens))
-        dtype = jnp.int16 if problem.n <= _MAX_INT16 else jnp.int32
-        row = lax.iota(jnp.int32, problem.n)
-        none = jnp.zeros(2 * problem.n, dtype)
+        dtype = jnp.int16 if problem.capacity <= _MAX_INT16 else jnp.int32
+        row = lax.iota(jnp.int32, problem.capacity)
+        one: Any = 1 if problem.num_entries is None else (row < problem.n).astype(dtype)
+        none = jnp.zeros(2 * problem.capacity, dtype)
         return CountedQueens(
             solution.astype(dtype),
-            none.at[solution + row].add(1, mode="promise_in_bounds"),
-            none.at[solution - row + problem.n].add(1, mode="promise_in_bounds"),
+            none.at[solution + row].add(one, mode="promise_in_bounds"),
+            none.at[solution - row + problem.capacity].add(one, mode="promise_in_bounds"),
         )
 
     def solution(self, problem: Any, snapshot: CountedQueens) -> jax.Array:
@@ -88,13 +91,15 @@ class QueenSwap:
         words: tuple[jax.Array, ...],
     ) -> Positions:
         """Returns a swap of `row` with another one."""
+        n = problem.n
+        others_of_each = max(n - 1, 1) if isinstance(n, int) else jnp.maximum(n - 1, 1)
 
         def partner(word: jax.Array) -> tuple[jax.Array, jax.Array]:
-            other = below(word, max(problem.n - 1, 1))
-            other = (other + (other >= row).astype(jnp.int32)) % problem.n
+            other = below(word, others_of_each)
+            other = jnp.minimum(other + (other >= row).astype(jnp.int32), problem.n - 1)
             column = _load(representation.queens, other)
             rising = load(representation.rising, row + column)
-            falling = load(representation.falling, column - row + problem.n)
+            falling = load(representation.falling, column - row + problem.capacity)
             return other, (rising == 0) & (falling == 0)
 
         *others, last = (partner(word) for word in words)
@@ -107,10 +112,10 @@ class QueenSwap:
         self, problem: Any, representation: CountedQueens, row: jax.Array
     ) -> jax.Array:
         """Returns whether the queen in `row` is attacked."""
-        return is_attacked(problem.n, representation, row)
+        return is_attacked(problem.capacity, representation, row)
 
     def delta(self, problem: Any, representation: CountedQueens, move: Positions) -> jax.Array:
-        if problem.n < 2:
+        if problem.capacity < 2:
             return jnp.full_like(move.first, null_delta(jnp.int32))
         i, k = move
         a, b = _load(representation.queens, i), _load(representation.queens, k)
@@ -118,7 +123,7 @@ class QueenSwap:
         def of(counts: jax.Array, *places: jax.Array) -> tuple[jax.Array, ...]:
             return tuple(_load(counts, place) for place in places)
 
-        n = problem.n
+        n = problem.capacity
         old_i, old_k, new_i, new_k = of(representation.rising, i + a, k + b, i + b, k + a)
         change = new_i + new_k - old_i - old_k
         old_i, old_k, new_i, new_k = of(
@@ -127,13 +132,16 @@ class QueenSwap:
         change += new_i + new_k - old_i - old_k + 4
         # The two attack each other before on one diagonal, and afterwards on one that crosses it.
         are_facing = jnp.abs(i - k) == jnp.abs(a - b)
-        return change + 2 * are_facing.astype(jnp.int32)
+        change += 2 * are_facing.astype(jnp.int32)
+        if problem.num_entries is None:
+            return change
+        return jnp.where(problem.n < 2, null_delta(jnp.int32), change)
 
     def commit(
         self, problem: Any, representation: CountedQueens, move: Positions, accept: jax.Array
     ) -> CountedQueens:
         (i, k), (queens, rising, falling) = move, representation
-        a, b, n = _load(queens, i), _load(queens, k), problem.n
+        a, b, n = _load(queens, i), _load(queens, k), problem.capacity
         one = accept.astype(jnp.int32)
         rising_after = _moved(rising, (i + a, k + b), (i + b, k + a), one)
         falling_after = _moved(falling, (a - i + n, b - k + n), (b - i + n, a - k + n), one)
@@ -162,7 +170,8 @@ def _load(buffer: Any, index: jax.Array) -> jax.Array:
     return load(buffer, index).astype(jnp.int32)
 
 
-def is_attacked(n: int, placed: CountedQueens, row: jax.Array) -> jax.Array:
+def is_attacked(capacity: int, placed: CountedQueens, row: jax.Array) -> jax.Array:
     """Returns whether the queen in each of `row` is attacked; portable."""
     column = _load(placed.queens, row)
-    return (load(placed.rising, row + column) > 1) | (load(placed.falling, column - row + n) > 1)
+    falling = load(placed.falling, column - row + capacity)
+    return (load(placed.rising, row + column) > 1) | (falling > 1)

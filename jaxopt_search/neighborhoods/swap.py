@@ -32,8 +32,12 @@ class Swap:
     def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
         free, n = _positions(problem, solution)
         first = below(words[0], n)
-        second = below(words[1], max(n - 1, 1))
-        second = second + (second >= first).astype(jnp.int32) if n > 1 else first
+        if isinstance(n, int):
+            second = below(words[1], max(n - 1, 1))
+            second = second + (second >= first).astype(jnp.int32) if n > 1 else first
+        else:
+            second = below(words[1], jnp.maximum(n - 1, 1))
+            second = jnp.minimum(second + (second >= first).astype(jnp.int32), n - 1)
         if free is not None:
             first, second = load(free, first), load(free, second)
         return Positions(first, second)
@@ -65,7 +69,9 @@ class Swap:
         return solution.at[pair].set(solution[pair[::-1]])
 
 
-def _positions(problem: Any, solution: jax.Array) -> tuple[jax.Array | None, int]:
-    """Returns the positions that may change, None for all, and how many they are."""
-    free = capabilities.free(problem)
+def _positions(problem: Any, solution: jax.Array) -> tuple[jax.Array | None, Any]:
+    """Returns the positions that may change, None for the first ones, and how many they are."""
+    free, num_entries = capabilities.free(problem), capabilities.num_entries(problem)
+    if free is None and num_entries is not None:
+        return None, num_entries
     return free, (solution if free is None else free).shape[0]

@@ -60,8 +60,10 @@ class MinConflicts(SampledSearch[MinConflictsState]):
 
     def init(self, problem: Any, solution: Solution) -> MinConflictsState:
         number = max(memory.power_of_two(self.moves_per_search), memory.LANES)
-        spread = [place * problem.n // number for place in range(number)]
-        return MinConflictsState(*self.start(problem, solution), place=jnp.array(spread, jnp.int32))
+        # As fractions of 2**32, so that `place * n // number` stays within a word.
+        share = jnp.arange(number, dtype=jnp.uint32) * jnp.uint32(2**32 // number)
+        place = random.below(share, problem.n)
+        return MinConflictsState(*self.start(problem, solution), place=place)
 
     def step(
         self, stream: Stream, control: jax.Array, problem: Any, state: MinConflictsState

@@ -31,11 +31,26 @@ _FOR_ROWS = np.uint32(2**32 - 1)
 
 
 class _Claims(NamedTuple):
-    """The lowest number of a proposal that wants each row [n] and diagonal [2 n]."""
+    """The lowest number of a proposal that wants each row, [n], and diagonal, [2 n].
+
+    Here n is the problem's capacity.
+    """
 
     row: Any
     rising: Any
     falling: Any
+
+
+class _Width(NamedTuple):
+    """How many proposals there are in a round.
+
+    Attributes:
+      lanes: static, a multiple of 4.
+      used: those lanes that propose, the first ones; [] int32 where the problem is padded.
+    """
+
+    lanes: int
+    used: Any
 
 
 class _State(NamedTuple):
@@ -61,16 +76,15 @@ def repair(
 
     Args:
       key: as `random.as_key` returns it.
-      queens: [n] int32, the column of the queen in each row.
+      queens: [n] int32, the column of the queen in each row; n is the problem's capacity.
       max_rounds: [] integer, rounded up to a multiple of 8.
       width: proposals per round.
 
     Returns:
       [n] int32 and [] int32; the latter is 0 unless rounds ran out.
     """
-    n = problem.n
-    width = _MADE * max(1, min(width, n) // _MADE)
-    max_rounds = jnp.minimum(max_rounds, MAX_INT32 // width - _ROUNDS)
+    n, most = problem.capacity, _width(problem, width)
+    max_rounds = jnp.minimum(max_rounds, MAX_INT32 // most.used - _ROUNDS)
     latest = functools.partial(jnp.full, fill_value=MAX_INT32, dtype=jnp.int32)
     claims = _Claims(latest(n), latest(2 * n), latest(2 * n))
 
@@ -78,10 +92,10 @@ def repair(
         return (state.num_attacked > 0) & (state.rounds < max_rounds)
 
     def some_rounds(state: _State) -> _State:
-        rows, num_rows = _attacked_rows(key, problem, state, width)
+        attacked = _attacked_rows(key, problem, state, most)
 
         def one(_: jax.Array, state: _State) -> _State:
-            return _round(key, problem, state, rows, num_rows)
+            return _round(key, problem, state, most.used, attacked)
 
         state = lax.fori_loop(0, _ROUNDS, one, state)
         return state._replace(num_attacked=_num_attacked(problem, state.placed))
@@ -95,39 +109,56 @@ def repair(
     return end.placed.queens, end.num_attacked
 
 
+def _width(problem: NQueens, width: int) -> _Width:
+    lanes = _MADE * max(1, min(width, problem.capacity) // _MADE)
+    if problem.num_entries is None:
+        return _Width(lanes, lanes)
+    return _Width(lanes, _MADE * jnp.maximum(1, jnp.minimum(width, problem.n) // _MADE))
+
+
 def _num_attacked(problem: NQueens, placed: CountedQueens) -> jax.Array:
     return jnp.sum(_attacked(problem, placed), dtype=jnp.int32)
 
 
 def _attacked(problem: NQueens, placed: CountedQueens) -> jax.Array:
-    return is_attacked(problem.n, placed, lax.iota(jnp.int32, problem.n))
+    row = lax.iota(jnp.int32, problem.capacity)
+    attacked = is_attacked(problem.capacity, placed, row)
+    return attacked if problem.num_entries is None else attacked & (row < problem.n)
 
 
 def _attacked_rows(
-    key: random.Key, problem: NQueens, state: _State, size: int
+    key: random.Key, problem: NQueens, state: _State, most: _Width
 ) -> tuple[jax.Array, jax.Array]:
-    """Returns up to `size` rows of attacked queens, those behind a random one, and their number."""
+    """Returns rows of attacked queens, those behind a random one, [lanes], and their number."""
     word, _ = random.threefry2x32(key, (state.rounds.astype(jnp.uint32), _FOR_ROWS))
     shift = random.below(word, problem.n)
-    attacked = jnp.roll(_attacked(problem, state.placed), -shift)
-    (found,) = jnp.nonzero(attacked, size=size)
-    return (found.astype(jnp.int32) + shift) % problem.n, jnp.minimum(state.num_attacked, size)
+    attacked = _rolled(problem, _attacked(problem, state.placed), shift)
+    (found,) = jnp.nonzero(attacked, size=most.lanes)
+    return (found.astype(jnp.int32) + shift) % problem.n, jnp.minimum(state.num_attacked, most.used)
+
+
+def _rolled(problem: NQueens, of_rows: jax.Array, shift: jax.Array) -> jax.Array:
+    """Returns what is known of each row, [n], from row `shift` on, and of those before behind."""
+    if problem.num_entries is None:
+        return jnp.roll(of_rows, -shift)
+    row = lax.iota(jnp.int32, problem.capacity)
+    return of_rows[jnp.where(row < problem.n, (row + shift) % problem.n, row)]
 
 
 def _round(
-    key: random.Key, problem: NQueens, state: _State, rows: jax.Array, num_rows: jax.Array
+    key: random.Key, problem: NQueens, state: _State, width: Any, attacked: tuple[Any, Any]
 ) -> _State:
     """Returns the state after a round.
 
     Args:
-      rows: [width] of which the first `num_rows` had attacked queens.
+      width: how many lanes propose.
+      attacked: rows, [lanes], and how many of them, the first ones, had attacked queens.
     """
-    n, (queens, rising, falling) = problem.n, state.placed
-    width = len(rows)
-    lane = lax.iota(jnp.int32, width)
+    n, (queens, rising, falling), (rows, num_rows) = problem.capacity, state.placed, attacked
+    lane = lax.iota(jnp.int32, len(rows))
     counter = lane.astype(jnp.uint32), state.rounds.astype(jnp.uint32)
     i = rows[lane % num_rows]
-    k = random.below(random.threefry2x32(key, counter)[0], n)
+    k = random.below(random.threefry2x32(key, counter)[0], problem.n)
 
     def after(i: jax.Array, k: jax.Array) -> _Claims:
         """Returns pairs: the rows, and the diagonals on which their queens stand afterwards."""
@@ -135,16 +166,16 @@ def _round(
         return _Claims((i, k), (i + b, k + a), (b - i + n, a - k + n))
 
     wanted = after(i, k)
-    is_free = is_attacked(n, state.placed, i)
+    is_free = is_attacked(n, state.placed, i) & (lane < width)
     for counts, places in ((rising, wanted.rising), (falling, wanted.falling)):
         is_free &= (counts[places[0]] == 0) & (counts[places[1]] == 0)
     for first, second in wanted:
         is_free &= first != second
 
-    (chosen,) = jnp.nonzero(is_free, size=width // _MADE)
-    i, k = i[chosen], k[chosen]
-    wins = lax.iota(jnp.int32, len(chosen)) < jnp.sum(is_free, dtype=jnp.int32)
-    number = state.number - 1 - lax.iota(jnp.int32, len(chosen))
+    (chosen,) = jnp.nonzero(is_free, size=len(rows) // _MADE)
+    i, k, lane = i[chosen], k[chosen], lane[: len(chosen)]
+    wins = lane < jnp.minimum(jnp.sum(is_free, dtype=jnp.int32), width // _MADE)
+    number = state.number - 1 - lane
     wanted = after(i, k)
     claims = _Claims(*map(functools.partial(_claim, number, wins), state.claims, wanted))
     for claim, places in zip(claims, wanted, strict=True):
@@ -158,7 +189,7 @@ def _round(
     return state._replace(
         placed=CountedQueens(queens, rising, falling),
         claims=claims,
-        number=number[-1],
+        number=state.number - width // _MADE,
         rounds=state.rounds + 1,
     )
 

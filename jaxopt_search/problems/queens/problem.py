@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
 from jaxopt_search.portable import random
-from jaxopt_search.problems import permutation
+from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.queens.attacks import Scheme, scheme
 from jaxopt_search.pytrees import pytree
@@ -25,43 +25,80 @@ MAX_QUEENS = 2**29
 
 @functools.partial(
     pytree,
-    data_fields=("count",),
-    meta_fields=("n", "evaluation", "host"),
+    data_fields=("count", "num_entries"),
+    meta_fields=("capacity", "evaluation", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class NQueens:
     """The placements of n queens as permutations. Build it with `nqueens`.
 
     Attributes:
-      n: the number of queens.
+      capacity: the length of solutions: the number of queens, or more.
       evaluation: the scheme by which `cost` counts, one of `evaluation.SCHEMES`.
       count: that scheme, as `evaluation.scheme` returns it.
+      num_entries: [] int32 the number of queens, if there is room for more (see `padding`).
       host: what the host keeps.
     """
 
-    n: int
+    capacity: int
     evaluation: str
     count: Scheme = dataclasses.field(repr=False)
+    num_entries: jax.Array | None = None
     host: Original = dataclasses.field(repr=False)
 
     space = "permutation"
 
     @property
+    def n(self) -> Any:
+        """The number of queens: a Python integer, or [] int32 where there is room for more."""
+        return self.capacity if self.num_entries is None else self.num_entries
+
+    @property
     def is_trivial(self) -> bool:
         """Whether there is one placement only."""
-        return self.n == 1
+        return bool(self.n == 1)
+
+    def padded(self, capacity: int | None = None) -> "NQueens":
+        """Returns the same problem with room for more queens; its searches take the same course.
+
+        Problems of equal capacity share their compiled programs, whatever their sizes.
+
+        Args:
+          capacity: the length of solutions, from n to 2**29; None for the least of few sizes.
+
+        Raises:
+          ValueError: if there are more queens, it is padded already, or its scheme counts all
+            entries: only `"histogram"` can leave some out.
+        """
+        if self.num_entries is not None:
+            raise ValueError("problem is padded already, expected one that is not")
+        if self.evaluation != "histogram":
+            raise ValueError(
+                f"evaluation is {self.evaluation!r}, expected 'histogram': no other scheme leaves"
+                " out what is no queen"
+            )
+        n = self.capacity
+        capacity = check_count("capacity", padding.check_capacity(n, capacity), n, MAX_QUEENS)
+        return dataclasses.replace(
+            self,
+            num_entries=padding.number_on_device(n),
+            capacity=capacity,
+            host=padding.of_padded(self.host, n, capacity),
+        )
 
     def init(self, key: jax.Array) -> jax.Array:
-        """Returns a random placement, [n] int32: the column of the queen in each row."""
-        return permutation.random_permutation(key, self.n)
+        """Returns a random placement, [capacity] int32: the column of the queen in each row."""
+        return permutation.random_permutation(key, self.capacity, self.num_entries)
 
     def perturb(self, key: jax.Array, queens: jax.Array) -> jax.Array:
         """Returns a placement near `queens`: two neighboring groups of rows change places."""
-        return permutation.exchange_segments(key, queens)
+        return permutation.exchange_segments(key, queens, self.n)
 
     def cost(self, queens: jax.Array) -> jax.Array:
         """Returns the number of attacking pairs, [] int32, if it is below 2**31."""
-        return self.count(queens).low.astype(jnp.int32)
+        is_exact = self.num_entries is None
+        count = self.count(queens) if is_exact else self.count(queens, self.num_entries)
+        return count.low.astype(jnp.int32)
 
 
 def nqueens(n: int, evaluation: str = "histogram", **options: int | None) -> NQueens:
@@ -83,7 +120,7 @@ def nqueens(n: int, evaluation: str = "histogram", **options: int | None) -> NQu
     """
     n = check_count("n", n, 1, MAX_QUEENS)
     count = scheme(evaluation, n, **options)
-    return NQueens(n=n, evaluation=evaluation, count=count, host=_host(n))
+    return NQueens(capacity=n, evaluation=evaluation, count=count, host=_host(n))
 
 
 def _host(n: int) -> Original:
@@ -109,8 +146,10 @@ def count_on_host(queens: np.ndarray) -> int:
     return int(np.sum(on.astype(np.int64) * (on - 1) // 2))
 
 
-def greedy_placement(key: jax.Array, n: int, tries: int = 16) -> jax.Array:
-    """Returns a random placement of which few queens are attacked, [n] int32; to be vmapped.
+def greedy_placement(
+    key: jax.Array, n: Any, tries: int = 16, capacity: int | None = None
+) -> jax.Array:
+    """Returns a random placement of which few queens are attacked, [capacity] int32; to be vmapped.
 
     Row by row, a queen is put on the first of `tries` random free columns on which no queen before
     attacks it, else on any. Of 1000 queens some 40 are attacked in the end; of 1000 at random, some
@@ -121,14 +160,18 @@ def greedy_placement(key: jax.Array, n: int, tries: int = 16) -> jax.Array:
 
     Args:
       key: a `jax.random.key`.
-      n: queens, static.
+      n: queens, static; with `capacity` also [] int32.
       tries: static; more of them take longer and leave fewer queens attacked.
+      capacity: static, the length of the placement, at least n, whose entries from n on are their
+        numbers; None for n.
 
     Raises:
       TypeError: if `key` is no typed key.
       ValueError: if `n` or `tries` is out of range.
     """
-    n, tries = check_count("n", n, 1, MAX_QUEENS), check_count("tries", tries)
+    if capacity is None:
+        capacity = n = check_count("n", n, 1, MAX_QUEENS)
+    capacity, tries = check_count("capacity", capacity, 1, MAX_QUEENS), check_count("tries", tries)
     lane, data = lax.iota(jnp.uint32, tries), random.data_of(key)
 
     def place(row: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
@@ -136,18 +179,18 @@ def greedy_placement(key: jax.Array, n: int, tries: int = 16) -> jax.Array:
         word, _ = random.threefry2x32((data[0], data[1]), (lane, jnp.asarray(row, jnp.uint32)))
         behind = row + random.below(word, n - row)  # what is behind a row are the free columns
         column = queens[behind]
-        is_free = ~(on_rising[column + row] | on_falling[column - row + n])
+        is_free = ~(on_rising[column + row] | on_falling[column - row + capacity])
         first = jnp.argmax(is_free)
         other, column = behind[first], column[first]
         queens = queens.at[other].set(queens[row]).at[row].set(column)
         return (
             queens,
             on_rising.at[column + row].set(True),
-            on_falling.at[column - row + n].set(True),
+            on_falling.at[column - row + capacity].set(True),
         )
 
-    none = jnp.zeros(2 * n, bool)
-    return lax.fori_loop(0, n, place, (lax.iota(jnp.int32, n), none, none))[0]
+    none = jnp.zeros(2 * capacity, bool)
+    return lax.fori_loop(0, n, place, (lax.iota(jnp.int32, capacity), none, none))[0]
 
 
 def hoffman(n: int) -> np.ndarray:

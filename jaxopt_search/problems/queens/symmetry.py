@@ -19,29 +19,35 @@ _AT_ONCE = 2**22
 _KEY = (np.uint32(0x51554545), np.uint32(0x4E530000))
 
 
-def fingerprint(queens: jax.Array, distinct: Distinct) -> jax.Array:
+def fingerprint(
+    queens: jax.Array, distinct: Distinct, num_entries: jax.Array | None = None
+) -> jax.Array:
     """Returns two uint32 words that tell placements apart, [2].
 
     Args:
       queens: [n] int32, the column of the queen in each row.
       distinct: `"symmetry"` for the same words of all placements that are turned or mirrored into
         one another.
+      num_entries: [] int32, only so many first rows have queens; None for all.
     """
-    row, last = lax.iota(jnp.int32, queens.shape[0]), queens.shape[0] - 1
+    n = queens.shape[0] if num_entries is None else num_entries
+    row = lax.iota(jnp.int32, queens.shape[0])
+    is_queen, last = (row < n)[None], n - 1
     squares = [(row, queens)]
     if distinct == "symmetry":
         squares += [(last - a, b) for a, b in squares]
         squares += [(a, last - b) for a, b in squares]
         squares += [(b, a) for a, b in squares]
-    words = jnp.stack([_sums(*each) for each in squares])
+    words = _sums(is_queen, *map(jnp.stack, zip(*squares, strict=True)))
     is_least = words[:, 0] == jnp.min(words[:, 0])
     second = jnp.min(jnp.where(is_least, words[:, 1], np.uint32(2**32 - 1)))
     return jnp.stack([jnp.min(words[:, 0]), second])
 
 
-def _sums(row: jax.Array, column: jax.Array) -> jax.Array:
+def _sums(is_queen: jax.Array, row: jax.Array, column: jax.Array) -> jax.Array:
+    """Returns the sums of two words for each of [I, n] squares with queens, [I, 2] uint32."""
     words = random.threefry2x32(_KEY, (row.astype(jnp.uint32), column.astype(jnp.uint32)))
-    return jnp.stack([jnp.sum(word, dtype=jnp.uint32) for word in words])
+    return jnp.stack([jnp.sum(word * is_queen, axis=-1, dtype=jnp.uint32) for word in words], -1)
 
 
 def as_numbers(fingerprints: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ Source: "Parallel schemes of the N-Queens fitness function on CPU and GPU", Algo
 
 import functools
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jax import lax
 from jaxopt_search.portable import counts
 from jaxopt_search.portable.counts import Count
 
-Scheme: TypeAlias = Callable[[jax.Array], Count]
+Scheme: TypeAlias = Callable[..., Count]
 """From [n] int32, the column of the queen in each row, to the number of attacking pairs."""
 
 _LANES = 2**22
@@ -148,13 +148,21 @@ def _unfolded(row: jax.Array, column: jax.Array, n: int) -> tuple[jax.Array, jax
     return i, j
 
 
-def histogram(queens: jax.Array) -> Count:
-    """Counts the queens on each diagonal, O(n): each attacks all others that stand on it."""
+def histogram(queens: jax.Array, num_entries: jax.Array | None = None) -> Count:
+    """Counts the queens on each diagonal, O(n): each attacks all others that stand on it.
+
+    Args:
+      queens: [n] int32.
+      num_entries: [] int32, only so many first rows have queens; None for all.
+    """
     n = queens.shape[0]
     row = lax.iota(jnp.int32, n)
+    one: Any = 1 if num_entries is None else (row < num_entries)[None].astype(jnp.uint32)
     diagonals = jnp.stack([queens + row, queens - row + (3 * n - 2)])
-    on = jnp.zeros(4 * n - 2, jnp.uint32).at[diagonals].add(1, mode="promise_in_bounds")
+    on = jnp.zeros(4 * n - 2, jnp.uint32).at[diagonals].add(one, mode="promise_in_bounds")
     others = on.at[diagonals].get(mode="promise_in_bounds") - 1
+    if num_entries is not None:
+        others = others * one
     return counts.halved(counts.total(counts.of(others.ravel())))
 
 
