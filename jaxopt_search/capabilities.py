@@ -287,6 +287,14 @@ def restarts(exchange: object, costs: jax.Array, num_searches: jax.Array) -> jax
     return None if ask is None else ask(costs, num_searches)
 
 
+def compiles_apart(exchange: object) -> bool:
+    """`compiles_apart`: whether `solve` makes the exchange by a program of its own; else False.
+
+    For exchanges that take long to compile and some milliseconds to make: see `engine.apart`.
+    """
+    return bool(getattr(exchange, "compiles_apart", False))
+
+
 def _for(problem: Problem, value: Any) -> Any:
     """Returns a value, or what a function gives for the problem."""
     return value(problem) if callable(value) else value

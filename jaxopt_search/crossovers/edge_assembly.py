@@ -41,6 +41,8 @@ class EdgeAssembly:
 
     candidates: jax.Array
 
+    compiles_apart = True
+
     def child(
         self, key: jax.Array, problem: TSP, own: jax.Array, given: jax.Array, share: jax.Array
     ) -> jax.Array:

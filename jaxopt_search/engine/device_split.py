@@ -18,11 +18,13 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxopt_search.engine import loop, outcome, starting, stepping
+from jaxopt_search import capabilities
+from jaxopt_search.engine import apart, loop, outcome, starting, stepping
 from jaxopt_search.engine.outcome import Outcome
-from jaxopt_search.engine.state import Rules, RunState
+from jaxopt_search.engine.state import Later, Rules, RunState
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
+from jaxopt_search.results import Status
 
 Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 
@@ -127,9 +129,46 @@ class DeviceSplit:
     ) -> RunState:
         """Like `loop.advance`, of a state from `split` and by rules from `make_rules`."""
         chosen = stepping.choose(implementation, self.devices[0], problem, search).implementation
+        if rules.exchange is not None and capabilities.compiles_apart(rules.exchange):
+            return self._in_parts(chosen, problem, search, state, num_steps, rules)
+        return self._steps(chosen)(problem, search, state, num_steps, rules)
+
+    def _in_parts(
+        self,
+        implementation: Implementation,
+        problem: Any,
+        search: Any,
+        state: RunState,
+        num_steps: int,
+        rules: Rules,
+    ) -> RunState:
+        """Like `advance`, by steps and exchanges in turn; only the last may be under way."""
+        steps, exchanging, exchange = self._steps(implementation), self._exchange(), rules.exchange
+        every, since = map(int, jax.device_get((exchange.every, state.since.exchange)))
+        left, is_first, status = num_steps, True, None
+        while left > 0 or is_first:
+            length = min(left, max(every - since, 1))
+            later = Later(np.int32(every), np.bool_(not is_first))
+            state = steps(problem, search, state, length, rules._replace(exchange=later))
+            left, since, is_first = left - length, since + length, False
+            is_due = length > 0 and since >= every
+            if is_due or not num_steps:  # the latter compiles it
+                state = exchanging(exchange, problem, search, state, np.bool_(is_due))
+                since = 0 if is_due else since
+            if status is not None and int(jax.device_get(status)) != Status.RUNNING:
+                break
+            status = state.status
+        return state
+
+    def _steps(self, implementation: Implementation) -> Callable[..., RunState]:
         if len(self.devices) == 1:
-            return loop.advance_by(chosen, problem, search, state, num_steps, rules)
-        return _pmapped(self.devices, chosen)(problem, search, state, num_steps, rules)
+            return functools.partial(loop.advance_by, implementation)
+        return _pmapped(self.devices, implementation)
+
+    def _exchange(self) -> Callable[..., RunState]:
+        if len(self.devices) == 1:
+            return functools.partial(apart.exchange_if_due, axis_name=None)
+        return _pmapped_exchange(self.devices)
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""
@@ -172,6 +211,17 @@ def _pmapped(
         functools.partial(loop.advance_by, implementation, axis_name=_AXIS),
         axis_name=_AXIS,
         in_axes=(None, None, AXES, None, None),
+        out_axes=AXES,
+        devices=devices,
+    )
+
+
+@functools.cache
+def _pmapped_exchange(devices: tuple[jax.Device, ...]) -> Callable[..., RunState]:
+    return jax.pmap(
+        functools.partial(apart.exchange_if_due, axis_name=_AXIS),
+        axis_name=_AXIS,
+        in_axes=(None, None, None, AXES, None),
         out_axes=AXES,
         devices=devices,
     )

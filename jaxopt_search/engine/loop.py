@@ -18,9 +18,10 @@ from jax import lax
 from jaxopt_search import capabilities
 from jaxopt_search.checks import int32
 from jaxopt_search.engine import collectives, exchanging, stepping
+from jaxopt_search.engine.apart import exchanged
 from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.starting import device_of, init, is_traced, no_info
-from jaxopt_search.engine.state import MAX_PATIENCE, Rules, RunState, Since, make_rules
+from jaxopt_search.engine.state import MAX_PATIENCE, Later, Rules, RunState, Since, make_rules
 from jaxopt_search.engine.stepping import Fixed, Running
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
@@ -189,7 +190,10 @@ def _advance(
         state = _steps(run, state, length)
         state = _refresh(run, state, is_due)
         state = _when_due("stop_test", is_due, functools.partial(_stop_test, run), state)
-        state = _when_due("exchange", is_due, functools.partial(_exchange, run), state)
+        if isinstance(rules.exchange, Later):
+            left = jnp.where(is_due["exchange"], length, left)  # the last block
+        else:
+            state = _when_due("exchange", is_due, functools.partial(_exchange, run), state)
         return _events_noted(run, state, is_due), left - length
 
     state = _tested_at_the_start(run, state)
@@ -207,11 +211,12 @@ def _tested_at_the_start(run: _Run, state: RunState) -> RunState:
     axis_name = run.axis_name
     num_new = _num_hits(state._replace(hit=hit), axis_name) - _num_hits(state, axis_name)
     is_met = num_new > 0 if target is None else (num_new > 0) & (state.best_cost <= target)
-    return state._replace(
-        hit=hit,
-        status=jnp.where(is_met, jnp.int32(Status.TARGET), state.status),
-        info=no_info(state.index.shape[0]),
-    )
+    status = jnp.where(is_met, jnp.int32(Status.TARGET), state.status)
+    tested = state._replace(hit=hit, status=status, info=no_info(state.index.shape[0]))
+    if not isinstance(run.rules.exchange, Later):
+        return tested
+    continues = run.rules.exchange.continues
+    return jax.tree.map(functools.partial(jnp.where, continues), state, tested)
 
 
 def _periods(run: _Run, state: RunState) -> Events:
@@ -320,20 +325,9 @@ def _stop_test(run: _Run, state: RunState) -> RunState:
 
 
 def _exchange(run: _Run, state: RunState) -> RunState:
-    assert run.rules.exchange is not None
-    key = random.exchange_key(state.key, state.step.high)
-    stream = random.Stream(key, state.step.low, counts.as_int32(state.step))
-    searches, ancestor = exchanging.apply(
-        run.rules.exchange,
-        stream,
-        run.problem,
-        run.search,
-        state.searches,
-        state.ancestor,
-        state.index,
-        run.axis_name,
-    )
-    return state._replace(searches=searches, ancestor=ancestor)
+    exchange = run.rules.exchange
+    assert exchange is not None and not isinstance(exchange, Later)
+    return exchanged(exchange, run.problem, run.search, state, run.axis_name)
 
 
 def _settled_costs(problem: Problem, search: Search, state: RunState) -> jax.Array:

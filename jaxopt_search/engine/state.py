@@ -63,16 +63,30 @@ class Rules(NamedTuple):
     """What a run is told, as data of its compiled program.
 
     Attributes:
-      exchange: what searches learn from one another, or None.
+      exchange: what searches learn from one another, or None, or `Later`.
       target: [] the highest cost that meets the target, of the dtype of costs; None for no target.
       patience: [] int32 steps without a better cost after which the run ends; None for never.
       check_every: [] int32 steps between stop tests.
     """
 
-    exchange: Exchange | None
+    exchange: "Exchange | Later | None"
     target: jax.Array | None
     patience: jax.Array | None
     check_every: jax.Array
+
+
+class Later(NamedTuple):
+    """Stands in `Rules` for an exchange that is a program of its own: see `apart`.
+
+    Where it is due, the program of the steps ends.
+
+    Attributes:
+      every: [] int32 steps between exchanges.
+      continues: [] bool, whether the sums of `RunState.info` are continued.
+    """
+
+    every: jax.Array
+    continues: jax.Array
 
 
 def make_rules(

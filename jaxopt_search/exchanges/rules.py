@@ -147,6 +147,11 @@ class Recombine:
         """What the crossover is for."""
         return capabilities.space(self.crossover)
 
+    @property
+    def compiles_apart(self) -> bool:
+        """Whether the crossover takes long to compile."""
+        return capabilities.compiles_apart(self.crossover)
+
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
         (word,) = stream.words(own.astype(jnp.uint32), 1)
