@@ -13,13 +13,14 @@ import jax
 import numpy as np
 
 from jaxopt_search.driver import arguments, environment, progress, starts, states
+from jaxopt_search.driver.ahead import Ahead
 from jaxopt_search.driver.arguments import Arguments, Checked, Resumption
 from jaxopt_search.driver.chunks import Timer, drive
 from jaxopt_search.driver.results import Best, History, Report
 from jaxopt_search.driver.steering import Steer, check_steer
 from jaxopt_search.engine import device_split, outcome, starting
 from jaxopt_search.engine.outcome import Outcome
-from jaxopt_search.engine.state import RunState, make_rules, with_all_limits
+from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.kernels import Implementation
@@ -126,7 +127,7 @@ def solve(
     if show is not None:
         show(progress.Phase("compiling", timer.elapsed))
     with memory_errors_explained(checked.begin.num_searches):
-        run = _Run(checked, timer, jax.block_until_ready(_first_state(checked)))
+        run = _Run(checked, timer)
         observers: list[Callable[[Any], Any]] = [run.history.note]
         if callback is not None:
             observers.append(run.steered_by(callback))
@@ -160,33 +161,45 @@ class _Run:
       history: lines on the chunks.
     """
 
-    def __init__(self, checked: Checked, timer: Timer, state: RunState):
+    def __init__(self, checked: Checked, timer: Timer):
         self.checked, self.timer = checked, timer
-        self.state = checked.split.split(state)
-        self.step = self.first_step = counts.as_python(state.step)
+        self._ahead = Ahead(self._to_compile())
+        self.state = checked.split.split(jax.block_until_ready(_first_state(checked)))
+        self.step = self.first_step = counts.as_python(self.state.step)
         self.best = Best(checked.problem, checked.limits)
         self.history = History(checked.history_size)
         self._seen: Outcome | None = None  # after the last chunk
         self._made = 0  # steps of it
         self._ask_after: int | None = None
 
-    def advance(self, num_steps: int) -> None:
-        checked, limits, self._seen = self.checked, self.checked.limits, None
-        dtype = self.state.best_cost.dtype
+    def _rules(self, dtype: Any) -> Rules:
+        limits, search = self.checked.limits, self.checked.search
         rules = make_rules(
-            checked.search,
+            search,
             dtype,
-            exchange=checked.exchange,
+            exchange=self.checked.exchange,
             target=limits.target,
             patience=limits.patience,
             check_every=limits.check_every,
         )
+        return with_all_limits(rules, search, dtype)
+
+    def _to_compile(self) -> list[Callable[[], None]]:
+        checked = self.checked
+        own = checked.problem, checked.search
+        shape = starting.shape(*own, checked.begin.num_searches)
+        rules, choice = self._rules(shape.best_cost.dtype), checked.choice.implementation
+        return checked.split.to_compile(*own, shape, rules, choice)
+
+    def advance(self, num_steps: int) -> None:
+        checked, self._seen = self.checked, None
+        self._ahead.wait()
         state = checked.split.advance(
             checked.problem,
             checked.search,
             self.state,
             num_steps,
-            with_all_limits(rules, checked.search, dtype),
+            self._rules(self.state.best_cost.dtype),
             checked.choice.implementation,
         )
         self.state, self._made = jax.block_until_ready(state), num_steps

@@ -170,6 +170,32 @@ class DeviceSplit:
             return functools.partial(apart.exchange_if_due, axis_name=None)
         return _pmapped_exchange(self.devices)
 
+    def to_compile(
+        self,
+        problem: Any,
+        search: Any,
+        shape: RunState,
+        rules: Rules,
+        implementation: Implementation,
+    ) -> list[Callable[[], None]]:
+        """Returns what compiles the programs of a run, one each; to be called in any threads.
+
+        Args:
+          shape: of the state: `starting.shape`.
+        """
+        if len(self.devices) > 1:
+            return []
+        jobs, own = list[Callable[[], None]](), (problem, search, shape)
+        if rules.exchange is not None and capabilities.compiles_apart(rules.exchange):
+            prepare = apart.exchange_if_due.prepare
+            jobs.append(
+                functools.partial(prepare, rules.exchange, *own, np.bool_(False), axis_name=None)
+            )
+            every = np.int32(jax.device_get(rules.exchange.every))
+            rules = rules._replace(exchange=Later(every, np.bool_(False)))
+        steps = functools.partial(loop.prepare_advance, implementation, *own, rules)
+        return [steps, *jobs, functools.partial(outcome.packed.prepare, *own)]
+
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""
         if len(self.devices) == 1:

@@ -34,24 +34,52 @@ folder: pathlib.Path | None = None
 _loaded: dict[str, Callable[..., Any]] = {}
 
 
-def kept(jitted: Any) -> Callable[..., Any]:
-    """Returns a function of `jax.jit` whose programs are kept, if there is a folder for them.
+class Kept:
+    """A function of `jax.jit` whose programs are kept, if there is a folder for them.
 
-    Args:
-      jitted: static arguments are those given by name, and only those.
+    Static arguments are those given by name, and only those.
     """
 
-    @functools.wraps(jitted)
-    def call(*arguments: Any, **static: Any) -> Any:
-        key = None if folder is None else _key(jitted, arguments, static)
-        if folder is None or key is None:
-            return jitted(*arguments, **static)
-        if key not in _loaded:
-            found = _load(folder / f"{key}.program", arguments)
-            _loaded[key] = found or _compile(folder, key, jitted, arguments, static)
-        return _loaded[key](*arguments)
+    def __init__(self, jitted: Any):
+        self.jitted = jitted
+        self._prepared: set[Any] = set()
+        functools.update_wrapper(self, jitted)
 
-    return call
+    def __call__(self, *arguments: Any, **static: Any) -> Any:
+        key = None if folder is None else _key(self.jitted, arguments, static)
+        if folder is None or key is None:
+            return self.jitted(*arguments, **static)
+        return self._found(folder, key, arguments, static)(*arguments)
+
+    def prepare(self, *arguments: Any, **static: Any) -> None:
+        """Makes the program of a call ready, once, as far as it is not.
+
+        Args:
+          arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
+        """
+        leaves, structure = jax.tree.flatten(arguments)
+        call = structure, tuple(map(_kind, leaves)), tuple(sorted(static.items()))
+        if call in self._prepared:
+            return
+        self._prepared.add(call)
+        key = None if folder is None else _key(self.jitted, arguments, static)
+        if folder is None or key is None:
+            self.jitted.lower(*arguments, **static).compile()  # which JAX remembers for the call
+        else:
+            self._found(folder, key, arguments, static)
+
+    def _found(
+        self, where: pathlib.Path, key: str, arguments: Any, static: dict[str, Any]
+    ) -> Callable[..., Any]:
+        if key not in _loaded:
+            found = _load(where / f"{key}.program", arguments)
+            _loaded[key] = found or _compile(where, key, self.jitted, arguments, static)
+        return _loaded[key]
+
+
+def _kind(leaf: Any) -> tuple[Any, ...]:
+    aval = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
+    return str(aval.dtype), aval.shape, bool(aval.weak_type)
 
 
 def _key(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
@@ -64,11 +92,10 @@ def _key(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
         return None
     (device,) = devices
     where = device.id, device.platform, device.device_kind, jax.device_count()
-    kinds = [(kind.str_short(), kind.weak_type) for kind in map(jax.typeof, leaves)]
     settings = {name: getattr(jax.config, name, None) for name in sorted(jax.config.values)}
     settings = {name: value for name, value in settings.items() if name not in _PATHS}
     program = jitted.__module__, jitted.__qualname__, sorted(static.items())
-    words = repr((program, parts, kinds, where, settings, _surroundings()))
+    words = repr((program, parts, list(map(_kind, leaves)), where, settings, _surroundings()))
     return hashlib.sha256(words.encode()).hexdigest()
 
 

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
 from jaxopt_search.checks import int32
 from jaxopt_search.engine import collectives, exchanging, stepping
 from jaxopt_search.engine.apart import exchanged
-from jaxopt_search.engine.kept_programs import kept
+from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.engine.starting import device_of, init, is_traced, no_info
 from jaxopt_search.engine.state import MAX_PATIENCE, Later, Rules, RunState, Since, make_rules
 from jaxopt_search.engine.stepping import Fixed, Running
@@ -155,6 +156,21 @@ def advance_by(
     )
 
 
+def prepare_advance(
+    implementation: Implementation, problem: Problem, search: Search, state: Any, rules: Rules
+) -> None:
+    """Compiles what `advance_by` of a single device needs, for a state of these shapes."""
+    _advance.prepare(
+        problem,
+        search,
+        state,
+        np.int32(0),
+        rules,
+        implementation=implementation,
+        axis_name=None,
+    )
+
+
 class _Run(NamedTuple):
     """What stays the same during a call, within the compiled program."""
 
@@ -165,7 +181,7 @@ class _Run(NamedTuple):
     axis_name: str | None
 
 
-@kept
+@Kept
 @functools.partial(jax.jit, static_argnames=("implementation", "axis_name"))
 def _advance(
     problem: Problem,

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.engine import exchanging
-from jaxopt_search.engine.kept_programs import kept
+from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.portable import counts
 from jaxopt_search.portable.counts import Steps
@@ -47,7 +47,7 @@ def look(problem: Problem, search: Search, state: RunState) -> Outcome:
     return read(jax.device_get(packed(problem, search, state)))
 
 
-@kept
+@Kept
 @jax.jit
 def packed(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost, jax.Array]:
     """Returns the best solution, its cost, and all the rest as words: each array takes its time."""

@@ -14,7 +14,7 @@ from jax.core import Tracer
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.engine import exchanging
-from jaxopt_search.engine.kept_programs import kept
+from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.engine.state import RunState, Since
 from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
@@ -148,5 +148,5 @@ def no_info(size: int) -> Info:
     return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
 
 
-_init = kept(jax.jit(fresh, static_argnames="num_searches"))
+_init = Kept(jax.jit(fresh, static_argnames="num_searches"))
 _shape = jax.jit(fresh, static_argnames="num_searches")  # is never called

@@ -1,0 +1,47 @@
+"""Programs compiled side by side, in threads: compiling leaves the interpreter to others."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+
+class Ahead:
+    """Compiles in threads, if there is more than one core.
+
+    What goes wrong there is not told: whoever needs the program compiles it then, and meets the
+    same error, or none.
+    """
+
+    def __init__(self, jobs: Sequence[Callable[[], object]]) -> None:
+        self._settings = _settings()
+        self._threads = [
+            threading.Thread(target=self._do, args=(job,), name="compiles")
+            for job in (jobs if _num_cores() > 1 and not jax.config.jax_disable_jit else ())
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _do(self, job: Callable[[], object]) -> None:
+        # Settings may be for the thread of the call only; then programs are others.
+        with contextlib.suppress(Exception):
+            if _settings() == self._settings:
+                job()
+
+    def wait(self) -> None:
+        """Returns once all are compiled."""
+        for thread in self._threads:
+            thread.join()
+
+
+def _settings() -> dict[str, Any]:
+    return {name: getattr(jax.config, name, None) for name in jax.config.values}
+
+
+def _num_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # not everywhere
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
