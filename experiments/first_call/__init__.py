@@ -10,7 +10,7 @@
 
 - `cold`: nothing is compiled, and no cache is there.
 - `cached`: JAX's persistent cache holds what an earlier process with the same call has compiled.
-- `second_size`: the process has called the same function on an instance larger by 7.
+- `second_size`: the process has called the same function on an instance larger by 1.
 - `second_call`: the process has made the same call with another seed.
 
 How they are measured:

@@ -15,7 +15,7 @@ _QAP = {"nug12": 12, "tai30a": 30, "tai50a": 50, "tai100a": 100}
 _QUEENS = {"queens-100": 100, "queens-1000": 1000}
 _FORMS = ("xy", "matrix")
 _SIZE = 10_000  # about that of coordinates in TSPLIB
-_LARGER_BY = 7
+_LARGER_BY = 1
 
 NAMES = {
     "tsp": tuple(f"{name}-{form}" for name in _TSP for form in _FORMS),
@@ -35,7 +35,7 @@ class Case(NamedTuple):
       kind: "tsp", "qap" or "nqueens".
       instance: with a `name`, `n` and `best_known`; for the cost of solutions.
       arrays: what the solver is given; of N-Queens, [] the number of queens.
-      larger: the same of another instance, which is larger by 7.
+      larger: the same of another instance, which is larger by 1.
     """
 
     name: str
