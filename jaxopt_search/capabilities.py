@@ -269,12 +269,25 @@ def order(exchange: object) -> Callable[..., jax.Array] | None:
 
 
 def combine(exchange: object) -> Callable[..., Solution] | None:
-    """`combine(words, problem, own, given)`: what a search continues from, with two random words.
+    """`combine(words, problem, own, given)`: what searches continue from, with two words for each.
 
-    It is made of the solution that the search would pass on itself and the one of its donor. None
-    if missing: it continues from its donor's.
+    It is made of the solutions that the searches would pass on themselves and those of their
+    donors, leaves [S, ...]. None if missing: they continue from their donors'.
     """
     return cast("Callable[..., Solution] | None", getattr(exchange, "combine", None))
+
+
+def children(
+    crossover: Any, keys: jax.Array, problem: Problem, own: Any, given: Any, share: jax.Array
+) -> Any:
+    """`children(keys, problem, own, given, share)`: a child for each of S searches at once.
+
+    All but the problem and the share have a leading axis [S]. If missing: the same by `child`.
+    """
+    if (make := getattr(crossover, "children", None)) is not None:
+        return make(keys, problem, own, given, share)
+    make_one = jax.vmap(crossover.child, in_axes=(0, None, 0, 0, None))
+    return make_one(keys, problem, own, given, share)
 
 
 def restarts(exchange: object, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:

@@ -83,8 +83,7 @@ def apply(
     def take_over() -> tuple[Any, jax.Array]:
         given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], offered)
         if (combine := capabilities.combine(exchange)) is not None:
-            combine_all = jax.vmap(combine, in_axes=(0, None, 0, 0))
-            given = combine_all(words(), problem, solutions, given)
+            given = combine(words(), problem, solutions, given)
         adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
         takes_part = (donors >= 0) & ~is_padding
         return choose(takes_part, (adopted, ancestors), (searches, ancestor))

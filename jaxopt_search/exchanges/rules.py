@@ -165,7 +165,8 @@ class Recombine:
     def combine(
         self, words: tuple[jax.Array, jax.Array], problem: Problem, own: Solution, given: Solution
     ) -> Solution:
-        return self.crossover.child(random.typed_key(words), problem, own, given, self.share)
+        keys = random.typed_key(words)
+        return capabilities.children(self.crossover, keys, problem, own, given, self.share)
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
         if self.alike is None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.crossovers import edge_assembly
+from jaxopt_search.crossovers import edge_assembly, joins, tour_ends
 from jaxopt_search.portable import random
 from jaxopt_search.types import null_delta
 
@@ -73,6 +73,19 @@ def slow_walks(own, given, coin):
     return walks, {end: back[others[partner[end]]] for end in mate}
 
 
+@jax.jit
+def walks_of(problem, own, given, coin):
+    """By ends, and what each walk gains."""
+    walks = edge_assembly._walks(problem, jnp.stack([own, given])[:, None], coin[None])
+    gains = edge_assembly._gains(problem, walks)
+    return jax.tree.map(lambda leaf: leaf.ravel(), (walks, tour_ends.at(gains, walks.number)))
+
+
+@jax.jit
+def tour_of(problem, mate):
+    return tour_ends.tours(problem, mate.reshape(1, problem.n, 2))[0]
+
+
 def coins(n, seed):
     return np.random.default_rng(seed).random(n) < 0.5
 
@@ -80,10 +93,9 @@ def coins(n, seed):
 @pytest.mark.parametrize("n", SIZES)
 def test_walks_are_those_followed_one_by_one(n):
     """The same partition of edges, what takes their place, and how much that costs."""
-    walks_of, gains_of = jax.jit(edge_assembly._walks), jax.jit(edge_assembly._gains)
     for seed in range(40):
         (own, given), coin, problem = tours(n, seed), coins(n, seed), instance(n, seed)
-        walks = walks_of(own, given, coin)
+        walks, gains = walks_of(problem, own, given, coin)
         expected, beyond = slow_walks(own, given, coin)
         number = np.asarray(walks.number)
         assert {frozenset(np.flatnonzero(number == label)) for label in set(number.tolist())} == {
@@ -91,7 +103,7 @@ def test_walks_are_those_followed_one_by_one(n):
         }
         assert np.asarray(walks.given).tolist() == [beyond[end] for end in range(2 * n)]
         distance = np.asarray(problem.matrix).reshape(n, n)
-        gains = np.asarray(gains_of(problem, walks))
+        gains = np.asarray(gains)
         for walk in expected:
             change = sum(
                 distance[end // 2, beyond[end] // 2] - distance[end // 2, int(walks.own[end]) // 2]
@@ -102,14 +114,12 @@ def test_walks_are_those_followed_one_by_one(n):
 
 @pytest.mark.parametrize("n", SIZES)
 def test_all_walks_together_make_the_other_tour(n):
-    walks_of, tour_of = jax.jit(edge_assembly._walks), jax.jit(edge_assembly._tour)
     for seed in range(10):
-        own, given = tours(n, seed)
-        walks = walks_of(own, given, coins(n, seed))
-        tour, is_tour = tour_of(walks.given)
-        assert is_tour and edges(np.asarray(tour)) == edges(given)
-        tour, is_tour = tour_of(walks.own)
-        assert is_tour and edges(np.asarray(tour)) == edges(own)
+        (own, given), problem = tours(n, seed), instance(n, seed)
+        walks, _ = walks_of(problem, own, given, coins(n, seed))
+        for mate, tour in ((walks.given, given), (walks.own, own)):
+            found = np.asarray(tour_of(problem, mate))
+            assert sorted(found.tolist()) == list(range(n)) and edges(found) == edges(tour)
 
 
 def parts_of(mate):
@@ -150,7 +160,7 @@ def slowly_joined(distance, candidates, mate):
 @pytest.mark.parametrize(("n", "num_parts"), [(6, 2), (12, 3), (60, 12), (9, 1)])
 def test_parts_are_joined_as_one_by_one(n, num_parts):
     """The smallest first, by the best move; where candidates do not allow it, no tour is made."""
-    joined, tour_of = jax.jit(edge_assembly._joined), jax.jit(edge_assembly._tour)
+    join = jax.jit(joins.joined)
     num_failed = 0
     for seed in range(10):
         problem, generator = instance(n, seed), np.random.default_rng(seed)
@@ -160,9 +170,9 @@ def test_parts_are_joined_as_one_by_one(n, num_parts):
         mate = np.array([ends[end] for end in range(2 * n)], np.int32)
         distance = np.asarray(problem.matrix, np.int64).reshape(n, n)
         expected = slowly_joined(distance, np.asarray(lists), mate)
-        found = joined(problem, lists, mate)
-        tour, is_tour = tour_of(found)
-        assert bool(is_tour) == (expected is not None)
+        found, is_tour = join(problem, lists, mate.reshape(1, n, 2))
+        found, tour = np.asarray(found).ravel(), tour_of(problem, found)
+        assert is_tour.tolist() == [expected is not None]
         if expected is None:
             num_failed += 1
         else:
@@ -234,6 +244,22 @@ def test_children_are_tours_that_are_no_longer(n, is_float):
         num_better += after < min(before, float(problem.cost(given)))
         np.testing.assert_array_equal(child_of(problem, own, own[::-1].copy(), 0.7, seed), own)
     assert num_better > 0 or n < 16
+
+
+@pytest.mark.parametrize("is_float", [False, True])
+def test_children_made_at_once_are_those_made_one_by_one(is_float):
+    problem = instance(31, 1, is_float)
+    own, given = map(np.stack, zip(*(tours(31, seed) for seed in range(12)), strict=True))
+    words = jnp.arange(12, dtype=jnp.uint32), jnp.ones(12, jnp.uint32)
+    crossover, share = js.edge_assembly(problem), jnp.float32(0.5)
+    make = jax.jit(crossover.children)
+    together = np.asarray(make(random.typed_key(words), problem, own, given, share))
+    alone = [
+        child_of(problem, *pair, 0.5, seed)
+        for seed, pair in enumerate(zip(own, given, strict=True))
+    ]
+    np.testing.assert_array_equal(together, alone)
+    assert (together != own).any(axis=1).sum() > 0
 
 
 @pytest.mark.parametrize("points", [np.zeros((9, 2)), np.repeat(np.eye(3)[:, :2], 3, axis=0)])

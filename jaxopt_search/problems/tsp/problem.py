@@ -119,12 +119,14 @@ class TSP:
 
         `host.in_full` turns it into the user's, which are mostly the same.
         """
-        if self.num_entries is None:
-            return floats.total(self.distance(tour, jnp.roll(tour, -1)))
         position = lax.iota(jnp.int32, self.capacity)
-        following = jnp.where(position == self.n - 1, tour[0], jnp.roll(tour, -1))
+        # Unlike a roll, this takes no pass of its own.
+        following = lax.pad(tour, jnp.int32(0), [(-1, 1, 0)])
+        following = jnp.where(position == self.n - 1, tour[0], following)
         lengths = self.distance(tour, following)
-        return floats.total(jnp.where(position < self.n, lengths, jnp.zeros_like(lengths)))
+        if self.num_entries is not None:
+            lengths = jnp.where(position < self.n, lengths, jnp.zeros_like(lengths))
+        return floats.total(lengths)
 
     def row_costs(self, block: Block, tours: Any) -> jax.Array:
         """Returns the lengths of several tours, [R]; portable.
