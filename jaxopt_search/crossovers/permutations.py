@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
-from jaxopt_search.crossovers.operators import Draws, Island, another, entry_words
+from jaxopt_search.crossovers.operators import Draws, Island, entry_words
 from jaxopt_search.neighborhoods.swap import Swap
 from jaxopt_search.portable import memory, random
 from jaxopt_search.portable.memory import load, store
@@ -213,7 +213,7 @@ class PermutationOperators:
         population, (positions, links), children, best = island
         n = population.shape[1]
         cut = random.below(draws.cuts[0], n)
-        cuts = cut, another(draws.cuts[1], cut, n)
+        cuts = cut, random.another(draws.cuts[1], cut, n)
         swap = Swap().propose(problem, best, draws.change)
         parents = Parents(
             population,

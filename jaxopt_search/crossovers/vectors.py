@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.crossovers.operators import Draws, Island, another, entry_words
+from jaxopt_search.crossovers.operators import Draws, Island, entry_words
 from jaxopt_search.portable import random
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.rows import Block, Tile
@@ -81,7 +81,7 @@ class VectorOperators:
             child = jnp.where(is_others, others, tile.get(population))
             sizes = load(problem.domain_sizes, tile.column)
             is_changed = draws.is_mutant & (tile.column == variable)
-            return jnp.where(is_changed, another(draws.change[1], child, sizes), child)
+            return jnp.where(is_changed, random.another(draws.change[1], child, sizes), child)
 
         children = block.put(island.children, [values(tile) for tile in block.tiles])
         return island._replace(children=children)
