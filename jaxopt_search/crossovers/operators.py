@@ -94,11 +94,16 @@ class Operators(Protocol):
         ...
 
 
-def entry_words(stream: Stream, tile: Tile, table: Any, num_words: int) -> tuple[jax.Array, ...]:
+def entry_words(
+    stream: Stream, tile: Tile, shape: tuple[int, int | jax.Array], num_words: int
+) -> tuple[jax.Array, ...]:
     """Returns words for each entry of a table [P, n] here: uint32 [R, C] each; portable.
 
     They are of the slots from P on; the slots before are for whole individuals.
+
+    Args:
+      shape: P and n. A table may have room behind, of which the words are no one's own.
     """
-    num_rows, num_columns = table.shape
+    num_rows, num_columns = shape
     slot = num_rows + tile.row * num_columns + tile.column
     return stream.words(slot.astype(jnp.uint32), num_words)

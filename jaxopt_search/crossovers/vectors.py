@@ -34,7 +34,7 @@ def uniform(stream: Stream, tile: Tile, population: Any, draws: Draws) -> jax.Ar
     Returns:
       [R, C] bool.
     """
-    _, word = entry_words(stream, tile, population, 2)
+    _, word = entry_words(stream, tile, population.shape, 2)
     return word >> jnp.uint32(31) == jnp.uint32(1)
 
 
@@ -93,7 +93,7 @@ class VectorOperators:
 
     def random(self, stream: Stream, problem: Any, island: Island, block: Block) -> list[jax.Array]:
         def values(tile: Tile) -> jax.Array:
-            (word,) = entry_words(stream, tile, island.population, 1)
+            (word,) = entry_words(stream, tile, island.population.shape, 1)
             return random.below(word, load(problem.domain_sizes, tile.column))
 
         return [values(tile) for tile in block.tiles]
