@@ -79,6 +79,11 @@ def free(problem: object) -> jax.Array | None:
     return cast("jax.Array | None", getattr(problem, "free", None))
 
 
+def num_free(problem: object) -> jax.Array:
+    """`num_free`: [] int32, so many first ones of `free` may change; with `num_entries`."""
+    return cast("jax.Array", getattr(problem, "num_free", None))
+
+
 def is_free(problem: object) -> jax.Array | None:
     """`is_free`: [n] int32, 1 at the positions of `free` and 0 at the others; None for all.
 
@@ -176,6 +181,19 @@ def warps_per_move(neighborhood: object, problem: Problem) -> int:
     """`num_warps(problem)`: those of a program in a kernel that serve to make a move; else 1."""
     num_warps = getattr(neighborhood, "num_warps", None)
     return 1 if num_warps is None else num_warps(problem)
+
+
+def extent(part: Any, *arguments: Any) -> tuple[Any, Any]:
+    """`extent(problem)`: so many first rows and columns of its table count; `shape` if missing.
+
+    Integers, or [] int32 where a problem has room for more than its size: see `problems.padding`.
+    Entries behind are never `first`, and numbers of entries are those of a table of this size.
+
+    Args:
+      part: a neighborhood, with the problem; or what one is made of (`moves`), with a solution too.
+    """
+    ask = getattr(part, "extent", None)
+    return part.shape(*arguments) if ask is None else ask(*arguments)
 
 
 def commit_and_first(neighborhood: object) -> Callable[..., Any] | None:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable import random
 from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.types import Stream
 
@@ -95,30 +94,16 @@ class Operators(Protocol):
         ...
 
 
-def entry_words(stream: Stream, tile: Tile, table: Any, num_words: int) -> tuple[jax.Array, ...]:
+def entry_words(
+    stream: Stream, tile: Tile, shape: tuple[int, int | jax.Array], num_words: int
+) -> tuple[jax.Array, ...]:
     """Returns words for each entry of a table [P, n] here: uint32 [R, C] each; portable.
 
     They are of the slots from P on; the slots before are for whole individuals.
-    """
-    num_rows, num_columns = table.shape
-    slot = num_rows + tile.row * num_columns + tile.column
-    return stream.words(slot.astype(jnp.uint32), num_words)
-
-
-def another(word: jax.Array, number: jax.Array, size: int | jax.Array) -> jax.Array:
-    """Returns a random number from 0 to `size` - 1 other than `number`, if there is one; portable.
 
     Args:
-      word: uint32, any shape.
-      number: int32, of a shape that broadcasts with it.
-      size: at least 1; int32 of such a shape if it is an array.
+      shape: P and n. A table may have room behind, of which the words are no one's own.
     """
-    if isinstance(size, int):
-        return number if size < 2 else _without(random.below(word, size - 1), number)
-    other = _without(random.below(word, jnp.maximum(size - 1, 1)), number)
-    return jnp.where(size < 2, number, other)
-
-
-def _without(other: jax.Array, number: jax.Array) -> jax.Array:
-    """Returns `other`, a number that skips `number`: from `number` on it is 1 higher."""
-    return other + (other >= number).astype(jnp.int32)
+    num_rows, num_columns = shape
+    slot = num_rows + tile.row * num_columns + tile.column
+    return stream.words(slot.astype(jnp.uint32), num_words)

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
-from jaxopt_search.crossovers.operators import Draws, Island, another, entry_words
-from jaxopt_search.neighborhoods.swap import Swap
+from jaxopt_search.crossovers.operators import Draws, Island, entry_words
+from jaxopt_search.neighborhoods.swap import Swap, positions
 from jaxopt_search.portable import memory, random
 from jaxopt_search.portable.memory import load, store
 from jaxopt_search.portable.rows import Block, Tile
@@ -87,6 +87,7 @@ class Parents(NamedTuple):
       start, end: [R, 1] int32; the child has the values of the second parent from position `start`
         to `end` - 1.
       swap: two [R, 1] int32 positions, whose values change places in the child at the end.
+      num_entries: so many first values are crossed, as in `problems.padding`; None for all.
     """
 
     permutations: Any
@@ -95,6 +96,7 @@ class Parents(NamedTuple):
     start: jax.Array
     end: jax.Array
     swap: tuple[jax.Array, jax.Array]
+    num_entries: jax.Array | None = None
 
     def is_second(self, position: jax.Array) -> jax.Array:
         """Returns whether the child is like the second parent at positions."""
@@ -147,17 +149,20 @@ def pmx_rows(block: Block, parents: Parents, room: Room) -> Room:
 def ox_rows(block: Block, parents: Parents, room: Room) -> Room:
     """Returns the room with a child in each row of a block, made as by `ox` and then swapped.
 
-    Missing values go behind the segment.
+    Missing values go behind the segment. What is behind `num_entries` stays as it is in the room.
     """
-    tile, n = block.whole, parents.permutations.shape[1]
+    tile, entries = block.whole, parents.num_entries
+    n = parents.permutations.shape[1] if entries is None else entries
 
     def around(number: jax.Array) -> jax.Array:
         place = parents.end + number
         return jnp.where(place >= n, place - n, place)
 
-    value = load(parents.permutations, (tile.row, around(tile.column)))
-    is_left = ~parents.is_second(load(parents.positions, (parents.second, value)))
-    is_left = tile.only_real(is_left)
+    column, counts = tile.column, tile.only_real()
+    if entries is not None:
+        column, counts = jnp.minimum(column, n - 1), counts & (column < n)
+    value = load(parents.permutations, (tile.row, around(column)))
+    is_left = ~parents.is_second(load(parents.positions, (parents.second, value))) & counts
     number = jnp.cumsum(is_left.astype(jnp.int32), axis=1) - 1
     place = parents.swapped(around(jnp.maximum(number, 0)))
     children = store(room.children, (tile.row, place), value, is_left)
@@ -211,9 +216,10 @@ class PermutationOperators:
         self, stream: Stream, problem: Any, island: Island, block: Block, draws: Draws
     ) -> Island:
         population, (positions, links), children, best = island
-        n = population.shape[1]
+        number = capabilities.num_entries(problem)
+        n = population.shape[1] if number is None else number
         cut = random.below(draws.cuts[0], n)
-        cuts = cut, another(draws.cuts[1], cut, n)
+        cuts = cut, random.another(draws.cuts[1], cut, n)
         swap = Swap().propose(problem, best, draws.change)
         parents = Parents(
             population,
@@ -222,6 +228,7 @@ class PermutationOperators:
             start=jnp.minimum(*cuts),
             end=jnp.maximum(*cuts),
             swap=(swap.first, jnp.where(draws.is_mutant, swap.second, swap.first)),
+            num_entries=number,
         )
         room = self.cross(block, parents, Room(children, links))
         tables = PermutationTables(positions, room.links)
@@ -239,11 +246,12 @@ class PermutationOperators:
 
         If the problem has `free`, only these positions; the others are as in the best so far.
         """
-        n, free = island.population.shape[1], capabilities.free(problem)
-        num_free = n if free is None else free.shape[0]
+        (size, n), number = island.population.shape, capabilities.num_entries(problem)
+        n = n if number is None else number
+        free, num_free = positions(problem, island.best)
         words = []
         for tile in block.tiles:
-            words += entry_words(stream, tile, island.population, 1)
+            words += entry_words(stream, tile, (size, n), 1)
         words = [lax.bitcast_convert_type(word, jnp.int32) for word in words]
         children = block.put(island.children, words)
         memory.barrier()
@@ -257,7 +265,7 @@ class PermutationOperators:
 
             rank = lax.fori_loop(0, num_free, count, jnp.zeros_like(word))
             if free is None:
-                return rank
+                return rank if number is None else jnp.where(tile.column < n, rank, tile.column)
             new = load(island.best, load(free, jnp.minimum(rank, num_free - 1)))
             may_change = load(capabilities.is_free(problem), tile.column) > 0
             return jnp.where(may_change, new, load(island.best, tile.column))

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.crossovers.operators import Draws, Island, another, entry_words
+from jaxopt_search.crossovers.operators import Draws, Island, entry_words
 from jaxopt_search.portable import random
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.rows import Block, Tile
@@ -34,7 +34,7 @@ def uniform(stream: Stream, tile: Tile, population: Any, draws: Draws) -> jax.Ar
     Returns:
       [R, C] bool.
     """
-    _, word = entry_words(stream, tile, population, 2)
+    _, word = entry_words(stream, tile, population.shape, 2)
     return word >> jnp.uint32(31) == jnp.uint32(1)
 
 
@@ -81,7 +81,7 @@ class VectorOperators:
             child = jnp.where(is_others, others, tile.get(population))
             sizes = load(problem.domain_sizes, tile.column)
             is_changed = draws.is_mutant & (tile.column == variable)
-            return jnp.where(is_changed, another(draws.change[1], child, sizes), child)
+            return jnp.where(is_changed, random.another(draws.change[1], child, sizes), child)
 
         children = block.put(island.children, [values(tile) for tile in block.tiles])
         return island._replace(children=children)
@@ -93,7 +93,7 @@ class VectorOperators:
 
     def random(self, stream: Stream, problem: Any, island: Island, block: Block) -> list[jax.Array]:
         def values(tile: Tile) -> jax.Array:
-            (word,) = entry_words(stream, tile, island.population, 1)
+            (word,) = entry_words(stream, tile, island.population.shape, 1)
             return random.below(word, load(problem.domain_sizes, tile.column))
 
         return [values(tile) for tile in block.tiles]

@@ -5,10 +5,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxopt_search import capabilities
 from jaxopt_search.engine import exchanging, outcome, starting
 from jaxopt_search.engine.state import RunState
+from jaxopt_search.neighborhoods.swap import positions
 from jaxopt_search.portable import counts
 from jaxopt_search.portable.costs import cost_change, cost_of
 from jaxopt_search.results import Result, Status
@@ -103,8 +105,10 @@ def _is_of(problem: Problem, search: Search, state: RunState) -> jax.Array:
         rounding = jnp.finfo(costs.dtype).eps * state.since.refresh.astype(costs.dtype)
         drift = _DRIFT * jnp.maximum(jnp.abs(exact), jnp.abs(costs)) + rounding * on_the_way
         is_right |= finite & (jnp.abs(cost_change(exact, costs)) <= drift)
-    if (free := capabilities.free(problem)) is not None:
+    free, number = positions(problem, start)
+    if free is not None:
         current = jax.vmap(search.current, (None, 0))(problem, state.searches)
-        is_fixed = jnp.ones(start.shape, bool).at[free].set(False)
+        place = lax.iota(jnp.int32, free.shape[0])
+        is_fixed = jnp.ones(start.shape, bool).at[free].set(place >= number)
         is_right &= jnp.all((current == start[None]) | ~is_fixed[None], axis=1)
     return is_right.all()

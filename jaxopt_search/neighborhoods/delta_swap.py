@@ -45,7 +45,9 @@ class DeltaSwap:
 
     def delta(self, problem: Any, representation: jax.Array, move: Positions) -> jax.Array:
         change = problem.swap_delta(representation, move.first, move.second)
-        is_null = jnp.full_like(change, representation.shape[0] < 2, bool)
+        number = capabilities.num_entries(problem)
+        number = representation.shape[0] if number is None else number
+        is_null = jnp.full_like(change, number < 2, bool)
         return jnp.where(is_null, null_delta(change.dtype), change)
 
     def commit(

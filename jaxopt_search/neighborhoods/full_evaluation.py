@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.guards.contracts import solution_shape
 from jaxopt_search.portable import memory, tables
 from jaxopt_search.portable.costs import cost_change, cost_of
@@ -52,7 +53,10 @@ class EnumerableMoves(Moves, Protocol):
         ...
 
     def shape(self, problem: Any, solution: Solution, /) -> tuple[int, int]:
-        """Returns the rows and the columns of the table; only shapes are known."""
+        """Returns the rows and the columns of the table; only shapes are known.
+
+        A table of which fewer may count has `extent`, too: see `capabilities`.
+        """
         ...
 
     def move_at(
@@ -127,17 +131,21 @@ class FullEvaluation:
     def shape(self, problem: Any) -> tuple[int, int]:
         return self.moves.shape(problem, solution_shape(problem))
 
+    def extent(self, problem: Any) -> tuple[Any, Any]:
+        return capabilities.extent(self.moves, problem, solution_shape(problem))
+
     def first(
         self, problem: Any, representation: Evaluated, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Move]:
         rows, columns = self.shape(problem)
+        extent = self.extent(problem)
 
-        def at(number: jax.Array) -> tuple[Move, jax.Array]:
+        def at(number: jax.Array, columns: Any) -> tuple[Move, jax.Array]:
             place = number // columns, number % columns
             return self.moves.move_at(problem, representation.solution, *place)
 
         def delta(number: jax.Array) -> Cost:
-            move, is_move = at(number)
+            move, is_move = at(number, columns)
             change = self.delta(problem, representation, move)
             return jnp.where(is_move, change, null_delta(change.dtype))
 
@@ -145,11 +153,11 @@ class FullEvaluation:
         deltas = memory.each_lane(delta if memory.takes_turns() else jax.vmap(delta), numbers)
 
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
-            return rank(place.row * columns + place.column, *entries)
+            return rank(place.row * extent[1] + place.column, *entries)
 
         all_entries = (deltas.reshape(rows, columns), *others)
-        found = tables.first((rows, columns), keys_of, all_entries)
-        return found, at(found.number)[0]
+        found = tables.first((rows, columns), keys_of, all_entries, within=tables.within(*extent))
+        return found, at(found.number, extent[1])[0]
 
     def undone(self, problem: Any, representation: Evaluated, move: Move) -> Entries:
         return self.moves.undone(problem, representation.solution, move)

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxopt_search import capabilities
 from jaxopt_search.neighborhoods.full_evaluation import Entries
 from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.random import below
+from jaxopt_search.portable.random import another, below
 
 
 class Positions(NamedTuple):
@@ -30,25 +31,25 @@ class Swap:
     space = "permutation"
 
     def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
-        free, n = _positions(problem, solution)
+        free, n = positions(problem, solution)
         first = below(words[0], n)
-        if isinstance(n, int):
-            second = below(words[1], max(n - 1, 1))
-            second = second + (second >= first).astype(jnp.int32) if n > 1 else first
-        else:
-            second = below(words[1], jnp.maximum(n - 1, 1))
-            second = jnp.minimum(second + (second >= first).astype(jnp.int32), n - 1)
+        second = another(words[1], first, n)
         if free is not None:
             first, second = load(free, first), load(free, second)
         return Positions(first, second)
 
     def num_moves(self, problem: Any, solution: jax.Array) -> int:
-        _, n = _positions(problem, solution)
+        n = int(positions(problem, solution)[1])
         return n * (n - 1) // 2
 
     def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
         """Returns the shape of a table of positions by their entries; a swap stands there twice."""
         return solution.shape[0], solution.shape[0]
+
+    def extent(self, problem: Any, solution: jax.Array) -> tuple[Any, Any]:
+        """Returns how many first rows and columns of it count: the problem may have room behind."""
+        number = capabilities.num_entries(problem)
+        return self.shape(problem, solution) if number is None else (number, number)
 
     def move_at(
         self, problem: Any, solution: jax.Array, row: jax.Array, column: jax.Array
@@ -56,8 +57,9 @@ class Swap:
         """Returns the swap that brings entry `column` to position `row`, and whether it is one."""
         second = jnp.argmax(solution == column).astype(jnp.int32)
         is_swap = row != second
-        free, _ = _positions(problem, solution)
+        free, number = positions(problem, solution)
         if free is not None:
+            free = jnp.where(lax.iota(jnp.int32, free.shape[0]) < number, free, -1)
             is_swap &= (free == row).any() & (free == second).any()
         return Positions(row, second), is_swap
 
@@ -69,9 +71,14 @@ class Swap:
         return solution.at[pair].set(solution[pair[::-1]])
 
 
-def _positions(problem: Any, solution: jax.Array) -> tuple[jax.Array | None, Any]:
-    """Returns the positions that may change, None for the first ones, and how many they are."""
-    free, num_entries = capabilities.free(problem), capabilities.num_entries(problem)
-    if free is None and num_entries is not None:
-        return None, num_entries
-    return free, (solution if free is None else free).shape[0]
+def positions(problem: Any, solution: jax.Array) -> tuple[jax.Array | None, Any]:
+    """Returns the positions that may change, None for the first ones, and how many they are.
+
+    The number is an integer, or [] int32 where the problem has room for more: then `free` may have
+    more behind, too.
+    """
+    free = capabilities.free(problem)
+    if capabilities.num_entries(problem) is None:
+        return free, (solution if free is None else free).shape[0]
+    number = capabilities.num_entries if free is None else capabilities.num_free
+    return free, number(problem)

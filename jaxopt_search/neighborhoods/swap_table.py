@@ -1,8 +1,7 @@
 """Swaps of a QAP with the deltas of all of them in a table, brought up to date after each swap."""
 
 import dataclasses
-import functools
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +12,13 @@ from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.portable import floats, memory, tables
 from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems import permutation
+from jaxopt_search.problems.qap.differences import (
+    Parts,
+    differences,
+    product,
+    second_difference,
+    square,
+)
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.types import null_delta
 
@@ -21,22 +27,18 @@ class SwapDeltas(NamedTuple):
     """An assignment and what its swaps would change. A snapshot has the first field only.
 
     Attributes:
-      location: [n] int32, the location of each facility: the assignment.
-      facility: [n] int32, the facility at each location.
-      deltas: [n, n], at (facility, location) the delta if that facility went there and the one
-        that is there came here; `null_delta` where it is there itself.
-      costs: [n, n], at (facility, location) the cost of the facility's flows if it were there and
-        all others, and once more itself, where they are.
+      location: [capacity] int32, the location of each facility: the assignment.
+      facility: [capacity] int32, the facility at each location.
+      deltas: [capacity, capacity], at (facility, location) the delta if that facility went there
+        and the one that is there came here; `null_delta` where it is there itself, and from n on.
+      costs: [capacity, capacity], at (facility, location) the cost of the facility's flows if it
+        were there and all others, and once more itself, where they are; 0 from n on.
     """
 
     location: jax.Array
     facility: Any
     deltas: Any
     costs: Any
-
-
-_Parts: TypeAlias = tuple[jax.Array, ...]
-"""Flows that leave and flows that come, or distances; of symmetric matrices flows both ways."""
 
 
 class _Swap(NamedTuple):
@@ -48,18 +50,18 @@ class _Swap(NamedTuple):
     b: jax.Array
     is_made: jax.Array
 
-    def flows(self, problem: QAP, u: jax.Array) -> _Parts:
+    def flows(self, problem: QAP, u: jax.Array) -> Parts:
         """Returns the flows between `u` and r, minus the flows between `u` and s.
 
         0 if the swap is not made.
         """
-        parts = _differences(problem, problem.flow, (self.r, self.s), u)
+        parts = differences(problem, problem.flow, (self.r, self.s), u)
         parts = tuple(jnp.where(self.is_made, part, jnp.zeros_like(part)) for part in parts)
         return tuple(2 * part for part in parts) if problem.is_symmetric else parts
 
-    def distances(self, problem: QAP, place: jax.Array) -> _Parts:
+    def distances(self, problem: QAP, place: jax.Array) -> Parts:
         """Returns how much farther from `place` r is than before."""
-        return _differences(problem, problem.distance, (self.b, self.a), place)
+        return differences(problem, problem.distance, (self.b, self.a), place)
 
 
 @jax.tree_util.register_static
@@ -82,13 +84,18 @@ class SwapTable:
 
     def init(self, problem: QAP, solution: jax.Array) -> SwapDeltas:
         check_suits("SwapTable", "a QAP", problem, isinstance(problem, QAP))
-        n = problem.n
         facility = permutation.inverse(solution)
-        flow, distance = problem.flow.reshape(n, n), problem.distance.reshape(n, n)
+        flow, distance = square(problem, problem.flow), square(problem, problem.distance)
         costs = floats.matmul(flow, distance[:, solution].T)
         costs = costs + floats.matmul(flow.T, distance[solution])
-        moved = SwapDeltas(solution, facility, costs, costs)
-        (deltas,) = tables.update((n, n), _from_costs(problem, moved), (costs,), jnp.bool_(True))
+        moved, none = SwapDeltas(solution, facility, costs, costs), null_delta(costs.dtype)
+        (deltas,) = tables.update(
+            self.shape(problem),
+            _from_costs(problem, moved),
+            (jnp.full_like(costs, none),),
+            jnp.bool_(True),
+            within=_within(problem),
+        )
         return moved._replace(deltas=deltas)
 
     def solution(self, problem: QAP, snapshot: SwapDeltas) -> jax.Array:
@@ -112,7 +119,7 @@ class SwapTable:
         finish = _begin(problem, representation, move, accept)
         old = finish.begun.deltas, finish.begun.costs
         deltas, costs = tables.update(
-            self.shape(problem), finish.entries, old, accept, finish.prepare
+            self.shape(problem), finish.entries, old, accept, finish.prepare, _within(problem)
         )
         return finish.begun._replace(deltas=deltas, costs=costs)
 
@@ -132,7 +139,14 @@ class SwapTable:
         finish = _begin(problem, representation, move, accept)
         old = finish.begun.deltas, finish.begun.costs
         (deltas, costs), found = tables.update_and_first(
-            self.shape(problem), finish.entries, keys_of, old, others, accept, finish.prepare
+            self.shape(problem),
+            finish.entries,
+            keys_of,
+            old,
+            others,
+            accept,
+            finish.prepare,
+            _within(problem),
         )
         moved = finish.begun._replace(deltas=deltas, costs=costs)
         return moved, found, _move_at(problem, moved, found.number)
@@ -141,9 +155,13 @@ class SwapTable:
         return tables.num_warps(self.shape(problem))
 
     def num_moves(self, problem: QAP) -> int:
-        return problem.num_free * (problem.num_free - 1) // 2
+        number = int(problem.num_free)
+        return number * (number - 1) // 2
 
     def shape(self, problem: QAP) -> tuple[int, int]:
+        return problem.capacity, problem.capacity
+
+    def extent(self, problem: QAP) -> tuple[Any, Any]:
         return problem.n, problem.n
 
     def first(
@@ -152,11 +170,20 @@ class SwapTable:
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
             return rank(place.row * problem.n + place.column, *entries)
 
-        found = tables.first(self.shape(problem), keys_of, (representation.deltas, *others))
+        found = tables.first(
+            self.shape(problem),
+            keys_of,
+            (representation.deltas, *others),
+            within=_within(problem),
+        )
         return found, _move_at(problem, representation, found.number)
 
     def undone(self, problem: QAP, representation: SwapDeltas, move: Positions) -> Entries:
         return tuple((u, load(representation.location, u)) for u in move)
+
+
+def _within(problem: QAP) -> tables.Within | None:
+    return tables.within(problem.n, problem.n)
 
 
 def _move_at(problem: QAP, representation: SwapDeltas, number: jax.Array) -> Positions:
@@ -167,8 +194,8 @@ def _move_at(problem: QAP, representation: SwapDeltas, number: jax.Array) -> Pos
 class _Facility(NamedTuple):
     """What a swap of r and s changes about a facility, and its deltas with those two."""
 
-    flow: _Parts
-    distance: _Parts
+    flow: Parts
+    distance: Parts
     with_r: jax.Array
     with_s: jax.Array
 
@@ -177,8 +204,8 @@ class _Location(NamedTuple):
     """What a swap changes about a location, and the facility that is there."""
 
     facility: jax.Array
-    flow: _Parts
-    distance: _Parts
+    flow: Parts
+    distance: Parts
 
 
 class _Finish(NamedTuple):
@@ -221,10 +248,10 @@ class _Finish(NamedTuple):
         """Returns new deltas and costs, of the old ones."""
         (u, location, here, there), (delta, cost) = place, old
         if self.in_one_pass:
-            cost = cost + _product(here.flow, there.distance)
+            cost = cost + product(here.flow, there.distance)
         flow = tuple(map(jnp.subtract, here.flow, there.flow))
         distance = tuple(map(jnp.subtract, there.distance, here.distance))
-        new = delta + _product(flow, distance)
+        new = delta + product(flow, distance)
         new = jnp.where(location == self.at_r, here.with_r, new)
         new = jnp.where(location == self.at_s, here.with_s, new)
         stays = (u == self.swap.r) | (u == self.swap.s)
@@ -238,7 +265,7 @@ def _begin(problem: QAP, representation: SwapDeltas, move: Positions, accept: ja
     In the representation `begun`, both permutations and the deltas of r and s are new. So are the
     costs, except in a kernel, where the last pass changes them.
     """
-    n, (location, facility, deltas, costs) = problem.n, representation
+    location, facility, deltas, costs = representation
     r, s = move
     swap = _Swap(r, s, load(location, r), load(location, s), accept)
     memory.barrier()
@@ -252,7 +279,9 @@ def _begin(problem: QAP, representation: SwapDeltas, move: Positions, accept: ja
     begun = SwapDeltas(location, facility, deltas, costs)
     fresh = _from_costs(problem, begun, swap if in_one_pass else None)
     for u in (r, s):
-        (deltas,) = tables.update_row(u, n, fresh, (deltas,), accept)
+        (deltas,) = tables.update_row(
+            u, problem.capacity, fresh, (deltas,), accept, _within(problem)
+        )
     memory.barrier()
     at_r, at_s = load(location, r), load(location, s)
     return _Finish(problem, swap, at_r, at_s, begun._replace(deltas=deltas), in_one_pass)
@@ -265,9 +294,10 @@ def _update_costs(problem: QAP, costs: Any, swap: _Swap) -> Any:
     )
 
     def change(place: tables.Place, old: tables.Values) -> tables.Values:
-        return (old[0] + _product(place.here, place.there),)
+        return (old[0] + product(place.here, place.there),)
 
-    return tables.update((problem.n, problem.n), change, (costs,), swap.is_made, prepare)[0]
+    shape = problem.capacity, problem.capacity
+    return tables.update(shape, change, (costs,), swap.is_made, prepare, _within(problem))[0]
 
 
 def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Swap | None = None) -> tables.Body:
@@ -281,15 +311,15 @@ def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Swap | None = None) -> t
         cost = load(moved.costs, (facility, location))
         if swap is None:
             return cost
-        return cost + _product(swap.flows(problem, facility), swap.distances(problem, location))
+        return cost + product(swap.flows(problem, facility), swap.distances(problem, location))
 
     def delta(place: tables.Place, old: tables.Values) -> tables.Values:
         u, there, *_ = place
         v, here = load(moved.facility, there), load(moved.location, u)
         change = costs(u, there) + costs(v, here) - costs(u, here) - costs(v, there)
         # The costs count the flows between u and v as if the other one did not move.
-        flow = _second_difference(problem, problem.flow, u, v)
-        distance = _second_difference(problem, problem.distance, here, there)
+        flow = second_difference(problem, problem.flow, u, v)
+        distance = second_difference(problem, problem.distance, here, there)
         change = change + floats.product(flow, distance)
         is_null = (u == v) | _is_fixed(problem, u, v)
         return (jnp.where(is_null, null_delta(change.dtype), change),)
@@ -302,30 +332,3 @@ def _is_fixed(problem: QAP, u: jax.Array, v: jax.Array) -> jax.Array:
     if (is_free := problem.is_free) is None:
         return jnp.bool_(False)
     return (load(is_free, u) & load(is_free, v)) == 0
-
-
-def _differences(
-    problem: QAP, matrix: Any, pair: tuple[jax.Array, jax.Array], k: jax.Array
-) -> _Parts:
-    """Returns the entry of the first of `pair` minus the second's, in column and row `k`.
-
-    Where matrices are symmetric, one of the two.
-    """
-    n, (i, j) = problem.n, pair
-    coming = load(matrix, i * n + k) - load(matrix, j * n + k)
-    if problem.is_symmetric:
-        return (coming,)
-    return load(matrix, k * n + i) - load(matrix, k * n + j), coming
-
-
-def _product(flow: _Parts, distance: _Parts) -> jax.Array:
-    return functools.reduce(jnp.add, map(floats.product, flow, distance))
-
-
-def _second_difference(problem: QAP, matrix: Any, i: jax.Array, j: jax.Array) -> jax.Array:
-    """Returns what the entries within `i` and `j` are more than those between them."""
-
-    def entry(i: jax.Array, j: jax.Array) -> jax.Array:
-        return load(matrix, i * problem.n + j)
-
-    return entry(i, i) + entry(j, j) - entry(i, j) - entry(j, i)

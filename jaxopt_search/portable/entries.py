@@ -40,6 +40,21 @@ Body: TypeAlias = Callable[[Place, Values], Values]
 """Maps places and the tables' entries there."""
 
 
+class Within(NamedTuple):
+    """The part of tables that counts, [] int32 each: the first rows and columns.
+
+    Entries outside are neither changed nor looked at, and numbers of entries are those of a table
+    of this size.
+    """
+
+    rows: jax.Array
+    columns: jax.Array
+
+    def holds(self, place: Place) -> jax.Array:
+        """Returns whether entries are inside."""
+        return (place.row < self.rows) & (place.column < self.columns)
+
+
 class Prepare(NamedTuple):
     """Functions of rows and of columns, which give what is needed of each in all its entries."""
 
@@ -70,14 +85,14 @@ class Block(NamedTuple):
     """Entries that are handled together: some rows, or, where lanes take turns, a single entry.
 
     Attributes:
-      shape: of the tables.
+      columns: of the tables, by which entries are numbered.
       place: where the entries are; those in excess count as the last row or column.
       column: as `place.column`; but with `is_column`, those in excess are beyond the tables.
       is_column: where columns are not in excess; None if `column` needs no mask.
       is_real: False for entries that do not count, other than for their columns; None for none.
     """
 
-    shape: Shape
+    columns: int | jax.Array
     place: Place
     column: jax.Array
     is_column: jax.Array | None = None
@@ -98,7 +113,7 @@ class Block(NamedTuple):
 
     def earlier(self, keys: Values, best: First | None) -> First:
         """Returns, in each lane, the first of the entries here and of `best`, which is behind."""
-        number = self.place.row * self.shape[1] + self.place.column
+        number = self.place.row * self.columns + self.place.column
         found = First(tuple(jnp.broadcast_to(key, number.shape) for key in keys), number)
         found = found if self.is_real is None else _only(self.is_real, found)
         return found if best is None else _earlier(found, best)
@@ -140,32 +155,40 @@ class Blocks(NamedTuple):
         return first_of(best, self.shape)
 
 
-def all_blocks(first_row: jax.Array | int, shape: Shape, prepare: Prepare) -> Blocks:
-    """Returns the blocks of tables of this shape, which begin at a row of larger ones."""
-    (rows, columns), cut = shape, tiling.for_entries(shape)
+def all_blocks(
+    first_row: jax.Array | int, shape: Shape, prepare: Prepare, within: Within | None = None
+) -> Blocks:
+    """Returns the blocks of tables of this shape, which begin at a row of larger ones.
+
+    Args:
+      within: the part of them that counts, counted from that row; None for all.
+    """
+    (rows, columns), cut = within or shape, tiling.for_entries(shape)
     if memory.takes_turns():
 
         def entry(i: jax.Array, is_last: bool) -> Block:
             row, column = first_row + i // columns, i % columns
             place = Place(row, column, prepare.of_row(row), prepare.of_column(column))
-            return Block(shape, place, column)
+            return Block(columns, place, column)
 
         return Blocks(shape, jnp.int32(rows * columns - 1), entry)
     row, lane = rows_and_columns((cut.height, cut.widths[0]))
     column, is_column = tiling.clamped(lane, columns)
     there = prepare.of_column(column)
-    if columns == cut.widths[0]:
+    if within is None and columns == cut.widths[0]:
         lane, is_column = column, None
-    _, is_row_of_last = tiling.clamped((cut.num_blocks - 1) * cut.height + row, rows)
+    last = (rows + (cut.height - 1)) // cut.height - 1
+    _, is_row_of_last = tiling.clamped(last * cut.height + row, rows)
+    may_be_short = within is not None or rows % cut.height != 0
 
     def some_rows(i: jax.Array, is_last: bool) -> Block:
         inside, _ = tiling.clamped(i * cut.height + row, rows)
         inside = first_row + inside
         place = Place(inside, column, prepare.of_row(inside), there)
-        is_real = is_row_of_last if is_last and rows % cut.height else None
-        return Block(shape, place, lane, is_column, is_real)
+        is_real = is_row_of_last if is_last and may_be_short else None
+        return Block(columns, place, lane, is_column, is_real)
 
-    return Blocks(shape, jnp.int32(cut.num_blocks - 1), some_rows, is_column)
+    return Blocks(shape, jnp.int32(last), some_rows, is_column)
 
 
 def blocks_of_some(
@@ -187,7 +210,7 @@ def blocks_of_some(
         place = i * cut.height + lax.iota(jnp.int32, cut.height)
         row = jnp.minimum(bit_sets.members(bits, place), rows - 1)[:, None]
         is_real = (place < number)[:, None] & is_column
-        return Block(shape, Place(row, column, prepare.of_row(row), there), column, None, is_real)
+        return Block(columns, Place(row, column, prepare.of_row(row), there), column, None, is_real)
 
     return Blocks(shape, jnp.maximum((number - 1) // cut.height, 0), members), number
 
@@ -209,9 +232,13 @@ def _only(where: jax.Array, entries: First) -> First:
     return entries._replace(keys=keys)
 
 
-def first_of(entries: First, shape: Shape) -> First:
-    """Returns the first of several entries of tables of this shape."""
-    keys, is_first = [], jnp.bool_(True)
+def first_of(entries: First, shape: Shape, where: jax.Array | None = None) -> First:
+    """Returns the first of several entries of tables of this shape.
+
+    Args:
+      where: bool, which of them count, at least one; None for all.
+    """
+    keys, is_first = [], jnp.bool_(True) if where is None else where
     for key in entries.keys:
         lowest = _minimum(jnp.where(is_first, key, null_delta(key.dtype)))
         is_first = is_first & (key == lowest)

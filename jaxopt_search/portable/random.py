@@ -35,6 +35,7 @@ __all__ = [
     "DrawnStream",
     "Key",
     "Stream",
+    "another",
     "as_argument",
     "as_key",
     "below",
@@ -111,6 +112,25 @@ def below(word: jax.Array, n: int | jax.Array) -> jax.Array:
     """
     upper = counts.upper_product(word, n if isinstance(n, int) else jnp.uint32(n))
     return upper.astype(jnp.int32)
+
+
+def another(word: jax.Array, number: jax.Array, size: int | jax.Array) -> jax.Array:
+    """Returns a random number from 0 to `size` - 1 other than `number`, if there is one.
+
+    Args:
+      word: uint32, any shape.
+      number: int32, of a shape that broadcasts with it.
+      size: at least 1; int32 of such a shape if it is an array.
+    """
+    if isinstance(size, int):
+        return number if size < 2 else _without(below(word, size - 1), number)
+    other = _without(below(word, jnp.maximum(size - 1, 1)), number)
+    return jnp.where(size < 2, number, other)
+
+
+def _without(other: jax.Array, number: jax.Array) -> jax.Array:
+    """Returns `other`, a number that skips `number`: from `number` on it is 1 higher."""
+    return other + (other >= number).astype(jnp.int32)
 
 
 # log(1 + t) on [0, 1): coefficients of t, t**2, ... in units of 2**-15, which sum to log(2).

@@ -24,6 +24,7 @@ from jaxopt_search.portable.entries import (
     Place,
     Prepare,
     Values,
+    Within,
     all_blocks,
     blocks_of_some,
     first_of,
@@ -39,18 +40,33 @@ __all__ = [
     "Place",
     "Prepare",
     "Values",
+    "Within",
     "first",
     "first_of_some",
     "in_rows",
     "num_warps",
+    "rows_and_columns",
     "update",
     "update_and_first",
     "update_row",
+    "within",
 ]
 
 
+def within(rows: Any, columns: Any) -> Within | None:
+    """Returns the part of tables that counts; None for all, if both are Python integers."""
+    if isinstance(rows, int) and isinstance(columns, int):
+        return None
+    return Within(jnp.int32(rows), jnp.int32(columns))
+
+
 def update(
-    shape: Shape, body: Body, tables: Any, where: jax.Array, prepare: Prepare = NOTHING
+    shape: Shape,
+    body: Body,
+    tables: Any,
+    where: jax.Array,
+    prepare: Prepare = NOTHING,
+    within: Within | None = None,
 ) -> Any:
     """Returns the tables after `body`, if the scalar `where` holds.
 
@@ -61,11 +77,14 @@ def update(
       tables: a tuple of buffers.
       where: [] bool.
       prepare: gives what `body` finds prepared; it may read what `body` may.
+      within: the part of the tables that counts; None for all. What `body` and `prepare` give for
+        entries outside does not matter.
     """
     if not _at_once():
-        return _updated(all_blocks(0, shape, prepare), body, tables, where)
-    new = body(_everywhere(shape, prepare), tables)
-    return tuple(jnp.where(where, *pair) for pair in zip(new, tables, strict=True))
+        return _updated(all_blocks(0, shape, prepare, within), body, tables, where)
+    place = _everywhere(shape, prepare)
+    where = where if within is None else where & within.holds(place)
+    return tuple(jnp.where(where, *pair) for pair in zip(body(place, tables), tables, strict=True))
 
 
 def in_rows(buffer: Any, row: jax.Array) -> jax.Array:
@@ -79,19 +98,34 @@ def in_rows(buffer: Any, row: jax.Array) -> jax.Array:
     return load(buffer, row)
 
 
-def update_row(row: jax.Array, columns: int, body: Body, tables: Any, where: jax.Array) -> Any:
-    """Like `update`, but for the entries of one row only."""
+def update_row(
+    row: jax.Array,
+    columns: int,
+    body: Body,
+    tables: Any,
+    where: jax.Array,
+    within: Within | None = None,
+) -> Any:
+    """Like `update`, but for the entries of one row only, which counts."""
     if not _at_once():
-        return _updated(all_blocks(row, (1, columns), NOTHING), body, tables, where)
+        in_row = None if within is None else within._replace(rows=jnp.int32(1))
+        return _updated(all_blocks(row, (1, columns), NOTHING, in_row), body, tables, where)
     old = tuple(lax.dynamic_index_in_dim(table, row, keepdims=False) for table in tables)
-    new = body(Place(row, lax.iota(jnp.int32, columns)), old)
+    place = Place(row, lax.iota(jnp.int32, columns))
+    new, where = body(place, old), where if within is None else where & within.holds(place)
     return tuple(
         lax.dynamic_update_index_in_dim(table, jnp.where(where, *pair), row, 0)
         for table, *pair in zip(tables, new, old, strict=True)
     )
 
 
-def first(shape: Shape, keys_of: Body, tables: Any, prepare: Prepare = NOTHING) -> First:
+def first(
+    shape: Shape,
+    keys_of: Body,
+    tables: Any,
+    prepare: Prepare = NOTHING,
+    within: Within | None = None,
+) -> First:
     """Returns the entry with the lowest keys, compared one after the other; the first of equals.
 
     Args:
@@ -99,12 +133,15 @@ def first(shape: Shape, keys_of: Body, tables: Any, prepare: Prepare = NOTHING) 
       keys_of: returns the keys of entries.
       tables: a tuple of buffers.
       prepare: gives what `keys_of` finds prepared.
+      within: as in `update`; it says how the entry is numbered, too.
     """
     if not _at_once():
-        return _first_in(all_blocks(0, shape, prepare), keys_of, tables)
+        return _first_in(all_blocks(0, shape, prepare, within), keys_of, tables)
     place = _everywhere(shape, prepare)
     keys = tuple(jnp.broadcast_to(key, shape) for key in keys_of(place, tables))
-    return first_of(First(keys, place.row * shape[1] + place.column), shape)
+    _, columns = within or shape
+    numbered = First(keys, place.row * columns + place.column)
+    return first_of(numbered, shape, None if within is None else within.holds(place))
 
 
 def first_of_some(
@@ -148,6 +185,7 @@ def update_and_first(
     others: Any,
     where: jax.Array,
     prepare: Prepare = NOTHING,
+    within: Within | None = None,
 ) -> tuple[Any, First]:
     """Like `update` and then `first`, in one pass if that is faster.
 
@@ -155,9 +193,10 @@ def update_and_first(
       body: as in `update`; and it returns entries as they are if `where` does not hold.
       keys_of: returns the keys of entries of `tables` after the update, followed by `others`.
       others: a tuple of further buffers.
+      within: as in `first`.
     """
     if memory.is_in_kernel():
-        blocks = all_blocks(0, shape, prepare)
+        blocks = all_blocks(0, shape, prepare, within)
 
         def handle(block: Block, carry: tuple[Any, First | None]) -> tuple[Any, First]:
             tables, best = carry
@@ -169,10 +208,12 @@ def update_and_first(
         tables, best = blocks.backwards(handle, (tables, None))
         return tables, blocks.over_lanes(best)
     if memory.takes_turns():
-        tables = update(shape, body, tables, where, prepare)
+        tables = update(shape, body, tables, where, prepare, within)
+    elif within is not None:
+        tables = update(shape, body, tables, jnp.bool_(True), prepare, within)
     else:
         tables = body(_everywhere(shape, prepare), tables)
-    return tables, first(shape, keys_of, (*tables, *others))
+    return tables, first(shape, keys_of, (*tables, *others), within=within)
 
 
 def num_warps(shape: Shape) -> int:

@@ -120,7 +120,7 @@ def _widths(columns: int) -> list[int]:
     return widths
 
 
-def clamped(places: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
+def clamped(places: jax.Array, size: int | jax.Array) -> tuple[jax.Array, jax.Array]:
     """Returns places on an axis of this size, the last one in excess; and which are not in excess.
 
     Args:

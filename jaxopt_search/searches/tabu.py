@@ -12,9 +12,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count, check_number, check_option, float32
 from jaxopt_search.neighborhoods.base import as_enumerable
-from jaxopt_search.portable import memory
+from jaxopt_search.portable import memory, tables
 from jaxopt_search.portable.memory import store
 from jaxopt_search.portable.random import below, threefry2x32
 from jaxopt_search.pytrees import pytree
@@ -77,8 +78,9 @@ class TabuSearch(TableSearch[TabuState]):
 
     def init(self, problem: Problem, solution: Solution) -> TabuState:
         # None is forbidden, and they come of age one after the other.
-        shape = self.neighborhood.shape(problem)
-        until = -1 - lax.iota(jnp.int32, math.prod(shape)).reshape(shape)
+        row, column = tables.rows_and_columns(self.neighborhood.shape(problem))
+        _, columns = capabilities.extent(self.neighborhood, problem)
+        until = -1 - (row * columns + column)
         start = self.start(problem, solution)
         order = jnp.uint32(0) if self.ties == "random" else None
         return self.look(problem, TabuState(*start, jnp.int32(0), until, None, order))
@@ -106,8 +108,8 @@ class TabuSearch(TableSearch[TabuState]):
         """Returns what ranks moves: aspired ones by delta, then allowed ones, then the others."""
         age = self.aspiration_age
         if age is None:
-            age = min(5 * math.prod(self.neighborhood.shape(problem)), _MAX_STEPS)
-
+            rows, columns = capabilities.extent(self.neighborhood, problem)
+            age = _usual_age(rows * columns)
         best = self.best_cost(state)
 
         def rank(entry: jax.Array, delta: Cost, until: jax.Array) -> tuple[jax.Array, ...]:
@@ -126,8 +128,8 @@ class TabuSearch(TableSearch[TabuState]):
 
     def _tenure_of(self, problem: Problem, word: jax.Array, cost: Cost) -> jax.Array:
         """Returns a random tenure, [] int32, after a move from a solution of a cost."""
-        rows, _ = self.neighborhood.shape(problem)
-        low, high = self.tenure or (math.floor(0.9 * rows), math.ceil(1.1 * rows))
+        rows, _ = capabilities.extent(self.neighborhood, problem)
+        low, high = self.tenure or _usual_tenure(rows)
         tenure = low + below(word, high - low + 1)
         if self.tenure_per_cost is None:
             return tenure
@@ -135,6 +137,30 @@ class TabuSearch(TableSearch[TabuState]):
         more = jnp.maximum(cost.astype(jnp.float32), jnp.float32(0)) * self.tenure_per_cost
         more = jnp.minimum(more, jnp.float32(_MAX_STEPS)).astype(jnp.int32)
         return jnp.minimum(tenure + more, _MAX_STEPS)
+
+
+def _usual_tenure(rows: Any) -> tuple[Any, Any]:
+    """Returns 0.9 times this many rows, rounded down, and 1.1 times as many, rounded up.
+
+    Args:
+      rows: an integer, or [] int32: both as Python's floats round, which take 1.1 for a bit more,
+        and thus 11 for 11.000000000000002 now and then.
+    """
+    if isinstance(rows, int):
+        return math.floor(0.9 * rows), math.ceil(1.1 * rows)
+    tenth, rest = rows // 10, rows % 10
+    # 1.1 * 10 k is 11 k + k / 2**50, which rounds up where k / 2**50 is above half a last place.
+    exponent = lax.bitcast_convert_type((11 * tenth).astype(jnp.float32), jnp.int32) >> 23
+    is_above = (rest == 0) & (jnp.int32(1) << jnp.maximum(exponent - 127, 0) < 8 * tenth)
+    return 9 * tenth + 9 * rest // 10, 11 * tenth + (11 * rest + 9) // 10 + is_above
+
+
+def _usual_age(entries: Any) -> Any:
+    """Returns 5 times this many entries, an integer or [] int32, but at most `_MAX_STEPS`."""
+    if isinstance(entries, int):
+        return min(5 * entries, _MAX_STEPS)
+    most = _MAX_STEPS // 5
+    return jnp.where(entries > most, _MAX_STEPS, 5 * jnp.minimum(entries, most))
 
 
 def _words_of(number: int, first: jax.Array, second: jax.Array) -> list[jax.Array]:

@@ -170,7 +170,7 @@ def _on_device(
         distance=jnp.asarray(distance.ravel(), dtype),
         offset=jnp.asarray(wrapped, dtype),
         partial=None,
-        n=len(flow),
+        capacity=len(flow),
         is_symmetric=_is_symmetric(flow, distance),
         host=host,
     )

@@ -19,7 +19,7 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
       problem: a QAP of which nothing is fixed.
       partial_match: as in `qap`.
     """
-    n = problem.n
+    n = problem.capacity
     facilities, locations = _checked_pairs(partial_match, n).T
     # The last one has nowhere else to go.
     facilities, locations = facilities[: n - 1], locations[: n - 1]

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxopt_search.portable import floats
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.rows import Block
-from jaxopt_search.problems import permutation
+from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree
 
@@ -27,35 +28,48 @@ class Partial(NamedTuple):
     """The facilities that are fixed to locations.
 
     Attributes:
-      assignment: [n] int32, a permutation, with the fixed facilities where they belong.
-      free: [m] int32, as `QAP.free`.
-      is_free: [n] int32, as `QAP.is_free`.
+      assignment: [capacity] int32, a permutation, with the fixed facilities where they belong.
+      free, is_free: as in `QAP`.
+      num_free: [] int32, where there is room for more facilities; else None.
     """
 
     assignment: jax.Array
     free: jax.Array
     is_free: jax.Array
+    num_free: jax.Array | None = None
+
+    def padded(self, capacity: int) -> "Partial":
+        """Returns the same with room for more facilities."""
+        assignment, free, is_free = map(np.asarray, self[:3])
+        fixed = np.setdiff1d(np.arange(capacity, dtype=free.dtype), free)
+        return Partial(
+            assignment=jnp.asarray(padding.filled(assignment, capacity)),
+            free=jnp.asarray(np.concatenate([free, fixed])),
+            is_free=jnp.asarray(padding.with_room(is_free, capacity)),
+            num_free=padding.number_on_device(len(free)),
+        )
 
 
 @functools.partial(
     pytree,
-    data_fields=("flow", "distance", "offset", "partial"),
-    meta_fields=("n", "is_symmetric", "host"),
+    data_fields=("flow", "distance", "offset", "partial", "num_entries"),
+    meta_fields=("capacity", "is_symmetric", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class QAP:
     """A QAP instance on the device. Build it with `qap` or `qap_from_instance`.
 
-    A solution is an assignment, [n] int32: the location of each facility, a permutation. Matrices
-    may be asymmetric, with nonzero diagonals and negative entries.
+    A solution is an assignment, [capacity] int32: the location of each facility, a permutation.
+    Matrices may be asymmetric, with nonzero diagonals and negative entries.
 
     Attributes:
-      flow: [n * n] from facility to facility, int32 or float32, row by row.
-      distance: [n * n] from location to location, row by row, of the same dtype.
+      flow: [capacity * capacity] from facility to facility, int32 or float32, row by row of n.
+      distance: [capacity * capacity] from location to location, likewise, of the same dtype.
       offset: [] of this dtype, what `cost` leaves out so that all costs fit int32; mostly 0. It is
         modulo 2**32; `host` has it in full.
       partial: what is fixed, from which `free`, `is_free` and `num_free` follow; None if nothing.
-      n: the number of facilities.
+      num_entries: [] int32 the number of facilities, if there is room for more (see `padding`).
+      capacity: the length of solutions: the number of facilities, or more.
       is_symmetric: whether both matrices are.
       host: the instance as it was given.
     """
@@ -64,46 +78,98 @@ class QAP:
     distance: jax.Array = dataclasses.field(repr=False)
     offset: jax.Array = dataclasses.field(repr=False)
     partial: Partial | None = dataclasses.field(repr=False)
-    n: int
+    num_entries: jax.Array | None = None
+    capacity: int
     is_symmetric: bool
     host: Original = dataclasses.field(repr=False)
 
     space = "permutation"
 
     @property
+    def n(self) -> Any:
+        """The number of facilities: a Python integer, or [] int32 where there is room for more."""
+        return self.capacity if self.num_entries is None else self.num_entries
+
+    @property
     def is_trivial(self) -> bool:
         """Whether there is only one assignment."""
-        return self.num_free <= 1
+        return int(self.num_free) <= 1
 
     @property
     def free(self) -> jax.Array | None:
-        """The facilities that may move, [m] int32, ascending; None for all."""
+        """The facilities that may move, [m] int32, ascending; None for all.
+
+        Where there is room for more facilities, [capacity] int32, these and then all others.
+        """
         return None if self.partial is None else self.partial.free
 
     @property
     def is_free(self) -> jax.Array | None:
-        """[n] int32, 1 for these facilities and 0 for the others; None if all may move."""
+        """[capacity] int32, 1 for these and 0 for the others; None if all may move."""
         return None if self.partial is None else self.partial.is_free
 
     @property
-    def num_free(self) -> int:
-        """How many facilities may move."""
-        return self.n if self.free is None else self.free.shape[0]
+    def num_free(self) -> Any:
+        """How many facilities may move, as `n` counts."""
+        if self.partial is None:
+            return self.n
+        _, free, _, num_free = self.partial
+        return free.shape[0] if num_free is None else num_free
+
+    def padded(self, capacity: int | None = None) -> "QAP":
+        """Returns the same instance with room for more facilities; searches take the same course.
+
+        Problems of equal capacity share their compiled programs, whatever their sizes.
+
+        Args:
+          capacity: the length of solutions, at least n; None for the least of few sizes.
+
+        Raises:
+          ValueError: if there are more facilities, or it is padded already.
+        """
+        if self.num_entries is not None:
+            raise ValueError("problem is padded already, expected one that is not")
+        n, capacity = self.capacity, padding.check_capacity(self.capacity, capacity)
+        flow, distance = (
+            jnp.asarray(padding.with_room(np.asarray(matrix), capacity**2))
+            for matrix in (self.flow, self.distance)
+        )
+        return dataclasses.replace(
+            self,
+            flow=flow,
+            distance=distance,
+            partial=None if self.partial is None else self.partial.padded(capacity),
+            num_entries=padding.number_on_device(n),
+            capacity=capacity,
+            host=padding.of_padded(self.host, n, capacity),
+        )
 
     def init(self, key: jax.Array) -> jax.Array:
-        """Returns a random assignment, [n] int32: the location of each facility."""
-        order = permutation.random_permutation(key, self.num_free)
+        """Returns a random assignment, [capacity] int32: the location of each facility."""
+        order = self._order(key)
         if self.partial is None:
             return order
-        assignment, free, _ = self.partial
+        assignment, free, *_ = self.partial
         return assignment.at[free].set(assignment[free][order])
+
+    def _order(self, key: jax.Array) -> jax.Array:
+        """Returns a random permutation of the places in `free`; those behind stay."""
+        if self.num_entries is None:
+            return permutation.random_permutation(key, self.num_free)
+        return permutation.random_permutation(key, self.capacity, self.num_free)
 
     def perturb(self, key: jax.Array, assignment: jax.Array) -> jax.Array:
         """Returns an assignment near `assignment`: a few random facilities change places."""
-        facilities = permutation.random_permutation(key, self.num_free)[:_PERTURBED_FACILITIES]
+        facilities = self._order(key)[:_PERTURBED_FACILITIES]
         if self.free is not None:
             facilities = self.free[facilities]
-        return assignment.at[facilities].set(jnp.roll(assignment[facilities], 1))
+        if self.num_entries is None:
+            return assignment.at[facilities].set(jnp.roll(assignment[facilities], 1))
+        place, number = lax.iota(jnp.int32, facilities.shape[0]), self.num_free
+        before = jnp.where(place == 0, jnp.minimum(number, place.size) - 1, place - 1)
+        locations = assignment[facilities]
+        moved = jnp.where(place < number, locations[before], locations)
+        return assignment.at[facilities].set(moved)
 
     def cost(self, assignment: jax.Array) -> jax.Array:
         """Returns the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`, less `offset`.
@@ -115,15 +181,24 @@ class QAP:
         Returns:
           [] int32 or float32.
         """
-        between = load(self.distance, assignment[:, None] * self.n + assignment[None, :])
-        return floats.total(floats.product(self.flow, between.ravel())) - self.offset
+        if self.num_entries is None:
+            between = load(self.distance, assignment[:, None] * self.n + assignment[None, :])
+            return floats.total(floats.product(self.flow, between.ravel())) - self.offset
+        # Entry by entry, as the matrices stand, so that floats are summed in the same order.
+        place = lax.iota(jnp.int32, self.flow.shape[0])
+        is_real = place < self.n * self.n
+        place = jnp.where(is_real, place, 0)
+        first = load(assignment, lax.div(place, self.n))
+        second = load(assignment, lax.rem(place, self.n))
+        terms = floats.product(self.flow, load(self.distance, first * self.n + second))
+        return floats.total(jnp.where(is_real, terms, jnp.zeros_like(terms))) - self.offset
 
     def row_costs(self, block: Block, assignments: Any) -> jax.Array:
         """Returns the costs of several assignments, [R]; portable.
 
         Args:
           block: of rows of the table.
-          assignments: [P, n] int32 buffer, a table of assignments by facilities.
+          assignments: [P, capacity] int32 buffer, a table of assignments by facilities.
         """
         locations = [tile.get(assignments) for tile in block.tiles]
 
@@ -137,7 +212,11 @@ class QAP:
             return tuple(map(jnp.add, totals, terms))
 
         start = tuple(jnp.zeros_like(location, self.flow.dtype) for location in locations)
-        return block.sums(lax.fori_loop(0, self.n, add, start)) - self.offset
+        totals = lax.fori_loop(0, self.n, add, start)
+        if self.num_entries is not None:
+            pairs = zip(block.tiles, totals, strict=True)
+            totals = [jnp.where(tile.column < self.n, sums, 0) for tile, sums in pairs]
+        return block.sums(totals) - self.offset
 
     def swap_delta(self, assignment: jax.Array, r: jax.Array, s: jax.Array) -> jax.Array:
         """Returns the change in cost if facilities `r` and `s` exchange their locations; portable.
@@ -148,7 +227,7 @@ class QAP:
         Computing 17, 1991). Where both matrices are symmetric, half of it is computed.
 
         Args:
-          assignment: [n] int32.
+          assignment: [capacity] int32.
           r: int32 facilities, a scalar or [M].
           s: int32 facilities, of the shape of `r`. Where it equals `r`, the delta is 0.
 

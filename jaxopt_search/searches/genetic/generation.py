@@ -12,7 +12,6 @@ import jax.numpy as jnp
 
 from jaxopt_search import capabilities
 from jaxopt_search.crossovers import Draws, Operators
-from jaxopt_search.crossovers.operators import another
 from jaxopt_search.portable import memory, random, rows
 from jaxopt_search.portable.costs import cost_of
 from jaxopt_search.portable.memory import load, store
@@ -67,7 +66,7 @@ def _draws(mutation_rate: jax.Array, stream: Stream, block: Block, size: int) ->
     row = block.rows[:, None]
     other, *cuts, chance, variable, value = stream.words(row.astype(jnp.uint32), NUM_WORDS)
     return Draws(
-        second=another(other, row, size),
+        second=random.another(other, row, size),
         cuts=(cuts[0], cuts[1]),
         is_mutant=random.uniform(chance) < mutation_rate,
         change=(variable, value),

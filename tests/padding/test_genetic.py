@@ -1,0 +1,45 @@
+"""Genetic search and recombination where there is room for more: the same children."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from padding.same import check_course, check_same
+from qaps import matrices
+from ways import KERNEL, needs_cpu
+
+import jaxopt_search as js
+from jaxopt_search.portable import random
+
+FIXED = [[2, 5], [7, 1]]
+
+
+@needs_cpu
+@pytest.mark.parametrize(
+    ("crossover", "implementation", "fixed"),
+    [("pmx", "xla", FIXED), ("ox", KERNEL, None)],
+)
+def test_islands_take_the_same_course(crossover, implementation, fixed):
+    """Populations, costs and tables; also after a restart, which draws new individuals."""
+    search = js.genetic(population_size=8, crossover=crossover, alike=0.3, restart_every=3)
+    problem = js.qap(*matrices(9, "diagonal"), partial_match=fixed)
+    check_course(problem, 16, search, implementation, num_steps=20)
+
+
+@jax.jit
+def children(problem, indices):
+    """Returns a child of two random assignments each, and of two equal ones."""
+
+    def of_one(index):
+        starts = [random.start_key(random.as_key(seed), index) for seed in (0, 1)]
+        words, combine = random.search_key(random.as_key(2), index, index), js.recombine(every=1)
+        child = combine.combine(words, problem, *map(problem.init, starts))
+        return child, combine.combine(words, problem, child, child)
+
+    return jax.vmap(of_one)(indices)
+
+
+def test_recombination_makes_the_same_children():
+    """PMX, and the perturbation of a child that equals its parents."""
+    problem = js.qap(*matrices(9, "symmetric"), partial_match=FIXED)
+    indices = jnp.arange(30, dtype=jnp.uint32)
+    check_same(children(problem, indices), children(problem.padded(16), indices))

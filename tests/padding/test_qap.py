@@ -1,0 +1,95 @@
+"""A QAP with room for more facilities is the same instance: costs, starts, deltas, bit for bit."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from qaps import matrices
+
+import jaxopt_search as js
+from jaxopt_search.portable import rows
+
+FIXED = {"none": None, "some": [[2, 5], [0, 1]], "all but two": [[1, 3], [2, 1], [0, 5], [4, 2]]}
+
+
+@functools.cache
+def pair(n, kind, fixed=None, capacity=16):
+    """Returns an instance and the same one padded."""
+    problem = js.qap(*matrices(n, kind), partial_match=fixed)
+    return problem, problem.padded(capacity)
+
+
+@jax.jit
+def results(problem, keys, neighbors):
+    """Returns what a problem makes of some keys; `neighbors` [2, M] facilities."""
+
+    def of_one(key):
+        start = problem.init(key)
+        near = problem.perturb(key, start)
+        deltas = problem.swap_delta(start, *neighbors)
+        return start, near, problem.cost(start), problem.cost(near), deltas
+
+    starts, *rest = jax.vmap(of_one)(keys)
+    costs = rows.by_rows(starts.shape, lambda block, _: problem.row_costs(block, starts), None)
+    return starts, *rest, costs
+
+
+def check_same(problem, padded):
+    n, capacity = problem.n, padded.capacity
+    keys = jax.random.split(jax.random.key(7), 20)
+    facilities = jnp.asarray(np.random.default_rng(0).integers(0, n, (2, 12)), jnp.int32)
+    exact = jax.tree.map(np.asarray, results(problem, keys, facilities))
+    found = jax.tree.map(np.asarray, results(padded, keys, facilities))
+    for own, of_more in zip(exact[:2], found[:2], strict=True):
+        np.testing.assert_array_equal(of_more[:, :n], own)
+        np.testing.assert_array_equal(of_more[:, n:], np.tile(np.arange(n, capacity), (20, 1)))
+    for own, of_more in zip(exact[2:], found[2:], strict=True):
+        assert own.dtype == of_more.dtype
+        np.testing.assert_array_equal(of_more, own)
+
+
+@pytest.mark.parametrize("kind", ["diagonal", "float", "symmetric"])
+@pytest.mark.parametrize("capacity", [13, 16])
+def test_costs_starts_and_deltas(kind, capacity):
+    """Of 13 facilities, also where there is room but for them."""
+    check_same(*pair(13, kind, capacity=capacity))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_facilities(n):
+    """Where fewer than four can change places."""
+    check_same(*pair(n, "asymmetric"))
+
+
+@pytest.mark.parametrize("fixed", FIXED.values(), ids=FIXED)
+def test_facilities_that_are_fixed(fixed):
+    """Six facilities, of which six, four or two are free."""
+    problem = js.qap(*matrices(6, "float"), partial_match=fixed)
+    padded = problem.padded(16)
+    check_same(problem, padded)
+    assert int(padded.num_free) == problem.num_free
+
+
+def test_what_the_host_keeps():
+    """Exact costs and starts are of the user's facilities; bounds of the room are checked."""
+    problem, padded = pair(6, "symmetric", capacity=16)
+    x = np.random.default_rng(0).permutation(6)
+    assert padded.host.cost(np.r_[x, 6:16]) == problem.host.cost(x)
+    np.testing.assert_array_equal(padded.host.check(x, "x"), np.r_[x, 6:16])
+    np.testing.assert_array_equal(padded.host.own(np.r_[x, 6:16]), x)
+    assert problem.padded().capacity == 16
+    assert not padded.is_trivial and pair(1, "asymmetric")[1].is_trivial
+    with pytest.raises(ValueError, match="capacity is 5"):
+        problem.padded(5)
+    with pytest.raises(ValueError, match="padded already"):
+        padded.padded(20)
+
+
+def test_sizes_share_programs():
+    """Of one capacity, whatever the size."""
+    (_, first), (_, second) = pair(13, "symmetric"), pair(9, "symmetric")
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    shapes = [jax.tree.map(jnp.shape, problem) for problem in (first, second)]
+    assert jax.tree.leaves(shapes[0]) == jax.tree.leaves(shapes[1])
