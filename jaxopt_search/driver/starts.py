@@ -17,11 +17,22 @@ from jaxopt_search.problems.finite import vector
 from jaxopt_search.types import Problem, Solution
 
 
+class First(NamedTuple):
+    """Start solutions of the first searches; the others start at random. For the solvers.
+
+    Attributes:
+      solutions: with a leading axis, one for each of the first searches.
+    """
+
+    solutions: Any
+
+
 class Starts(NamedTuple):
     """Checked start solutions.
 
     Attributes:
-      solutions: one for each search, with a leading axis, or one for all.
+      solutions: one for each search, with a leading axis, or one for all; or some for the first
+        searches.
       is_one: whether it is one for all.
     """
 
@@ -39,8 +50,11 @@ def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) 
       ValueError, TypeError: if it does not hold solutions of the problem, or as many as needed.
     """
     check = _check_of(problem)
+    is_for_first = isinstance(initial, First)
+    if is_for_first:
+        initial = np.asarray(initial.solutions)[:num_searches]
     starts = _checked_arrays(shape, initial) if check is None else _checked_rows(check, initial)
-    if not starts.is_one:
+    if not (starts.is_one or is_for_first):
         found = len(jax.tree.leaves(starts.solutions)[0])
         if found != num_searches:
             raise ValueError(f"initial holds {found} solutions, expected {num_searches}")
@@ -95,7 +109,7 @@ def _checked_leaf(leaf: Any, lead: tuple[int, ...], one: jax.ShapeDtypeStruct) -
 
 
 def for_all(problem: Problem, key: random.Key, starts: Starts, num_searches: int) -> Solution:
-    """Returns a start solution for each search, leaves [num_searches, ...], on the device.
+    """Returns start solutions for the searches, leaves [num_searches, ...] or less, on the device.
 
     Of one for all, the first search gets just that, and the others solutions close by.
     """

@@ -37,7 +37,8 @@ def init(
     Args:
       key: an integer seed or a `jax.random.key`.
       num_searches: S, how many searches run side by side.
-      solutions: start solutions, leaves [S, ...]; None for random ones.
+      solutions: start solutions, leaves [S, ...], or fewer for the first searches; the others
+        start at random, and all of them do if it is None.
 
     Raises:
       ValueError: if `num_searches` is no positive integer, or beyond what arrays can index, or the
@@ -123,8 +124,10 @@ def fresh(
     """Like `init`, without checks and without `jit`."""
     index = lax.iota(jnp.int32, num_searches)
     keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
-    if solutions is None:
-        solutions = jax.vmap(problem.init)(keys)
+    num_given = 0 if solutions is None else len(jax.tree.leaves(solutions)[0])
+    if num_given < num_searches:
+        drawn = jax.vmap(problem.init)(keys)
+        solutions = drawn if solutions is None else _in_front(solutions, drawn)
     searches = exchanging.start(keys, problem, search, solutions)
     never_yet, best_cost = jnp.int32(0), exchanging.best_costs(search, searches, index).min()
     return RunState(
@@ -140,6 +143,13 @@ def fresh(
         ancestor=index,
         hit=counts.never((num_searches,)),
         info=no_info(num_searches),
+    )
+
+
+def _in_front(solutions: Solution, others: Solution) -> Solution:
+    """Returns start solutions of which the first ones are given, leaves [S, ...]."""
+    return jax.tree.map(
+        lambda given, other: jnp.concatenate([given, other[len(given) :]]), solutions, others
     )
 
 

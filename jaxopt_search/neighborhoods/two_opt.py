@@ -182,6 +182,11 @@ def two_opt(
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
     num_candidates = check_count("num_candidates", num_candidates)
     lists = candidate_lists.neighbors(problem, num_candidates, candidates)
+    return on_lists(problem, lists, num_candidates)
+
+
+def on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> TwoOpt:
+    """Returns the moves of candidate lists [n, K] int32, with K up to `num_candidates`."""
     n, num = lists.shape
     pairs = np.repeat(np.arange(n, dtype=np.int32), num), lists.ravel()
     if problem.num_entries is None:

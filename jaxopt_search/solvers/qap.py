@@ -7,10 +7,12 @@ import jax
 from jaxopt_search.checks import check_option
 from jaxopt_search.driver.arguments import refuse_tracers
 from jaxopt_search.driver.run import solve
+from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.exchanges.rules import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.qap.build import as_qap
+from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.results import Result
 from jaxopt_search.searches import tabu_search
@@ -86,7 +88,9 @@ def solve_qap(
     if max_seconds is max_steps is None:
         max_seconds = DEFAULT_SECONDS
     options = {"max_seconds": max_seconds, "max_steps": max_steps, "target": target}
-    options |= {"devices": found, "show_progress": show_progress}
+    # Whatever happens, the result is as good as this one.
+    start = First(constructed_assignment(problem)[None])
+    options |= {"devices": found, "show_progress": show_progress, "initial": start}
     recipe = for_all(_QAP_ON_CPU if is_on_cpu else _QAP, found)
     recipe = chosen(recipe, num_searches, moves_per_search)
     if method == "tabu" or (method == "auto" and not (is_on_cpu and problem.n >= _MANY)):

@@ -9,13 +9,17 @@ import numpy as np
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver.arguments import refuse_tracers
+from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
-from jaxopt_search.neighborhoods import Relocate, two_opt
+from jaxopt_search.neighborhoods import Relocate
+from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.portable import random
 from jaxopt_search.problems.matrix_input import DType, quick_shape
+from jaxopt_search.problems.tsp import candidates
 from jaxopt_search.problems.tsp.build import as_tsp
+from jaxopt_search.problems.tsp.construction import constructed_tour
 from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.curves import curve_tours
 from jaxopt_search.problems.tsp.nearest_neighbor import nearest_neighbor_tours
@@ -155,8 +159,9 @@ def solve_tsp(
     padded = problem if problem.num_entries is not None else problem.padded()
     recipe = for_all(tsp_recipe(problem.is_symmetric, found[0].platform, padded.capacity), found)
     recipe = chosen(recipe, num_searches, moves_per_search)
-    ingredients = _ingredients(problem, padded, recipe)
-    initial = _starts(problem, recipe, key, found[0])
+    near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
+    ingredients = _ingredients(problem, padded, recipe, near)
+    initial = _starts(problem, recipe, key, found[0], near)
     options |= {"target": target, "devices": found, "initial": initial}
     return anneal(padded, recipe, ingredients, key, **options)
 
@@ -172,33 +177,38 @@ def _check_stack_options(metric: Any, dtype: Any, target: Any) -> None:
         raise ValueError(f"target is {target!r}, expected None for several instances at once")
 
 
-def _ingredients(problem: TSP, padded: TSP, recipe: Recipe) -> Ingredients:
+def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:
+    """Returns candidates to which moves join each city, [n, K] int32, for symmetric distances."""
+    kind = "nearest" if problem.host.coords is None else "quadrant"
+    return candidates.neighbors(problem, num_candidates, kind)
+
+
+def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | None) -> Ingredients:
     """Returns the moves for a padded instance, its temperatures, and its crossover."""
-    near = float(scales.near_distance(problem))
-    coldest = recipe.coldest * near
-    if not problem.is_symmetric:
-        return Ingredients(Relocate(), (recipe.hottest * near, coldest))
-    neighborhood = two_opt(
-        padded,
-        num_candidates=recipe.num_candidates,
-        candidates="nearest" if problem.host.coords is None else "quadrant",
-    )
-    hottest = recipe.hottest * (float(scales.tree_edge(problem)) or near)
+    away = float(scales.near_distance(problem))
+    coldest = recipe.coldest * away
+    if near is None:
+        return Ingredients(Relocate(), (recipe.hottest * away, coldest))
+    neighborhood = on_lists(padded, near, recipe.num_candidates)
+    hottest = recipe.hottest * (float(scales.tree_edge(problem)) or away)
     return Ingredients(neighborhood, (hottest, coldest), edge_assembly(padded))
 
 
 def _starts(
-    problem: TSP, recipe: Recipe, key: Any, device: jax.Device
-) -> jax.Array | np.ndarray | None:
-    """Returns the start tours that a recipe wants to be constructed; None for random ones."""
-    if recipe.starts != "constructed":
-        return None
+    problem: TSP, recipe: Recipe, key: Any, device: jax.Device, near: np.ndarray | None
+) -> np.ndarray | First:
+    """Returns start tours of which the first is good: whatever happens, the result is as good."""
     num_searches = recipe.num_searches
-    capacity.check_tours(problem.n, num_searches, num_searches, (device,))
+    capacity.check_tours(int(problem.n), num_searches, num_searches, (device,))
+    best = constructed_tour(problem, near)[None]
+    if recipe.starts != "constructed":
+        return First(best)
     if problem.host.coords is None:
-        return _some_by_nearest_city(problem, key, num_searches)
-    with held_back(), capacity.memory_errors_explained(num_searches):
-        return jax.block_until_ready(curve_tours(problem, key, num_searches))
+        tours = _some_by_nearest_city(problem, key, num_searches)
+    else:
+        with held_back(), capacity.memory_errors_explained(num_searches):
+            tours = np.asarray(curve_tours(problem, key, num_searches))
+    return np.concatenate([best, tours[1:]])
 
 
 def _some_by_nearest_city(problem: TSP, key: Any, num_searches: int) -> np.ndarray:

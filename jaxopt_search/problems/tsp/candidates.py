@@ -50,6 +50,19 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
     return _nearest_points(points, num)
 
 
+def nearest_among(problem: TSP, cities: np.ndarray, num: int) -> np.ndarray:
+    """Returns [m, num] the nearest to each of some cities among them, m - 1 if there are fewer.
+
+    Args:
+      cities: [m], at least 2.
+    """
+    num = min(num, len(cities) - 1)
+    if problem.matrix is None:
+        return cities[_nearest_points(np.asarray(problem.host.coords)[cities], num)]
+    matrix = problem.distances_on_host()[np.ix_(cities, cities)]
+    return cities[_nearest_in_rows(matrix, num, np.arange(len(cities)))]
+
+
 def _nearest_points(points: np.ndarray, num: int) -> np.ndarray:
     near = _query(points, num + 1)
     # A city is not always its own nearest neighbor: others may be at the same place.
