@@ -82,10 +82,13 @@ class EdgeAssembly:
         is_taken = is_better & (chance <= jnp.maximum(share, least)[:, None, None])
         mate = jnp.where(is_taken, walks.given, walks.own)
         mate, is_one = joins.joined(problem, self.candidates, mate)
-        child = tour_ends.tours(problem, mate)
-        cost, own_cost = jnp.split(jax.vmap(problem.cost)(jnp.concatenate([child, own])), 2)
+        tours = jnp.concatenate([tour_ends.tours(problem, mate), own])
+        cost, own_cost = jnp.split(jax.vmap(problem.cost)(tours), 2)
         is_shorter = is_one & (least < jnp.inf) & (cost < own_cost)
-        return jnp.where(is_shorter[:, None], child, own)
+        # By index: what reads the result does not compute it again, as it would a choice.
+        search = lax.iota(jnp.int32, len(own))
+        chosen = jnp.where(is_shorter, search, search + len(own))
+        return tours.at[chosen].get(**tour_ends.IN_BOUNDS)
 
 
 def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
