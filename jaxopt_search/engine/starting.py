@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.engine import exchanging
@@ -110,8 +112,7 @@ def device_of(array: jax.Array) -> jax.Device:
 
 def is_traced(tree: Any) -> bool:
     """Returns whether the caller is being traced, by `jit` or another transformation."""
-    probe = lax.add(np.float32(0), np.float32(0))
-    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((probe, tree)))
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((_probe.bind(), tree)))
 
 
 def fresh(
@@ -157,6 +158,12 @@ def no_info(size: int) -> Info:
     """Returns what is known of no step."""
     return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
 
+
+# An operation without a program of its own, unlike all others: what it returns tells who runs it.
+_probe = Primitive("probe")
+_probe.def_impl(lambda: np.float32(0))
+_probe.def_abstract_eval(lambda: jax.core.ShapedArray((), np.dtype("float32")))
+mlir.register_lowering(_probe, mlir.lower_fun(lambda: jnp.float32(0), multiple_results=False))
 
 _init = Kept(jax.jit(fresh, static_argnames="num_searches"))
 _shape = jax.jit(fresh, static_argnames="num_searches")  # is never called

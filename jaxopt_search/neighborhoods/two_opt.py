@@ -7,7 +7,6 @@ optimization", 1997.
 """
 
 import dataclasses
-import functools
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -188,11 +187,12 @@ def two_opt(
 def on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> TwoOpt:
     """Returns the moves of candidate lists [n, K] int32, with K up to `num_candidates`."""
     n, num = lists.shape
-    pairs = np.repeat(np.arange(n, dtype=np.int32), num), lists.ravel()
+    pairs = [np.repeat(np.arange(n, dtype=np.int32), num), lists.ravel()]
     if problem.num_entries is None:
-        return _of_pairs(*pairs, None, n)
-    pairs = (padding.with_room(each, problem.capacity * num_candidates) for each in pairs)
-    return _of_pairs(*pairs, np.int32(n * num), problem.capacity)
+        return jax.tree.map(jnp.asarray, _of_pairs(*pairs, None, n))
+    pairs = [padding.with_room(each, problem.capacity * num_candidates) for each in pairs]
+    moves = _of_pairs(*pairs, np.int32(n * num), problem.capacity)
+    return jax.tree.map(jnp.asarray, moves)
 
 
 def from_candidates(lists: jax.Array, num_cities: jax.Array) -> TwoOpt:
@@ -202,7 +202,6 @@ def from_candidates(lists: jax.Array, num_cities: jax.Array) -> TwoOpt:
     return _of_pairs(cities, lists.ravel(), num_cities * num, capacity)
 
 
-@functools.partial(jax.jit, static_argnames="capacity")
 def _of_pairs(city: Any, near: Any, num_pairs: Any, capacity: int) -> TwoOpt:
     pairs = pack(city, near) if capacity <= PACKED_BELOW else Pairs(city, near)
     return TwoOpt(pairs=pairs, num_pairs=num_pairs)

@@ -3,10 +3,11 @@
 Random accesses are what limits the speed of moves on a GPU, so that one in place of two counts.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxopt_search.portable.memory import load
 
@@ -31,10 +32,10 @@ class Pairs(NamedTuple):
         return self.first.shape[0]
 
 
-def pack(first: jax.Array, second: jax.Array) -> Pairs:
-    """Returns pairs of integers from 0 to 2**16 - 1, packed."""
-    upper = second.astype(jnp.uint32) << jnp.uint32(16)
-    return Pairs(first.astype(jnp.uint32) | upper, None)
+def pack(first: Any, second: Any) -> Pairs:
+    """Returns pairs of integers from 0 to 2**16 - 1, packed; of JAX or of NumPy."""
+    upper = second.astype(np.uint32) << np.uint32(16)
+    return Pairs(first.astype(np.uint32) | upper, None)
 
 
 def load_pair(pairs: Pairs, index: jax.Array) -> tuple[jax.Array, jax.Array]:

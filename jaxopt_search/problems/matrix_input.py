@@ -3,6 +3,8 @@
 import math
 from typing import Any, Literal, TypeAlias
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.checks import plain_array
@@ -23,6 +25,11 @@ def real_array(values: Any, name: str) -> np.ndarray:
             worst = high if high >= 2**63 else low
             raise ValueError(f"{name} holds {worst}, expected integers between -2**63 and 2**63")
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+
+
+def on_device(values: Any, dtype: Any) -> jax.Array:
+    """Returns an array with a dtype; converted on the host, where that compiles nothing."""
+    return jnp.asarray(np.asarray(values, dtype))
 
 
 def quick_shape(values: Any) -> tuple[int, ...]:

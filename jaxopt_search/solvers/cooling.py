@@ -10,8 +10,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxopt_search.checks import MAX_INT32, float32
+from jaxopt_search.checks import MAX_INT32, float32, int32
 from jaxopt_search.exchanges.rules import Recombine, Resample
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.searches.annealing import Choose
@@ -82,13 +83,14 @@ class Pace(NamedTuple):
 
 def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
     """Returns the schedule from `hottest` down to `coldest`, at a pace; it never warms."""
-    hottest, coldest = float32(hottest), float32(coldest)
-    log2_range = jnp.minimum(jnp.log2(coldest / hottest), 0)
+    is_on_host = not isinstance(hottest, jax.Array)
+    xp: Any = np if is_on_host else jnp  # where no program is needed for some numbers
+    log2_range = xp.minimum(xp.log2(coldest / hottest), 0)
     return Geometric(
-        start=hottest * jnp.exp2(log2_range * float32(pace.done)),
-        log2_alpha=log2_range * float32(pace.per_step),
-        steps_per_temperature=jnp.int32(1),
-        first_step=jnp.int32(pace.step),
+        start=float32(hottest * xp.exp2(log2_range * pace.done)),
+        log2_alpha=float32(log2_range * pace.per_step),
+        steps_per_temperature=int32(1),
+        first_step=int32(pace.step),
     )
 
 
@@ -112,19 +114,13 @@ def search_and_exchange(
       crossover: used if the recipe recombines.
       temperatures: the hottest and the coldest.
     """
-    schedule, every = _cooling_and_every(temperatures, pace)
+    schedule, every = cooling(*temperatures, pace), int32(pace.every)
     search = annealing(recipe, neighborhood, schedule)
     if not recipe.recombines:
         return search, Resample(every=every, schedule=schedule)
     assert crossover is not None
     share = float32(pace.share)
     return search, Recombine(every=every, share=share, alike=None, crossover=crossover)
-
-
-@jax.jit
-def _cooling_and_every(temperatures: tuple[Any, Any], pace: Pace) -> tuple[Geometric, jax.Array]:
-    """Returns the schedule and the steps between exchanges, by one kernel on a GPU."""
-    return cooling(*temperatures, pace), jnp.int32(pace.every)
 
 
 def _every(recipe: Recipe, per_step: float) -> int:

@@ -1,4 +1,4 @@
-"""solve_tsp and solve_qap are good from the first moment: no result is worse than a construction."""
+"""solve_tsp and solve_qap from the first moment: no result is worse than a construction."""
 
 import time
 

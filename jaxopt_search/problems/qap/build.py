@@ -18,6 +18,7 @@ from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     DType,
     is_integral,
+    on_device,
     quick_shape,
     real_array,
     refuse_first,
@@ -166,9 +167,9 @@ def _on_device(
     refuse_orphans()
     wrapped = (offset + 2**31) % 2**32 - 2**31
     return QAP(
-        flow=jnp.asarray(flow.ravel(), dtype),
-        distance=jnp.asarray(distance.ravel(), dtype),
-        offset=jnp.asarray(wrapped, dtype),
+        flow=on_device(flow.ravel(), dtype),
+        distance=on_device(distance.ravel(), dtype),
+        offset=on_device(wrapped, dtype),
         partial=None,
         capacity=len(flow),
         is_symmetric=_is_symmetric(flow, distance),

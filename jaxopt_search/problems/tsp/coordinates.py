@@ -16,6 +16,7 @@ from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     is_integral,
+    on_device,
     real_array,
     refuse_first,
     unit_note,
@@ -85,9 +86,10 @@ def tsp_from_coords(
             len(points), "storage='coordinates'" if can_compute else "metric='EUCLID'"
         )
         matrix = distances.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
-        return TSP(matrix=jnp.asarray(matrix.ravel(), dtype), metric="MATRIX", **common)
-    x, y = jnp.asarray((places - places.min(axis=0)).T, dtype)
-    return TSP(coords=pack(x, y) if is_exact else Pairs(x, y), metric=metric, **common)
+        return TSP(matrix=on_device(matrix.ravel(), dtype), metric="MATRIX", **common)
+    x, y = np.asarray((places - places.min(axis=0)).T, dtype)
+    pairs = jax.tree.map(jnp.asarray, pack(x, y) if is_exact else Pairs(x, y))
+    return TSP(coords=pairs, metric=metric, **common)
 
 
 def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:

@@ -16,6 +16,7 @@ from jaxopt_search.problems.matrix_input import (
     is_integral,
     is_nearly_symmetric,
     largest_of,
+    on_device,
     quick_shape,
     real_array,
     refuse_first,
@@ -136,7 +137,7 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
 
 def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
     return TSP(
-        matrix=jnp.asarray(matrix.ravel(), dtype),
+        matrix=on_device(matrix.ravel(), dtype),
         capacity=len(matrix),
         metric="MATRIX",
         is_symmetric=np.array_equal(matrix, matrix.T),

@@ -15,6 +15,7 @@ from jaxopt_search.problems.matrix_input import (
     DType,
     is_integral,
     largest_of,
+    on_device,
     real_array,
     refuse_first,
 )
@@ -145,11 +146,11 @@ def _build(
         best_known=best_known,
     )
     return GeneralizedAssignment(
-        costs=jnp.asarray(costs.T, dtype),
-        loads=jnp.asarray(loads.T, jnp.int32),
-        capacities=jnp.asarray(capacities, jnp.int32),
-        fixed_penalty=jnp.asarray(fixed, dtype),
-        penalty=jnp.asarray(penalty, dtype),
+        costs=on_device(costs.T, dtype),
+        loads=on_device(loads.T, jnp.int32),
+        capacities=on_device(capacities, jnp.int32),
+        fixed_penalty=on_device(fixed, dtype),
+        penalty=on_device(penalty, dtype),
         domain_sizes=vector.uniform_domains(n, m),
         n=n,
         num_agents=m,

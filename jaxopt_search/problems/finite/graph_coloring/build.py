@@ -12,6 +12,7 @@ from jaxopt_search.portable import memory
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.graph_coloring.problem import Graph, GraphColoring
 from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.matrix_input import on_device
 
 
 def graph_coloring(
@@ -53,12 +54,12 @@ def graph_coloring(
     degrees = np.bincount(both[:, 0], minlength=n)
     start = np.concatenate([[0], np.cumsum(degrees)])
     room = _with_room(len(edges))
-    on_device = Graph(
-        start=jnp.asarray(start, jnp.int32),
+    own = Graph(
+        start=on_device(start, jnp.int32),
         neighbors=_padded(both[:, 1], 2 * room),
         first=_padded(edges[:, 0], room),
         second=_padded(edges[:, 1], room),
-        num_edges=jnp.asarray(len(edges), jnp.int32),
+        num_edges=on_device(len(edges), jnp.int32),
     )
     domains = np.full(n, num_colors)
     host = Original(
@@ -66,8 +67,8 @@ def graph_coloring(
         check=functools.partial(vector.check_vector, domains),
     )
     return GraphColoring(
-        domain_sizes=jnp.asarray(domains, jnp.int32),
-        graph=on_device,
+        domain_sizes=on_device(domains, jnp.int32),
+        graph=own,
         n=n,
         max_domain=num_colors,
         max_degree=memory.power_of_two(max(int(degrees.max()), 1)),
