@@ -166,8 +166,9 @@ def _on_device(
     refuse_orphans()
     wrapped = (offset + 2**31) % 2**32 - 2**31
     return QAP(
-        flow=jnp.asarray(flow.ravel(), dtype),
-        distance=jnp.asarray(distance.ravel(), dtype),
+        # Converted here, JAX compiles nothing for it.
+        flow=jnp.asarray(flow.ravel().astype(dtype)),
+        distance=jnp.asarray(distance.ravel().astype(dtype)),
         offset=jnp.asarray(wrapped, dtype),
         partial=None,
         capacity=len(flow),
