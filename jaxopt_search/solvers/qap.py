@@ -11,6 +11,7 @@ from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.exchanges.rules import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
+from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.problems.qap.build import as_qap
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
@@ -32,6 +33,9 @@ _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8, 
 _QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
 _TABU, _TABU_ON_CPU = 528, 8  # searches per device
 _TABU_CHECK_EVERY, _TABU_CHECK_EVERY_ON_CPU = 100, 25
+# Sizes of padded instances from one power of two to the next. On a CPU steps of tables take as long
+# as the room is large; in a kernel they do not, but memory does.
+_SIZES, _SIZES_ON_CPU, _FEW = 2, 8, 256
 # Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
 _MANY = 120
 
@@ -93,9 +97,10 @@ def solve_qap(
     options |= {"devices": found, "show_progress": show_progress, "initial": start}
     recipe = for_all(_QAP_ON_CPU if is_on_cpu else _QAP, found)
     recipe = chosen(recipe, num_searches, moves_per_search)
-    if method == "tabu" or (method == "auto" and not (is_on_cpu and problem.n >= _MANY)):
+    problem, n = _padded(problem, is_on_cpu), int(problem.n)
+    if method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY)):
         if num_searches is None:
-            num_searches = len(found) * _tabu_searches(problem.n, is_on_cpu)
+            num_searches = len(found) * _tabu_searches(problem.capacity, is_on_cpu)
         return _memetic_tabu(problem, key, num_searches, is_on_cpu, options)
     unit = scales.swap_change(problem)
     temperatures = (recipe.hottest * unit, recipe.coldest * unit)
@@ -103,12 +108,21 @@ def solve_qap(
     return anneal(problem, recipe, Ingredients(swaps, temperatures), key, **options)
 
 
-def _tabu_searches(n: int, is_on_cpu: bool) -> int:
-    """Returns how many tabu searches of n facilities run on a device."""
+def _padded(problem: QAP, is_on_cpu: bool) -> QAP:
+    """Returns the problem with room for more, so that many sizes share what is compiled."""
+    if problem.num_entries is not None:
+        return problem
+    n = problem.capacity
+    sizes = _SIZES_ON_CPU if is_on_cpu or n > _FEW else _SIZES
+    return problem.padded(capacity_for(n, sizes))
+
+
+def _tabu_searches(capacity: int, is_on_cpu: bool) -> int:
+    """Returns how many tabu searches of this many facilities run on a device."""
     if is_on_cpu:
         return _TABU_ON_CPU
     # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
-    return _TABU if n <= 64 else _TABU // 2
+    return _TABU if capacity <= 64 else _TABU // 2
 
 
 def _memetic_tabu(
@@ -120,7 +134,7 @@ def _memetic_tabu(
         tabu_search(SwapTable()),
         key,
         num_searches=num_searches,
-        exchange=recombine(every=problem.n * (2 if is_on_cpu else 5)),
+        exchange=recombine(every=int(problem.n) * (2 if is_on_cpu else 5)),
         check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
         **options,
     )

@@ -1,11 +1,13 @@
 """How large changes of cost are in an instance, from which temperatures follow."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import floats, random
+from jaxopt_search.portable import floats
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.problems.tsp.problem import TSP
 
@@ -68,20 +70,36 @@ def _distances_from(problem: TSP, city: jax.Array) -> jax.Array:
 
 
 def swap_change(problem: QAP) -> float:
-    """Returns the mean absolute delta of some random swaps, in the device's units; above 0."""
-    generator = np.random.default_rng(0)
+    """Returns the mean absolute delta of some random swaps, in the device's units; above 0.
+
+    On the host: of random assignments, a swap each.
+    """
     if problem.is_trivial:
         return 1.0
-    free = np.arange(problem.n) if problem.free is None else np.asarray(problem.free)
-    pairs = [generator.choice(free, 2, replace=False) for _ in range(_SAMPLED_SWAPS)]
-    first, second = jnp.asarray(np.array(pairs, np.int32).T)
-    deltas = _swap_deltas(problem, first, second)
-    return float(np.abs(np.asarray(deltas, np.float64)).mean()) or 1.0
+    generator, (flow, distance) = np.random.default_rng(0), problem.matrices_on_host()
+    free, location = np.arange(len(flow)), np.arange(len(flow))
+    if problem.partial is not None:
+        free = np.asarray(problem.partial.free)[: int(problem.num_free)]
+        location = np.asarray(problem.partial.assignment)[: len(flow)].copy()
+    changes: list[float] = []
+    for _ in range(_SAMPLED_SWAPS):
+        location[free] = generator.permutation(location[free])
+        pair = generator.choice(free, 2, replace=False)
+        before = _cost_of_pair(flow, distance, location, pair)
+        location[pair] = location[pair[::-1]]
+        changes.append(float(_cost_of_pair(flow, distance, location, pair) - before))
+    return float(np.abs(changes).mean()) or 1.0
 
 
-@jax.jit
-def _swap_deltas(problem: QAP, first: jax.Array, second: jax.Array) -> jax.Array:
-    """Returns the deltas of swaps, of a random assignment each."""
-    index = lax.iota(jnp.uint32, first.shape[0])
-    keys = jax.vmap(random.start_key, in_axes=(None, 0))(random.as_key(0), index)
-    return jax.vmap(problem.swap_delta)(jax.vmap(problem.init)(keys), first, second)
+def _cost_of_pair(
+    flow: np.ndarray, distance: np.ndarray, location: np.ndarray, pair: np.ndarray
+) -> Any:
+    """Returns the cost of the flows from and to two facilities."""
+    dtype = np.float64 if flow.dtype.kind == "f" else np.int64
+    every = np.arange(len(flow))
+
+    def cost(first: np.ndarray, second: np.ndarray) -> Any:
+        flows = flow[np.ix_(first, second)].astype(dtype)
+        return (flows * distance[np.ix_(location[first], location[second])]).sum()
+
+    return cost(pair, every) + cost(every, pair) - cost(pair, pair)

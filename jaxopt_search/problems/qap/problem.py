@@ -144,6 +144,12 @@ class QAP:
             host=padding.of_padded(self.host, n, capacity),
         )
 
+    def matrices_on_host(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns flow and distance as on the device, [n, n]."""
+        n = int(self.n)
+        flow, distance = (np.asarray(each)[: n * n] for each in (self.flow, self.distance))
+        return flow.reshape(n, n), distance.reshape(n, n)
+
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random assignment, [capacity] int32: the location of each facility."""
         order = self._order(key)

@@ -1,0 +1,58 @@
+"""`solve_qap`: what it compiles serves all sizes of a class, and its temperatures need nothing."""
+
+import jax
+import numpy as np
+import pytest
+from cases import matrices, small_qap
+
+import jaxopt_search as js
+from jaxopt_search.solvers import scales
+
+
+@pytest.fixture
+def compiled():
+    """The names of the functions that were compiled."""
+    found = []
+
+    def note(event, _, fun_name="", **__):
+        if event.endswith("backend_compile_duration"):
+            found.append(fun_name)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+@pytest.mark.parametrize("method", ["tabu", "annealing"])
+def test_another_size_compiles_nothing(method, compiled):
+    """Nor do another seed, target or limit; the results are those of the instances themselves."""
+    options = {"method": method, "devices": 1, "num_searches": 3}
+    js.solve_qap(*matrices(14), max_steps=40, **options)
+    assert "jit(_advance)" in compiled
+    compiled.clear()
+    for n, key, limits in ((10, 3, {"max_steps": 30}), (13, 1, {"target": 1, "max_steps": 40})):
+        result = js.solve_qap(*matrices(n), key, **limits, **options)
+        assert result.nit == limits["max_steps"]
+        assert sorted(result.x) == list(range(n))
+        assert result.fun == small_qap(n).host.cost(result.x)
+        assert result.solutions.shape == (3, n)
+    assert not compiled
+
+
+@pytest.mark.parametrize("fixed", [None, [[2, 4], [0, 0]]])
+def test_swap_change_is_a_mean_over_swaps(fixed):
+    """Within five standard errors of the mean over 4000 swaps on the device; padded or not."""
+    flow, distance = np.random.default_rng(0).integers(-20, 50, (2, 7, 7))
+    problem = js.qap(flow, distance, partial_match=fixed)
+
+    def change(key):
+        keys = jax.random.split(key)
+        pair = jax.random.choice(keys[0], problem.num_free, (2,), replace=False)
+        return problem.swap_delta(
+            problem.init(keys[1]), *(pair if fixed is None else problem.free[pair])
+        )
+
+    changes = np.abs(jax.vmap(change)(jax.random.split(jax.random.key(0), 4000)))
+    found = scales.swap_change(problem)
+    assert found == scales.swap_change(problem.padded(16))
+    assert abs(found - changes.mean()) < 5 * changes.std() / 256**0.5
