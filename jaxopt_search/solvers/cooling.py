@@ -32,8 +32,8 @@ class Recipe(NamedTuple):
 
     `cooled` is the share of the run after which the lowest temperature is reached. If it is less
     than 1, each search cools by itself and they recombine afterwards; else they are resampled
-    `num_exchanges` times as they cool. They start at random or, on the TSP, at constructed tours:
-    along curves if there are coordinates (`problems.tsp.curves`), else from city to nearest city.
+    `num_exchanges` times as they cool. They start at random or, on the TSP, at constructed tours
+    (`problems.tsp.construction`), and of several instances along curves (`problems.tsp.curves`).
     Every `check_every` steps comes a test whether the run is over, None for the interval of
     `solve`; on a GPU such a test takes as long as tens of steps.
 

@@ -1,6 +1,5 @@
 """One call from coordinates or distances to a short tour: `solve_tsp`."""
 
-import math
 from typing import Any, Literal
 
 import jax
@@ -8,21 +7,22 @@ import numpy as np
 
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.driver.arguments import refuse_tracers
+from jaxopt_search.driver.arguments import check_clock, refuse_tracers
 from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.guards import capacity
-from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.neighborhoods import Relocate
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.portable import random
 from jaxopt_search.problems.matrix_input import DType, quick_shape
 from jaxopt_search.problems.tsp import candidates
 from jaxopt_search.problems.tsp.build import as_tsp
-from jaxopt_search.problems.tsp.construction import constructed_tour
+from jaxopt_search.problems.tsp.construction import (
+    SECONDS_PER_CITY,
+    constructed_tour,
+    constructed_tours,
+)
 from jaxopt_search.problems.tsp.coordinates import stack_of_coords
-from jaxopt_search.problems.tsp.curves import curve_tours
-from jaxopt_search.problems.tsp.nearest_neighbor import nearest_neighbor_tours
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import Result
 from jaxopt_search.solvers import scales
@@ -37,7 +37,7 @@ from jaxopt_search.solvers.cooling import Recipe
 from jaxopt_search.solvers.many_tsps import solve_stacked
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
-    hottest=0.5,
+    hottest=0.2,
     coldest=0.03,
     num_searches=128,
     moves_per_search=8,
@@ -59,10 +59,9 @@ _SYMMETRIC_TSP = Recipe(
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 # On a CPU, searches times squared cities that can be cooled within about ten seconds.
 _COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
-# Searches of a matrix that start from city to nearest city: up to so many cities few, as they get
-# there from random tours in a second, and the more different tours are, the better they recombine.
-_FEW_CITIES, _SHARE_OF_FEW, _SHARE_OF_MANY = 500, 1 / 16, 1 / 2
-_STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8)
+# Constructed tours: the fewest, if there is time, and the most, of up to 256 cities and of more.
+_LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 16, 32
+_STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(hottest=0.5, num_searches=16, num_candidates=8)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
 _ASYMMETRIC_TSP_ON_CPU = Recipe(hottest=4.0, coldest=0.1, num_searches=16, moves_per_search=12)
 _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
@@ -100,11 +99,12 @@ def solve_tsp(
 ) -> Result | Any:
     """Returns a short tour: many are annealed by 2-opt and Or-opt, and then recombined.
 
-    Each search cools by itself for the first part of the run, from a random tour, or on CPUs from
-    one along a space-filling curve (`curve_tours`); for a matrix, some from a tour that goes to the
-    nearest city each time. From then on it continues, again and again, from a child of its best
-    tour and another one's, by edge assembly (`edge_assembly`), and anneals at the lowest
-    temperature in between. The longer the run still is, the less a child takes of the other tour.
+    Each search cools by itself for the first part of the run: the first one from a good tour that
+    is constructed on the host, so that no result is worse than that, and the others from random
+    tours, or on CPUs from constructed ones, too. From then on it continues, again and again, from a
+    child of its best tour and another one's, by edge assembly (`edge_assembly`), and anneals at the
+    lowest temperature in between. The longer the run still is, the less a child takes of the other
+    tour.
 
     Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
     clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An
@@ -159,9 +159,11 @@ def solve_tsp(
     padded = problem if problem.num_entries is not None else problem.padded()
     recipe = for_all(tsp_recipe(problem.is_symmetric, found[0].platform, padded.capacity), found)
     recipe = chosen(recipe, num_searches, moves_per_search)
+    num = recipe.num_searches
+    capacity.check_tours(int(problem.n), num, num, found[:1])
     near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
     ingredients = _ingredients(problem, padded, recipe, near)
-    initial = _starts(problem, recipe, key, found[0], near)
+    initial = _starts(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
     options |= {"target": target, "devices": found, "initial": initial}
     return anneal(padded, recipe, ingredients, key, **options)
 
@@ -195,32 +197,24 @@ def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | N
 
 
 def _starts(
-    problem: TSP, recipe: Recipe, key: Any, device: jax.Device, near: np.ndarray | None
+    problem: TSP, recipe: Recipe, key: Any, near: np.ndarray | None, max_seconds: float | None
 ) -> np.ndarray | First:
     """Returns start tours of which the first is good: whatever happens, the result is as good."""
-    num_searches = recipe.num_searches
-    capacity.check_tours(int(problem.n), num_searches, num_searches, (device,))
-    best = constructed_tour(problem, near)[None]
-    if recipe.starts != "constructed":
-        return First(best)
-    if problem.host.coords is None:
-        tours = _some_by_nearest_city(problem, key, num_searches)
-    else:
-        with held_back(), capacity.memory_errors_explained(num_searches):
-            tours = np.asarray(curve_tours(problem, key, num_searches))
-    return np.concatenate([best, tours[1:]])
-
-
-def _some_by_nearest_city(problem: TSP, key: Any, num_searches: int) -> np.ndarray:
-    """Returns tours of which a share goes to the nearest city each time, and the others are random.
-
-    Returns:
-      [num_searches, n] int32.
-    """
-    words = random.as_key(key)
+    if near is None or recipe.starts != "constructed":
+        return First(constructed_tour(problem, near)[None])
+    words, num = random.as_key(key), recipe.num_searches
     generator = np.random.default_rng([int(words.first), int(words.second)])
-    share = _SHARE_OF_FEW if problem.n <= _FEW_CITIES else _SHARE_OF_MANY
-    tours = nearest_neighbor_tours(problem, generator, math.ceil(share * num_searches))
-    shape = num_searches - len(tours), problem.n
-    cities = np.broadcast_to(np.arange(problem.n, dtype=np.int32), shape)
-    return np.concatenate([tours, generator.permuted(cities, axis=1)])
+    num_tours = min(_num_tours(len(near), max_seconds or DEFAULT_SECONDS), num)
+    tours = constructed_tours(problem, near, generator, num_tours)
+    return tours[np.arange(num) % num_tours]
+
+
+def _num_tours(n: int, seconds: float) -> int:
+    """Returns how many different tours are constructed for a search of so many seconds.
+
+    The more there are, the better they recombine, up to 16 or 32. They take a tenth of the time
+    that the search has, or for few tours up to three tenths.
+    """
+    in_time = seconds / (SECONDS_PER_CITY * n)
+    most = min(max(n // 16, _TOURS_OF_FEW), _MOST_TOURS)
+    return int(min(max(0.1 * in_time, min(0.3 * in_time, _LEAST_TOURS), 1), most))

@@ -18,7 +18,7 @@ FEW = {"num_searches": 3, "devices": 1}
 
 @pytest.mark.parametrize("kind", ["coordinates", "matrix", "asymmetric"])
 def test_a_tour_is_never_worse_than_the_constructed_one(kind):
-    """Without a step, it is that one: of coordinates, of a matrix, of one that is asymmetric."""
+    """Of coordinates, of a matrix, of one that is asymmetric; also without a step."""
     matrix = GRID.distances()
     if kind == "asymmetric":
         matrix = matrix + np.random.default_rng(0).integers(0, 3, matrix.shape)
@@ -26,8 +26,8 @@ def test_a_tour_is_never_worse_than_the_constructed_one(kind):
     near = tsp.candidates_of(problem, 12) if problem.is_symmetric else None
     expected = problem.host.cost(constructed_tour(problem, near))
     results = [js.solve_tsp(problem, max_steps=steps, **FEW) for steps in (0, 40)]
-    assert results[0].fun == expected
-    assert results[1].fun <= expected
+    assert results[1].fun <= results[0].fun <= expected
+    assert results[0].costs[0] == expected
     assert len({tuple(tour) for tour in results[0].solutions.tolist()}) == 3
 
 
@@ -61,11 +61,11 @@ def test_a_slow_compiler_takes_no_time_from_the_search():
 
     jax.monitoring.register_event_duration_secs_listener(sleep)
     try:
-        result = js.solve_tsp(GRID, max_seconds=0.05, num_searches=5, devices=1)
+        result = js.solve_tsp(GRID, max_seconds=1, num_searches=5, devices=1)
     finally:
         jax.monitoring.unregister_event_duration_listener(sleep)
     assert slept
     assert result.compile_seconds >= 0.4
     assert result.nit > 0
-    assert result.elapsed - result.compile_seconds < 2
+    assert result.elapsed - result.compile_seconds < 4
     assert result.gap <= 0.1

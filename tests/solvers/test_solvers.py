@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from cases import coords_tsp
 from scipy.sparse.csgraph import minimum_spanning_tree
-from ways import needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search import Status
@@ -73,28 +73,36 @@ def test_tree_edge_is_that_of_the_shortest_tree():
     assert found == pytest.approx(expected, rel=1e-5)
 
 
-def lengths(matrix, tours):
-    return matrix[tours, np.roll(tours, -1, axis=1)].sum(axis=1)
+@pytest.mark.parametrize(
+    ("n", "seconds", "expected"),
+    [
+        (5, 1, 16),
+        (100, 1, 16),
+        (1002, 1, 8),
+        (1002, 10, 32),
+        (5934, 1, 4),
+        (5934, 10, 14),
+        (10**5, 1, 1),
+        (100, 0.01, 2),
+    ],
+)
+def test_as_many_tours_are_constructed_as_there_is_time(n, seconds, expected):
+    """By the limit, not by the clock."""
+    assert tsp._num_tours(n, seconds) == expected
 
 
-@pytest.mark.parametrize(("n", "number"), [(500, 2), (501, 16)])
-def test_some_starts_go_to_the_nearest_city(n, number):
-    """Of a matrix; the others are random, and all are a function of the key."""
-    places = np.random.default_rng(n).random(n) + 1j * np.random.default_rng(0).random(n)
-    matrix = np.abs(places[:, None] - places)
-    found, same, other = (tsp._some_by_nearest_city(js.tsp(matrix), key, 32) for key in (5, 5, 6))
-    assert (np.sort(found, axis=1) == np.arange(n)).all()
-    assert ((lengths(matrix, found) < 0.2 * n).nonzero()[0] == np.arange(number)).all()
+def test_constructed_starts_differ():
+    """They are a function of the key, and the searches share them out evenly."""
+    problem = coords_tsp(200)
+    near = tsp.candidates_of(problem, 12)
+    recipe = tsp.tsp_recipe(True, "cpu", 200)._replace(num_searches=40)
+    found, same, other = (tsp._starts(problem, recipe, key, near, 1.0) for key in (5, 5, 6))
     np.testing.assert_array_equal(found, same)
-    assert (found != other).any(axis=1).all()
-
-
-@needs_cpu
-def test_a_matrix_is_not_solved_from_random_tours_only():
-    """After one step the best tour is still about a constructed one."""
-    places = np.random.default_rng(1).random(60) + 1j * np.random.default_rng(2).random(60)
-    result = js.solve_tsp(np.abs(places[:, None] - places), max_steps=1, num_searches=4, devices=1)
-    assert result.fun < 1.5 * 0.7124 * 60**0.5
+    assert found.shape == (40, 200)
+    assert len({tuple(tour) for tour in found.tolist()}) == 16
+    assert [(found == tour).all(axis=1).sum() for tour in found[:16]] == [3] * 8 + [2] * 8
+    assert (found[1:16] != other[1:16]).any(axis=1).all()
+    np.testing.assert_array_equal(found[0], other[0])
 
 
 def test_a_limit_of_seconds_is_kept():

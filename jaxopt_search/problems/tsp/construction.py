@@ -1,4 +1,4 @@
-"""TSP: one good tour within milliseconds, built on the host by NumPy.
+"""TSP: good tours within milliseconds each, built on the host by NumPy.
 
 Greedy edges and 2-opt with Or-opt, typically within 6 % of the shortest; where distances depend on
 the direction, from city to nearest city and then Or-opt.
@@ -13,6 +13,9 @@ from jaxopt_search.problems.tsp.nearest_neighbor import nearest_neighbor_tours
 from jaxopt_search.problems.tsp.problem import TSP
 
 _NUM_CANDIDATES = 8
+_SHORTEST, _LONGEST = 0.7, 1.3  # as which a greedy choice may see an edge of length 1
+SECONDS_PER_CITY = 12e-6
+"""What a tour takes on one core of a CPU, about."""
 
 
 def constructed_tour(problem: TSP, near: np.ndarray | None = None) -> np.ndarray:
@@ -22,19 +25,43 @@ def constructed_tour(problem: TSP, near: np.ndarray | None = None) -> np.ndarray
       problem: with room for more cities or without.
       near: [n, K] candidates, nearest first, of symmetric distances; None to find them here.
     """
-    if problem.is_trivial:
-        return np.arange(int(problem.n), dtype=np.int32)
-    if problem.is_symmetric:
+    if problem.is_symmetric or problem.is_trivial:
         if near is None:
             near = candidates.neighbors(problem, _NUM_CANDIDATES)
-        near, distance = near[:, :_NUM_CANDIDATES].astype(np.int64), _distance_of(problem)
-        start = greedy_tour(problem, near, distance)
+        return constructed_tours(problem, near, np.random.default_rng(0), 1)[0]
+    start = nearest_neighbor_tours(problem, np.random.default_rng(0), 1)[0]
+    return insertion.descend(start, problem.distances_on_host()).astype(np.int32)
+
+
+def constructed_tours(
+    problem: TSP, near: np.ndarray, generator: np.random.Generator, num_tours: int
+) -> np.ndarray:
+    """Returns tours that differ much and are about as good, [num_tours, n] int32.
+
+    The first is that of `constructed_tour`; for the others, greedy choices go by distances that are
+    off by a random factor.
+
+    Args:
+      problem: of symmetric distances.
+      near: [n, K] candidates, nearest first.
+      generator: draws the factors.
+      num_tours: at least 1.
+    """
+    n = int(problem.n)
+    if problem.is_trivial:
+        return np.tile(np.arange(n, dtype=np.int32), (num_tours, 1))
+    near, distance = near[:, :_NUM_CANDIDATES].astype(np.int64), _distance_of(problem)
+
+    def blurred(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return distance(a, b) * generator.uniform(_SHORTEST, _LONGEST, np.shape(a))
+
+    tours = []
+    for number in range(num_tours):
+        start = greedy_tour(problem, near, blurred if number else distance)
         end = descent.descend(start, near, distance)
-    else:
-        start = nearest_neighbor_tours(problem, np.random.default_rng(0), 1)[0]
-        end = insertion.descend(start, problem.distances_on_host())
-    # The descent goes by distances in the plane, which some metrics round.
-    return min(end, start, key=problem.host.cost).astype(np.int32)
+        # The descent goes by distances in the plane, which some metrics round.
+        tours.append(min(end, start, key=problem.host.cost))
+    return np.array(tours, np.int32)
 
 
 def _distance_of(problem: TSP) -> Distance:

@@ -139,7 +139,7 @@ def descend(tour: np.ndarray, near: np.ndarray, distance: Distance) -> np.ndarra
     for _ in range(_MAX_ROUNDS):
         touched: set[int] = set()
         for move in _moves(current, looking, near, to_near, distance).best_first(least):
-            touched.update(move if current.make(*move) else move[:1])
+            touched.update(move if current.make(*move) else move[:3:2])
         looking = np.array(sorted(touched - {_NONE}), np.int64)
         if not len(looking):
             break
