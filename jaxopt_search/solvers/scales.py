@@ -26,7 +26,8 @@ def near_distance(problem: TSP) -> jax.Array:
     place = cities[: min(_SAMPLED_CITIES, problem.capacity)]
     some = place * jnp.maximum(1, n // _SAMPLED_CITIES)
     rows = jax.vmap(lambda city: _distances_from(problem, city))(some)
-    is_other = (some[:, None] != cities) & (cities < n) & (place < number)[:, None]
+    is_real = (cities < n)[None] & (place < number)[:, None]
+    is_other = (some[:, None] != cities[None]) & is_real
     nearest = -lax.top_k(jnp.where(is_other, -rows, -jnp.inf), min(3, problem.capacity - 1))[0]
 
     def mean(distances: jax.Array, number: jax.Array) -> jax.Array:

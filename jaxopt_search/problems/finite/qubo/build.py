@@ -18,7 +18,7 @@ from jaxopt_search.problems.finite.qubo.entries import given_entries
 from jaxopt_search.problems.finite.qubo.problem import QUBO
 from jaxopt_search.problems.finite.qubo.terms import Terms, cost_of, terms_of_cut, terms_of_matrix
 from jaxopt_search.problems.host import Original
-from jaxopt_search.problems.matrix_input import DType, unit_note
+from jaxopt_search.problems.matrix_input import DType, on_device, unit_note
 
 Storage: TypeAlias = Literal["auto", "dense", "sparse"]
 _MAX_BYTES = 2**30
@@ -118,15 +118,15 @@ def max_cut(
 def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage: Storage) -> QUBO:
     n, is_dense = terms.linear.size, _is_dense(terms, name, storage)
     if terms.linear.dtype.kind == "i":
-        on_device, counted_in = ranges.fitting(terms, unit, name)
-        cost, note = functools.partial(cost_of, on_device, counted_in), ""
+        counted, counted_in = ranges.fitting(terms, unit, name)
+        cost, note = functools.partial(cost_of, counted, counted_in), ""
         device_dtype = jnp.int32
     else:
         counted_in = ranges.float_unit(terms)
         cost, note = functools.partial(cost_of, terms, 1), unit_note(counted_in)
-        on_device, device_dtype = terms.over(counted_in), jnp.float32
+        counted, device_dtype = terms.over(counted_in), jnp.float32
     refuse_orphans()
-    linear, first, second, values = on_device
+    linear, first, second, values = counted
     sizes = np.full(n, 2, np.int32)
     host = Original(
         cost=cost,
