@@ -45,7 +45,7 @@ def test_an_assignment_is_never_worse_than_the_constructed_one(method, fixed):
 
 def test_no_time_at_all():
     """With time for hardly a step, both are within 10 % of the optimum."""
-    assert js.solve_tsp(GRID, max_seconds=0.01, **FEW).gap <= 0.1
+    assert js.solve_tsp(GRID, max_seconds=0.01, target=None, **FEW).gap <= 0.1
     instance = js.datasets.planted_qap(3, 4, seed=0)
     assert js.solve_qap(instance, max_seconds=0.01, **FEW).gap <= 0.1
 
@@ -61,7 +61,7 @@ def test_a_slow_compiler_takes_no_time_from_the_search():
 
     jax.monitoring.register_event_duration_secs_listener(sleep)
     try:
-        result = js.solve_tsp(GRID, max_seconds=1, num_searches=5, devices=1)
+        result = js.solve_tsp(GRID, max_seconds=1, target=None, num_searches=5, devices=1)
     finally:
         jax.monitoring.unregister_event_duration_listener(sleep)
     assert slept
