@@ -78,10 +78,7 @@ def swap_change(problem: QAP) -> float:
     if problem.is_trivial:
         return 1.0
     generator, (flow, distance) = np.random.default_rng(0), problem.matrices_on_host()
-    free, location = np.arange(len(flow)), np.arange(len(flow))
-    if problem.partial is not None:
-        free = np.asarray(problem.partial.free)[: int(problem.num_free)]
-        location = np.asarray(problem.partial.assignment)[: len(flow)].copy()
+    free, location = problem.free_on_host()
     changes: list[float] = []
     for _ in range(_SAMPLED_SWAPS):
         location[free] = generator.permutation(location[free])

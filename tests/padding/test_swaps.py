@@ -22,7 +22,6 @@ FIXED = [[2, 5], [7, 1]]
     [
         (TABU, "native", "float"),
         (js.hill_climbing(js.SwapTable(), choose="first"), KERNEL, "diagonal"),
-        (js.tabu_search(js.SwapTable(), ties="random", aspiration_age=20), "algorithmic", "float"),
         (js.simulated_annealing(js.DeltaSwap(), 50.0, moves_per_search=4), "native", "float"),
         (js.hill_climbing(js.Swap(), choose="first"), "xla", "symmetric"),
     ],
@@ -34,11 +33,9 @@ def test_searches_take_the_same_course(search, implementation, kind):
 
 
 def test_lowers_for_gpus():
-    """Kernels of padded instances are compiled for an NVIDIA GPU, up to its own compiler."""
-    annealing = js.simulated_annealing(js.DeltaSwap(), 50.0, moves_per_search=4)
+    """A kernel of a padded instance compiles for an NVIDIA GPU, up to the GPU's own compiler."""
     problem = js.qap(*matrices(9, "float")).padded(20)
-    for search in (TABU, annealing):
-        assert stepping.why_not_portable(problem, search) == ""
+    assert stepping.why_not_portable(problem, TABU) == ""
 
 
 def test_usual_tenures_and_ages_are_those_of_python():

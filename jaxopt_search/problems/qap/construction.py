@@ -36,15 +36,9 @@ def constructed_assignment(problem: QAP) -> np.ndarray:
     Args:
       problem: of which some facilities may be fixed.
     """
-    n = int(problem.n)
-    flow, distance = (
-        np.asarray(part)[: n * n].reshape(n, n).astype(np.float64)
-        for part in (problem.flow, problem.distance)
-    )
+    flow, distance = (part.astype(np.float64) for part in problem.matrices_on_host())
     matrices = Matrices(flow, distance, _apart(flow), _apart(distance))
-    free, fixed = np.arange(n), np.arange(n)
-    if problem.partial is not None:
-        free, fixed = np.asarray(problem.partial.free), np.asarray(problem.partial.assignment)
+    free, fixed = problem.free_on_host()
     starts = _starts(matrices, free, fixed)
     ends = _descend(matrices, free, starts)
     costs = [(flow * distance[end[:, None], end]).sum() for end in ends]

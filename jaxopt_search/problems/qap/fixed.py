@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from jaxopt_search.checks import plain_array
@@ -28,7 +28,7 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
     assignment[facilities] = locations
     assignment[free] = np.setdiff1d(np.arange(n), locations)
     is_free = np.isin(np.arange(n), free).astype(np.int32)
-    partial = Partial(*map(jnp.asarray, (assignment, free, is_free)))
+    partial = Partial(*map(jax.device_put, (assignment, free, is_free)))
     check = functools.partial(_check_fixed, problem.host.check, facilities, locations)
     host = dataclasses.replace(problem.host, check=check)
     return dataclasses.replace(problem, partial=partial, host=host)

@@ -43,9 +43,9 @@ class Partial(NamedTuple):
         assignment, free, is_free = map(np.asarray, self[:3])
         fixed = np.setdiff1d(np.arange(capacity, dtype=free.dtype), free)
         return Partial(
-            assignment=jnp.asarray(padding.filled(assignment, capacity)),
-            free=jnp.asarray(np.concatenate([free, fixed])),
-            is_free=jnp.asarray(padding.with_room(is_free, capacity)),
+            assignment=jax.device_put(padding.filled(assignment, capacity)),
+            free=jax.device_put(np.concatenate([free, fixed])),
+            is_free=jax.device_put(padding.with_room(is_free, capacity)),
             num_free=padding.number_on_device(len(free)),
         )
 
@@ -131,7 +131,7 @@ class QAP:
             raise ValueError("problem is padded already, expected one that is not")
         n, capacity = self.capacity, padding.check_capacity(self.capacity, capacity)
         flow, distance = (
-            jnp.asarray(padding.with_room(np.asarray(matrix), capacity**2))
+            jax.device_put(padding.with_room(np.asarray(matrix), capacity**2))
             for matrix in (self.flow, self.distance)
         )
         return dataclasses.replace(
@@ -149,6 +149,14 @@ class QAP:
         n = int(self.n)
         flow, distance = (np.asarray(each)[: n * n] for each in (self.flow, self.distance))
         return flow.reshape(n, n), distance.reshape(n, n)
+
+    def free_on_host(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the facilities that may move, [m], and where all may be that are fixed, [n]."""
+        n = int(self.n)
+        if self.partial is None:
+            return np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
+        assignment, free = np.asarray(self.partial.assignment), np.asarray(self.partial.free)
+        return free[: int(self.num_free)], assignment[:n].copy()
 
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random assignment, [capacity] int32: the location of each facility."""
