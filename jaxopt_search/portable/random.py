@@ -23,6 +23,7 @@ from jaxopt_search.portable.keys import (
     instance_key,
     search_key,
     start_key,
+    start_words,
     successor_key,
     typed_key,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "instance_key",
     "search_key",
     "start_key",
+    "start_words",
     "successor_key",
     "threefry2x32",
     "typed_key",

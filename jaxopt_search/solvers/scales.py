@@ -11,7 +11,7 @@ from jaxopt_search.portable import floats
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.problems.tsp.problem import TSP
 
-_SAMPLED_CITIES = _SAMPLED_SWAPS = 256
+SAMPLED_CITIES = _SAMPLED_SWAPS = 256
 
 
 @jax.jit
@@ -22,12 +22,12 @@ def near_distance(problem: TSP) -> jax.Array:
     absolute distance is taken, or 1.
     """
     n, cities = problem.n, lax.iota(jnp.int32, problem.capacity)
-    number = jnp.minimum(n, _SAMPLED_CITIES)
-    place = cities[: min(_SAMPLED_CITIES, problem.capacity)]
-    some = place * jnp.maximum(1, n // _SAMPLED_CITIES)
+    number = jnp.minimum(n, SAMPLED_CITIES)
+    place = cities[: min(SAMPLED_CITIES, problem.capacity)]
+    some = place * jnp.maximum(1, n // SAMPLED_CITIES)
     rows = jax.vmap(lambda city: _distances_from(problem, city))(some)
-    is_real = (cities < n)[None] & (place < number)[:, None]
-    is_other = (some[:, None] != cities[None]) & is_real
+    is_counted = (place < number)[:, None] & (cities < n)[None]
+    is_other = (some[:, None] != cities[None]) & is_counted
     nearest = -lax.top_k(jnp.where(is_other, -rows, -jnp.inf), min(3, problem.capacity - 1))[0]
 
     def mean(distances: jax.Array, number: jax.Array) -> jax.Array:

@@ -25,7 +25,7 @@ from jaxopt_search.problems.tsp.construction import (
 from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import Result
-from jaxopt_search.solvers import scales
+from jaxopt_search.solvers import host_scales
 from jaxopt_search.solvers.annealed import (
     DEFAULT_SECONDS,
     Ingredients,
@@ -187,12 +187,12 @@ def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:
 
 def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | None) -> Ingredients:
     """Returns the moves for a padded instance, its temperatures, and its crossover."""
-    away = float(scales.near_distance(problem))
+    away = host_scales.near_distance(problem)
     coldest = recipe.coldest * away
     if near is None:
         return Ingredients(Relocate(), (recipe.hottest * away, coldest))
     neighborhood = on_lists(padded, near, recipe.num_candidates)
-    hottest = recipe.hottest * (float(scales.tree_edge(problem)) or away)
+    hottest = recipe.hottest * (host_scales.tree_edge(problem) or away)
     return Ingredients(neighborhood, (hottest, coldest), edge_assembly(padded))
 
 

@@ -7,7 +7,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import jaxopt_search as js
 from jaxopt_search import Status
-from jaxopt_search.solvers import scales, tsp
+from jaxopt_search.solvers import host_scales, scales, tsp
 
 
 @pytest.mark.parametrize("kind", ["instance", "problem", "coords", "matrix", "list"])
@@ -47,7 +47,8 @@ def test_temperatures_follow_the_scale_of_the_distances(scale):
 )
 def test_near_distance(matrix, expected):
     """The mean of the three nearest, and never 0 or less."""
-    assert float(scales.near_distance(js.tsp(matrix))) == pytest.approx(expected)
+    for measure in (scales.near_distance, host_scales.near_distance):
+        assert float(measure(js.tsp(matrix))) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,26 @@ def test_tree_edge_is_that_of_the_shortest_tree():
 def test_as_many_tours_are_constructed_as_there_is_time(n, seconds, expected):
     """By the limit, not by the clock."""
     assert tsp._num_tours(n, seconds) == expected
+
+
+@pytest.mark.parametrize("storage", ["coordinates", "matrix"])
+@pytest.mark.parametrize(
+    ("metric", "n"),
+    [
+        ("EUCLID", 300),
+        ("EUC_2D", 30),
+        ("CEIL_2D", 30),
+        ("ATT", 30),
+        *(("EUCLID", n) for n in range(1, 5)),
+    ],
+)
+def test_scales_on_the_host_are_those_of_the_device(metric, n, storage):
+    """But for the last bit, if the device divides in a way of its own."""
+    places = np.random.default_rng(n).integers(0, 2000, (n, 2)) + 0.3 * (metric == "EUCLID")
+    problem = js.tsp_from_coords(places, metric=metric, storage=storage)
+    for name in ("near_distance", "tree_edge"):
+        found, expected = (getattr(each, name)(problem) for each in (host_scales, scales))
+        assert found == pytest.approx(float(expected), rel=2e-7)
 
 
 def test_constructed_starts_differ():

@@ -1,0 +1,95 @@
+"""The scales of a TSP as `scales` has them, by NumPy: nothing is compiled for a single instance.
+
+They are equal bit for bit, as far as the device rounds as IEEE 754 asks for.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jaxopt_search.datasets import distances
+from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.solvers import scales
+
+_MOST_CITIES = 4096  # of larger instances, the device measures the tree sooner
+
+
+def near_distance(problem: TSP) -> float:
+    """Returns what `scales.near_distance` does."""
+    n = int(problem.n)
+    if n > _MOST_CITIES:
+        return float(scales.near_distance(problem))
+    number, distances_from = min(n, scales.SAMPLED_CITIES), _rows(problem)
+    some = np.arange(number) * max(1, n // scales.SAMPLED_CITIES)
+    rows = np.stack([distances_from(city) for city in some.tolist()])
+    rows[np.arange(number), some] = np.inf
+    others = np.where(np.isfinite(rows), np.abs(rows), np.float32(0))
+    num_near = min(3, n - 1)
+    nearest = np.sort(np.partition(rows, num_near - 1, axis=1)[:, :num_near]) if n > 1 else others
+    near = _mean(np.where(np.isfinite(nearest), nearest, np.float32(0)), number * num_near)
+    scale = near if near > 0 else _mean(others, number * (n - 1))
+    return float(scale) if scale > 0 else 1.0
+
+
+def tree_edge(problem: TSP) -> float:
+    """Returns what `scales.tree_edge` does."""
+    n = int(problem.n)
+    if n > _MOST_CITIES:
+        return float(scales.tree_edge(problem))
+    distances_from, away = _rows(problem), np.full(n, np.inf, np.float32)
+    is_out, city, total = np.ones(n, bool), 0, np.float32(0)
+    for _ in range(n - 1):
+        is_out[city] = False
+        np.minimum(away, np.maximum(distances_from(city), 0), out=away)
+        away[city] = np.inf
+        city = int(np.argmin(np.where(is_out, away, np.inf)))
+        total += _product(away[city], away[city])
+    return float(np.sqrt(total * _inverse(n - 1)))
+
+
+def _rows(problem: TSP) -> Callable[[int], np.ndarray]:
+    """Returns the function that gives the distances from a city as on the device, [n] float32."""
+    n = int(problem.n)
+    if problem.matrix is not None:
+        matrix = problem.distances_on_host()
+        return lambda city: matrix[city].astype(np.float32)
+    assert problem.coords is not None
+    first, second = (
+        None if part is None else np.asarray(part)[:n]
+        for part in (problem.coords.first, problem.coords.second)
+    )
+    assert first is not None
+    if second is not None:
+        return lambda city: _euclid(first - first[city], second - second[city])
+    points = np.stack([first & 0xFFFF, first >> 16], axis=1).astype(np.float64)
+    rule = distances.EDGE_WEIGHTS[problem.metric]
+    return lambda city: rule(points[city], points).astype(np.float32)
+
+
+def _euclid(dx: np.ndarray, dy: np.ndarray) -> np.ndarray:
+    return np.sqrt(_product(dx, dx) + _product(dy, dy))
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns what `floats.product` does."""
+    bits = np.asarray(a * b).view(np.int32) & np.int32(-2)
+    return bits.view(np.float32)
+
+
+def _mean(values: np.ndarray, number: int) -> np.ndarray:
+    return _total(_total(values)) * _inverse(number)
+
+
+def _inverse(number: int) -> np.float32:
+    """Returns what XLA multiplies by on a CPU where it is told to divide by a number, or by 1."""
+    return np.float32(1) / np.float32(max(number, 1))
+
+
+def _total(values: np.ndarray) -> np.ndarray:
+    """Returns what `floats.total` does."""
+    size = values.shape[-1]
+    room = (1 << max(size - 1, 0).bit_length()) - size
+    values = np.concatenate([values, np.zeros((*values.shape[:-1], room), np.float32)], axis=-1)
+    while (half := values.shape[-1] // 2) > 0:
+        values = values[..., :half] + values[..., half:]
+    return values[..., 0]
