@@ -9,6 +9,7 @@ from jaxopt_search.kernels.choice import (
     Implementation,
     choose,
     has_triton,
+    runs_kernels,
     too_old_for_triton,
 )
 from jaxopt_search.kernels.launcher import MAX_STEPS, launch, options
@@ -21,5 +22,6 @@ __all__ = [
     "has_triton",
     "launch",
     "options",
+    "runs_kernels",
     "too_old_for_triton",
 ]

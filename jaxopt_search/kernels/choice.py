@@ -124,6 +124,12 @@ def too_old_for_triton(device: jax.Device | str) -> str:
     return f"compute capability {capability}; the Triton kernel needs {least}"
 
 
+def runs_kernels(device: jax.Device | str) -> bool:
+    """Returns whether a device, or one of a platform, is a GPU that runs fused kernels."""
+    platform = device if isinstance(device, str) else device.platform
+    return platform in ("cuda", "gpu") and has_triton() and not too_old_for_triton(device)
+
+
 @functools.cache
 def has_triton() -> bool:
     """Returns whether JAX has Pallas-Triton; warns once if it has not."""

@@ -10,6 +10,7 @@ from jaxopt_search.driver.run import solve
 from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.exchanges.rules import recombine
+from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.problems.qap.build import as_qap
@@ -96,6 +97,8 @@ def solve_qap(
     start = First(constructed_assignment(problem)[None])
     options |= {"devices": found, "show_progress": show_progress, "initial": start}
     recipe = for_all(_QAP_ON_CPU if is_on_cpu else _QAP, found)
+    if not runs_kernels(found[0]):
+        recipe = recipe._replace(check_every=None)  # the default: steps are slower
     recipe = chosen(recipe, num_searches, moves_per_search)
     problem, n = _padded(problem, is_on_cpu), int(problem.n)
     if method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY)):

@@ -11,6 +11,7 @@ from jaxopt_search.driver.arguments import check_clock, refuse_tracers
 from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.guards import capacity
+from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods import Relocate
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.portable import random
@@ -55,6 +56,11 @@ _SYMMETRIC_TSP = Recipe(
     cooled=0.3,
     check_every=1000,
 )
+# On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
+# may price many moves.
+_SYMMETRIC_TSP_BY_XLA = _SYMMETRIC_TSP_ON_CPU._replace(
+    hottest=0.5, num_searches=512, moves_per_search=128, choose="first", check_every=100
+)
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 # On a CPU, searches times squared cities that can be cooled within about ten seconds.
@@ -67,16 +73,19 @@ _ASYMMETRIC_TSP_ON_CPU = Recipe(hottest=4.0, coldest=0.1, num_searches=16, moves
 _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
 
 
-def tsp_recipe(is_symmetric: bool, platform: str, n: int) -> Recipe:
-    """Returns how `solve_tsp` anneals n cities on a device of this platform."""
-    is_on_cpu = platform == "cpu"
+def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
+    """Returns how `solve_tsp` anneals n cities on a device, or one of a platform."""
+    is_on_cpu = (device if isinstance(device, str) else device.platform) == "cpu"
+    is_fused = is_on_cpu or runs_kernels(device)
     if not is_symmetric:
-        return _ASYMMETRIC_TSP_ON_CPU if is_on_cpu else _ASYMMETRIC_TSP
+        recipe = _ASYMMETRIC_TSP_ON_CPU if is_on_cpu else _ASYMMETRIC_TSP
+        return recipe if is_fused else recipe._replace(check_every=None)
     if is_on_cpu:
         recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
         most = _COOLED_ON_CPU / n**2
     else:
-        recipe, least, most = _SYMMETRIC_TSP, _LEAST_SEARCHES, _CITIES_OF_ALL / n
+        recipe = _SYMMETRIC_TSP if is_fused else _SYMMETRIC_TSP_BY_XLA
+        least, most = _LEAST_SEARCHES, _CITIES_OF_ALL / n
     num_searches = recipe.num_searches
     while num_searches > least and num_searches > most:
         num_searches //= 2
@@ -157,7 +166,7 @@ def solve_tsp(
     problem = as_tsp(data, metric, dtype)
     # All that is compiled depends on the capacity only: instances of many sizes share it.
     padded = problem if problem.num_entries is not None else problem.padded()
-    recipe = for_all(tsp_recipe(problem.is_symmetric, found[0].platform, padded.capacity), found)
+    recipe = for_all(tsp_recipe(problem.is_symmetric, found[0], padded.capacity), found)
     recipe = chosen(recipe, num_searches, moves_per_search)
     num = recipe.num_searches
     capacity.check_tours(int(problem.n), num, num, found[:1])
