@@ -5,6 +5,7 @@ they restart, as do those that have tried for long.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,9 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.driver.ahead import Ahead
 from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.engine import device_split, starting, stepping
+from jaxopt_search.engine import device_split, loop, starting, stepping
 from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
@@ -128,11 +131,23 @@ class Searches:
         self._age: Any = np.full(self.state.index.shape, _MAX_LOOKS, np.int32)
         self._harvest_of = _harvester(devices, finds.distinct, self.plan.tries)
         self._num_looks = 0
+        self._ahead = Ahead(self._to_compile())
         self._harvest: Harvest | None = None  # what is not yet taken down
         self._has_started = False
 
+    def _to_compile(self) -> list[Callable[[], None]]:
+        if len(self.split.devices) > 1:
+            return []
+        own = self.problem, self.search, self.state
+        options = {"distinct": self.finds.distinct, "tries": self.plan.tries}
+        return [
+            functools.partial(loop.prepare_advance, self._choice.implementation, *own, self._rules),
+            functools.partial(harvested.prepare, *own, self._age, np.uint32(0), **options),
+        ]
+
     def advance(self, num_steps: int) -> None:
         """Finds out what was found, and starts the next steps; compiles, the first time."""
+        self._ahead.wait()
         if self._harvest is None:
             self.state, self._age, self._harvest = self._harvest_of(
                 self.problem, self.search, self.state, self._age, np.uint32(self._num_looks)
@@ -215,6 +230,7 @@ def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) 
     )
 
 
+@Kept
 @functools.partial(jax.jit, static_argnames=("distinct", "tries"))
 def harvested(
     problem: NQueens,

@@ -18,6 +18,7 @@ from jaxopt_search.portable.memory import load
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.queens.attacks import Scheme, scheme
+from jaxopt_search.problems.queens.attacks.device import histogram
 from jaxopt_search.pytrees import pytree
 
 MAX_QUEENS = 2**29
@@ -36,14 +37,14 @@ class NQueens:
     Attributes:
       capacity: the length of solutions: the number of queens, or more.
       evaluation: the scheme by which `cost` counts, one of `evaluation.SCHEMES`.
-      count: that scheme, as `evaluation.scheme` returns it.
+      count: that scheme, as `evaluation.scheme` returns it; None where there is room for more.
       num_entries: [] int32 the number of queens, if there is room for more (see `padding`).
       host: what the host keeps.
     """
 
     capacity: int
     evaluation: str
-    count: Scheme = dataclasses.field(repr=False)
+    count: Scheme | None = dataclasses.field(repr=False)
     num_entries: jax.Array | None = None
     host: Original = dataclasses.field(repr=False)
 
@@ -82,6 +83,7 @@ class NQueens:
         capacity = check_count("capacity", padding.check_capacity(n, capacity), n, MAX_QUEENS)
         return dataclasses.replace(
             self,
+            count=None,
             num_entries=padding.number_on_device(n),
             capacity=capacity,
             host=padding.of_padded(self.host, n, capacity),
@@ -97,9 +99,8 @@ class NQueens:
 
     def cost(self, queens: jax.Array) -> jax.Array:
         """Returns the number of attacking pairs, [] int32, if it is below 2**31."""
-        is_exact = self.num_entries is None
-        count = self.count(queens) if is_exact else self.count(queens, self.num_entries)
-        return count.low.astype(jnp.int32)
+        count = self.count or functools.partial(histogram, num_entries=self.num_entries)
+        return count(queens).low.astype(jnp.int32)
 
 
 def nqueens(n: int, evaluation: str = "histogram", **options: int | None) -> NQueens:
