@@ -13,7 +13,7 @@ from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.random import below
+from jaxopt_search.portable.random import another
 from jaxopt_search.problems.queens.attacks.device import on_diagonals
 from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.types import null_delta
@@ -82,12 +82,9 @@ class QueenSwap:
         words: tuple[jax.Array, ...],
     ) -> Positions:
         """Returns a swap of `row` with another one."""
-        n = problem.n
-        others_of_each = max(n - 1, 1) if isinstance(n, int) else jnp.maximum(n - 1, 1)
 
         def partner(word: jax.Array) -> tuple[jax.Array, jax.Array]:
-            other = below(word, others_of_each)
-            other = jnp.minimum(other + (other >= row).astype(jnp.int32), problem.n - 1)
+            other = another(word, row, problem.n)
             column = _load(representation.queens, other)
             rising = load(representation.rising, row + column)
             falling = load(representation.falling, column - row + problem.capacity)

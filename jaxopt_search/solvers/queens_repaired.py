@@ -1,7 +1,6 @@
 """Valid placements of many queens, each repaired from a start of its own."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -9,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.driver.chunks import Timer
+from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
-from jaxopt_search.problems.queens.problem import NQueens, nqueens
+from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import Status
 from jaxopt_search.searches.queens_repair import repair
@@ -44,9 +44,9 @@ class Repairs:
         device: jax.Device,
         max_rounds: int | None,
     ):
-        self.problem = problem.padded(padding.capacity_for(problem.n, _PER_DOUBLING))
-        self.key, self.finds = key, finds
-        self.timer, self.device, self.made = timer, device, 0
+        padded = problem.padded(padding.capacity_for(problem.n, _PER_DOUBLING))
+        self.problem, self._key = jax.device_put((padded, key), device)
+        self.finds, self.timer, self.made = finds, timer, 0
         self._max_rounds = _MAX_ROUNDS if max_rounds is None else max_rounds
         self._ends_at_failure = max_rounds is not None
         self._number, self._has_failed = 0, False
@@ -54,12 +54,12 @@ class Repairs:
 
     def advance(self, num_steps: int) -> None:
         """Repairs a placement; compiles, the first time."""
-        with jax.default_device(self.device):
-            repaired = _compiled_repair(self.problem.capacity, self.finds.distinct, self.device)
-            if num_steps:
-                numbers = np.uint32(self._number), np.int32(self._max_rounds)
-                self._repaired = jax.device_get(repaired(self.key, self.problem, *numbers))
-                self._number, self.made = self._number + 1, self._max_rounds
+        call = self._key, self.problem, np.uint32(self._number), np.int32(self._max_rounds)
+        if not num_steps:
+            _repaired.prepare(*call, distinct=self.finds.distinct)
+            return
+        self._repaired = jax.device_get(_repaired(*call, distinct=self.finds.distinct))
+        self._number, self.made = self._number + 1, self._max_rounds
 
     def look(self) -> object:
         """Takes down the placement if it is valid."""
@@ -82,14 +82,7 @@ class Repairs:
         return 1
 
 
-@functools.lru_cache(maxsize=16)
-def _compiled_repair(capacity: int, distinct: Distinct, device: jax.Device) -> Callable[..., Any]:
-    """Returns `_repaired` for placements of this length, compiled."""
-    with jax.default_device(device):
-        some = random.as_key(0), nqueens(1).padded(capacity), np.uint32(0), np.int32(0)
-        return _repaired.lower(*some, distinct=distinct).compile()
-
-
+@Kept
 @functools.partial(jax.jit, static_argnames="distinct")
 def _repaired(
     key: random.Key,

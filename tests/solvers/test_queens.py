@@ -215,7 +215,7 @@ def interrupt(*arguments, **options):
     [
         (8, queens_searched, "_blank"),
         (8, queens_searched, "_harvester"),
-        (10_000, queens_repaired, "_compiled_repair"),
+        (10_000, queens_repaired._repaired, "prepare"),
     ],
 )
 def test_ctrl_c_before_the_search(n, module, name, monkeypatch):
