@@ -8,17 +8,15 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.random import below
+from jaxopt_search.portable.random import another
+from jaxopt_search.problems.queens.attacks.device import on_diagonals
 from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.types import null_delta
-
-_MAX_INT16 = 2**15 - 1
 
 
 class CountedQueens(NamedTuple):
@@ -62,15 +60,8 @@ class QueenSwap:
 
     def init(self, problem: Any, solution: jax.Array) -> CountedQueens:
         check_suits("QueenSwap", "an NQueens", problem, isinstance(problem, NQueens))
-        dtype = jnp.int16 if problem.capacity <= _MAX_INT16 else jnp.int32
-        row = lax.iota(jnp.int32, problem.capacity)
-        one: Any = 1 if problem.num_entries is None else (row < problem.n).astype(dtype)
-        none = jnp.zeros(2 * problem.capacity, dtype)
-        return CountedQueens(
-            solution.astype(dtype),
-            none.at[solution + row].add(one, mode="promise_in_bounds"),
-            none.at[solution - row + problem.capacity].add(one, mode="promise_in_bounds"),
-        )
+        rising, falling = on_diagonals(solution, problem.num_entries)
+        return CountedQueens(solution.astype(rising.dtype), rising, falling)
 
     def solution(self, problem: Any, snapshot: CountedQueens) -> jax.Array:
         return snapshot.queens.astype(jnp.int32)
@@ -91,12 +82,9 @@ class QueenSwap:
         words: tuple[jax.Array, ...],
     ) -> Positions:
         """Returns a swap of `row` with another one."""
-        n = problem.n
-        others_of_each = max(n - 1, 1) if isinstance(n, int) else jnp.maximum(n - 1, 1)
 
         def partner(word: jax.Array) -> tuple[jax.Array, jax.Array]:
-            other = below(word, others_of_each)
-            other = jnp.minimum(other + (other >= row).astype(jnp.int32), problem.n - 1)
+            other = another(word, row, problem.n)
             column = _load(representation.queens, other)
             rising = load(representation.rising, row + column)
             falling = load(representation.falling, column - row + problem.capacity)

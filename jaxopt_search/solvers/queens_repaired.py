@@ -1,22 +1,26 @@
 """Valid placements of many queens, each repaired from a start of its own."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxopt_search.driver.chunks import Timer
+from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.portable import random
+from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
-from jaxopt_search.problems.queens.problem import NQueens, nqueens
+from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import Status
 from jaxopt_search.searches.queens_repair import repair
 from jaxopt_search.solvers.queens_found import PlacementSet, Standing
 
 _MAX_ROUNDS = 10_000
+_PER_DOUBLING = 8
+"""Sizes of problems: rounds take longer the more room there is."""
 
 
 class Repairs:
@@ -40,8 +44,9 @@ class Repairs:
         device: jax.Device,
         max_rounds: int | None,
     ):
-        self.problem, self.key, self.finds = problem, key, finds
-        self.timer, self.device, self.made = timer, device, 0
+        padded = problem.padded(padding.capacity_for(problem.n, _PER_DOUBLING))
+        self.problem, self._key = jax.device_put((padded, key), device)
+        self.finds, self.timer, self.made = finds, timer, 0
         self._max_rounds = _MAX_ROUNDS if max_rounds is None else max_rounds
         self._ends_at_failure = max_rounds is not None
         self._number, self._has_failed = 0, False
@@ -49,12 +54,12 @@ class Repairs:
 
     def advance(self, num_steps: int) -> None:
         """Repairs a placement; compiles, the first time."""
-        with jax.default_device(self.device):
-            repaired = _compiled_repair(self.problem.n, self.finds.distinct, self.device)
-            if num_steps:
-                own = random.instance_key(self.key, jnp.uint32(self._number))
-                self._repaired = jax.device_get(repaired(own, self._max_rounds))
-                self._number, self.made = self._number + 1, self._max_rounds
+        call = self._key, self.problem, np.uint32(self._number), np.int32(self._max_rounds)
+        if not num_steps:
+            _repaired.prepare(*call, distinct=self.finds.distinct)
+            return
+        self._repaired = jax.device_get(_repaired(*call, distinct=self.finds.distinct))
+        self._number, self.made = self._number + 1, self._max_rounds
 
     def look(self) -> object:
         """Takes down the placement if it is valid."""
@@ -62,7 +67,7 @@ class Repairs:
             queens, num_attacked, words = self._repaired
             self._has_failed = num_attacked > 0
             if not self._has_failed:
-                self.finds.add(queens[None], words[None])
+                self.finds.add(self.problem.host.own(queens[None]), words[None])
 
     def status(self, limit: Status) -> Status:
         status = self.finds.status()
@@ -77,16 +82,24 @@ class Repairs:
         return 1
 
 
-@functools.lru_cache(maxsize=16)
-def _compiled_repair(n: int, distinct: Distinct, device: jax.Device) -> Callable[..., Any]:
-    """Returns `_repaired` for these numbers, compiled: it maps a key and the most rounds."""
-    with jax.default_device(device):
-        return _repaired.lower(random.as_key(0), 0, n=n, distinct=distinct).compile()
+@Kept
+@functools.partial(jax.jit, static_argnames="distinct")
+def _repaired(
+    key: random.Key,
+    problem: NQueens,
+    number: jax.Array,
+    max_rounds: jax.Array,
+    *,
+    distinct: Distinct,
+) -> Any:
+    """Returns a placement, its attacked queens, and its fingerprint.
 
-
-@functools.partial(jax.jit, static_argnames=("n", "distinct"))
-def _repaired(key: random.Key, max_rounds: jax.Array, *, n: int, distinct: Distinct) -> Any:
-    problem = nqueens(n)
-    start = problem.init(random.start_key(key, jnp.uint32(0)))
-    queens, num_attacked = repair(key, problem, start, max_rounds=max_rounds)
-    return queens, num_attacked, symmetry.fingerprint(queens, distinct)
+    Args:
+      key: of the run.
+      number: [] uint32 of the placement.
+      max_rounds: [] int32.
+    """
+    own = random.instance_key(key, number)
+    start = problem.init(random.start_key(own, jnp.uint32(0)))
+    queens, num_attacked = repair(own, problem, start, max_rounds=max_rounds)
+    return queens, num_attacked, symmetry.fingerprint(queens, distinct, problem.num_entries)

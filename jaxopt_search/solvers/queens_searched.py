@@ -5,6 +5,7 @@ they restart, as do those that have tried for long.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,13 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.driver.ahead import Ahead
 from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.engine import device_split, starting, stepping
+from jaxopt_search.engine import device_split, loop, starting, stepping
 from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.engine.state import RunState, make_rules
+from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.portable import random
-from jaxopt_search.portable.memory import power_of_two
+from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens, greedy_placement
 from jaxopt_search.problems.queens.symmetry import Distinct
@@ -31,6 +35,8 @@ _PLACED_AT_ONCE = 2 * 10**8
 """Queens of all searches together."""
 _MAX_LOOKS = 16
 """A search that has found nothing by this many restarts."""
+_MORE = 8
+"""From one number of searches to the next: of few, so that few programs are compiled."""
 
 
 class Plan(NamedTuple):
@@ -54,13 +60,24 @@ class Plan(NamedTuple):
 
 
 def plan_of(n: int, platform: str) -> Plan:
-    """Returns how placements of n queens are searched for on a device of this platform."""
-    temperature = 0.4 if n < 16 else 0.1
+    """Returns how placements of n queens are searched for on a device of this platform.
+
+    What is compiled for depends on the capacity only.
+    """
+    temperature, capacity = 0.4 if n < 16 else 0.1, padding.capacity_for(n)
     if platform == "cpu":
-        num_searches = min(max(200_000 // n, 16), 1024)
+        num_searches = min(max(200_000 // capacity, 16), 1024)
         return Plan(num_searches, 4, 64, temperature, max(32, n * 3 // 10), 16)
-    num_searches = min(16_896, _PLACED_AT_ONCE // n)
-    return Plan(num_searches, 132, 16 if n < 64 else 32, temperature, max(32, n * 7 // 10), 0)
+    num_searches, moves = min(16_896, _PLACED_AT_ONCE // capacity), 16 if capacity <= 64 else 32
+    return Plan(num_searches, 132, moves, temperature, max(32, n * 7 // 10), 0)
+
+
+def num_searches_for(plan: Plan, wanted: int) -> int:
+    """Returns the searches on each device that are to find as many placements."""
+    number = plan.least_searches
+    while number < wanted:
+        number *= _MORE
+    return min(number, plan.num_searches)
 
 
 def search_of(plan: Plan) -> Search:
@@ -73,7 +90,7 @@ class Harvest(NamedTuple):
 
     Attributes:
       is_valid: [S] whether a search has found a valid placement.
-      queens: [S, n] their best placements.
+      queens: [S, capacity] their best placements.
       words: [S, 2] uint32 fingerprints.
     """
 
@@ -100,34 +117,45 @@ class Searches:
         devices: tuple[jax.Device, ...],
         num_searches: int | None,
     ):
-        self.problem, self.finds, self.timer = problem, finds, timer
+        self.problem, self.finds, self.timer = problem.padded(), finds, timer
         self.plan = plan_of(problem.n, devices[0].platform)
         self.search, self.split = search_of(self.plan), DeviceSplit(devices)
-        self._choice = stepping.choose("auto", devices[0], problem, self.search)
+        self._choice = stepping.choose("auto", devices[0], self.problem, self.search)
         self.implementation, self.made, self.step = str(self._choice), 0, 0
         if num_searches is None:
-            wanted = power_of_two(-(-finds.wanted // len(devices)))
-            each = min(max(wanted, self.plan.least_searches), self.plan.num_searches)
+            each = num_searches_for(self.plan, -(-finds.wanted // len(devices)))
             num_searches = each * len(devices)
-        with jax.default_device(devices[0]):
-            state = starting.init(key, problem, self.search, num_searches=num_searches)
-        self.state = self.split.split(state)
+        self.state = self.split.split(_blank(key, self.problem, self.search, num_searches, devices))
         self._rules = make_rules(self.search, self.state.best_cost.dtype)
-        self._age = jnp.full_like(self.state.index, _MAX_LOOKS)  # the first look starts them all
+        # The first look starts them all.
+        self._age: Any = np.full(self.state.index.shape, _MAX_LOOKS, np.int32)
         self._harvest_of = _harvester(devices, finds.distinct, self.plan.tries)
         self._num_looks = 0
+        self._ahead = Ahead(self._to_compile())
         self._harvest: Harvest | None = None  # what is not yet taken down
         self._has_started = False
 
+    def _to_compile(self) -> list[Callable[[], None]]:
+        if len(self.split.devices) > 1:
+            return []
+        own = self.problem, self.search, self.state
+        options = {"distinct": self.finds.distinct, "tries": self.plan.tries}
+        return [
+            functools.partial(loop.prepare_advance, self._choice.implementation, *own, self._rules),
+            functools.partial(harvested.prepare, *own, self._age, np.uint32(0), **options),
+        ]
+
     def advance(self, num_steps: int) -> None:
         """Finds out what was found, and starts the next steps; compiles, the first time."""
+        self._ahead.wait()
         if self._harvest is None:
             self.state, self._age, self._harvest = self._harvest_of(
-                self.problem, self.search, self.state, self._age, jnp.uint32(self._num_looks)
+                self.problem, self.search, self.state, self._age, np.uint32(self._num_looks)
             )
             self._num_looks += 1
         if not num_steps:
             jax.block_until_ready(self._advanced(0))
+            self._harvest = None  # of searches that had not started
             return
         self.step, self._has_started = self.made, True
         if self.timer.max_steps is not None:
@@ -152,8 +180,8 @@ class Searches:
         if self._has_started and self._harvest is not None:
             is_valid = np.asarray(self._harvest.is_valid)
             if is_valid.any():
-                queens, words = self._harvest.queens, self._harvest.words
-                self.finds.add(np.asarray(queens)[is_valid], np.asarray(words)[is_valid])
+                queens, words = np.asarray(self._harvest.queens), np.asarray(self._harvest.words)
+                self.finds.add(self.problem.host.own(queens[is_valid]), words[is_valid])
             self._harvest = None
 
     def status(self, limit: Status) -> Status:
@@ -168,6 +196,28 @@ class Searches:
         return self.plan.steps
 
 
+def _blank(
+    key: random.Key,
+    problem: NQueens,
+    search: Search,
+    num_searches: int,
+    devices: tuple[jax.Device, ...],
+) -> RunState:
+    """Returns a state of searches that have not started, for which nothing is compiled.
+
+    Raises:
+      ValueError, MemoryError: if the searches do not fit into memory.
+    """
+    queens = jax.ShapeDtypeStruct((problem.capacity,), np.int32)
+    starting.check_room(problem, search, queens, num_searches, devices)
+    shape = starting.shape(problem, search, num_searches)
+    zero = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shape)
+    index = np.arange(num_searches, dtype=np.int32)
+    with held_back(), jax.default_device(devices[0]):
+        state = zero._replace(key=key, index=index, ancestor=index)
+        return jax.device_put(state._replace(status=np.int32(Status.RUNNING)))
+
+
 @functools.cache
 def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) -> Any:
     """Returns `harvested` of searches as `DeviceSplit.split` spreads them."""
@@ -180,6 +230,7 @@ def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) 
     )
 
 
+@Kept
 @functools.partial(jax.jit, static_argnames=("distinct", "tries"))
 def harvested(
     problem: NQueens,
@@ -203,11 +254,13 @@ def harvested(
     """
 
     def start(key: jax.Array) -> jax.Array:
-        return greedy_placement(key, problem.n, tries) if tries else problem.init(key)
+        if not tries:
+            return problem.init(key)
+        return greedy_placement(key, problem.n, tries, problem.capacity)
 
     costs = jax.vmap(search.best_cost)(state.searches)
     queens = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
-    words = jax.vmap(lambda one: symmetry.fingerprint(one, distinct))(queens)
+    words = jax.vmap(lambda one: symmetry.fingerprint(one, distinct, problem.num_entries))(queens)
     is_valid, age = (costs == 0) & (state.index >= 0), age + 1
     restarts = is_valid | (age >= _MAX_LOOKS)
     keys = jax.vmap(random.start_key, in_axes=(None, 0))(
@@ -220,6 +273,6 @@ def harvested(
         return jnp.where(where, new, old)
 
     searches = jax.tree.map(renewed, fresh, state.searches)
-    narrow = queens.astype(dtype_of(problem.n))
+    narrow = queens.astype(dtype_of(problem.capacity))
     age = jnp.where(restarts, 0, age)
     return state._replace(searches=searches), age, Harvest(is_valid, narrow, words)

@@ -2,13 +2,13 @@
 
 import functools
 
+import jax
 import numpy as np
 import pytest
 from probes import refuses
 from queens import all_valid, assert_valid
 
 import jaxopt_search as js
-from jaxopt_search.engine import starting
 from jaxopt_search.problems.queens.symmetry import canonical
 from jaxopt_search.solvers import queens_found, queens_repaired, queens_searched
 
@@ -94,6 +94,30 @@ def test_a_set_is_a_function_of_its_key():
         np.testing.assert_array_equal(result.solutions, many(0).solutions)
         assert (result.num_found, result.nit) == (many(0).num_found, many(0).nit)
     assert len(as_set(many(1).solutions) & as_set(many(0).solutions)) < 100
+
+
+@pytest.mark.parametrize(("first", "second"), [(20, 23), (10_000, 10_200)])
+def test_other_sizes_compile_nothing(first, second, caplog):
+    """Of one class; nor do other keys, limits, and numbers of placements of one class."""
+    options = {"num_searches": 16, "devices": 1}
+    js.solve_nqueens(first, 2, 0, max_seconds=300, **options)
+    with jax.log_compiles():
+        result = js.solve_nqueens(second, 3, 1, max_steps=1000, **options)
+    assert not [record for record in caplog.records if "Compiling" in record.message]
+    assert result.solutions.shape == (3, second)
+    np.testing.assert_array_equal(np.sort(result.solutions), np.tile(np.arange(second), (3, 1)))
+    assert js.attacking_pairs(result.solutions).tolist() == [0, 0, 0]
+
+
+def test_few_numbers_of_searches():
+    """The least that a plan has for few placements, then more by leaps, up to the most it has."""
+    plan = queens_searched.plan_of(100, "cpu")
+    numbers = [
+        queens_searched.num_searches_for(plan, wanted) for wanted in (1, 4, 5, 32, 33, 10**9)
+    ]
+    assert numbers == [4, 4, 32, 32, 256, 1024]
+    sizes = [queens_searched.plan_of(n, "cpu")._replace(steps=0) for n in (97, 128)]
+    assert sizes[0] == sizes[1]
 
 
 def test_steps_run_out():
@@ -189,9 +213,9 @@ def interrupt(*arguments, **options):
 @pytest.mark.parametrize(
     ("n", "module", "name"),
     [
-        (8, starting, "_init"),
+        (8, queens_searched, "_blank"),
         (8, queens_searched, "_harvester"),
-        (10_000, queens_repaired, "_compiled_repair"),
+        (10_000, queens_repaired._repaired, "prepare"),
     ],
 )
 def test_ctrl_c_before_the_search(n, module, name, monkeypatch):

@@ -14,9 +14,11 @@ from jax import lax
 
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
 from jaxopt_search.portable import random
+from jaxopt_search.portable.memory import load
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.queens.attacks import Scheme, scheme
+from jaxopt_search.problems.queens.attacks.device import histogram
 from jaxopt_search.pytrees import pytree
 
 MAX_QUEENS = 2**29
@@ -35,14 +37,14 @@ class NQueens:
     Attributes:
       capacity: the length of solutions: the number of queens, or more.
       evaluation: the scheme by which `cost` counts, one of `evaluation.SCHEMES`.
-      count: that scheme, as `evaluation.scheme` returns it.
+      count: that scheme, as `evaluation.scheme` returns it; None where there is room for more.
       num_entries: [] int32 the number of queens, if there is room for more (see `padding`).
       host: what the host keeps.
     """
 
     capacity: int
     evaluation: str
-    count: Scheme = dataclasses.field(repr=False)
+    count: Scheme | None = dataclasses.field(repr=False)
     num_entries: jax.Array | None = None
     host: Original = dataclasses.field(repr=False)
 
@@ -81,6 +83,7 @@ class NQueens:
         capacity = check_count("capacity", padding.check_capacity(n, capacity), n, MAX_QUEENS)
         return dataclasses.replace(
             self,
+            count=None,
             num_entries=padding.number_on_device(n),
             capacity=capacity,
             host=padding.of_padded(self.host, n, capacity),
@@ -96,9 +99,8 @@ class NQueens:
 
     def cost(self, queens: jax.Array) -> jax.Array:
         """Returns the number of attacking pairs, [] int32, if it is below 2**31."""
-        is_exact = self.num_entries is None
-        count = self.count(queens) if is_exact else self.count(queens, self.num_entries)
-        return count.low.astype(jnp.int32)
+        count = self.count or functools.partial(histogram, num_entries=self.num_entries)
+        return count(queens).low.astype(jnp.int32)
 
 
 def nqueens(n: int, evaluation: str = "histogram", **options: int | None) -> NQueens:
@@ -172,25 +174,30 @@ def greedy_placement(
     if capacity is None:
         capacity = n = check_count("n", n, 1, MAX_QUEENS)
     capacity, tries = check_count("capacity", capacity, 1, MAX_QUEENS), check_count("tries", tries)
-    lane, data = lax.iota(jnp.uint32, tries), random.data_of(key)
+    lane, data = lax.iota(jnp.int32, tries), random.data_of(key)
+
+    def diagonals(row: jax.Array, column: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return column + row, column - row + 3 * capacity
 
     def place(row: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        queens, on_rising, on_falling = state
-        word, _ = random.threefry2x32((data[0], data[1]), (lane, jnp.asarray(row, jnp.uint32)))
+        queens, is_taken = state
+        counter = lane.astype(jnp.uint32), jnp.asarray(row, jnp.uint32)
+        word, _ = random.threefry2x32((data[0], data[1]), counter)
         behind = row + random.below(word, n - row)  # what is behind a row are the free columns
-        column = queens[behind]
-        is_free = ~(on_rising[column + row] | on_falling[column - row + capacity])
-        first = jnp.argmax(is_free)
+        column = load(queens, behind)
+        rising, falling = (load(is_taken, each) for each in diagonals(row, column))
+        first = jnp.min(jnp.where(rising | falling, tries, lane))
+        first = jnp.where(first < tries, first, 0)
         other, column = behind[first], column[first]
-        queens = queens.at[other].set(queens[row]).at[row].set(column)
-        return (
-            queens,
-            on_rising.at[column + row].set(True),
-            on_falling.at[column - row + capacity].set(True),
-        )
+        # With one write for both diagonals, and at `row` one that is no scatter, it is faster.
+        last = lax.dynamic_index_in_dim(queens, row, keepdims=False)
+        queens = queens.at[other].set(last, mode="promise_in_bounds")
+        queens = lax.dynamic_update_index_in_dim(queens, column, row, 0)
+        places = jnp.stack(diagonals(row, column))
+        return queens, is_taken.at[places].set(True, mode="promise_in_bounds")
 
-    none = jnp.zeros(2 * capacity, bool)
-    return lax.fori_loop(0, n, place, (lax.iota(jnp.int32, capacity), none, none))[0]
+    none = jnp.zeros(4 * capacity, bool)
+    return lax.fori_loop(0, n, place, (lax.iota(jnp.int32, capacity), none))[0]
 
 
 def hoffman(n: int) -> np.ndarray:

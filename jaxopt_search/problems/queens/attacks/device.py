@@ -17,8 +17,10 @@ from jax import lax
 from jaxopt_search.portable import counts
 from jaxopt_search.portable.counts import Count
 
-Scheme: TypeAlias = Callable[..., Count]
+Scheme: TypeAlias = Callable[[jax.Array], Count]
 """From [n] int32, the column of the queen in each row, to the number of attacking pairs."""
+
+MAX_INT16 = 2**15 - 1
 
 _LANES = 2**22
 """Pairs that `fine_index` compares at once, at least a whole row of its table."""
@@ -155,15 +157,35 @@ def histogram(queens: jax.Array, num_entries: jax.Array | None = None) -> Count:
       queens: [n] int32.
       num_entries: [] int32, only so many first rows have queens; None for all.
     """
+    on = jnp.concatenate(on_diagonals(queens, num_entries)).astype(jnp.uint32)
+    others = jnp.where(on > 0, on - 1, on)
+    if queens.shape[0] <= MAX_INT16:  # all pairs are below 2**31, those on one diagonal below 2**30
+        return counts.of(jnp.sum(on * others, dtype=jnp.uint32) >> jnp.uint32(1))
+    ordered = Count(counts.upper_product(on, others), on * others)
+    return counts.halved(counts.total(ordered))
+
+
+def on_diagonals(
+    queens: jax.Array, num_entries: jax.Array | None = None
+) -> tuple[jax.Array, jax.Array]:
+    """Returns how many queens stand on each diagonal.
+
+    Args:
+      queens: [n] int32.
+      num_entries: as in `histogram`.
+
+    Returns:
+      [2 n] by the sum of row and column, and [2 n] by the difference of column and row, plus n;
+      both int16 for n below 2**15, else int32.
+    """
     n = queens.shape[0]
-    row = lax.iota(jnp.int32, n)
-    one: Any = 1 if num_entries is None else (row < num_entries)[None].astype(jnp.uint32)
-    diagonals = jnp.stack([queens + row, queens - row + (3 * n - 2)])
-    on = jnp.zeros(4 * n - 2, jnp.uint32).at[diagonals].add(one, mode="promise_in_bounds")
-    others = on.at[diagonals].get(mode="promise_in_bounds") - 1
-    if num_entries is not None:
-        others = others * one
-    return counts.halved(counts.total(counts.of(others.ravel())))
+    dtype = jnp.int16 if n <= MAX_INT16 else jnp.int32
+    row, none = lax.iota(jnp.int32, n), jnp.zeros(2 * n, dtype)
+    one: Any = 1 if num_entries is None else (row < num_entries).astype(dtype)
+    return (
+        none.at[queens + row].add(one, mode="promise_in_bounds"),
+        none.at[queens - row + n].add(one, mode="promise_in_bounds"),
+    )
 
 
 PURE: dict[str, Scheme] = {
