@@ -4,7 +4,6 @@ import math
 from typing import Any, Literal, TypeAlias
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.checks import plain_array
@@ -28,8 +27,8 @@ def real_array(values: Any, name: str) -> np.ndarray:
 
 
 def on_device(values: Any, dtype: Any) -> jax.Array:
-    """Returns an array with a dtype; converted on the host, where that compiles nothing."""
-    return jnp.asarray(np.asarray(values, dtype))
+    """Returns a copy with a dtype; converted on the host and put, which compiles nothing."""
+    return jax.device_put(np.array(values, dtype))
 
 
 def quick_shape(values: Any) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ FIXED = [[2, 5], [7, 1]]
 )
 def test_islands_take_the_same_course(crossover, implementation, fixed):
     """Populations, costs and tables; also after a restart, which draws new individuals."""
-    alike = 0.3 if crossover == "pmx" else None
+    alike = 0.1 if crossover == "pmx" else None  # restarts each time
     search = js.genetic(population_size=8, crossover=crossover, alike=alike, restart_every=3)
     problem = js.qap(*matrices(9, "diagonal"), partial_match=fixed)
     check_course(problem, 16, search, implementation, num_steps=20)

@@ -136,7 +136,7 @@ def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage
         note=note,
     )
     return QUBO(
-        linear=on_device(linear, device_dtype),
+        linear=jnp.asarray(linear, device_dtype),
         couplings=couplings(n, first, second, values, device_dtype, is_dense),
         domain_sizes=jnp.asarray(sizes),
         n=n,
