@@ -18,11 +18,10 @@ from jaxopt_search.driver.arguments import Arguments, Checked, Resumption
 from jaxopt_search.driver.chunks import Timer, drive
 from jaxopt_search.driver.results import Best, History, Report
 from jaxopt_search.driver.steering import Steer, check_steer
-from jaxopt_search.engine import device_split, outcome, starting
+from jaxopt_search.engine import device_split, starting
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
 from jaxopt_search.guards.capacity import memory_errors_explained
-from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.portable import counts
 from jaxopt_search.results import Hit, Result, Status
@@ -287,11 +286,8 @@ class _Run:
         seen, checked, best = self.look(), self.checked, self.best
         problem, search = checked.problem, checked.search
         state = checked.split.join(self.state, checked.begin.num_searches)
-        with held_back():
-            all_best = outcome.all_best(problem, search, state)
-        (solutions, costs), ancestors = jax.tree.map(
-            np.array, jax.device_get((all_best, state.ancestor))
-        )
+        solutions, costs = checked.split.all_best(seen, checked.begin.num_searches)
+        ancestors = np.array(state.ancestor)
         if checked.original is not None:
             costs = checked.original.all_in_full(costs)
             solutions = checked.original.own(solutions)

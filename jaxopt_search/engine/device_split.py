@@ -200,10 +200,18 @@ class DeviceSplit:
         """Returns what the host looks at of a state from `split` or `advance`."""
         if len(self.devices) == 1:
             return outcome.look(problem, search, state)
-        fetched = jax.device_get(_pmapped_look(self.devices)(problem, search, state))
-        numbers = range(len(self.devices))
+        *packed, everyone = _pmapped_look(self.devices)(problem, search, state)
+        fetched, numbers = jax.device_get(packed), range(len(self.devices))
         parts = [jax.tree.map(operator.itemgetter(number), fetched) for number in numbers]
-        return outcome.merged(list(map(outcome.read, parts)))
+        return outcome.merged(list(map(outcome.read, parts)))._replace(all_best=everyone)
+
+    def all_best(self, seen: Outcome, num_searches: int) -> tuple[Any, Any]:
+        """Returns the best solutions of all searches, leaves [S, ...], and their costs, NumPy's."""
+        axes = 1 if len(self.devices) == 1 else 2
+        return jax.tree.map(
+            lambda leaf: np.array(leaf).reshape(-1, *leaf.shape[axes:])[:num_searches],
+            jax.device_get(seen.all_best),
+        )
 
     def join(self, state: RunState, num_searches: int) -> RunState:
         """Returns the state as `split` got it, on the first device."""

@@ -31,6 +31,8 @@ class Outcome(NamedTuple):
       first_hit: the first finisher, or None. Of float costs, which drift, it may be a false one
         unless the status is `TARGET`.
       accepted: moves of all searches in this chunk.
+      all_best: the best solution of each search, leaves [S, ...], and their costs [S]; [D, S / D]
+        on several devices. They stay there until they are fetched.
     """
 
     solution: Any
@@ -40,27 +42,34 @@ class Outcome(NamedTuple):
     best_search: int
     first_hit: Hit | None
     accepted: float
+    all_best: Any = None
 
 
 def look(problem: Problem, search: Search, state: RunState) -> Outcome:
     """Returns what the host looks at."""
-    return read(jax.device_get(packed(problem, search, state)))
+    *fetched, everyone = packed(problem, search, state)
+    return read(jax.device_get(fetched))._replace(all_best=everyone)
 
 
 @Kept
 @jax.jit
-def packed(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost, jax.Array]:
-    """Returns the best solution, its cost, and all the rest as words: each array takes its time."""
+def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost, jax.Array, Any]:
+    """Returns the best solution, its cost, all the rest as words, and what `all_best` returns.
+
+    Each array that is fetched takes its time; the last ones are needed at the end of a run only.
+    """
     count, winner = first_hit(state)
     accepted = jnp.where(state.index >= 0, state.info.accepted, 0).astype(jnp.float32).sum()
-    best_of_all, solution, cost = _best_search(problem, search, state)
-    rest = (*state.step, state.status, *count, winner, state.index[best_of_all], accepted)
+    solutions, costs = all_best(problem, search, state)
+    first = jnp.argmin(costs)
+    rest = (*state.step, state.status, *count, winner, state.index[first], accepted)
     words = jnp.stack([lax.bitcast_convert_type(number, jnp.uint32) for number in rest])
-    return solution, cost, words
+    solution = jax.tree.map(lambda leaf: leaf[first], solutions)
+    return solution, costs[first], words, (solutions, costs)
 
 
-def read(fetched: tuple[Any, Any, np.ndarray]) -> Outcome:
-    """Returns what `packed` has put together, once it is on the host."""
+def read(fetched: Sequence[Any]) -> Outcome:
+    """Returns what `packed` has put together, once the first three are on the host."""
     solution, cost, words = fetched
     status, winner, best_search = words[[2, 5, 6]].view(np.int32).tolist()
     count = counts.as_python(Steps(*words[3:5]))
@@ -87,18 +96,11 @@ def merged(parts: Sequence[Outcome]) -> Outcome:
 @jax.jit
 def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
     """Returns the best solution of all searches and its cost; the lowest index of equals."""
-    return _best_search(problem, search, state)[1:]
-
-
-def _best_search(
-    problem: Problem, search: Search, state: RunState
-) -> tuple[jax.Array, Solution, Cost]:
-    """Returns where the best of all searches stands in the state, its solution and its cost."""
     searches = exchanging.settled(problem, search, state.searches)
     costs = exchanging.best_costs(search, searches, state.index)
     winner = jnp.argmin(costs)
     winning = jax.tree.map(lambda leaf: leaf[winner], searches)
-    return winner, search.best(problem, winning), costs[winner]
+    return search.best(problem, winning), costs[winner]
 
 
 @jax.jit

@@ -57,6 +57,10 @@ def test_it_is_what_there_is_to_see(num_devices, dtype):
     solution, cost = js.best(problem, SEARCH, joined)
     count, winner = js.first_hit(joined)
     np.testing.assert_array_equal(seen.solution, solution)
+    for found, expected in zip(
+        placement.all_best(seen, 7), outcome.all_best(problem, SEARCH, joined), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
     assert (seen.cost, seen.cost.dtype) == (cost, dtype)
     assert seen.first_hit == Hit(int(count.low), int(winner))
     assert seen.accepted == np.sum(joined.info.accepted)
