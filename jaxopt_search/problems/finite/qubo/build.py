@@ -18,7 +18,7 @@ from jaxopt_search.problems.finite.qubo.entries import given_entries
 from jaxopt_search.problems.finite.qubo.problem import QUBO
 from jaxopt_search.problems.finite.qubo.terms import Terms, cost_of, terms_of_cut, terms_of_matrix
 from jaxopt_search.problems.host import Original
-from jaxopt_search.problems.matrix_input import DType, on_device, unit_note
+from jaxopt_search.problems.matrix_input import DType, unit_note
 
 Storage: TypeAlias = Literal["auto", "dense", "sparse"]
 _MAX_BYTES = 2**30
