@@ -80,23 +80,30 @@ def apply(
         first, second = stream.words(slots, 2)
         return first, second
 
-    def take_over() -> tuple[Any, jax.Array]:
-        given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], offered)
-        if (combine := capabilities.combine(exchange)) is not None:
-            given = combine(words(), problem, solutions, given)
-        adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-        takes_part = (donors >= 0) & ~is_padding
-        return choose(takes_part, (adopted, ancestors), (searches, ancestor))
-
-    def restart() -> tuple[Any, jax.Array]:
+    restarts = capabilities.restarts(exchange, all_costs, num_searches)
+    given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], offered)
+    if (combine := capabilities.combine(exchange)) is not None:
+        given = combine(words(), problem, solutions, given)
+    takes_part, is_first = (donors >= 0) & ~is_padding, index == 0
+    if restarts is not None:  # the first search continues from the best of all
         best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)], offered[0])
-        kept = jax.vmap(search.adopt, in_axes=(None, 0, None))(problem, searches, best)
+        best = jax.tree.map(lambda leaf, like: jnp.broadcast_to(leaf, like.shape), best, given)
+        given = choose(restarts & is_first, best, given)
+        takes_part, ancestors = (
+            jnp.where(restarts, one, other)
+            for one, other in ((is_first, takes_part), (ancestor, ancestors))
+        )
+    adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
+    after = choose(takes_part, (adopted, ancestors), (searches, ancestor))
+    if restarts is None:
+        return after
+
+    def restart(after: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
         keys = random.typed_key(words())
         new = start(keys, problem, search, jax.vmap(problem.init)(keys))
-        return choose(index != 0, (new, jnp.maximum(index, 0)), (kept, ancestor))
+        return choose(~is_first, (new, jnp.maximum(index, 0)), after)
 
-    restarts = capabilities.restarts(exchange, all_costs, num_searches)
-    return take_over() if restarts is None else lax.cond(restarts, restart, take_over)
+    return lax.cond(restarts, restart, lambda after: after, after)
 
 
 def _passed_on(
