@@ -58,8 +58,13 @@ class MinConflicts(SampledSearch[MinConflictsState]):
     def draws(self) -> tuple[int, int]:
         return self.num_lanes() + 1, self.neighborhood.num_words_at + 1
 
+    @property
+    def num_places(self) -> int:
+        """How many positions a state keeps: at least one for each lane."""
+        return max(memory.power_of_two(self.moves_per_search), memory.LANES)
+
     def init(self, problem: Any, solution: Solution) -> MinConflictsState:
-        number = max(memory.power_of_two(self.moves_per_search), memory.LANES)
+        number = self.num_places
         # As fractions of 2**32, so that `place * n // number` stays within a word.
         share = jnp.arange(number, dtype=jnp.uint32) * jnp.uint32(2**32 // number)
         place = random.below(share, problem.n)

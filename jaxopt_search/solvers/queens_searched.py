@@ -15,21 +15,23 @@ from jax import lax
 
 from jaxopt_search.driver.ahead import Ahead
 from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.engine import device_split, loop, starting, stepping
+from jaxopt_search.engine import device_split, loop, stepping
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.kept_programs import Kept
-from jaxopt_search.engine.state import RunState, make_rules
+from jaxopt_search.engine.state import RunState, Since, make_rules
+from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
-from jaxopt_search.neighborhoods.queen_swap import QueenSwap
+from jaxopt_search.neighborhoods.queen_swap import CountedQueens, QueenSwap
 from jaxopt_search.portable import random
+from jaxopt_search.portable.counts import Steps
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens, greedy_placement
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import Status
-from jaxopt_search.searches.min_conflicts import min_conflicts
+from jaxopt_search.searches.min_conflicts import MinConflicts, MinConflictsState, min_conflicts
 from jaxopt_search.solvers.queens_found import PlacementSet, Standing, dtype_of
-from jaxopt_search.types import Search
+from jaxopt_search.types import Info
 
 _PLACED_AT_ONCE = 2 * 10**8
 """Queens of all searches together."""
@@ -80,7 +82,7 @@ def num_searches_for(plan: Plan, wanted: int) -> int:
     return min(number, plan.num_searches)
 
 
-def search_of(plan: Plan) -> Search:
+def search_of(plan: Plan) -> MinConflicts:
     """Returns the search of a plan."""
     return min_conflicts(QueenSwap(), plan.temperature, moves_per_search=plan.moves_per_search)
 
@@ -125,7 +127,11 @@ class Searches:
         if num_searches is None:
             each = num_searches_for(self.plan, -(-finds.wanted // len(devices)))
             num_searches = each * len(devices)
-        self.state = self.split.split(_blank(key, self.problem, self.search, num_searches, devices))
+        state = blank(key, self.problem, self.search, num_searches)
+        capacity.check_size(state.searches.best, num_searches)
+        capacity.check_state(state, num_searches, devices)
+        with held_back(), jax.default_device(devices[0]):
+            self.state = self.split.split(jax.device_put(state))
         self._rules = make_rules(self.search, self.state.best_cost.dtype)
         # The first look starts them all.
         self._age: Any = np.full(self.state.index.shape, _MAX_LOOKS, np.int32)
@@ -196,26 +202,38 @@ class Searches:
         return self.plan.steps
 
 
-def _blank(
-    key: random.Key,
-    problem: NQueens,
-    search: Search,
-    num_searches: int,
-    devices: tuple[jax.Device, ...],
-) -> RunState:
-    """Returns a state of searches that have not started, for which nothing is compiled.
+def blank(key: random.Key, problem: NQueens, search: MinConflicts, num_searches: int) -> RunState:
+    """Returns a state of searches that have not started; nothing is traced or compiled for it.
 
-    Raises:
-      ValueError, MemoryError: if the searches do not fit into memory.
+    Its arrays take no memory on the host.
     """
-    queens = jax.ShapeDtypeStruct((problem.capacity,), np.int32)
-    starting.check_room(problem, search, queens, num_searches, devices)
-    shape = starting.shape(problem, search, num_searches)
-    zero = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shape)
-    index = np.arange(num_searches, dtype=np.int32)
-    with held_back(), jax.default_device(devices[0]):
-        state = zero._replace(key=key, index=index, ancestor=index)
-        return jax.device_put(state._replace(status=np.int32(Status.RUNNING)))
+
+    def zeros(dtype: Any, *shape: int) -> Any:
+        return np.broadcast_to(np.zeros((), dtype), (num_searches, *shape))
+
+    n, small = problem.capacity, dtype_of(problem.capacity)
+    diagonals, cost = zeros(small, 2 * n), zeros(np.int32)
+    placed = CountedQueens(zeros(small, n), diagonals, diagonals)
+    number: Any = np.int32(0)
+    none: Any = np.uint32(0)
+    index: Any = np.arange(num_searches, dtype=np.int32)
+    word = zeros(np.uint32)
+    return RunState(
+        key=key,
+        step=Steps(none, none),
+        since=Since(number, number, number),
+        best_cost=number,
+        tested_cost=number,
+        stale=number,
+        status=number + np.int32(Status.RUNNING),
+        index=index,
+        searches=MinConflictsState(
+            placed, cost, QueenSwap().snapshot(placed), cost, zeros(np.int32, search.num_places)
+        ),
+        ancestor=index,
+        hit=Steps(word, word),
+        info=Info(accepted=cost),
+    )
 
 
 @functools.cache

@@ -9,6 +9,8 @@ from probes import refuses
 from queens import all_valid, assert_valid
 
 import jaxopt_search as js
+from jaxopt_search.engine import starting
+from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.symmetry import canonical
 from jaxopt_search.solvers import queens_found, queens_repaired, queens_searched
 
@@ -120,6 +122,21 @@ def test_few_numbers_of_searches():
     assert sizes[0] == sizes[1]
 
 
+@pytest.mark.parametrize("n", [20, 2**15])
+def test_a_blank_state_is_like_others(n):
+    """Of the same structure, shapes and types as one that has started."""
+    problem, search = (
+        js.nqueens(n).padded(),
+        queens_searched.search_of(queens_searched.plan_of(n, "cpu")),
+    )
+    state = queens_searched.blank(random.as_key(0), problem, search, 3)
+    expected = starting.shape(problem, search, 3)
+    assert jax.tree.structure(state) == jax.tree.structure(expected)
+    for found, like in zip(*map(jax.tree.leaves, (state, expected)), strict=True):
+        assert (found.shape, found.dtype, False) == (like.shape, like.dtype, like.weak_type)
+    assert (state.index.tolist(), int(state.status)) == ([0, 1, 2], js.Status.RUNNING)
+
+
 def test_steps_run_out():
     """No step more is made, though a look is taken every 32 steps."""
     for max_steps in (0, 3, 33):
@@ -213,7 +230,7 @@ def interrupt(*arguments, **options):
 @pytest.mark.parametrize(
     ("n", "module", "name"),
     [
-        (8, queens_searched, "_blank"),
+        (8, queens_searched, "blank"),
         (8, queens_searched, "_harvester"),
         (10_000, queens_repaired._repaired, "prepare"),
     ],
