@@ -127,11 +127,13 @@ class Searches:
         if num_searches is None:
             each = num_searches_for(self.plan, -(-finds.wanted // len(devices)))
             num_searches = each * len(devices)
+        capacity.check_size(np.broadcast_to(0, self.problem.capacity), num_searches)
         state = blank(key, self.problem, self.search, num_searches)
-        capacity.check_size(state.searches.best, num_searches)
         capacity.check_state(state, num_searches, devices)
+        index: Any = np.arange(num_searches, dtype=np.int32)
         with held_back(), jax.default_device(devices[0]):
-            self.state = self.split.split(jax.device_put(state))
+            state = jax.device_put(state._replace(index=index, ancestor=index))
+        self.state = self.split.split(state)
         self._rules = make_rules(self.search, self.state.best_cost.dtype)
         # The first look starts them all.
         self._age: Any = np.full(self.state.index.shape, _MAX_LOOKS, np.int32)
@@ -203,9 +205,9 @@ class Searches:
 
 
 def blank(key: random.Key, problem: NQueens, search: MinConflicts, num_searches: int) -> RunState:
-    """Returns a state of searches that have not started; nothing is traced or compiled for it.
+    """Returns a state of searches that have not started, all with index 0.
 
-    Its arrays take no memory on the host.
+    Nothing is traced or compiled for it, and its arrays take no memory on the host.
     """
 
     def zeros(dtype: Any, *shape: int) -> Any:
@@ -216,7 +218,6 @@ def blank(key: random.Key, problem: NQueens, search: MinConflicts, num_searches:
     placed = CountedQueens(zeros(small, n), diagonals, diagonals)
     number: Any = np.int32(0)
     none: Any = np.uint32(0)
-    index: Any = np.arange(num_searches, dtype=np.int32)
     word = zeros(np.uint32)
     return RunState(
         key=key,
@@ -226,11 +227,11 @@ def blank(key: random.Key, problem: NQueens, search: MinConflicts, num_searches:
         tested_cost=number,
         stale=number,
         status=number + np.int32(Status.RUNNING),
-        index=index,
+        index=cost,
         searches=MinConflictsState(
             placed, cost, QueenSwap().snapshot(placed), cost, zeros(np.int32, search.num_places)
         ),
-        ancestor=index,
+        ancestor=cost,
         hit=Steps(word, word),
         info=Info(accepted=cost),
     )
