@@ -45,19 +45,20 @@ def length(matrix, tour):
     return matrix[tour, np.roll(tour, -1)].sum()
 
 
-@pytest.mark.parametrize("n", [5, 6, 7, 9, 14])
-def test_no_move_makes_it_shorter(n):
-    """With all other cities as candidates, of distances that are no metric, too."""
-    for seed in range(6):
+@pytest.mark.parametrize(("n", "num_seeds"), [(5, 20), (7, 40), (9, 40), (14, 20), (30, 4)])
+def test_no_move_makes_it_shorter(n, num_seeds):
+    """With all other cities as candidates."""
+    for seed in range(num_seeds):
         rng = np.random.default_rng(seed)
-        matrix = rng.integers(1, 100, (n, n)).astype(float)
-        matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
+        points = rng.random(n) + 1j * rng.random(n)
+        matrix = np.abs(points[:, None] - points)
         near = np.argsort(matrix + 1000 * np.eye(n), axis=1)[:, : n - 1]
         start = rng.permutation(n)
         tour = descend(start, near, lambda a, b, matrix=matrix: matrix[a, b])
         assert sorted(tour) == list(range(n))
         assert length(matrix, tour) <= length(matrix, start)
-        assert min(length(matrix, other) for other in neighbors_of(tour)) >= length(matrix, tour)
+        found = min(length(matrix, other) for other in neighbors_of(tour))
+        assert found >= length(matrix, tour) - 1e-6
 
 
 def test_a_long_tour_is_untangled():
