@@ -75,35 +75,35 @@ def apply(
     donors = _own_part(exchange.donors(stream, all_costs, num_searches), index, axis_name)
     offered = collectives.all_gather((solutions, ancestor), axis_name)
 
-    def words() -> tuple[jax.Array, jax.Array]:
-        slots = jnp.maximum(index, 0).astype(jnp.uint32) + jnp.uint32(_FIRST_OF_SEARCHES)
-        first, second = stream.words(slots, 2)
-        return first, second
-
     restarts = capabilities.restarts(exchange, all_costs, num_searches)
     given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], offered)
     if (combine := capabilities.combine(exchange)) is not None:
-        given = combine(words(), problem, solutions, given)
+        given = combine(_words(stream, index), problem, solutions, given)
     takes_part, is_first = (donors >= 0) & ~is_padding, index == 0
-    if restarts is not None:  # the first search continues from the best of all
-        best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)], offered[0])
-        best = jax.tree.map(lambda leaf, like: jnp.broadcast_to(leaf, like.shape), best, given)
+    if restarts is not None:  # then the first one continues from the best of all
+        winner = jnp.argmin(all_costs)
+        best = jax.tree.map(lambda leaf: leaf[winner][None], offered[0])
         given = choose(restarts & is_first, best, given)
-        takes_part, ancestors = (
-            jnp.where(restarts, one, other)
-            for one, other in ((is_first, takes_part), (ancestor, ancestors))
-        )
+        takes_part = jnp.where(restarts, is_first, takes_part)
+        ancestors = jnp.where(restarts, ancestor, ancestors)
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
     after = choose(takes_part, (adopted, ancestors), (searches, ancestor))
     if restarts is None:
         return after
 
     def restart(after: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
-        keys = random.typed_key(words())
+        keys = random.typed_key(_words(stream, index))
         new = start(keys, problem, search, jax.vmap(problem.init)(keys))
         return choose(~is_first, (new, jnp.maximum(index, 0)), after)
 
     return lax.cond(restarts, restart, lambda after: after, after)
+
+
+def _words(stream: Stream, index: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Returns two random words of each search, [S] uint32."""
+    slots = jnp.maximum(index, 0).astype(jnp.uint32) + jnp.uint32(_FIRST_OF_SEARCHES)
+    first, second = stream.words(slots, 2)
+    return first, second
 
 
 def _passed_on(

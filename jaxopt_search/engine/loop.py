@@ -9,7 +9,7 @@ does not depend on how it is cut into calls of `advance`.
 """
 
 import functools
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +18,9 @@ from jax import lax
 
 from jaxopt_search import capabilities
 from jaxopt_search.checks import int32
-from jaxopt_search.engine import collectives, exchanging, stepping
+from jaxopt_search.engine import collectives, events, exchanging, stepping
 from jaxopt_search.engine.apart import exchanged
+from jaxopt_search.engine.events import Events, Run
 from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.engine.starting import device_of, init, is_traced, no_info
 from jaxopt_search.engine.state import MAX_PATIENCE, Later, Rules, RunState, Since, make_rules
@@ -30,11 +31,6 @@ from jaxopt_search.kernels import Implementation
 from jaxopt_search.portable import counts, random
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search, Solution
-
-REFRESH_EVERY = 10_000
-"""Steps after which running float costs are computed again."""
-
-Events: TypeAlias = dict[str, jax.Array]
 
 
 def run(
@@ -171,16 +167,6 @@ def prepare_advance(
     )
 
 
-class _Run(NamedTuple):
-    """What stays the same during a call, within the compiled program."""
-
-    problem: Problem
-    search: Search
-    rules: Rules
-    implementation: Implementation
-    axis_name: str | None
-
-
 @Kept
 @functools.partial(jax.jit, static_argnames=("implementation", "axis_name"))
 def _advance(
@@ -193,7 +179,7 @@ def _advance(
     implementation: Implementation,
     axis_name: str | None,
 ) -> RunState:
-    run = _Run(problem, search, rules, implementation, axis_name)
+    run = Run(problem, search, rules, implementation, axis_name)
 
     def goes_on(carry: tuple[RunState, jax.Array]) -> jax.Array:
         state, left = carry
@@ -202,15 +188,15 @@ def _advance(
     def block(carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
         """Steps up to the next event, and the events that are due then."""
         state, left = carry
-        length, is_due = _next_events(run, state, left)
+        length, is_due = events.next_events(run, state, left)
         state = _steps(run, state, length)
         state = _refresh(run, state, is_due)
-        state = _when_due("stop_test", is_due, functools.partial(_stop_test, run), state)
+        state = events.when_due("stop_test", is_due, functools.partial(_stop_test, run), state)
         if isinstance(rules.exchange, Later):
             left = jnp.where(is_due["exchange"], length, left)  # the last block
         else:
-            state = _when_due("exchange", is_due, functools.partial(_exchange, run), state)
-        return _events_noted(run, state, is_due), left - length
+            state = events.when_due("exchange", is_due, functools.partial(_exchange, run), state)
+        return events.noted(run, state, is_due), left - length
 
     state = _tested_at_the_start(run, state)
     state, _ = lax.while_loop(goes_on, block, (state, num_steps))
@@ -221,7 +207,7 @@ def _advance(
     return state._replace(best_cost=collectives.minimum(costs.min(), axis_name))
 
 
-def _tested_at_the_start(run: _Run, state: RunState) -> RunState:
+def _tested_at_the_start(run: Run, state: RunState) -> RunState:
     """Returns the state, ended if a start meets the target: before the first step."""
     target = run.rules.target
     hit = jax.vmap(stepping.note_hit, in_axes=(None, None, 0, 0, None))(
@@ -238,46 +224,7 @@ def _tested_at_the_start(run: _Run, state: RunState) -> RunState:
     return jax.tree.map(functools.partial(jnp.where, continues), state, tested)
 
 
-def _periods(run: _Run, state: RunState) -> Events:
-    """Returns the steps between two events of a kind, of the kinds that there are, by name."""
-    rules, periods = run.rules, dict[str, jax.Array]()
-    if exchanging.drifts(state.best_cost):
-        periods["refresh"] = jnp.int32(REFRESH_EVERY)
-    may_end = rules.target is not None or rules.patience is not None
-    if may_end or capabilities.is_done(run.search) is not None:
-        periods["stop_test"] = rules.check_every
-    if rules.exchange is not None:
-        periods["exchange"] = rules.exchange.every
-    return periods
-
-
-def _next_events(run: _Run, state: RunState, left: jax.Array) -> tuple[jax.Array, Events]:
-    """Returns the steps until the next event, at most `left`, and which are due then, by name."""
-    since = state.since._replace(stop_test=state.since.stop_test % run.rules.check_every)
-    due = {
-        name: jnp.maximum(every - getattr(since, name), 1)
-        for name, every in _periods(run, state).items()
-    }
-    limits = (counts.until_carry(state.step), stepping.max_steps(run.implementation))
-    length = functools.reduce(jnp.minimum, (*due.values(), *limits), left)
-    return length, {name: at == length for name, at in due.items()}
-
-
-def _events_noted(run: _Run, state: RunState, is_due: Events) -> RunState:
-    """Returns the state with the counts of steps since the events that have just been."""
-    since = {name: jnp.where(now, 0, getattr(state.since, name)) for name, now in is_due.items()}
-    if "stop_test" not in since:  # stop tests of a later call are counted from the start, too
-        since["stop_test"] = state.since.stop_test % run.rules.check_every
-    return state._replace(since=state.since._replace(**since))
-
-
-def _when_due(name: str, is_due: Events, event: Any, state: RunState) -> RunState:
-    if name not in is_due:
-        return state
-    return lax.cond(is_due[name], event, lambda state: state, state)
-
-
-def _steps(run: _Run, state: RunState, length: jax.Array) -> RunState:
+def _steps(run: Run, state: RunState, length: jax.Array) -> RunState:
     """Returns the state after `length` steps, between which nothing else happens."""
     running = stepping.run(
         Fixed(run.problem, run.search, state.step, run.rules.target),
@@ -295,7 +242,7 @@ def _steps(run: _Run, state: RunState, length: jax.Array) -> RunState:
     )
 
 
-def _refresh(run: _Run, state: RunState, is_due: Events) -> RunState:
+def _refresh(run: Run, state: RunState, is_due: Events) -> RunState:
     """Recomputes costs that have drifted before anything is decided by them."""
     if not exchanging.drifts(state.best_cost):
         return state
@@ -312,7 +259,7 @@ def _refresh(run: _Run, state: RunState, is_due: Events) -> RunState:
     return lax.cond(where.any(), refreshed, lambda state, where: state, state, where)
 
 
-def _claims(run: _Run, state: RunState) -> jax.Array:
+def _claims(run: Run, state: RunState) -> jax.Array:
     """Returns which searches say that they have met the target, or improved on all, [S] bool."""
     claims = ~counts.is_never(state.hit)
     if run.rules.patience is not None:
@@ -321,7 +268,7 @@ def _claims(run: _Run, state: RunState) -> jax.Array:
     return claims & (state.index >= 0)
 
 
-def _stop_test(run: _Run, state: RunState) -> RunState:
+def _stop_test(run: Run, state: RunState) -> RunState:
     rules = run.rules
     costs = exchanging.best_costs(run.search, state.searches, state.index)
     state = _confirmed(state, costs, rules.target)
@@ -343,7 +290,7 @@ def _stop_test(run: _Run, state: RunState) -> RunState:
     return state._replace(tested_cost=tested_cost, stale=stale, status=status)
 
 
-def _exchange(run: _Run, state: RunState) -> RunState:
+def _exchange(run: Run, state: RunState) -> RunState:
     exchange = run.rules.exchange
     assert exchange is not None and not isinstance(exchange, Later)
     return exchanged(exchange, run.problem, run.search, state, run.axis_name)
