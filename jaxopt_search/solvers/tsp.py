@@ -65,8 +65,8 @@ _SYMMETRIC_TSP_BY_XLA = _SYMMETRIC_TSP_ON_CPU._replace(
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 # On a CPU, searches times squared cities that can be cooled within about ten seconds.
 _COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
-# Constructed tours: the fewest, if there is time, and the most, of up to 256 cities and of more.
-_LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 16, 32
+# Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
+_LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(hottest=0.5, num_searches=16, num_candidates=8)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
 _ASYMMETRIC_TSP_ON_CPU = Recipe(hottest=4.0, coldest=0.1, num_searches=16, moves_per_search=12)
@@ -221,7 +221,7 @@ def _starts(
 def _num_tours(n: int, seconds: float) -> int:
     """Returns how many different tours are constructed for a search of so many seconds.
 
-    The more there are, the better they recombine, up to 16 or 32. They take a tenth of the time
+    The more there are, the better they recombine, up to 8 to 32. They take a tenth of the time
     that the search has, or for few tours up to three tenths.
     """
     in_time = seconds / (SECONDS_PER_CITY * n)
