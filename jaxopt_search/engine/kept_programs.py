@@ -16,8 +16,9 @@ import pathlib
 import pickle
 import platform
 import tempfile
+import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -174,7 +175,11 @@ def _compile(
     """Returns the program of a call, which it keeps if that is possible."""
     from jax.experimental import serialize_executable
 
-    compiled = jitted.lower(*arguments, **static).compile()
+    lowered = jitted.lower(*arguments, **static)
+    with _hits_noted() as hits:
+        compiled = lowered.compile()
+    if hits:  # a program from JAX's own cache cannot be written once more
+        return compiled
     with contextlib.suppress(Exception):  # a full disk, or a device whose programs stay there
         program, _, result = serialize_executable.serialize(compiled)
         skeleton = result.unflatten(range(result.num_leaves))
@@ -184,3 +189,19 @@ def _compile(
             file.write(data)
         pathlib.Path(name).replace(where / f"{key}.program")
     return compiled
+
+
+@contextlib.contextmanager
+def _hits_noted() -> Iterator[list[str]]:
+    """Yields a list that grows as this thread finds programs in JAX's cache."""
+    hits, thread = list[str](), threading.get_ident()
+
+    def note(event: str, **_: Any) -> None:
+        if event == "/jax/compilation_cache/cache_hits" and threading.get_ident() == thread:
+            hits.append(event)
+
+    jax.monitoring.register_event_listener(note)
+    try:
+        yield hits
+    finally:
+        jax.monitoring.unregister_event_listener(note)

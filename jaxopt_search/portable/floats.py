@@ -8,11 +8,18 @@ device; so it would be seen in the course of a search. Integers have no such cho
 the compiler.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 _TERMS = 16  # of a product of matrices in a step; on a CPU eight take several times as long
+
+
+def any_in(tree: Any) -> bool:
+    """Returns whether a pytree holds floats, of which running sums drift."""
+    return any(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(tree))
 
 
 def product(a: jax.Array, b: jax.Array) -> jax.Array:

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import capabilities
-from jaxopt_search.portable import memory, tables
+from jaxopt_search.portable import floats, memory, tables
 from jaxopt_search.portable.costs import cost_of
 from jaxopt_search.searches.acceptance import Acceptance, Trial
 from jaxopt_search.types import (
@@ -169,8 +169,11 @@ class TrajectorySearch(abc.ABC, Generic[StateT]):
 
     def refresh(self, problem: Problem, state: StateT) -> StateT:
         hood, solution = self.neighborhood, self.current(problem, state)
+        representation = state.representation
+        if floats.any_in(representation):  # integers do not drift
+            representation = hood.init(problem, solution)
         state = state._replace(
-            representation=hood.init(problem, solution),
+            representation=representation,
             cost=cost_of(problem, solution),
             best_cost=cost_of(problem, hood.solution(problem, state.best)),
         )
