@@ -83,20 +83,50 @@ def _kind(leaf: Any) -> tuple[Any, ...]:
     return str(aval.dtype), aval.shape, bool(aval.weak_type)
 
 
+def noted(what: str, structure: Any, kinds: Any, find: Callable[[], str]) -> str:
+    """Returns what `find` returns: a line that depends on a structure of pytrees and its leaves.
+
+    It is kept, like a program.
+
+    Args:
+      what: tells it from other lines.
+      kinds: of the leaves.
+    """
+    name = None if folder is None else _name(what, structure, kinds)
+    if folder is None or name is None:
+        return find()
+    path = folder / f"{name}.note"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        kept = path.read_text(encoding="utf-8")
+        if kept.endswith("\n"):
+            return kept.removesuffix("\n")
+    line = find()
+    with contextlib.suppress(OSError):
+        _write(path, f"{line}\n".encode())
+    return line
+
+
 def _key(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
     """Returns a name for the program of a call; None if it may depend on more than that says."""
     leaves, structure = jax.tree.flatten(arguments)
     if any(isinstance(leaf, Tracer) for leaf in leaves) or jax.config.jax_disable_jit:
         return None
-    devices, parts = _devices(leaves), _described(structure)
-    if parts is None or len(devices) != 1:
+    devices = _devices(leaves)
+    if len(devices) != 1:
         return None
     (device,) = devices
     where = device.id, device.platform, device.device_kind, jax.device_count()
+    program = jitted.__module__, jitted.__qualname__, sorted(static.items()), where
+    return _name(program, structure, list(map(_kind, leaves)))
+
+
+def _name(what: Any, structure: Any, kinds: Any) -> str | None:
+    """Returns a name for what follows from arguments of a structure; None if a class is unknown."""
+    if (parts := _described(structure)) is None:
+        return None
     settings = {name: getattr(jax.config, name, None) for name in sorted(jax.config.values)}
     settings = {name: value for name, value in settings.items() if name not in _PATHS}
-    program = jitted.__module__, jitted.__qualname__, sorted(static.items())
-    words = repr((program, parts, list(map(_kind, leaves)), where, settings, _surroundings()))
+    words = repr((what, parts, kinds, settings, _surroundings()))
     return hashlib.sha256(words.encode()).hexdigest()
 
 
@@ -184,11 +214,16 @@ def _compile(
         program, _, result = serialize_executable.serialize(compiled)
         skeleton = result.unflatten(range(result.num_leaves))
         data = zlib.compress(pickle.dumps((program, skeleton)), level=1)
-        handle, name = tempfile.mkstemp(dir=where, suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        pathlib.Path(name).replace(where / f"{key}.program")
+        _write(where / f"{key}.program", data)
     return compiled
+
+
+def _write(path: pathlib.Path, data: bytes) -> None:
+    """Writes a file that is there whole or not at all."""
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    pathlib.Path(name).replace(path)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities, kernels
+from jaxopt_search.engine import kept_programs
 from jaxopt_search.kernels import Choice, Implementation, native, portability
 from jaxopt_search.portable import counts, memory, random
 from jaxopt_search.portable.counts import Steps
@@ -263,6 +264,11 @@ def why_not_portable(problem: Any, search: Any) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
+    find = functools.partial(_found_obstacle, structure, leaves)
+    return kept_programs.noted("obstacle", structure, leaves, find)
+
+
+def _found_obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     """Returns what keeps a search out of a kernel, found by lowering one of a single search."""
     problem, search = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
 
