@@ -17,7 +17,7 @@ class Ahead:
     """
 
     def __init__(self, jobs: Sequence[Callable[[], object]]) -> None:
-        self._settings = _settings()
+        self._settings = _settings() if jobs else {}
         self._threads = [
             threading.Thread(target=self._do, args=(job,), name="compiles")
             for job in (jobs if _num_cores() > 1 and not jax.config.jax_disable_jit else ())

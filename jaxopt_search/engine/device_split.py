@@ -187,14 +187,16 @@ class DeviceSplit:
             return []
         jobs, own = list[Callable[[], None]](), (problem, search, shape)
         if rules.exchange is not None and capabilities.compiles_apart(rules.exchange):
-            prepare = apart.exchange_if_due.prepare
-            jobs.append(
-                functools.partial(prepare, rules.exchange, *own, np.bool_(False), axis_name=None)
+            jobs += apart.exchange_if_due.to_compile(
+                rules.exchange, *own, np.bool_(False), axis_name=None
             )
             every = np.int32(jax.device_get(rules.exchange.every))
             rules = rules._replace(exchange=Later(every, np.bool_(False)))
-        steps = functools.partial(loop.prepare_advance, implementation, *own, rules)
-        return [steps, *jobs, functools.partial(outcome.packed.prepare, *own)]
+        return [
+            *loop.to_compile(implementation, *own, rules),
+            *jobs,
+            *outcome.packed.to_compile(*own),
+        ]
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""

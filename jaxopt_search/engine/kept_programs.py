@@ -52,17 +52,24 @@ class Kept:
             return self.jitted(*arguments, **static)
         return self._found(folder, key, arguments, static)(*arguments)
 
-    def prepare(self, *arguments: Any, **static: Any) -> None:
-        """Makes the program of a call ready, once, as far as it is not.
+    def to_compile(self, *arguments: Any, **static: Any) -> list[Callable[[], None]]:
+        """Returns what makes the program of a call ready: nothing if that was asked for before.
 
         Args:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
         leaves, structure = jax.tree.flatten(arguments)
         call = structure, tuple(map(_kind, leaves)), tuple(sorted(static.items()))
-        if call in self._prepared:
-            return
+        if call in self._prepared and not self._is_forgotten():
+            return []
         self._prepared.add(call)
+        return [functools.partial(self._prepare, arguments, static)]
+
+    def _is_forgotten(self) -> bool:
+        """Returns whether `jax.clear_caches` has left nothing, as far as JAX tells."""
+        return not _loaded and getattr(self.jitted, "_cache_size", lambda: 1)() == 0
+
+    def _prepare(self, arguments: Any, static: dict[str, Any]) -> None:
         key = None if folder is None else _key(self.jitted, arguments, static)
         if folder is None or key is None:
             self.jitted.lower(*arguments, **static).compile()  # which JAX remembers for the call

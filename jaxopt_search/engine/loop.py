@@ -9,6 +9,7 @@ does not depend on how it is cut into calls of `advance`.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -152,11 +153,11 @@ def advance_by(
     )
 
 
-def prepare_advance(
+def to_compile(
     implementation: Implementation, problem: Problem, search: Search, state: Any, rules: Rules
-) -> None:
-    """Compiles what `advance_by` of a single device needs, for a state of these shapes."""
-    _advance.prepare(
+) -> list[Callable[[], None]]:
+    """Returns what compiles `advance_by` of a single device, for a state of these shapes."""
+    return _advance.to_compile(
         problem,
         search,
         state,

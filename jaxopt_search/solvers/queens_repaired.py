@@ -56,7 +56,8 @@ class Repairs:
         """Repairs a placement; compiles, the first time."""
         call = self._key, self.problem, np.uint32(self._number), np.int32(self._max_rounds)
         if not num_steps:
-            _repaired.prepare(*call, distinct=self.finds.distinct)
+            for compile_it in _repaired.to_compile(*call, distinct=self.finds.distinct):
+                compile_it()
             return
         self._repaired = jax.device_get(_repaired(*call, distinct=self.finds.distinct))
         self._number, self.made = self._number + 1, self._max_rounds

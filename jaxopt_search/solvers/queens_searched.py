@@ -149,8 +149,8 @@ class Searches:
         own = self.problem, self.search, self.state
         options = {"distinct": self.finds.distinct, "tries": self.plan.tries}
         return [
-            functools.partial(loop.prepare_advance, self._choice.implementation, *own, self._rules),
-            functools.partial(harvested.prepare, *own, self._age, np.uint32(0), **options),
+            *loop.to_compile(self._choice.implementation, *own, self._rules),
+            *harvested.to_compile(*own, self._age, np.uint32(0), **options),
         ]
 
     def advance(self, num_steps: int) -> None:

@@ -232,7 +232,7 @@ def interrupt(*arguments, **options):
     [
         (8, queens_searched, "blank"),
         (8, queens_searched, "_harvester"),
-        (10_000, queens_repaired._repaired, "prepare"),
+        (10_000, queens_repaired._repaired, "to_compile"),
     ],
 )
 def test_ctrl_c_before_the_search(n, module, name, monkeypatch):
