@@ -88,7 +88,7 @@ def tsp_from_coords(
         matrix = distances.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
         return TSP(matrix=on_device(matrix.ravel(), dtype), metric="MATRIX", **common)
     x, y = np.asarray((places - places.min(axis=0)).T, dtype)
-    pairs = jax.tree.map(jnp.asarray, pack(x, y) if is_exact else Pairs(x, y))
+    pairs = jax.tree.map(jax.device_put, pack(x, y) if is_exact else Pairs(x, y))
     return TSP(coords=pairs, metric=metric, **common)
 
 
