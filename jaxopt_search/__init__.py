@@ -87,6 +87,7 @@ from jaxopt_search.searches.schedules import geometric
 from jaxopt_search.solvers.qap import solve_qap
 from jaxopt_search.solvers.queens import QueensResult, solve_nqueens
 from jaxopt_search.solvers.tsp import solve_tsp
+from jaxopt_search.solvers.warm_up import warm_up
 from jaxopt_search.types import null_delta
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ __all__ = [
     "tsp_from_coords",
     "tsp_from_instance",
     "two_opt",
+    "warm_up",
     "why_not_portable",
 ]
 

@@ -25,6 +25,20 @@ def _isolated(tmp_path_factory):
         yield
 
 
+@pytest.fixture
+def compiled():
+    """The names of the functions that were compiled."""
+    found = []
+
+    def note(event, _, fun_name="", **__):
+        if event.endswith("backend_compile_duration"):
+            found.append(fun_name)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
 def pytest_runtest_setup(item):
     """Skips what needs more GPUs than there are; a CPU always stands for four devices."""
     needed = max((mark.args[0] for mark in item.iter_markers("devices")), default=1)

@@ -124,7 +124,7 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
         near = np.repeat(np.arange(problem.capacity, dtype=np.int32)[:, None], num_candidates, 1)
         near[:n, :num] = lists
         lists = near
-    return EdgeAssembly(candidates=jnp.asarray(lists))
+    return EdgeAssembly(candidates=jax.device_put(lists))
 
 
 class _Walks(NamedTuple):

@@ -113,7 +113,7 @@ def for_all(problem: Problem, key: random.Key, starts: Starts, num_searches: int
 
     Of one for all, the first search gets just that, and the others solutions close by.
     """
-    solutions = jax.tree.map(jnp.asarray, starts.solutions)
+    solutions = jax.tree.map(jax.device_put, starts.solutions)
     return _around(problem, key, solutions, num_searches) if starts.is_one else solutions
 
 

@@ -128,8 +128,12 @@ def _key(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
 
 
 def _name(what: Any, structure: Any, kinds: Any) -> str | None:
-    """Returns a name for what follows from arguments of a structure; None if a class is unknown."""
-    if (parts := _described(structure)) is None:
+    """Returns a name for what follows from arguments of a structure.
+
+    None if a class is unknown, or caches are turned off.
+    """
+    is_on = getattr(jax.config, "jax_enable_compilation_cache", True)
+    if not is_on or (parts := _described(structure)) is None:
         return None
     settings = {name: getattr(jax.config, name, None) for name in sorted(jax.config.values)}
     settings = {name: value for name, value in settings.items() if name not in _PATHS}

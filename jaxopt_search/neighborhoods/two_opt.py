@@ -189,10 +189,10 @@ def on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> TwoOpt:
     n, num = lists.shape
     pairs = [np.repeat(np.arange(n, dtype=np.int32), num), lists.ravel()]
     if problem.num_entries is None:
-        return jax.tree.map(jnp.asarray, _of_pairs(*pairs, None, n))
+        return jax.tree.map(jax.device_put, _of_pairs(*pairs, None, n))
     pairs = [padding.with_room(each, problem.capacity * num_candidates) for each in pairs]
     moves = _of_pairs(*pairs, np.int32(n * num), problem.capacity)
-    return jax.tree.map(jnp.asarray, moves)
+    return jax.tree.map(jax.device_put, moves)
 
 
 def from_candidates(lists: jax.Array, num_cities: jax.Array) -> TwoOpt:

@@ -15,7 +15,7 @@ from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods import Relocate
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.portable import random
-from jaxopt_search.problems.matrix_input import DType, quick_shape
+from jaxopt_search.problems.matrix_input import DType
 from jaxopt_search.problems.tsp import candidates
 from jaxopt_search.problems.tsp.build import as_tsp
 from jaxopt_search.problems.tsp.construction import (
@@ -23,7 +23,7 @@ from jaxopt_search.problems.tsp.construction import (
     constructed_tour,
     constructed_tours,
 )
-from jaxopt_search.problems.tsp.coordinates import stack_of_coords
+from jaxopt_search.problems.tsp.coordinates import is_stack_of_coords, stack_of_coords
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import Result
 from jaxopt_search.solvers import host_scales
@@ -121,8 +121,9 @@ def solve_tsp(
 
     Args:
       data: [n, 2] coordinates, an [n, n] matrix of distances, a `TSPInstance` as read by
-        `datasets`, or a `TSP`. Or [B, n, 2] coordinates of B instances, to be solved at once.
-        A [2, 2] array is two cities by their coordinates.
+        `datasets`, or a `TSP`. Or coordinates of B instances, to be solved at once: [B, n, 2], or
+        a list of arrays [n, 2], whose sizes may differ. A [2, 2] array is two cities by their
+        coordinates.
       key: an integer seed or a `jax.random.key`.
       metric: the rule by which coordinates give distances, as in `tsp_from_coords`; None for the
         Euclidean one, which is the only one for several instances. `"MATRIX"` says that `data` is
@@ -155,7 +156,7 @@ def solve_tsp(
     refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
     found = device_split.find_devices(devices)
     options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
-    if not isinstance(data, TSP | TSPInstance) and len(quick_shape(data)) == 3:
+    if not isinstance(data, TSP | TSPInstance) and is_stack_of_coords(data):
         _check_stack_options(metric, dtype, target)
         if max_seconds is max_steps is None:
             options["max_seconds"] = DEFAULT_SECONDS

@@ -33,18 +33,18 @@ def warm_up(solver: Any, *instance: Any, **options: Any) -> float:
 
     Example:
       >>> import jaxopt_search as js
-      >>> seconds = warm_up(js.solve_nqueens, 8)
+      >>> seconds = js.warm_up(js.solve_nqueens, 8)
       >>> js.solve_nqueens(7).success
       True
     """
     refuse_tracers(*instance, caller="warm_up")
-    if solver not in _STAND_INS:
+    if not any(solver is known for known in _STAND_INS):
         raise ValueError(
             f"solver is {getattr(solver, '__name__', solver)!r}, expected solve_tsp, solve_qap or"
             " solve_nqueens"
         )
     began = time.perf_counter()
-    if len(instance) == 1 and np.ndim(instance[0]) == 0 and not hasattr(instance[0], "host"):
+    if len(instance) == 1 and isinstance(instance[0], int | float | np.generic):
         instance = _STAND_INS[solver](check_count("size", instance[0]))
     solver(*instance, **options | {"max_steps": 0, "max_seconds": None})
     return time.perf_counter() - began

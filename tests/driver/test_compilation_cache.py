@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import functools
 import pathlib
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 import jaxopt_search as js
+from jaxopt_search.engine import kept_programs
 
 PACKAGE = pathlib.Path(js.__file__).parent
 IS_ON, FOLDER, SECONDS, BYTES = (
@@ -25,12 +27,15 @@ IS_ON, FOLDER, SECONDS, BYTES = (
 @pytest.fixture(autouse=True)
 def _settings():
     """JAX's settings are as before after each test, and without a cache in it."""
+    folder, kept_programs.folder = kept_programs.folder, None
     before = {name: getattr(jax.config, name) for name in (IS_ON, FOLDER, SECONDS, BYTES)}
     jax.config.update(FOLDER, None)
     yield
     for name, value in before.items():
         jax.config.update(name, value)
     compilation_cache.reset_cache()
+    kept_programs.folder = folder
+    kept_programs._loaded.clear()
 
 
 @pytest.fixture
@@ -56,8 +61,16 @@ def compile_anew(number):
     jax.jit(lambda x: x * number + 1)(np.float32(2))
 
 
-def files(folder):
-    return sorted(path.name for path in folder.glob("*-cache"))
+def files(folder, ending="-cache"):
+    return sorted(path.name for path in folder.glob(f"*{ending}"))
+
+
+def keep_anew(number):
+    """Returns what a program gives that is kept, if any is; it differs by `number`."""
+    kept_programs._loaded.clear()  # as in a new process
+    jax.clear_caches()
+    program = kept_programs.Kept(jax.jit(lambda x: x * number + 1))
+    return float(program(jax.device_put(np.float32(2))))
 
 
 def test_small_programs_are_kept(tmp_path):
@@ -103,7 +116,8 @@ def test_a_cache_turned_off_stays_off(tmp_path):
     jax.config.update(IS_ON, False)
     js.enable_compilation_cache(tmp_path)
     compile_anew(7)
-    assert not files(tmp_path)
+    assert keep_anew(7) == 15
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -126,29 +140,54 @@ SECOND_PROCESS = """
 import collections, sys
 import jax, numpy as np, jaxopt_search as js
 
-found = collections.Counter()
+found, traced = collections.Counter(), collections.Counter()
 jax.monitoring.register_event_listener(lambda event, **_: found.update([event.split("/")[-1]]))
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _, fun_name="", **__: traced.update([fun_name] * event.endswith("trace_duration"))
+)
 js.enable_compilation_cache(sys.argv[1])
 xy = np.random.default_rng(2).random((60, 2))
-js.solve_tsp(xy, key=2, max_steps=20, num_searches=4, devices=1)
+result = js.solve_tsp(xy, key=2, max_steps=150, num_searches=4, devices=1)
 print(found["compile_requests_use_cache"], found["cache_hits"], found["cache_misses"])
+print(sum(traced[name] for name in ("_advance", "packed", "exchange_if_due")), result.fun)
 """
 
 
 def test_no_program_is_compiled_twice(tmp_path, counts):
-    """A second process finds every program of a solver, with another seed and other cities."""
+    """A second process finds every program of a solver, with another seed and other cities.
+
+    The main ones it does not even trace; they need nothing of JAX's cache.
+    """
     js.enable_compilation_cache(tmp_path)
-    xy = np.random.default_rng(1).random((60, 2))
+    kept_programs._loaded.clear()
     jax.clear_caches()
-    js.solve_tsp(xy, key=1, max_steps=20, num_searches=4, devices=1)
-    kept = files(tmp_path)
-    assert counts["cache_misses"] == len(kept) > 5
+    solve = functools.partial(js.solve_tsp, max_steps=150, num_searches=4, devices=1)
+    solve(np.random.default_rng(1).random((60, 2)), key=1)
+    kept, whole = files(tmp_path), files(tmp_path, ".program")
+    assert counts["cache_misses"] == len(kept) > len(whole) >= 4
     code = [sys.executable, "-c", SECOND_PROCESS, str(tmp_path)]
     found = subprocess.run(code, capture_output=True, text=True, check=True, timeout=100).stdout
-    requests, hits, misses = map(int, found.split())
-    assert (requests, misses) == (hits, 0)
-    assert requests == counts["compile_requests_use_cache"]
-    assert files(tmp_path) == kept
+    requests, hits, misses, num_traced, length = map(float, found.split())
+    assert (requests, misses, num_traced) == (hits, 0, 0)
+    assert requests == counts["compile_requests_use_cache"] - len(whole)
+    assert (files(tmp_path), files(tmp_path, ".program")) == (kept, whole)
+    assert length == solve(np.random.default_rng(2).random((60, 2)), key=2).fun
+
+
+def test_what_comes_from_the_cache_is_not_kept_whole(tmp_path, counts):
+    """XLA cannot write such a program once more: it would be one that does not run."""
+    js.enable_compilation_cache(tmp_path)
+    assert keep_anew(8) == 17
+    assert counts["cache_hits"] == 0
+    for path in tmp_path.glob("*.program"):
+        path.unlink()
+        assert keep_anew(8) == 17
+    assert counts["cache_hits"] == 1
+    assert not files(tmp_path, ".program")
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert [keep_anew(8), keep_anew(8)] == [17, 17]  # now from the file
+    assert len(files(tmp_path, ".program")) == counts["cache_hits"] == 1
 
 
 def test_nothing_else_changes_a_setting():

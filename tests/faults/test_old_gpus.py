@@ -13,6 +13,7 @@ import jaxopt_search as js
 from jaxopt_search import kernels
 from jaxopt_search.engine import stepping
 from jaxopt_search.problems.queens.attacks import coarse_kernel
+from jaxopt_search.solvers.tsp import tsp_recipe
 
 PROBLEM = js.tsp_from_coords(np.random.default_rng(0).integers(0, 300, (12, 2)), metric="EUC_2D")
 SEARCH = annealing()
@@ -39,6 +40,25 @@ def test_other_gpus_have_one(capability):
     """From 8.0 on, and where nothing is known of the device."""
     assert stepping.choose("auto", gpu(capability), PROBLEM, SEARCH) == ("triton", "")
     assert stepping.choose("auto", "cuda", PROBLEM, SEARCH) == ("triton", "")
+
+
+def test_which_gpus_run_kernels():
+    devices = gpu("7.5"), gpu("8.0"), gpu(None), "gpu", "cuda", "cpu", "tpu", jax.devices("cpu")[0]
+    expected = [False, True, True, True, True, False, False, False]
+    assert list(map(kernels.runs_kernels, devices)) == expected
+
+
+@pytest.mark.parametrize(("n", "num_searches"), [(20, 512), (2500, 512), (50_000, 128)])
+def test_solve_tsp_has_settings_of_its_own(n, num_searches):
+    """Few searches that price many moves: a step takes as long for few as for many."""
+    old, new, cpu = (tsp_recipe(True, on, n) for on in (gpu("7.5"), gpu("9.0"), "cpu"))
+    assert new == tsp_recipe(True, "gpu", n)
+    assert (old.num_searches, old.moves_per_search, old.check_every) == (num_searches, 128, 100)
+    assert (old.choose, old.starts) == (new.choose, cpu.starts)
+    assert new.moves_per_search < 128 and new.check_every > 100
+    old, new = (tsp_recipe(False, on, n) for on in (gpu("7.5"), gpu("9.0")))
+    assert old == new._replace(check_every=None)
+    assert new.check_every == 1000
 
 
 @pytest.fixture

@@ -40,10 +40,15 @@ def after_steps(problem, search, num_steps, implementation):
 
 
 def check_course(problem, capacity, search, implementation, num_steps=30):
-    """Checks that all searches end in the same state, with and without room for more."""
+    """Checks that all searches end in the same state, with and without room for more.
+
+    Args:
+      search: or a function that returns it for a problem.
+    """
+    search_of = search if callable(search) else lambda _: search
     num_steps = jnp.int32(num_steps)
     ends = [
-        after_steps(each, search, num_steps, implementation)
+        after_steps(each, search_of(each), num_steps, implementation)
         for each in (problem, problem.padded(capacity))
     ]
     check_same(*ends)

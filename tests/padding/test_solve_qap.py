@@ -10,20 +10,6 @@ from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.solvers import scales
 
 
-@pytest.fixture
-def compiled():
-    """The names of the functions that were compiled."""
-    found = []
-
-    def note(event, _, fun_name="", **__):
-        if event.endswith("backend_compile_duration"):
-            found.append(fun_name)
-
-    jax.monitoring.register_event_duration_secs_listener(note)
-    yield found
-    jax.monitoring.unregister_event_duration_listener(note)
-
-
 def test_another_size_compiles_nothing(compiled):
     """Nor do another seed, target or limit; the results are those of the instances themselves."""
     options = {"devices": 1, "num_searches": 3}

@@ -85,6 +85,78 @@ def test_a_few_cities(n):
     np.testing.assert_allclose(result.fun, [[0, 0], [6, 2e-300], [12, 2e-300]][n - 1])
 
 
+QUICK = {"max_steps": 20, "num_searches": 2, "moves_per_search": 3, "devices": 1}
+# Three instances, of which the largest has 17 to 24 cities, share one program.
+
+
+def of_sizes(*sizes):
+    return [np.random.default_rng((n, i)).random((n, 2)) * 10**i for i, n in enumerate(sizes)]
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_steps": None, "max_seconds": 0.02}])
+def test_sizes_may_differ(limits, compiled):
+    """Each has a tour of its own; another list of this length and class compiles nothing."""
+    for sizes in ((1, 20, 2), (24, 3, 4), (17, 5, 9)):
+        points = of_sizes(*sizes)
+        result = js.solve_tsp(points, 1, **QUICK | limits)
+        assert result.success and isinstance(result.x, list)
+        assert [sorted(tour.tolist()) for tour in result.x] == [list(range(n)) for n in sizes]
+        assert {tour.dtype for tour in result.x} == {np.dtype(np.int32)}
+        np.testing.assert_allclose(result.fun, list(map(length, points, result.x)), rtol=1e-12)
+        assert result.nfev == result.nit * 3 * 2 * 3
+        assert sizes[0] == 1 or not compiled
+        compiled.clear()
+
+
+def test_others_in_a_list_change_no_run():
+    """Of whatever sizes, if the largest has as many cities: these set the pace.
+
+    Before the searches recombine it may have more or fewer, too.
+    """
+    first, *others = of_sizes(16, 15, 24, 24, 3)
+    for steps, lists in ((100, (others[:2], others[2:])), (20, (others[:2], of_sizes(5, 17)))):
+        tours = [js.solve_tsp([first, *more], 1, **QUICK | {"max_steps": steps}) for more in lists]
+        np.testing.assert_array_equal(*(result.x[0] for result in tours))
+
+
+def test_a_list_of_one_size_is_a_stack():
+    """Of lists and arrays of any kind."""
+    points = np.random.default_rng(1).random((3, 20, 2), np.float32)
+    stacked = js.solve_tsp(points, 5, **QUICK)
+    listed = js.solve_tsp((points[0].tolist(), jax.device_put(points[1]), points[2]), 5, **QUICK)
+    assert isinstance(listed.x, np.ndarray) and listed.x.shape == (3, 20)
+    np.testing.assert_array_equal(stacked.x, listed.x)
+    np.testing.assert_array_equal(stacked.fun, listed.fun)
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        ([np.zeros((3, 3))], "coords[1] has shape (3, 3), expected (n, 2) with n >= 1"),
+        ([[]], "coords[1] has shape (0,), expected (n, 2) with n >= 1"),
+        ([5], "coords[1] has shape (), expected (n, 2) with n >= 1"),
+        ([[[0, 1], [2]]], "coords[1] is a ragged list, expected an array"),
+        ([None], "coords[1] has dtype object, expected integers or floats"),
+        ([POINTS[0], [["a", "b"]]], "coords[2] has dtype <U1, expected integers or floats"),
+        ([[[0, 1], [np.nan, 1]]], "coords[1][1,0] is NaN, expected a finite number"),
+        ([[[0, 0], [0, 1e308]]], "distances of coords[1] reach 1e+308, expected ones that"),
+    ],
+)
+def test_bad_lists_are_refused(bad, text):
+    """In one line that says which instance is wrong, and if it is the first one, too."""
+    for number, instances in ((1, [POINTS[0], *bad]), (0, [*bad[-1:], POINTS[0]])):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            js.solve_tsp(instances, **QUICK)
+        expected = text if number else text.replace(f"[{len(bad)}]", "[0]")
+        assert str(caught.value).startswith(expected) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("empty", [[], (), [[]], [[], []]])
+def test_no_instance_at_all(empty):
+    with pytest.raises(ValueError, match=r"has shape \([0-9]*,.*\), expected \(n, n\)"):
+        js.solve_tsp(empty)
+
+
 @pytest.mark.parametrize(
     ("points", "options", "text"),
     [

@@ -17,6 +17,7 @@ from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     is_integral,
     on_device,
+    quick_shape,
     real_array,
     refuse_first,
     unit_note,
@@ -88,7 +89,7 @@ def tsp_from_coords(
         matrix = distances.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
         return TSP(matrix=on_device(matrix.ravel(), dtype), metric="MATRIX", **common)
     x, y = np.asarray((places - places.min(axis=0)).T, dtype)
-    pairs = jax.tree.map(jnp.asarray, pack(x, y) if is_exact else Pairs(x, y))
+    pairs = jax.tree.map(jax.device_put, pack(x, y) if is_exact else Pairs(x, y))
     return TSP(coords=pairs, metric=metric, **common)
 
 
@@ -126,6 +127,13 @@ def checked_coords(coords: Any, name: str = "coords") -> np.ndarray:
     return points.astype(np.float64)
 
 
+def is_stack_of_coords(data: Any) -> bool:
+    """Returns whether data are coordinates of several instances, be they right or wrong."""
+    if isinstance(data, list | tuple):
+        return any(len(quick_shape(one)) == 2 for one in data)
+    return len(quick_shape(data)) == 3
+
+
 def stack_of_coords(coords: Any) -> list[np.ndarray]:
     """Returns the coordinates of B instances, [n, 2] float64 each, checked.
 
@@ -133,8 +141,6 @@ def stack_of_coords(coords: Any) -> list[np.ndarray]:
       coords: [B, n, 2], or B arrays [n, 2] of whatever sizes.
     """
     if isinstance(coords, list | tuple):
-        if not coords:
-            raise ValueError("coords is empty, expected at least one instance")
         return [_one_of_stack(one, f"coords[{i}]") for i, one in enumerate(coords)]
     points = real_array(coords, "coords")
     if points.ndim != 3 or points.shape[2] != 2 or not points.size:
@@ -147,7 +153,7 @@ def stack_of_coords(coords: Any) -> list[np.ndarray]:
 
 def _one_of_stack(coords: Any, name: str) -> np.ndarray:
     points = checked_coords(coords, name)
-    ranges.check_float_range(len(points), diameters(points).item())
+    ranges.check_float_range(len(points), diameters(points).item(), f"distances of {name}")
     return points
 
 

@@ -87,10 +87,10 @@ class TSP:
         n, capacity = self.capacity, padding.check_capacity(self.capacity, capacity)
         matrix, coords = self.matrix, self.coords
         if matrix is not None:
-            matrix = jnp.asarray(padding.with_room(np.asarray(matrix), capacity**2))
+            matrix = jax.device_put(padding.with_room(np.asarray(matrix), capacity**2))
         if coords is not None:
             coords = jax.tree.map(
-                lambda part: jnp.asarray(padding.with_room(np.asarray(part), capacity)), coords
+                lambda part: jax.device_put(padding.with_room(np.asarray(part), capacity)), coords
             )
         return dataclasses.replace(
             self,

@@ -51,12 +51,12 @@ def check_bound(n: int, largest: Any) -> None:
         )
 
 
-def check_float_range(n: int, largest: float) -> None:
+def check_float_range(n: int, largest: float, name: str = "distances") -> None:
     """Refuses distances of which float64 cannot hold every cost."""
     # A forbidden edge counts as 2 n others.
     if not largest <= _LARGEST_FLOAT / (2 * max(n, _EDGES_IN_A_DELTA) ** 2):
         raise ValueError(
-            f"distances reach {largest:.6g}, expected ones that float64 can add up over {n} cities;"
+            f"{name} reach {largest:.6g}, expected ones that float64 can add up over {n} cities;"
             " divide them by a constant"
         )
 

@@ -1,0 +1,124 @@
+"""Programs compiled ahead in threads: settings of the call hold, and errors there are none."""
+
+import dataclasses
+import os
+import threading
+
+import jax
+import numpy as np
+import pytest
+from cases import LinearOrdering, linear_ordering, matrix_tsp
+
+import jaxopt_search as js
+from jaxopt_search.driver import ahead
+from jaxopt_search.driver.ahead import Ahead
+
+pytestmark = pytest.mark.skipif(ahead._num_cores() < 2, reason="nothing is compiled ahead")
+
+
+def in_thread():
+    return threading.current_thread().name == "compiles"
+
+
+@pytest.fixture
+def compiled():
+    """Whether each program was compiled in a thread."""
+    found = []
+
+    def note(event, _, **__):
+        if event.endswith("backend_compile_duration"):
+            found.append(in_thread())
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+def solve(problem, num_searches, steps=20):
+    search = js.simulated_annealing(js.FullEvaluation(js.Swap()), 5.0)
+    return js.solve(problem, search, 1, num_searches=num_searches, max_steps=steps, devices=1)
+
+
+def test_jobs_run_side_by_side():
+    """Each waits for the other, and `wait` for both."""
+    barrier, done = threading.Barrier(3, timeout=20), []
+
+    def job():
+        barrier.wait()
+        done.append(in_thread())
+
+    jobs = Ahead([job, job])
+    barrier.wait()  # so do they and the caller
+    jobs.wait()
+    assert done == [True, True]
+
+
+def test_errors_in_threads_are_silent():
+    """One of the jobs fails, the others do not."""
+    done = []
+    jobs = Ahead([lambda: 1 / 0, lambda: done.append(in_thread())])
+    jobs.wait()
+    assert done == [True]
+
+
+@js.pytree
+@dataclasses.dataclass(frozen=True)
+class NotInThreads(LinearOrdering):
+    """A problem that cannot be traced in threads."""
+
+    def cost(self, solution):
+        if in_thread():
+            raise ValueError("in a thread")
+        return super().cost(solution)
+
+
+def test_what_fails_there_is_compiled_by_the_call(compiled):
+    """With the same result."""
+    problem = linear_ordering(6)
+    expected = solve(problem, 3)
+    assert True in compiled
+    found = solve(NotInThreads(problem.weight, problem.n), 3)
+    assert (found.fun, found.x.tolist()) == (expected.fun, expected.x.tolist())
+
+
+SETTINGS = {
+    "x64": lambda: jax.enable_x64(True),
+    "precision": lambda: jax.default_matmul_precision("float32"),
+    "device": lambda: jax.default_device(jax.local_devices()[-1]),
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_settings_of_the_callers_thread(setting):
+    """Are not those of other threads, so that nothing is compiled there."""
+    done = []
+    with SETTINGS[setting]():
+        Ahead([lambda: done.append(setting)]).wait()
+    assert not done
+    Ahead([lambda: done.append(setting)]).wait()
+    assert done == [setting]
+
+
+def test_a_call_with_such_settings(compiled):
+    """Compiles its programs itself, and the next call without them its own."""
+    problem = matrix_tsp(7)
+    with jax.enable_x64(True):
+        result = solve(problem, 5)
+    assert compiled and True not in compiled
+    compiled.clear()
+    np.testing.assert_array_equal(solve(problem, 5).solutions, result.solutions)
+    assert compiled
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be taken away")
+def test_a_single_core():
+    """Has no time for others."""
+    cores, done = os.sched_getaffinity(0), []
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        Ahead([lambda: done.append(1)]).wait()
+    finally:
+        os.sched_setaffinity(0, cores)
+    with jax.disable_jit():
+        Ahead([lambda: done.append(1)]).wait()
+    assert not done
