@@ -90,7 +90,7 @@ class StackedResult(NamedTuple):
     """What `solve_tsp` returns for B instances at once.
 
     Attributes:
-      x: [B, n] int32, the best tour of each instance.
+      x: [B, n] int32, the best tour of each instance; a list of them where their sizes differ.
       fun: [B] float64, their lengths, recomputed on the host.
       success: whether steps were made, if there are any to make, and the run was not interrupted.
       status: how the runs ended, all together.
@@ -101,7 +101,7 @@ class StackedResult(NamedTuple):
       env: as in `Result`.
     """
 
-    x: np.ndarray
+    x: np.ndarray | list[np.ndarray]
     fun: np.ndarray
     success: bool
     status: Status
