@@ -133,6 +133,11 @@ def assert_same_results(a: js.Result, b: js.Result) -> None:
     assert_same(a.state._replace(**no_info), b.state._replace(**no_info))
 
 
+def in_place_of_a_program(effect: Any) -> mock.Mock:
+    """Returns what raises or calls `effect`, and has nothing to compile ahead."""
+    return mock.Mock(side_effect=effect, to_compile=lambda *args, **kwargs: [])
+
+
 @contextlib.contextmanager
 def refuses(kind: type[Exception], *texts: str) -> Iterator[None]:
     """Checks that the body raises just `kind`, in one line with `texts`, and compiles nothing."""

@@ -18,9 +18,10 @@ class Ahead:
 
     def __init__(self, jobs: Sequence[Callable[[], object]]) -> None:
         self._settings = _settings() if jobs else {}
+        is_off = getattr(jax.config, "jax_disable_jit", False)
         self._threads = [
             threading.Thread(target=self._do, args=(job,), name="compiles")
-            for job in (jobs if _num_cores() > 1 and not jax.config.jax_disable_jit else ())
+            for job in (jobs if _num_cores() > 1 and not is_off else ())
         ]
         for thread in self._threads:
             thread.start()

@@ -137,10 +137,10 @@ class Best:
         parts, fun, original = [MESSAGES[status]], self.fun, self.original
         if capabilities.is_trivial(self.problem):
             parts = ["all solutions have the same cost"]
-        elif not made and status != Status.LOCAL_OPTIMA:
-            parts.append("no step was made: this is the best start")
         elif status == Status.TARGET and self.is_optional:
             parts = ["the optimum was reached, which is proven"]
+        if not (made or capabilities.is_trivial(self.problem) or status == Status.LOCAL_OPTIMA):
+            parts.append("no step was made: this is the best start")
         if not math.isfinite(fun):
             parts.append(f"the best cost is {fun}, which is no success")
         if original is not None:

@@ -162,8 +162,11 @@ class _Run:
 
     def __init__(self, checked: Checked, timer: Timer):
         self.checked, self.timer = checked, timer
+        # A state of a user's is checked before anything is compiled for it.
+        given = _first_state(checked) if isinstance(checked.begin, Resumption) else None
         self._ahead = Ahead(self._to_compile())
-        self.state = checked.split.split(jax.block_until_ready(_first_state(checked)))
+        first = _first_state(checked) if given is None else given
+        self.state = checked.split.split(jax.block_until_ready(first))
         self.step = self.first_step = counts.as_python(self.state.step)
         self.best = Best(checked.problem, checked.limits)
         self.history = History(checked.history_size)

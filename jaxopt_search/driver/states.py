@@ -105,8 +105,9 @@ def _is_of(problem: Problem, search: Search, state: RunState) -> jax.Array:
         rounding = jnp.finfo(costs.dtype).eps * state.since.refresh.astype(costs.dtype)
         drift = _DRIFT * jnp.maximum(jnp.abs(exact), jnp.abs(costs)) + rounding * on_the_way
         is_right |= finite & (jnp.abs(cost_change(exact, costs)) <= drift)
-    free, number = positions(problem, start)
-    if free is not None:
+    if capabilities.free(problem) is not None:
+        free, number = positions(problem, start)
+        assert free is not None
         current = jax.vmap(search.current, (None, 0))(problem, state.searches)
         place = lax.iota(jnp.int32, free.shape[0])
         is_fixed = jnp.ones(start.shape, bool).at[free].set(place >= number)

@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Exchanges, also as programs of their own.
 
 A large exchange, such as a recombination by edge assembly, takes as long to compile as the steps.

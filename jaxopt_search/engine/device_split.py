@@ -144,6 +144,7 @@ class DeviceSplit:
     ) -> RunState:
         """Like `advance`, by steps and exchanges in turn; only the last may be under way."""
         steps, exchanging, exchange = self._steps(implementation), self._exchange(), rules.exchange
+        assert exchange is not None
         every, since = map(int, jax.device_get((exchange.every, state.since.exchange)))
         left, is_first, status = num_steps, True, None
         while left > 0 or is_first:

@@ -1,3 +1,6 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 """Compiled programs kept for later processes, which load them without tracing anything.
 
 JAX's persistent cache saves the compiling, but finds a program by its code, for which it must be
@@ -18,12 +21,12 @@ import platform
 import tempfile
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
-import jaxlib
 from jax.core import Tracer
+from jaxlib import version
 
 _PACKAGE = pathlib.Path(__file__).parents[1]
 _KNOWN = (_PACKAGE.name, "builtins", "jax", "collections", "numpy")
@@ -116,7 +119,8 @@ def noted(what: str, structure: Any, kinds: Any, find: Callable[[], str]) -> str
 def _key(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
     """Returns a name for the program of a call; None if it may depend on more than that says."""
     leaves, structure = jax.tree.flatten(arguments)
-    if any(isinstance(leaf, Tracer) for leaf in leaves) or jax.config.jax_disable_jit:
+    is_off = getattr(jax.config, "jax_disable_jit", False)
+    if is_off or any(isinstance(leaf, Tracer) for leaf in leaves):
         return None
     devices = _devices(leaves)
     if len(devices) != 1:
@@ -180,7 +184,7 @@ def _surroundings() -> tuple[str, ...]:
     code = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         code.update(path.read_bytes())
-    versions = jax.__version__, jaxlib.__version__, platform.python_version()
+    versions = jax.__version__, version.__version__, platform.python_version()
     flags = os.environ.get("XLA_FLAGS", ""), os.environ.get("LIBTPU_INIT_ARGS", "")
     device = jax.local_devices()[0].client.platform_version
     return code.hexdigest(), *versions, *flags, device, platform.platform(), _instructions()
@@ -238,7 +242,7 @@ def _write(path: pathlib.Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _hits_noted() -> Iterator[list[str]]:
+def _hits_noted() -> Generator[list[str]]:
     """Yields a list that grows as this thread finds programs in JAX's cache."""
     hits, thread = list[str](), threading.get_ident()
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.core import Tracer
+from jax.core import ShapedArray, Tracer
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
@@ -162,7 +162,7 @@ def no_info(size: int) -> Info:
 # An operation without a program of its own, unlike all others: what it returns tells who runs it.
 _probe = Primitive("probe")
 _probe.def_impl(lambda: np.float32(0))
-_probe.def_abstract_eval(lambda: jax.core.ShapedArray((), np.dtype("float32")))
+_probe.def_abstract_eval(lambda: ShapedArray((), np.dtype("float32")))
 mlir.register_lowering(_probe, mlir.lower_fun(lambda: jnp.float32(0), multiple_results=False))
 
 _init = Kept(jax.jit(fresh, static_argnames="num_searches"))

@@ -85,8 +85,8 @@ class Later(NamedTuple):
       continues: [] bool, whether the sums of `RunState.info` are continued.
     """
 
-    every: jax.Array
-    continues: jax.Array
+    every: Any
+    continues: Any
 
 
 def make_rules(

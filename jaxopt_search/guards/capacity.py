@@ -117,16 +117,18 @@ def _kilobytes(file: pathlib.Path, name: str, unknown: float) -> float:
 
 @contextlib.contextmanager
 def memory_errors_explained(num_searches: int | None) -> Iterator[None]:
-    """Turns a device's running out of memory into a `MemoryError` that says what to change.
+    """Has a `MemoryError` of a device or of the host's arrays say what to change.
 
     Results come late: block until they are ready before leaving the context.
     """
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
-        if not re.search("RESOURCE_EXHAUSTED|[Oo]ut of memory", str(error)):
+    except (jax.errors.JaxRuntimeError, MemoryError) as error:
+        if not re.search("RESOURCE_EXHAUSTED|[Oo]ut of memory|Unable to allocate", str(error)):
             raise
+        where, others = (
+            ("host", "") if isinstance(error, MemoryError) else ("device", ", or more devices")
+        )
         raise MemoryError(
-            f"the device ran out of memory with num_searches={num_searches}; use fewer, or more"
-            " devices"
+            f"the {where} ran out of memory with num_searches={num_searches}; use fewer{others}"
         ) from error

@@ -173,7 +173,8 @@ def solve_tsp(
     capacity.check_tours(int(problem.n), num, num, found[:1])
     near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
     ingredients = _ingredients(problem, padded, recipe, near)
-    initial = _starts(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
+    with capacity.memory_errors_explained(num):
+        initial = _starts(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
     options |= {"target": target, "devices": found, "initial": initial}
     return anneal(padded, recipe, ingredients, key, **options)
 

@@ -1,6 +1,7 @@
 """The order and the periods of what happens between steps, and what padding has no part in."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,14 @@ def test_stop_tests_are_counted_from_the_start_of_the_run(first):
     state = js.advance(problem, search, state, first, check_every=4)
     state = js.advance(problem, search, state, 100, target=13, check_every=4)
     assert (int(state.status), int(state.step.low)) == (js.Status.TARGET, 8)
+
+
+def test_a_run_that_is_continued_makes_up_for_no_stop_test():
+    """Without a limit to test, `solve` as good as never asks; then tests are where they were."""
+    run = functools.partial(js.solve, line(), countdown(), num_searches=1, check_every=4)
+    before = run(key=0, max_steps=6)
+    result = run(key=None, state=before.state, max_steps=100, target=13)
+    assert (result.status, result.nit) == (js.Status.TARGET, 8)
 
 
 def test_padding_reaches_no_target():

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from probes import annealing, assert_same_results, countdown, line, small_tsp
+from probes import annealing, assert_same_results, countdown, in_place_of_a_program, line, small_tsp
 
 import jaxopt_search as js
 from jaxopt_search import Status
@@ -44,14 +44,14 @@ def test_interrupt_in_a_chunk(monkeypatch):
     """Ctrl-C while the device works returns what stood before that chunk."""
     calls, advance = [], loop._advance
 
-    def interrupted(*args):
+    def interrupted(*args, **kwargs):
         calls.append(args)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return advance(*args)
+        return advance(*args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "_advance", interrupted)
+        patch.setattr(loop, "_advance", in_place_of_a_program(interrupted))
         broken = solve()
     assert (broken.status, broken.nit) == (Status.INTERRUPTED, 32)
     assert_same_results(solve(state=broken.state), solve())
@@ -60,11 +60,7 @@ def test_interrupt_in_a_chunk(monkeypatch):
 @pytest.mark.parametrize(("module", "name"), [(starting, "_init"), (loop, "_advance")])
 def test_interrupt_while_compiling(monkeypatch, module, name):
     """Before there is a solution, Ctrl-C is a plain KeyboardInterrupt."""
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, name, interrupted)
+    monkeypatch.setattr(module, name, in_place_of_a_program(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         solve()
 

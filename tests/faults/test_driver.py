@@ -8,7 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import annealing, assert_same_results, countdown, line, refuses, small_tsp
+from probes import (
+    annealing,
+    assert_same_results,
+    countdown,
+    in_place_of_a_program,
+    line,
+    refuses,
+    small_tsp,
+)
 
 import jaxopt_search as js
 from jaxopt_search import Status
@@ -133,12 +141,9 @@ def test_two_threads():
 
 def test_out_of_memory(monkeypatch):
     """Running out of device memory is a MemoryError that says what to change."""
-
-    def fail(*args, **kwargs):
-        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
-
     state = solve(max_steps=0).state
-    monkeypatch.setattr(loop, "_advance", fail)
+    text = "RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes."
+    monkeypatch.setattr(loop, "_advance", in_place_of_a_program(jax.errors.JaxRuntimeError(text)))
     with pytest.raises(MemoryError, match="num_searches=5; use fewer") as caught:
         solve(num_searches=5)
     assert "\n" not in str(caught.value)
@@ -149,11 +154,8 @@ def test_out_of_memory(monkeypatch):
 
 def test_other_device_errors_pass(monkeypatch):
     """An error of the device that is not about memory is not renamed."""
-
-    def fail(*args, **kwargs):
-        raise jax.errors.JaxRuntimeError("INTERNAL: no luck")
-
-    monkeypatch.setattr(loop, "_advance", fail)
+    error = jax.errors.JaxRuntimeError("INTERNAL: no luck")
+    monkeypatch.setattr(loop, "_advance", in_place_of_a_program(error))
     with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
         solve()
 

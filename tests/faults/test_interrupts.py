@@ -101,9 +101,9 @@ problem = js.tsp_from_coords(np.random.default_rng(0).random((20, 2)))
 search = js.simulated_annealing(js.two_opt(problem), 1.0)
 compile = js.engine.starting._init
 
-def told(*arguments):
+def told(*arguments, **static):
     print("compiling", flush=True)
-    state = jax.block_until_ready(compile(*arguments))
+    state = jax.block_until_ready(compile(*arguments, **static))
     print("compiled", flush=True)
     return state
 
