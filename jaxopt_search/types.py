@@ -281,7 +281,10 @@ class Search(Protocol):
 
 
 class Crossover(Protocol):
-    """Makes a solution of two, for `recombine`."""
+    """Makes a solution of two, for `recombine`.
+
+    Where many are made sooner at once, it may have `children` too: see `capabilities`.
+    """
 
     def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
         """Returns the solution from which the search with the best `own` continues.

@@ -57,11 +57,13 @@ def check_exchange(
         _check_donors(name, exchange, costs, seed)
     combine = capabilities.combine(exchange)
     if combine is not None and problem is not None:
-        _check_children(name, combine, problem, seed)
+        _check_children(name, combine, functools.partial(_alone, combine), problem, seed)
 
 
 def check_crossover(crossover: Any, problem: Any, *, seed: int = 0) -> None:
     """Checks the laws of `types.Crossover`: children are solutions, and the same at any place.
+
+    Also those that `children` makes of all parents at once, if the crossover has it.
 
     Args:
       crossover: as `recombine` takes it.
@@ -71,14 +73,22 @@ def check_crossover(crossover: Any, problem: Any, *, seed: int = 0) -> None:
     Raises:
       AssertionError: with the parents and the child.
     """
+    for share in map(jnp.float32, (0.0, 0.5, 1.0)):
 
-    for share in (0.0, 0.5, 1.0):
+        def child(words: Any, problem: Any, own: Any, given: Any, share: Any = share) -> Any:
+            return crossover.child(random.typed_key(words), problem, own, given, share)
 
-        def child(words: Any, problem: Any, own: Any, given: Any, share: float = share) -> Any:
-            key = random.typed_key(words)
-            return crossover.child(key, problem, own, given, jnp.float32(share))
+        def children(words: Any, problem: Any, own: Any, given: Any, share: Any = share) -> Any:
+            keys = random.typed_key(words)
+            return capabilities.children(crossover, keys, problem, own, given, share)
 
-        _check_children(type(crossover).__name__, child, problem, seed)
+        _check_children(type(crossover).__name__, children, child, problem, seed)
+
+
+def _alone(combine: Any, words: Any, problem: Any, own: Any, given: Any) -> Any:
+    """Returns what an exchange makes of one pair of solutions."""
+    words, own, given = jax.tree.map(lambda leaf: leaf[None], (words, own, given))
+    return comparing.of_first(combine(words, problem, own, given))
 
 
 def _check_donors(name: str, exchange: Any, costs: np.ndarray, seed: int) -> None:
@@ -124,7 +134,7 @@ def _check_order(name: str, order: Any, number: int, seed: int) -> None:
         raise AssertionError(f"{name}.order: {found} brings padding, {number} and on, to a search")
 
 
-def _check_children(name: str, combine: Any, problem: Any, seed: int) -> None:
+def _check_children(name: str, make_all: Any, make_one: Any, problem: Any, seed: int) -> None:
     parents = comparing.starts_of(problem, 32, seed)
     known = comparing.look_at(problem, parents, meaning=None, tolerance=0.0, is_solution=None)
     own, given = (
@@ -132,11 +142,7 @@ def _check_children(name: str, combine: Any, problem: Any, seed: int) -> None:
     )
     words = tuple(np.random.default_rng(seed).integers(0, 2**32, (2, 16), np.uint32))
 
-    @jax.jit
-    def at_once(problem: Any, own: Any, given: Any) -> Any:
-        return jax.vmap(combine, (0, None, 0, 0))(words, problem, own, given)
-
-    children = jax.device_get(at_once(problem, own, given))
+    children = jax.device_get(jax.jit(make_all)(words, problem, own, given))
     require(
         known.are_in_space(children),
         lambda i: (
@@ -144,7 +150,7 @@ def _check_children(name: str, combine: Any, problem: Any, seed: int) -> None:
             f" solution: {comparing.at(children, i)}"
         ),
     )
-    alone = jax.jit(combine)(
+    alone = jax.jit(make_one)(
         tuple(word[0] for word in words), problem, *map(comparing.of_first, (own, given))
     )
     comparing.require_leaves(

@@ -145,8 +145,24 @@ def test_our_exchanges_keep_the_laws(name):
     js.testing.check_exchange(EXCHANGES[name], matrix_tsp(6))
 
 
+class Rotated:
+    """A crossover that makes children of all at once, which depend on what is beside them."""
+
+    def child(self, key, problem, own, given, share):
+        return own
+
+    def children(self, keys, problem, own, given, share):
+        return jnp.roll(own, 1, axis=0)
+
+
+def test_children_of_all_at_once_are_those_of_each():
+    with pytest.raises(AssertionError, match="Rotated: a child by itself is another one"):
+        js.testing.check_crossover(Rotated(), matrix_tsp(6))
+
+
 def test_our_crossovers_keep_the_laws():
     js.testing.check_crossover(EXCHANGES["recombine"].crossover, matrix_tsp(6))
+    js.testing.check_crossover(js.edge_assembly(matrix_tsp(6)), matrix_tsp(6))
 
 
 SEARCHES = {
