@@ -81,6 +81,8 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
         key(matrix_tsp(6)),
         key(matrix_tsp(5, symmetric=False)),
         key(matrix_tsp(5).padded()),
+        key(js.ring(every=3)),
+        key(js.shuffle(every=3)),
         key(js.hill_climbing(js.SwapTable())),
         key(js.hill_climbing(js.SwapValues())),
         key(js.simulated_annealing(js.QueenSwap(num_partners=2), 1.0)),

@@ -40,6 +40,14 @@ def test_a_run_that_is_continued_makes_up_for_no_stop_test():
     assert (result.status, result.nit) == (js.Status.TARGET, 8)
 
 
+def test_limits_that_were_not_asked_for_end_no_run():
+    """A patience beside a target, a target beside a patience."""
+    run = functools.partial(js.solve, line(), countdown(15), 0, num_searches=1, check_every=2)
+    missed, impatient = run(target=10, max_steps=50), run(patience=20, max_steps=50)
+    assert (missed.status, missed.nit, missed.fun) == (js.Status.MAX_STEPS, 50, 15)
+    assert (impatient.status, impatient.fun) == (js.Status.PATIENCE, 15)
+
+
 def test_padding_reaches_no_target():
     """The run continues until a search does, which is the first finisher, by its global index."""
     problem, search, state = start(20, 17, 5)
