@@ -48,6 +48,8 @@ def deleted(array):
 
 
 def ragged(array):
+    if array.ndim == 3:  # instances may differ in size
+        return [*array[:-1].tolist(), ragged(array[-1])]
     *rows, last = array.tolist() if array.ndim > 1 else [array.tolist(), [0]]
     return [*rows, last[:-1]]
 
