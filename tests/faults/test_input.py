@@ -48,8 +48,7 @@ def deleted(array):
 
 
 def ragged(array):
-    """Returns lists of which one is too short; of several instances, one within the last."""
-    if array.ndim == 3:
+    if array.ndim == 3:  # instances may differ in size
         return [*array[:-1].tolist(), ragged(array[-1])]
     *rows, last = array.tolist() if array.ndim > 1 else [array.tolist(), [0]]
     return [*rows, last[:-1]]
