@@ -24,7 +24,15 @@ from jaxopt_search.engine.apart import exchanged
 from jaxopt_search.engine.events import Events, Run
 from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.engine.starting import device_of, init, is_traced, no_info
-from jaxopt_search.engine.state import MAX_PATIENCE, Later, Rules, RunState, Since, make_rules
+from jaxopt_search.engine.state import (
+    MAX_PATIENCE,
+    Later,
+    Rules,
+    RunState,
+    Since,
+    make_rules,
+    with_all_limits,
+)
 from jaxopt_search.engine.stepping import Fixed, Running
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
@@ -121,14 +129,16 @@ def advance(
     spaces.check(problem, search, exchange)
     traced = is_traced((problem, search, state))
     choice = stepping.choose(implementation, device_of(state.index), problem, search, traced)
+    dtype = state.best_cost.dtype
     rules = make_rules(
         search,
-        state.best_cost.dtype,
+        dtype,
         exchange=exchange,
         target=target,
         patience=patience,
         check_every=check_every,
     )
+    rules = with_all_limits(rules, search, dtype)
     return advance_by(choice.implementation, problem, search, state, num_steps, rules, axis_name)
 
 
