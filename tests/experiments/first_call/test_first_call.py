@@ -66,14 +66,14 @@ def test_cases_without_files_are_generated_once(tmp_path, capsys):
     assert [a.shape for a in (*xy.arrays, *matrix.arrays, *nug.arrays)] == [
         (51, 2), (51, 51), (12, 12), (12, 12),
     ]  # fmt: skip
-    assert [len(case.larger[0]) for case in (xy, matrix, nug)] == [58, 58, 19]
+    assert [len(case.larger[0]) for case in (xy, matrix, nug)] == [52, 52, 13]
     with pytest.raises(ValueError, match="case 'eil51' is unknown, expected some of"):
         cases.cases(["eil51"], str(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("state", "sizes", "seeds"),
-    [("cold", [12], [3]), ("cached", [12], [3]), ("second_size", [19, 12], [3, 3]),
+    [("cold", [12], [3]), ("cached", [12], [3]), ("second_size", [13, 12], [3, 3]),
      ("second_call", [12, 12], [4, 3])],
 )  # fmt: skip
 def test_the_measured_call_is_the_last(state, sizes, seeds):
