@@ -152,7 +152,9 @@ def _usual_tenure(rows: Any) -> tuple[Any, Any]:
     # 1.1 * 10 k is 11 k + k / 2**50, which rounds up where k / 2**50 is above half a last place.
     exponent = lax.bitcast_convert_type((11 * tenth).astype(jnp.float32), jnp.int32) >> 23
     is_above = (rest == 0) & (jnp.int32(1) << jnp.maximum(exponent - 127, 0) < 8 * tenth)
-    return 9 * tenth + 9 * rest // 10, 11 * tenth + (11 * rest + 9) // 10 + is_above
+    return 9 * tenth + 9 * rest // 10, 11 * tenth + (11 * rest + 9) // 10 + is_above.astype(
+        jnp.int32
+    )
 
 
 def _usual_age(entries: Any) -> Any:

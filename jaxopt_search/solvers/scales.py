@@ -32,7 +32,7 @@ def near_distance(problem: TSP) -> jax.Array:
 
     def mean(distances: jax.Array, number: jax.Array) -> jax.Array:
         counted = jnp.where(jnp.isfinite(distances), distances, 0)
-        return floats.total(floats.total(counted)) / jnp.maximum(number, 1)
+        return floats.total(floats.total(counted)) / jnp.maximum(number, 1).astype(jnp.float32)
 
     near = mean(nearest, number * jnp.clip(n - 1, 0, 3))
     others = jnp.where(is_other, jnp.abs(rows), 0)
@@ -62,7 +62,7 @@ def tree_edge(problem: TSP) -> jax.Array:
     outside = jnp.where(cities < n, jnp.inf, is_in).astype(jnp.float32)
     start = join(jnp.int32(0), outside)
     _, total = lax.fori_loop(0, n - 1, join_next, (start, jnp.float32(0)))
-    return jnp.sqrt(total / jnp.maximum(n - 1, 1))
+    return jnp.sqrt(total / jnp.maximum(n - 1, 1).astype(jnp.float32))
 
 
 def _distances_from(problem: TSP, city: jax.Array) -> jax.Array:

@@ -47,7 +47,9 @@ def fingerprint(
 def _sums(is_queen: jax.Array, row: jax.Array, column: jax.Array) -> jax.Array:
     """Returns the sums of two words for each of [I, n] squares with queens, [I, 2] uint32."""
     words = random.threefry2x32(_KEY, (row.astype(jnp.uint32), column.astype(jnp.uint32)))
-    return jnp.sum(jnp.stack(words, axis=1) * is_queen[None], axis=-1, dtype=jnp.uint32)
+    return jnp.sum(
+        jnp.where(is_queen[None], jnp.stack(words, axis=1), np.uint32(0)), axis=-1, dtype=jnp.uint32
+    )
 
 
 def as_numbers(fingerprints: np.ndarray) -> np.ndarray:
