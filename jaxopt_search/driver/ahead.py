@@ -4,9 +4,10 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
+
+from jaxopt_search.engine.kept_programs import settings
 
 
 class Ahead:
@@ -17,7 +18,7 @@ class Ahead:
     """
 
     def __init__(self, jobs: Sequence[Callable[[], object]]) -> None:
-        self._settings = _settings() if jobs else {}
+        self._settings = settings() if jobs else {}
         is_off = getattr(jax.config, "jax_disable_jit", False)
         self._threads = [
             threading.Thread(target=self._do, args=(job,), name="compiles")
@@ -29,17 +30,13 @@ class Ahead:
     def _do(self, job: Callable[[], object]) -> None:
         # Settings may be for the thread of the call only; then programs are others.
         with contextlib.suppress(Exception):
-            if _settings() == self._settings:
+            if settings() == self._settings:
                 job()
 
     def wait(self) -> None:
         """Returns once all are compiled."""
         for thread in self._threads:
             thread.join()
-
-
-def _settings() -> dict[str, Any]:
-    return {name: getattr(jax.config, name, None) for name in jax.config.values}
 
 
 def _num_cores() -> int:

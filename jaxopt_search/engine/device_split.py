@@ -105,8 +105,8 @@ class DeviceSplit:
         num_searches = state.index.shape[0]
         padding = -num_searches % len(self.devices)
 
-        split_leaf = functools.partial(_split_leaf, len(self.devices))
-        split = _map_searches(split_leaf, jax.device_get(state))
+        split_each = functools.partial(split_leaf, len(self.devices))
+        split = _map_searches(split_each, jax.device_get(state))
         is_padding = np.arange(num_searches + padding) >= num_searches
         index = np.where(is_padding.reshape(split.index.shape), np.int32(-1), split.index)
         return self._put(split._replace(index=index))
@@ -227,7 +227,7 @@ class DeviceSplit:
         )
 
 
-def _split_leaf(num_devices: int, leaf: Any) -> np.ndarray:
+def split_leaf(num_devices: int, leaf: Any) -> np.ndarray:
     """Returns a leaf [N, ...] in equal parts, [D, ...]; copies of the last entry fill them up."""
     leaf = np.asarray(leaf)
     filled = np.concatenate([leaf, np.repeat(leaf[-1:], -len(leaf) % num_devices, axis=0)])
@@ -282,8 +282,8 @@ def split_up(
     """
     number = jax.tree.leaves(tree)[0].shape[0]
     padding = -number % len(devices)
-    split_leaf = functools.partial(_split_leaf, len(devices))
-    made = _pmapped_fn(devices, fn)(shared, jax.tree.map(split_leaf, tree))
+    split_each = functools.partial(split_leaf, len(devices))
+    made = _pmapped_fn(devices, fn)(shared, jax.tree.map(split_each, tree))
 
     def join_leaf(leaf: jax.Array) -> jax.Array:
         leaf = jax.device_put(leaf, devices[0]).reshape(-1, *leaf.shape[2:])

@@ -139,10 +139,14 @@ def _name(what: Any, structure: Any, kinds: Any) -> str | None:
     is_on = getattr(jax.config, "jax_enable_compilation_cache", True)
     if not is_on or (parts := _described(structure)) is None:
         return None
-    settings = {name: getattr(jax.config, name, None) for name in sorted(jax.config.values)}
-    settings = {name: value for name, value in settings.items() if name not in _PATHS}
-    words = repr((what, parts, kinds, settings, _surroundings()))
+    of_programs = {name: value for name, value in settings().items() if name not in _PATHS}
+    words = repr((what, parts, kinds, of_programs, _surroundings()))
     return hashlib.sha256(words.encode()).hexdigest()
+
+
+def settings() -> dict[str, Any]:
+    """Returns JAX's settings, by name, as they hold for this thread."""
+    return {name: getattr(jax.config, name, None) for name in sorted(jax.config.values)}
 
 
 def _devices(tree: Any) -> list[jax.Device]:

@@ -1,8 +1,8 @@
 """A tour as an array with the position of every city: reversals and shifts, by lanes.
 
 Positions are cyclic: they wrap around at n, the number of cities. Behind them there may be room,
-which stays as it is. A change cuts the cycle into two parts; the shorter one
-is rewritten, in tiles of `memory.LANES` elements.
+which stays as it is. A change cuts the cycle into two parts; the shorter one is rewritten, in tiles
+of `memory.LANES` elements.
 """
 
 import functools

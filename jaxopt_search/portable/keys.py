@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxopt_search.portable.threefry import Key, on_host, threefry2x32
+from jaxopt_search.portable.threefry import Key, threefry2x32
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -150,23 +150,6 @@ def exchange_key(key: Key, epoch: jax.Array) -> Key:
 def start_key(key: Key, index: jax.Array) -> jax.Array:
     """Returns the typed key from which a search draws its first solution."""
     return typed_key(threefry2x32(key, (index, jnp.uint32(_FOR_START))))
-
-
-def start_words(key: Key, index: np.ndarray, number: int) -> np.ndarray:
-    """Returns what `permutation.words` of start keys has first, on the host.
-
-    Args:
-      index: [S] uint32.
-      number: W, how many words.
-
-    Returns:
-      [S, W] uint32.
-    """
-    first, second = (np.asarray(word).reshape(1) for word in key)
-    own = on_host((first, second), (index, np.full_like(index, _FOR_START)))
-    counter = np.arange(number, dtype=np.uint32)
-    key_words = own[0][:, None], own[1][:, None]
-    return on_host(key_words, (counter, np.zeros_like(counter)))[0]
 
 
 def successor_key(key: Key, state: jax.Array, successor: jax.Array) -> Key:

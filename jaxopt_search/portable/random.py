@@ -23,7 +23,6 @@ from jaxopt_search.portable.keys import (
     instance_key,
     search_key,
     start_key,
-    start_words,
     successor_key,
     typed_key,
 )
@@ -46,7 +45,6 @@ __all__ = [
     "instance_key",
     "search_key",
     "start_key",
-    "start_words",
     "successor_key",
     "threefry2x32",
     "typed_key",

@@ -11,7 +11,7 @@ import functools
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
+import jax.numpy as jnp
 
 KEY_ROUNDS = 20
 WORD_ROUNDS = 13
@@ -42,19 +42,14 @@ def threefry2x32(
     Returns:
       Two uint32 arrays of the broadcast shape.
     """
-    return on_host(key, counter, rounds)
-
-
-def on_host(key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int = KEY_ROUNDS) -> Any:
-    """Like `threefry2x32`, but of arrays of NumPy's, and returns such."""
-    schedule = (key[0], key[1], key[0] ^ key[1] ^ np.uint32(_PARITY))
+    schedule = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(_PARITY))
     x0, x1 = counter[0] + schedule[0], counter[1] + schedule[1]
     for r in range(rounds):
         distance = _ROTATIONS[r % 8]
         x0 = x0 + x1
-        x1 = ((x1 << np.uint32(distance)) | (x1 >> np.uint32(32 - distance))) ^ x0
+        x1 = ((x1 << jnp.uint32(distance)) | (x1 >> jnp.uint32(32 - distance))) ^ x0
         if r % 4 == 3:
             injection = r // 4 + 1
             x0 = x0 + schedule[injection % 3]
-            x1 = x1 + schedule[(injection + 1) % 3] + np.uint32(injection)
+            x1 = x1 + schedule[(injection + 1) % 3] + jnp.uint32(injection)
     return x0, x1

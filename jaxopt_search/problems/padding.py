@@ -11,11 +11,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.matrix_input import on_device
 
 _LEAST, _LEAST_STEP = 16, 8
 
@@ -33,14 +33,28 @@ def capacity_for(n: int, per_doubling: int = 2) -> int:
     return max(-(-n // step) * step, _LEAST)
 
 
-def check_capacity(n: int, capacity: Any) -> int:
-    """Returns the room that a problem of n entries is to have; None stands for `capacity_for`."""
+def room_for(problem: Any, capacity: int | None) -> int:
+    """Returns the room that a problem is to have; None stands for `capacity_for`.
+
+    Raises:
+      ValueError: if that is less than it has entries, or the problem is padded already.
+    """
+    if problem.num_entries is not None:
+        raise ValueError("problem is padded already, expected one that is not")
+    n = problem.capacity
     return capacity_for(n) if capacity is None else check_count("capacity", capacity, n, None)
 
 
-def number_on_device(n: int) -> jax.Array:
-    """Returns the size of an instance as its problem has it, [] int32."""
-    return jax.device_put(np.int32(n))  # unlike `asarray`, this compiles nothing
+def padded(problem: Any, capacity: int, **arrays: Any) -> Any:
+    """Returns a problem with room for more, of which these fields are padded already."""
+    n = problem.capacity
+    return dataclasses.replace(
+        problem,
+        **arrays,
+        num_entries=on_device(n, np.int32),
+        capacity=capacity,
+        host=of_padded(problem.host, n, capacity),
+    )
 
 
 def filled(values: np.ndarray, capacity: int) -> np.ndarray:
@@ -50,8 +64,9 @@ def filled(values: np.ndarray, capacity: int) -> np.ndarray:
     return np.concatenate([values, np.broadcast_to(rest, (*values.shape[:-1], len(rest)))], axis=-1)
 
 
-def with_room(values: np.ndarray, capacity: int) -> np.ndarray:
+def with_room(values: Any, capacity: int) -> np.ndarray:
     """Returns [capacity, ...] with zeros behind the first axis of [n, ...]."""
+    values = np.asarray(values)
     more = np.zeros((capacity - len(values), *values.shape[1:]), values.dtype)
     return np.concatenate([values, more])
 

@@ -17,6 +17,7 @@ from jaxopt_search.driver import environment, progress
 from jaxopt_search.driver.arguments import check_clock
 from jaxopt_search.driver.chunks import Timer, drive
 from jaxopt_search.engine import loop, outcome, starting, stepping
+from jaxopt_search.engine.device_split import split_leaf
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
@@ -146,12 +147,8 @@ class _Stack:
         timer: Timer,
         devices: tuple[jax.Device, ...],
     ):
-        self.sizes, self.recipe, self.timer, self.devices = (
-            list(map(len, points)),
-            recipe,
-            timer,
-            devices,
-        )
+        self.recipe, self.timer, self.devices = recipe, timer, devices
+        self.sizes = list(map(len, points))
         self.pacer = pacer_of(recipe, max(self.sizes), timer.max_steps, timer.max_seconds)
         self.step, self.made = 0, 0
         self.capacity = padding.capacity_for(max(self.sizes))
@@ -222,14 +219,9 @@ def _padded(points: list[np.ndarray], units: np.ndarray, capacity: int) -> _Inst
 
 def _split(instances: _Instances, num_devices: int) -> _Instances:
     """Returns leaves [D, B / D, ...]; copies of the last one, with other keys, fill them up."""
-    missing = -len(instances.number) % num_devices
-    number = np.arange(len(instances.number) + missing, dtype=np.uint32)
-    filled = jax.tree.map(
-        lambda leaf: np.concatenate([leaf, np.repeat(leaf[-1:], missing, axis=0)]), instances
-    )
-    return jax.tree.map(
-        lambda leaf: leaf.reshape(num_devices, -1, *leaf.shape[1:]), filled._replace(number=number)
-    )
+    split = jax.tree.map(functools.partial(split_leaf, num_devices), instances)
+    shape = split.number.shape
+    return split._replace(number=np.arange(split.number.size, dtype=np.uint32).reshape(shape))
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.rows import Block
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.pytrees import pytree
 
 _PERTURBED_FACILITIES = 4
@@ -46,7 +47,7 @@ class Partial(NamedTuple):
             assignment=jax.device_put(padding.filled(assignment, capacity)),
             free=jax.device_put(np.concatenate([free, fixed])),
             is_free=jax.device_put(padding.with_room(is_free, capacity)),
-            num_free=padding.number_on_device(len(free)),
+            num_free=on_device(len(free), np.int32),
         )
 
 
@@ -127,22 +128,13 @@ class QAP:
         Raises:
           ValueError: if there are more facilities, or it is padded already.
         """
-        if self.num_entries is not None:
-            raise ValueError("problem is padded already, expected one that is not")
-        n, capacity = self.capacity, padding.check_capacity(self.capacity, capacity)
+        room = padding.room_for(self, capacity)
         flow, distance = (
-            jax.device_put(padding.with_room(np.asarray(matrix), capacity**2))
+            jax.device_put(padding.with_room(matrix, room**2))
             for matrix in (self.flow, self.distance)
         )
-        return dataclasses.replace(
-            self,
-            flow=flow,
-            distance=distance,
-            partial=None if self.partial is None else self.partial.padded(capacity),
-            num_entries=padding.number_on_device(n),
-            capacity=capacity,
-            host=padding.of_padded(self.host, n, capacity),
-        )
+        partial = None if self.partial is None else self.partial.padded(room)
+        return padding.padded(self, room, flow=flow, distance=distance, partial=partial)
 
     def matrices_on_host(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns flow and distance as on the device, [n, n]."""

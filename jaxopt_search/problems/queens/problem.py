@@ -72,22 +72,13 @@ class NQueens:
           ValueError: if there are more queens, it is padded already, or its scheme counts all
             entries: only `"histogram"` can leave some out.
         """
-        if self.num_entries is not None:
-            raise ValueError("problem is padded already, expected one that is not")
+        room = check_count("capacity", padding.room_for(self, capacity), 1, MAX_QUEENS)
         if self.evaluation != "histogram":
             raise ValueError(
                 f"evaluation is {self.evaluation!r}, expected 'histogram': no other scheme leaves"
                 " out what is no queen"
             )
-        n = self.capacity
-        capacity = check_count("capacity", padding.check_capacity(n, capacity), n, MAX_QUEENS)
-        return dataclasses.replace(
-            self,
-            count=None,
-            num_entries=padding.number_on_device(n),
-            capacity=capacity,
-            host=padding.of_padded(self.host, n, capacity),
-        )
+        return padding.padded(self, room, count=None)
 
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random placement, [capacity] int32: the column of the queen in each row."""

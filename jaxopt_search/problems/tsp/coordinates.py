@@ -76,10 +76,8 @@ def tsp_from_coords(
         coords=places,
         note=unit_note(unit),
     )
-    is_exact, common = (
-        metric != "EUCLID",
-        {"capacity": len(points), "is_symmetric": True, "host": host},
-    )
+    common = {"capacity": len(points), "is_symmetric": True, "host": host}
+    is_exact = metric != "EUCLID"
     dtype = jnp.int32 if is_exact else jnp.float32
     if storage == "matrix":
         can_compute = is_computable(points, metric)

@@ -82,24 +82,14 @@ class TSP:
         Raises:
           ValueError: if there are more cities, or it is padded already.
         """
-        if self.num_entries is not None:
-            raise ValueError("problem is padded already, expected one that is not")
-        n, capacity = self.capacity, padding.check_capacity(self.capacity, capacity)
-        matrix, coords = self.matrix, self.coords
-        if matrix is not None:
-            matrix = jax.device_put(padding.with_room(np.asarray(matrix), capacity**2))
-        if coords is not None:
-            coords = jax.tree.map(
-                lambda part: jax.device_put(padding.with_room(np.asarray(part), capacity)), coords
-            )
-        return dataclasses.replace(
-            self,
-            matrix=matrix,
-            coords=coords,
-            num_entries=padding.number_on_device(n),
-            capacity=capacity,
-            host=padding.of_padded(self.host, n, capacity),
-        )
+        room = padding.room_for(self, capacity)
+
+        def put(part: jax.Array, size: int) -> jax.Array:
+            return jax.device_put(padding.with_room(part, size))
+
+        matrix = None if self.matrix is None else put(self.matrix, room**2)
+        coords = jax.tree.map(lambda part: put(part, room), self.coords)
+        return padding.padded(self, room, matrix=matrix, coords=coords)
 
     def distances_on_host(self) -> np.ndarray:
         """Returns the matrix of distances as on the device, [n, n], of a problem that has one."""

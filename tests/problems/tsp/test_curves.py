@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
 from jaxopt_search.problems.tsp import curves
 
 
@@ -55,17 +54,6 @@ def test_awkward_cities(coords):
     tours = np.asarray(js.curve_tours(problem, 0, 3))
     assert (np.sort(tours) == np.arange(len(coords))).all()
     assert tours.dtype == np.int32
-
-
-@pytest.mark.parametrize(("n", "num_tours"), [(1, 1), (40, 5), (7000, 3)])
-def test_the_host_finds_the_tours_of_the_device(n, num_tours):
-    """Bit for bit, so that it does not matter which of them is faster."""
-    points = np.random.default_rng(n).normal(size=(n, 2)).astype(np.float32)
-    key = random.as_key(2**40 + 1)
-    np.testing.assert_array_equal(
-        curves._tours_on_host(points, key, num_tours),
-        curves.tours_through(jnp.asarray(points), key, num_tours),
-    )
 
 
 def test_wrong_arguments():
