@@ -12,7 +12,7 @@ from jaxopt_search.engine import exchanging, outcome, starting
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.neighborhoods.swap import positions
 from jaxopt_search.portable import counts
-from jaxopt_search.portable.costs import cost_change, cost_of
+from jaxopt_search.portable.costs import cost_change, cost_of, meets
 from jaxopt_search.results import Result, Status
 from jaxopt_search.types import Problem, Search
 
@@ -78,10 +78,8 @@ def retargeted(problem: Problem, search: Search, state: RunState, target: Any) -
     """Returns the state with the hits that meet `target`, and the status that follows."""
     settled = exchanging.settled(problem, search, state.searches)
     costs = exchanging.best_costs(search, settled, state.index)
-    meets = jnp.zeros(costs.shape, bool) if target is None else costs <= target
-    hit = jax.tree.map(
-        lambda kept, never: jnp.where(meets, kept, never), state.hit, counts.never(costs.shape)
-    )
+    never = counts.never(costs.shape)
+    hit = jax.tree.map(lambda at, none: jnp.where(meets(costs, target), at, none), state.hit, never)
     status = jnp.where(counts.is_never(hit).all(), Status.RUNNING, Status.TARGET)
     return state._replace(hit=hit, status=status.astype(jnp.int32))
 

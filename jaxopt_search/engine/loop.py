@@ -38,6 +38,7 @@ from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.portable import counts, random
+from jaxopt_search.portable.costs import meets
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search, Solution
 
@@ -226,7 +227,7 @@ def _tested_at_the_start(run: Run, state: RunState) -> RunState:
     )
     axis_name = run.axis_name
     num_new = _num_hits(state._replace(hit=hit), axis_name) - _num_hits(state, axis_name)
-    is_met = num_new > 0 if target is None else (num_new > 0) & (state.best_cost <= target)
+    is_met = (num_new > 0) & meets(state.best_cost, target)
     status = jnp.where(is_met, jnp.int32(Status.TARGET), state.status)
     tested = state._replace(hit=hit, status=status, info=no_info(state.index.shape[0]))
     if not isinstance(run.rules.exchange, Later):
@@ -318,7 +319,7 @@ def _confirmed(state: RunState, costs: jax.Array, target: jax.Array | None) -> R
     if target is None or not exchanging.drifts(costs):
         return state
     never = counts.never(state.index.shape)
-    hit = jax.tree.map(lambda at, none: jnp.where(costs <= target, at, none), state.hit, never)
+    hit = jax.tree.map(lambda at, none: jnp.where(meets(costs, target), at, none), state.hit, never)
     return state._replace(hit=hit)
 
 

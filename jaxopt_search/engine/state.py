@@ -9,6 +9,7 @@ import numpy as np
 from jaxopt_search import capabilities
 from jaxopt_search.checks import MAX_INT32, highest_cost_that_meets, int32, number
 from jaxopt_search.portable import random
+from jaxopt_search.portable.costs import no_target
 from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Cost, Exchange, Info, Search
 
@@ -121,8 +122,7 @@ def with_all_limits(rules: Rules, search: Search, dtype: Any) -> Rules:
     if target is None and patience is None and capabilities.is_done(search) is None:
         check_every = int32(MAX_PATIENCE)
     if target is None:
-        is_float = jnp.issubdtype(dtype, jnp.floating)
-        target = number(np.nan if is_float else jnp.iinfo(dtype).min, dtype)
+        target = no_target(dtype)
     if patience is None:
         patience = int32(_NEVER)
     return rules._replace(target=target, patience=patience, check_every=check_every)

@@ -18,6 +18,7 @@ from jaxopt_search import capabilities, kernels
 from jaxopt_search.engine import kept_programs
 from jaxopt_search.kernels import Choice, Implementation, native, portability
 from jaxopt_search.portable import counts, memory, random
+from jaxopt_search.portable.costs import meets
 from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Info
 
@@ -216,7 +217,7 @@ def note_hit(search: Any, target: jax.Array | None, state: Any, hit: Steps, now:
     """Returns `hit`, or `now` if the search meets the target for the first time."""
     if target is None:
         return hit
-    is_first = (search.best_cost(state) <= target) & counts.is_never(hit)
+    is_first = meets(search.best_cost(state), target) & counts.is_never(hit)
     return Steps(jnp.where(is_first, now.high, hit.high), jnp.where(is_first, now.low, hit.low))
 
 

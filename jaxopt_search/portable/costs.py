@@ -8,8 +8,11 @@ enters. Integer costs pass through unchanged.
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
+from jaxopt_search.checks import number
 from jaxopt_search.types import Cost, Solution
 
 
@@ -24,6 +27,24 @@ def no_nan(cost: Any) -> Any:
     if not jnp.issubdtype(cost.dtype, jnp.floating):
         return cost
     return jnp.where(cost == cost, cost, jnp.asarray(jnp.inf, cost.dtype))
+
+
+def no_target(dtype: Any) -> Any:
+    """Returns the target that no cost of a dtype meets: NaN, or the least integer."""
+    is_float = jnp.issubdtype(dtype, jnp.floating)
+    return number(np.nan if is_float else jnp.iinfo(dtype).min, dtype)
+
+
+def meets(cost: Any, target: Any) -> jax.Array:
+    """Returns whether costs, of any shape, are at most the target, of their dtype; None for none.
+
+    The least integer stands for no target (`no_target`), even where a cost is as low.
+    """
+    if target is None:
+        return jnp.zeros(cost.shape, bool)
+    if jnp.issubdtype(cost.dtype, jnp.floating):
+        return cost <= target
+    return (cost <= target) & (target != no_target(cost.dtype))
 
 
 def cost_change(after: Cost, before: Cost) -> Cost:

@@ -141,6 +141,17 @@ def test_target_out_of_reach(target, dtype):
     assert (result.first_hit, result.fun) == (None, 10)
 
 
+@pytest.mark.parametrize("target", [None, -math.inf])
+def test_no_target_is_met_by_the_least_cost(target):
+    """Where a cost is the least integer, which stands for no target on the device."""
+    least = -(2**31)
+    problem, search = line(least), countdown(least)
+    start = js.init(0, problem, search, num_searches=2)
+    state = js.advance(problem, search, start, 7, target=target)
+    assert (int(state.best_cost), int(state.step.low)) == (least, 7)
+    assert int(state.status) == Status.RUNNING
+
+
 @pytest.mark.parametrize("target", [-0.5, 2.5])
 def test_fractional_target_in_run(target):
     """The pure layer, too, meets a fractional target at the next lower integer."""

@@ -72,7 +72,8 @@ class NQueens:
           ValueError: if there are more queens, it is padded already, or its scheme counts all
             entries: only `"histogram"` can leave some out.
         """
-        room = check_count("capacity", padding.room_for(self, capacity), 1, MAX_QUEENS)
+        room = padding.room_for(self, capacity)
+        check_count("capacity", room, self.capacity, MAX_QUEENS)
         if self.evaluation != "histogram":
             raise ValueError(
                 f"evaluation is {self.evaluation!r}, expected 'histogram': no other scheme leaves"
