@@ -87,12 +87,12 @@ class Result(NamedTuple):
 
 
 class StackedResult(NamedTuple):
-    """What `solve_tsp` returns for B instances at once.
+    """What `solve_tsp` and `solve_qap` return for B instances at once.
 
     Attributes:
-      x: [B, n] int32, the best tour of each instance; a list of arrays [n] int32 if their sizes
+      x: [B, n] int32, the best solution of each instance; a list of arrays [n] int32 if their sizes
         differ.
-      fun: [B] float64, their lengths, recomputed on the host.
+      fun: [B] int64 or float64, their costs, recomputed on the host.
       success: whether steps were made, if there are any to make, and the run was not interrupted.
       status: how the runs ended, all together.
       nit: steps made by each search.

@@ -41,6 +41,13 @@ def quick_shape(values: Any) -> tuple[int, ...]:
     return tuple(getattr(values, "shape", ()))
 
 
+def is_stack(data: Any) -> bool:
+    """Returns whether data are matrices of several instances, be they right or wrong."""
+    if isinstance(data, list | tuple):
+        return any(len(quick_shape(one)) == 2 for one in data)
+    return len(quick_shape(data)) == 3
+
+
 def refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str, hint: str = "") -> None:
     """Refuses an array with a bad entry, naming the first one.
 

@@ -4,19 +4,20 @@ from typing import Any, Literal, TypeAlias
 
 import jax
 
-from jaxopt_search.checks import check_option
+from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver.arguments import refuse_tracers
 from jaxopt_search.driver.run import solve
 from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.exchanges.rules import recombine
+from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.padding import capacity_for
-from jaxopt_search.problems.qap.build import as_qap
+from jaxopt_search.problems.qap.build import as_qap, as_qaps, is_several
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
-from jaxopt_search.results import Result
+from jaxopt_search.results import Result, StackedResult
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.annealed import (
@@ -27,12 +28,14 @@ from jaxopt_search.solvers.annealed import (
     for_all,
 )
 from jaxopt_search.solvers.cooling import Recipe
+from jaxopt_search.solvers.many_qaps import solve_many_qaps
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
 _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8, check_every=1000)
 _QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
 _TABU, _TABU_ON_CPU = 528, 8  # searches per device
+_TABU_OF_SEVERAL, _TABU_OF_SEVERAL_ON_CPU = 32, 4  # searches of each instance
 _TABU_CHECK_EVERY, _TABU_CHECK_EVERY_ON_CPU = 100, 25
 # Sizes of padded instances from one power of two to the next. On a CPU steps of tables take as long
 # as the room is large; in a kernel they do not, but memory does.
@@ -55,7 +58,7 @@ def solve_qap(
     moves_per_search: int | None = None,
     devices: device_split.Devices = "all",
     show_progress: bool = False,
-) -> Result:
+) -> Result | Any:
     """Returns a good assignment, by memetic tabu search or by population annealing of swaps.
 
     Memetic: robust tabu searches that continue, again and again, from children of their best
@@ -66,8 +69,9 @@ def solve_qap(
 
     Args:
       flow: [n, n] from facility to facility; or a `QAPInstance` as read by `datasets`, or a `QAP`,
-        without `distance`.
-      distance: [n, n] from location to location.
+        without `distance`. Or of B instances, to be solved at once by tabu search: [B, n, n], or a
+        list of matrices [n, n], whose sizes may differ, or of `QAPInstance`s.
+      distance: [n, n] from location to location, or likewise of B instances.
       partial_match: [k, 2] integers, facilities and the locations where they have to be; as SciPy's
         option of that name.
       method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: the one that was
@@ -75,6 +79,9 @@ def solve_qap(
       moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
 
     The other arguments are those of `solve_tsp`.
+
+    Returns:
+      A `Result`; of B instances a `StackedResult`.
 
     Raises:
       ValueError, TypeError: as `qap` and `solve`.
@@ -88,11 +95,17 @@ def solve_qap(
     check_option("method", method, ("auto", "annealing", "tabu"))
     arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
     refuse_tracers(key, arrays, caller="solve_qap")
-    problem, found = as_qap(flow, distance, partial_match), device_split.find_devices(devices)
+    found = device_split.find_devices(devices)
     is_on_cpu = found[0].platform == "cpu"
     if max_seconds is max_steps is None:
         max_seconds = DEFAULT_SECONDS
-    options = {"max_seconds": max_seconds, "max_steps": max_steps, "target": target}
+    options = {"max_seconds": max_seconds, "max_steps": max_steps}
+    if is_several(flow):
+        _check_options_of_several(partial_match, method, target)
+        options |= {"devices": found, "show_progress": show_progress}
+        return _solve_several(as_qaps(flow, distance), key, num_searches, is_on_cpu, options)
+    problem = as_qap(flow, distance, partial_match)
+    options["target"] = target
     # Whatever happens, the result is as good as this one.
     start = First(constructed_assignment(problem)[None])
     options |= {"devices": found, "show_progress": show_progress, "initial": start}
@@ -111,13 +124,46 @@ def solve_qap(
     return anneal(problem, recipe, Ingredients(swaps, temperatures), key, **options)
 
 
+def _check_options_of_several(partial_match: Any, method: Method, target: Any) -> None:
+    """Refuses options that several instances do not have."""
+    if partial_match is not None or method == "annealing" or target not in (None, "optimum"):
+        raise ValueError(
+            f"partial_match is {partial_match!r}, method {method!r} and target {target!r}, expected"
+            " None, 'auto' or 'tabu', and None for several instances at once"
+        )
+
+
+def _solve_several(
+    problems: list[QAP],
+    key: Any,
+    num_searches: int | None,
+    is_on_cpu: bool,
+    options: dict[str, Any],
+) -> StackedResult:
+    most = max(problem.capacity for problem in problems)
+    if num_searches is None:
+        num_searches = _TABU_OF_SEVERAL_ON_CPU if is_on_cpu else _TABU_OF_SEVERAL
+    num_searches = check_count("num_searches", num_searches)
+    every = _recombine_every(most, is_on_cpu)
+    with memory_errors_explained(num_searches):
+        room = _room_for(most, is_on_cpu)
+        return solve_many_qaps(problems, key, num_searches, room, every, **options)
+
+
 def _padded(problem: QAP, is_on_cpu: bool) -> QAP:
     """Returns the problem with room for more, so that many sizes share what is compiled."""
     if problem.num_entries is not None:
         return problem
-    n = problem.capacity
-    sizes = _SIZES_ON_CPU if is_on_cpu or n > _FEW else _SIZES
-    return problem.padded(capacity_for(n, sizes))
+    return problem.padded(_room_for(problem.capacity, is_on_cpu))
+
+
+def _room_for(n: int, is_on_cpu: bool) -> int:
+    return capacity_for(n, _SIZES_ON_CPU if is_on_cpu or n > _FEW else _SIZES)
+
+
+def _recombine_every(n: int, is_on_cpu: bool) -> int:
+    """Returns the steps between recombinations."""
+    return n * (2 if is_on_cpu else 5)
 
 
 def _tabu_searches(capacity: int, is_on_cpu: bool) -> int:
@@ -137,7 +183,7 @@ def _memetic_tabu(
         tabu_search(SwapTable()),
         key,
         num_searches=num_searches,
-        exchange=recombine(every=int(problem.n) * (2 if is_on_cpu else 5)),
+        exchange=recombine(every=_recombine_every(int(problem.n), is_on_cpu)),
         check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
         **options,
     )

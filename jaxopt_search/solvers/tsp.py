@@ -15,7 +15,7 @@ from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods import Relocate
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.portable import random
-from jaxopt_search.problems.matrix_input import DType
+from jaxopt_search.problems.matrix_input import DType, is_stack
 from jaxopt_search.problems.tsp import candidates
 from jaxopt_search.problems.tsp.build import as_tsp
 from jaxopt_search.problems.tsp.construction import (
@@ -23,7 +23,7 @@ from jaxopt_search.problems.tsp.construction import (
     constructed_tour,
     constructed_tours,
 )
-from jaxopt_search.problems.tsp.coordinates import is_stack_of_coords, stack_of_coords
+from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import Result
 from jaxopt_search.solvers import host_scales
@@ -35,7 +35,7 @@ from jaxopt_search.solvers.annealed import (
     for_all,
 )
 from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.solvers.many_tsps import solve_stacked
+from jaxopt_search.solvers.many_tsps import solve_many_tsps
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
     hottest=0.2,
@@ -156,14 +156,14 @@ def solve_tsp(
     refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
     found = device_split.find_devices(devices)
     options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
-    if not isinstance(data, TSP | TSPInstance) and is_stack_of_coords(data):
+    if not isinstance(data, TSP | TSPInstance) and is_stack(data):
         _check_stack_options(metric, dtype, target)
         if max_seconds is max_steps is None:
             options["max_seconds"] = DEFAULT_SECONDS
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
         recipe = chosen(recipe, num_searches, moves_per_search)
         with capacity.memory_errors_explained(recipe.num_searches):
-            return solve_stacked(stack_of_coords(data), key, recipe, devices=found, **options)
+            return solve_many_tsps(stack_of_coords(data), key, recipe, devices=found, **options)
     problem = as_tsp(data, metric, dtype)
     # All that is compiled depends on the capacity only: instances of many sizes share it.
     padded = problem if problem.num_entries is not None else problem.padded()

@@ -12,7 +12,7 @@ from jaxopt_search import Status
 from jaxopt_search.driver import chunks
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.engine import device_split
-from jaxopt_search.solvers import many_tsps
+from jaxopt_search.solvers import stacked
 
 GRID = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
 QAP = js.datasets.planted_qap(2, 4, seed=1)
@@ -47,7 +47,7 @@ def _slow_compiling(monkeypatch):
     monkeypatch.setattr(
         device_split.DeviceSplit, "advance", slowed(device_split.DeviceSplit.advance)
     )
-    monkeypatch.setattr(many_tsps, "_advance", slowed(many_tsps._advance))
+    monkeypatch.setattr(stacked, "_advance", slowed(stacked._advance))
 
 
 @pytest.mark.usefixtures("_slow_compiling")

@@ -51,6 +51,7 @@ def solver(solve, *data, max_steps=9, **options):
 CALLS = {
     "solve_tsp one way": lambda: solver(js.solve_tsp, ONE_WAY[0]),
     "solve_tsp stacked": lambda: solver(js.solve_tsp, XY, max_steps=20),
+    "solve_qap several": lambda: solver(js.solve_qap, [ONE_WAY[0]], [ONE_WAY[1]], max_steps=20),
     "solve_qap tabu": lambda: solver(js.solve_qap, *ONE_WAY, partial_match=[[0, 1]]),
     "solve_qap annealing": lambda: solver(js.solve_qap, *(ONE_WAY * 0.3), method="annealing"),
     "solve_nqueens": lambda: solver(js.solve_nqueens, 6, 2, max_steps=400),

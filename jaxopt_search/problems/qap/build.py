@@ -18,6 +18,7 @@ from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     DType,
     is_integral,
+    is_stack,
     on_device,
     quick_shape,
     real_array,
@@ -108,6 +109,48 @@ def as_qap(data: Any, distance: Any = None, partial_match: Any = None) -> QAP:
     if distance is None:
         raise ValueError("distance is None, expected an (n, n) matrix next to flow")
     return qap(data, distance, partial_match=partial_match)
+
+
+def is_several(flow: Any) -> bool:
+    """Returns whether `flow` is of several instances: matrices, or a list of what was read."""
+    is_list = isinstance(flow, list | tuple)
+    return is_stack(flow) or (is_list and any(isinstance(one, QAP | QAPInstance) for one in flow))
+
+
+def as_qaps(flow: Any, distance: Any = None) -> list[QAP]:
+    """Returns B instances of one dtype: exact ones, unless one of them has fractional matrices.
+
+    Args:
+      flow: [B, n, n], or a list of matrices [n, n] of whatever sizes, or one of `QAPInstance`s.
+      distance: likewise; None with `QAPInstance`s.
+    """
+    if distance is None:
+        for i, one in enumerate(flow):
+            if not isinstance(one, QAPInstance):
+                kind = type(one).__name__
+                raise TypeError(f"instance {i} is a {kind}, expected a QAPInstance")
+        flow, distance = [one.flow for one in flow], [one.distance for one in flow]
+    num_others = (*quick_shape(distance), 0)[0]
+    if not len(flow) == num_others > 0:
+        raise ValueError(
+            f"flow holds {len(flow)} and distance {num_others} matrices, expected as many, 1 or"
+            " more"
+        )
+    pairs = list(zip(flow, distance, strict=True))
+
+    def build(dtype: DType | None) -> list[QAP]:
+        return [_numbered(i, *pair, dtype) for i, pair in enumerate(pairs)]
+
+    problems = build(None)
+    return problems if len({one.flow.dtype for one in problems}) == 1 else build("float32")
+
+
+def _numbered(number: int, flow: Any, distance: Any, dtype: DType | None) -> QAP:
+    """Returns one instance of several; if it is bad, the error says which."""
+    try:
+        return qap(flow, distance, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"instance {number}: {error}") from None
 
 
 def _integer_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None) -> QAP:

@@ -17,7 +17,6 @@ from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     is_integral,
     on_device,
-    quick_shape,
     real_array,
     refuse_first,
     unit_note,
@@ -123,13 +122,6 @@ def checked_coords(coords: Any, name: str = "coords") -> np.ndarray:
         raise ValueError(f"{name} has shape {points.shape}, expected (n, 2) with n >= 1")
     refuse_first(points, ~np.isfinite(points), name)
     return points.astype(np.float64)
-
-
-def is_stack_of_coords(data: Any) -> bool:
-    """Returns whether data are coordinates of several instances, be they right or wrong."""
-    if isinstance(data, list | tuple):
-        return any(len(quick_shape(one)) == 2 for one in data)
-    return len(quick_shape(data)) == 3
 
 
 def stack_of_coords(coords: Any) -> list[np.ndarray]:

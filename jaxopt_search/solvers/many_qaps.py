@@ -1,0 +1,134 @@
+"""Many QAPs at once, of any sizes: each by tabu searches that recombine."""
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxopt_search.checks import int32
+from jaxopt_search.driver.arguments import check_clock
+from jaxopt_search.driver.chunks import Timer
+from jaxopt_search.exchanges.rules import Recombine, recombine
+from jaxopt_search.guards import capacity
+from jaxopt_search.neighborhoods import SwapTable
+from jaxopt_search.portable import random
+from jaxopt_search.problems import padding
+from jaxopt_search.problems.host import ON_DEVICE
+from jaxopt_search.problems.qap.construction import constructed_assignment
+from jaxopt_search.problems.qap.problem import QAP
+from jaxopt_search.results import StackedResult
+from jaxopt_search.searches import TabuSearch, tabu_search
+from jaxopt_search.solvers.cooling import Pace
+from jaxopt_search.solvers.stacked import Stack, solve_stack
+
+
+def solve_many_qaps(
+    problems: list[QAP],
+    key: Any,
+    num_searches: int,
+    room: int,
+    every: int,
+    *,
+    max_seconds: float | None,
+    max_steps: int | None,
+    devices: tuple[jax.Device, ...],
+    show_progress: bool,
+) -> StackedResult:
+    """Returns good assignments of B instances, each by searches of its own.
+
+    Args:
+      problems: all of one dtype, with nothing fixed and no room for more.
+      room: the facilities that there is room for.
+      every: steps between recombinations.
+      max_seconds: seconds of search; None for no limit.
+      max_steps: steps of each search; None for no limit.
+      show_progress: whether to write lines on standard error, with the mean cost.
+    """
+    timer, sizes = Timer(), [problem.capacity for problem in problems]
+    timer.limit(*check_clock(max_steps, max_seconds))
+    kind = _Assignments(num_searches, room, all(each.is_symmetric for each in problems))
+    capacity.check_tours(kind.numbers_each, len(problems), num_searches, devices)
+    stack = Stack(
+        kind=kind,
+        instances=_instances(problems, room),
+        sizes=sizes,
+        in_full=lambda costs: np.array(list(map(_in_full, problems, costs.tolist())), float),
+        cost=lambda i, assignment: problems[i].host.cost(assignment),
+        pacer=_Steady(Pace(0, 1.0, 0.0, every)),
+        moves_per_step=sum(math.comb(n, 2) for n in sizes),
+    )
+    return solve_stack(stack, key, timer, devices, show_progress)
+
+
+def _in_full(problem: QAP, cost: int | float) -> int | float:
+    return problem.host.in_full(cost)
+
+
+@dataclasses.dataclass
+class _Steady:
+    """A pace that never changes: a `cooling.Pacer`."""
+
+    pace: Pace
+
+    def note(self, step: int, seconds: float) -> bool:
+        return False
+
+    def steps_left(self, step: int) -> None:
+        """Returns None: it is not known to change."""
+
+
+class _Instance(NamedTuple):
+    """A QAP as the devices get it; fields as in `QAP`, and a good assignment, [capacity] int32."""
+
+    flow: Any
+    distance: Any
+    offset: Any
+    num_entries: Any
+    start: Any
+
+
+class _Assignments(NamedTuple):
+    """Assignments of up to `capacity` facilities, by tabu search: a `stacked.Kind`."""
+
+    num_searches: int
+    capacity: int
+    is_symmetric: bool
+
+    @property
+    def numbers_each(self) -> int:
+        return self.num_searches * self.capacity**2
+
+    def parts(self, instance: _Instance) -> tuple[QAP, None]:
+        problem = QAP(
+            flow=instance.flow,
+            distance=instance.distance,
+            offset=instance.offset,
+            num_entries=instance.num_entries,
+            partial=None,
+            capacity=self.capacity,
+            is_symmetric=self.is_symmetric,
+            host=ON_DEVICE,
+        )
+        return problem, None
+
+    def starts(self, key: random.Key, problem: QAP, instance: _Instance) -> jax.Array:
+        return instance.start[None]
+
+    def search_and_exchange(
+        self, problem: QAP, parts: None, pace: Pace
+    ) -> tuple[TabuSearch, Recombine]:
+        rule = dataclasses.replace(recombine(every=1), every=int32(pace.every))
+        return tabu_search(SwapTable()), rule
+
+
+def _instances(problems: list[QAP], room: int) -> _Instance:
+    def one(problem: QAP) -> _Instance:
+        flow, distance = (
+            padding.with_room(matrix, room**2) for matrix in (problem.flow, problem.distance)
+        )
+        start = padding.filled(constructed_assignment(problem), room)
+        return _Instance(flow, distance, problem.offset, np.int32(problem.capacity), start)
+
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *map(one, problems))

@@ -1,0 +1,263 @@
+"""Many instances at once, of any sizes: each is searched by searches of its own, on all devices.
+
+All stand in arrays with room for the largest (`padding`). What is done with each is a `Kind`.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.driver import environment, progress
+from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.engine import loop, outcome, starting, stepping
+from jaxopt_search.engine.device_split import split_leaf
+from jaxopt_search.engine.state import RunState, make_rules
+from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.kernels import Choice, Implementation
+from jaxopt_search.portable import random
+from jaxopt_search.results import StackedResult, Status
+from jaxopt_search.solvers.cooling import Pace, Pacer
+from jaxopt_search.types import Exchange, Problem, Search, Solution
+
+_PILOT_STEPS = 100
+_AT_ONCE = 2**26  # numbers in memory
+_ANY_PACE = Pace(0, 0.0, 0.0, MAX_INT32)
+
+
+class Kind(Protocol):
+    """How instances of a kind are searched; programs are compiled once for kinds that are equal.
+
+    All but `num_searches` is traced. An instance is what the devices get, a pytree of arrays; its
+    parts are what the devices make of it, the pytree that its search and exchange are built from.
+    """
+
+    @property
+    def num_searches(self) -> int:
+        """Searches of each instance."""
+        ...
+
+    @property
+    def numbers_each(self) -> int:
+        """About how many numbers it takes to start the searches of an instance."""
+        ...
+
+    def parts(self, instance: Any) -> tuple[Any, Any]:
+        """Returns the problem, and the parts."""
+        ...
+
+    def starts(self, key: random.Key, problem: Any, instance: Any) -> Solution | None:
+        """Returns start solutions of the first or all searches; the others start at random."""
+        ...
+
+    def search_and_exchange(self, problem: Any, parts: Any, pace: Pace) -> tuple[Search, Exchange]:
+        """Returns what the searches do, at a pace."""
+        ...
+
+
+class Stack(NamedTuple):
+    """B instances of one kind.
+
+    Attributes:
+      kind: how they are searched.
+      instances: leaves [B, ...], on the host.
+      sizes: entries of a solution of each.
+      in_full: maps costs on the device, [B], to the user's.
+      cost: maps the number of an instance and its solution to the exact cost.
+      pacer: sets the pace of all.
+      moves_per_step: that one search of each instance price together.
+    """
+
+    kind: Kind
+    instances: Any
+    sizes: Sequence[int]
+    in_full: Callable[[np.ndarray], np.ndarray]
+    cost: Callable[[int, np.ndarray], int | float]
+    pacer: Pacer
+    moves_per_step: int
+
+
+def solve_stack(
+    stack: Stack, key: Any, timer: Timer, devices: tuple[jax.Device, ...], show_progress: bool
+) -> StackedResult:
+    """Returns good solutions of all instances, after the steps or seconds that the timer allows."""
+    observers = [progress.reporter()] if show_progress else []
+    for show in observers:
+        show(progress.Phase("compiling", timer.elapsed))
+    runs = _Runs(stack, key, timer, devices)
+    status = drive(runs, timer, observers)
+    if status == Status.INTERRUPTED:
+        for show in observers:
+            show(runs.report(status))
+    found = runs.best()
+    return StackedResult(
+        x=np.stack(found) if len(set(stack.sizes)) == 1 else found,
+        fun=np.array([stack.cost(i, solution) for i, solution in enumerate(found)]),
+        success=status != Status.INTERRUPTED and (runs.step > 0 or timer.max_steps == 0),
+        status=status,
+        nit=runs.step,
+        nfev=runs.step * stack.kind.num_searches * stack.moves_per_step,
+        compile_seconds=timer.compile_seconds or 0.0,
+        elapsed=timer.elapsed,
+        env=environment.of(devices) | {"implementation": str(runs.choice)},
+    )
+
+
+class _MeanReport(NamedTuple):
+    """Where all runs stand, as `progress.describe` shows it.
+
+    Attributes:
+      step: steps made by each search.
+      seconds: of search.
+      fun: the mean of the lowest costs.
+      gap: None.
+      acceptance: accepted moves per search and step in the last chunk.
+      status: `RUNNING`, or why the runs end here.
+    """
+
+    step: int
+    seconds: float
+    fun: float
+    gap: None
+    acceptance: float
+    status: Status
+
+
+class _Run(NamedTuple):
+    """One instance on the device, and how its run stands."""
+
+    problem: Problem
+    parts: Any
+    state: RunState
+
+
+class _Runs:
+    """The runs of all instances, made in the same chunks: a `chunks.Chunked`.
+
+    Attributes:
+      step: steps made by each search.
+      choice: how steps are run.
+    """
+
+    def __init__(self, stack: Stack, key: Any, timer: Timer, devices: tuple[jax.Device, ...]):
+        self.stack, self.timer, self.devices = stack, timer, devices
+        self.step, self._made = 0, 0
+        self.choice = _choice(stack.kind, stack.instances, devices[0])
+        split = jax.tree.map(functools.partial(split_leaf, len(devices)), stack.instances)
+        size = len(stack.sizes)
+        # Copies of the last instance fill the devices up; their keys are others.
+        numbers = np.arange(size + -size % len(devices), dtype=np.uint32).reshape(len(devices), -1)
+        with held_back():
+            self.runs = _start(stack.kind, devices)(random.as_key(key), numbers, split)
+        self._advance = _advance(stack.kind, self.choice.implementation, devices)
+
+    def advance(self, num_steps: int) -> None:
+        pace = self.stack.pacer.pace
+        self.runs = jax.block_until_ready(self._advance(self.runs, pace, num_steps))
+        self.step, self._made = self.step + num_steps, num_steps
+
+    def look(self) -> object:
+        """Does nothing: whether a run ends is no matter of its costs."""
+
+    def status(self, limit: Status) -> Status:
+        return limit
+
+    def report(self, status: Status) -> _MeanReport:
+        costs, accepted = jax.device_get(_costs_and_accepted(self.runs))
+        mean = float(self.stack.in_full(costs.ravel()[: len(self.stack.sizes)]).mean())
+        acceptance = float(accepted) / max(self._made, 1)
+        return _MeanReport(self.step, self.timer.seconds, mean, None, acceptance, status)
+
+    def next_steps(self, made: int, seconds: float) -> int:
+        pacer = self.stack.pacer
+        pacer.note(self.step, self.timer.seconds)
+        wanted = self.timer.next_steps(self.step, made, seconds, _PILOT_STEPS)
+        return min(wanted, pacer.steps_left(self.step) or wanted)
+
+    def best(self) -> list[np.ndarray]:
+        """Returns the best solution of each instance, [n]."""
+        found = jax.device_get(_best(self.stack.kind, self.devices)(self.runs))
+        found = found.reshape(-1, found.shape[-1])
+        return [one[:n] for one, n in zip(found, self.stack.sizes, strict=False)]
+
+
+@functools.cache
+def _start(kind: Kind, devices: tuple[jax.Device, ...]) -> Any:
+    return jax.pmap(functools.partial(start_all, kind), in_axes=(None, 0, 0), devices=devices)
+
+
+def start_all(kind: Kind, key: random.Key, numbers: jax.Array, instances: Any) -> Any:
+    """Returns the runs of a device's instances, leaves [B, ...], before the first step."""
+
+    def start_one(number: jax.Array, instance: Any) -> _Run:
+        problem, parts = kind.parts(instance)
+        search, _ = kind.search_and_exchange(problem, parts, _ANY_PACE)
+        own = random.instance_key(key, number)
+        starts = kind.starts(own, problem, instance)
+        state = starting.fresh(own, problem, search, starts, kind.num_searches)
+        return _Run(problem, parts, state)
+
+    batch = min(max(1, _AT_ONCE // kind.numbers_each), len(numbers))
+    return lax.map(lambda each: start_one(*each), (numbers, instances), batch_size=batch)
+
+
+@functools.cache
+def _advance(kind: Kind, implementation: Implementation, devices: tuple[jax.Device, ...]) -> Any:
+    fn = functools.partial(advance_all, kind, implementation)
+    return jax.pmap(fn, in_axes=(0, None, None), devices=devices)
+
+
+def advance_all(
+    kind: Kind, implementation: Implementation, runs: Any, pace: Pace, num_steps: jax.Array
+) -> Any:
+    """Returns the runs of a device, leaves [B, ...], after so many steps of each search."""
+
+    def advance_one(exchanges: bool, run: _Run, pace: Pace, num_steps: jax.Array) -> _Run:
+        problem, parts, state = run
+        search, exchange = kind.search_and_exchange(problem, parts, pace)
+        dtype = state.best_cost.dtype
+        rules = make_rules(search, dtype, exchange=exchange if exchanges else None)
+        state = loop.advance_by(implementation, problem, search, state, num_steps, rules)
+        return run._replace(state=state)
+
+    def advance(exchanges: bool, runs: _Run, pace: Pace, num_steps: jax.Array) -> _Run:
+        one = functools.partial(advance_one, exchanges)
+        if implementation == "triton":
+            return jax.vmap(one, (0, None, None))(runs, pace, num_steps)
+        # One after the other: side by side by `vmap`, XLA of JAX 0.11.2 does not end to compile.
+        return lax.map(lambda run: one(run, pace, num_steps), runs)
+
+    # Under `vmap` an exchange is made, if for nothing, wherever there may be one.
+    exchanges = jnp.asarray(pace.every < MAX_INT32)
+    ways = (functools.partial(advance, which) for which in (True, False))
+    return lax.cond(exchanges, *ways, runs, pace, num_steps)
+
+
+@functools.cache
+def _best(kind: Kind, devices: tuple[jax.Device, ...]) -> Any:
+    def best_one(run: _Run) -> Solution:
+        search, _ = kind.search_and_exchange(run.problem, run.parts, _ANY_PACE)
+        return outcome.best(run.problem, search, run.state)[0]
+
+    return jax.pmap(jax.vmap(best_one), devices=devices)
+
+
+@jax.jit
+def _costs_and_accepted(runs: _Run) -> tuple[jax.Array, jax.Array]:
+    """Returns the lowest costs [D, B / D], and moves accepted per search."""
+    costs = runs.state.searches.best_cost.min(axis=-1)
+    return costs, runs.state.info.accepted.astype(jnp.float32).mean()
+
+
+def _choice(kind: Kind, instances: Any, device: jax.Device) -> Choice:
+    def one(instance: Any) -> tuple[Problem, Search]:
+        problem, parts = kind.parts(instance)
+        return problem, kind.search_and_exchange(problem, parts, _ANY_PACE)[0]
+
+    shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), instances)
+    return stepping.choose("auto", device, *jax.eval_shape(one, shapes))

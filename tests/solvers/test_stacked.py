@@ -1,0 +1,39 @@
+"""Many instances at once: what does not depend on their kind."""
+
+import functools
+import re
+
+import jax
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.kernels import portability
+from jaxopt_search.portable import random
+from jaxopt_search.solvers import many_qaps, many_tsps, stacked
+from jaxopt_search.solvers.cooling import Pace
+from jaxopt_search.solvers.tsp import tsp_recipe
+
+
+def of_tours():
+    recipe = tsp_recipe(True, "cpu", 40)._replace(num_searches=4, num_candidates=5)
+    points = [np.random.default_rng(n).random((n, 2)) for n in (12, 7)]
+    return many_tsps._Tours(recipe, 16), many_tsps._instances(points, np.ones(2), 16)
+
+
+def of_assignments():
+    problems = [js.qap_from_instance(js.datasets.uniform_qap(n, seed=n)) for n in (12, 7)]
+    return many_qaps._Assignments(4, 16, True), many_qaps._instances(problems, 16)
+
+
+@pytest.mark.parametrize("of_kind", [of_tours, of_assignments])
+def test_kernels_lower_for_cuda(of_kind):
+    """The runs of several instances, exchanges included, lower for an NVIDIA GPU without one."""
+    kind, instances = of_kind()
+    numbers = np.arange(2, dtype=np.uint32)
+    start = functools.partial(stacked.start_all, kind)
+    runs = jax.eval_shape(start, random.as_key(0), numbers, instances)
+    advance = functools.partial(stacked.advance_all, kind, "triton")
+    pace = Pace(0, 1.0, 0.0, np.int32(7))
+    text = portability.lower_for_cuda(advance, runs, pace, np.int32(100))
+    assert re.search(r"custom_call @\S*triton", text)
