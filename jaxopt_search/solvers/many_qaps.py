@@ -24,12 +24,24 @@ from jaxopt_search.solvers.cooling import Pace
 from jaxopt_search.solvers.stacked import Stack, solve_stack
 
 
+class TabuRecipe(NamedTuple):
+    """Settings of the tabu searches of an instance.
+
+    Attributes:
+      num_searches: side by side.
+      capacity: the facilities that there is room for.
+      every: steps between recombinations.
+    """
+
+    num_searches: int
+    capacity: int
+    every: int
+
+
 def solve_many_qaps(
     problems: list[QAP],
     key: Any,
-    num_searches: int,
-    room: int,
-    every: int,
+    recipe: TabuRecipe,
     *,
     max_seconds: float | None,
     max_steps: int | None,
@@ -40,23 +52,24 @@ def solve_many_qaps(
 
     Args:
       problems: all of one dtype, with nothing fixed and no room for more.
-      room: the facilities that there is room for.
-      every: steps between recombinations.
+      recipe: of the searches of each.
       max_seconds: seconds of search; None for no limit.
       max_steps: steps of each search; None for no limit.
       show_progress: whether to write lines on standard error, with the mean cost.
     """
     timer, sizes = Timer(), [problem.capacity for problem in problems]
     timer.limit(*check_clock(max_steps, max_seconds))
-    kind = _Assignments(num_searches, room, all(each.is_symmetric for each in problems))
-    capacity.check_tours(kind.numbers_each, len(problems), num_searches, devices)
+    kind = _Assignments(
+        recipe.num_searches, recipe.capacity, all(each.is_symmetric for each in problems)
+    )
+    capacity.check_tours(kind.numbers_each, len(problems), kind.num_searches, devices)
     stack = Stack(
         kind=kind,
-        instances=_instances(problems, room),
+        instances=_instances(problems, recipe.capacity),
         sizes=sizes,
         in_full=lambda costs: np.array(list(map(_in_full, problems, costs.tolist())), float),
         cost=lambda i, assignment: problems[i].host.cost(assignment),
-        pacer=_Steady(Pace(0, 1.0, 0.0, every)),
+        pacer=_Steady(Pace(0, 1.0, 0.0, recipe.every)),
         moves_per_step=sum(math.comb(n, 2) for n in sizes),
     )
     return solve_stack(stack, key, timer, devices, show_progress)

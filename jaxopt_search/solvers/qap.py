@@ -28,7 +28,7 @@ from jaxopt_search.solvers.annealed import (
     for_all,
 )
 from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.solvers.many_qaps import solve_many_qaps
+from jaxopt_search.solvers.many_qaps import TabuRecipe, solve_many_qaps
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
@@ -100,28 +100,29 @@ def solve_qap(
     if max_seconds is max_steps is None:
         max_seconds = DEFAULT_SECONDS
     options = {"max_seconds": max_seconds, "max_steps": max_steps}
+    options |= {"devices": found, "show_progress": show_progress}
     if is_several(flow):
         _check_options_of_several(partial_match, method, target)
-        options |= {"devices": found, "show_progress": show_progress}
-        return _solve_several(as_qaps(flow, distance), key, num_searches, is_on_cpu, options)
+        return _solve_several(as_qaps(flow, distance), key, num_searches, options)
     problem = as_qap(flow, distance, partial_match)
-    options["target"] = target
     # Whatever happens, the result is as good as this one.
     start = First(constructed_assignment(problem)[None])
-    options |= {"devices": found, "show_progress": show_progress, "initial": start}
-    recipe = for_all(_QAP_ON_CPU if is_on_cpu else _QAP, found)
-    if not runs_kernels(found[0]):
-        recipe = recipe._replace(check_every=None)  # the default: steps are slower
-    recipe = chosen(recipe, num_searches, moves_per_search)
-    problem, n = _padded(problem, is_on_cpu), int(problem.n)
+    options |= {"target": target, "initial": start}
+    recipe = chosen(_annealing_recipe(found), num_searches, moves_per_search)
+    padded, n = _padded(problem, is_on_cpu), int(problem.n)
     if method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY)):
-        if num_searches is None:
-            num_searches = len(found) * _tabu_searches(problem.capacity, is_on_cpu)
-        return _memetic_tabu(problem, key, num_searches, is_on_cpu, options)
-    unit = scales.swap_change(problem)
+        return _memetic_tabu(padded, key, num_searches, options)
+    unit = scales.swap_change(padded)
     temperatures = (recipe.hottest * unit, recipe.coldest * unit)
     swaps = SwapTable() if is_on_cpu else DeltaSwap()
-    return anneal(problem, recipe, Ingredients(swaps, temperatures), key, **options)
+    return anneal(padded, recipe, Ingredients(swaps, temperatures), key, **options)
+
+
+def _annealing_recipe(devices: tuple[jax.Device, ...]) -> Recipe:
+    recipe = for_all(_QAP_ON_CPU if devices[0].platform == "cpu" else _QAP, devices)
+    if runs_kernels(devices[0]):
+        return recipe
+    return recipe._replace(check_every=None)  # the default: steps are slower
 
 
 def _check_options_of_several(partial_match: Any, method: Method, target: Any) -> None:
@@ -134,20 +135,18 @@ def _check_options_of_several(partial_match: Any, method: Method, target: Any) -
 
 
 def _solve_several(
-    problems: list[QAP],
-    key: Any,
-    num_searches: int | None,
-    is_on_cpu: bool,
-    options: dict[str, Any],
+    problems: list[QAP], key: Any, num_searches: int | None, options: dict[str, Any]
 ) -> StackedResult:
-    most = max(problem.capacity for problem in problems)
+    is_on_cpu, most = (
+        options["devices"][0].platform == "cpu",
+        max(each.capacity for each in problems),
+    )
     if num_searches is None:
         num_searches = _TABU_OF_SEVERAL_ON_CPU if is_on_cpu else _TABU_OF_SEVERAL
     num_searches = check_count("num_searches", num_searches)
-    every = _recombine_every(most, is_on_cpu)
+    recipe = TabuRecipe(num_searches, _room_for(most, is_on_cpu), _recombine_every(most, is_on_cpu))
     with memory_errors_explained(num_searches):
-        room = _room_for(most, is_on_cpu)
-        return solve_many_qaps(problems, key, num_searches, room, every, **options)
+        return solve_many_qaps(problems, key, recipe, **options)
 
 
 def _padded(problem: QAP, is_on_cpu: bool) -> QAP:
@@ -175,9 +174,13 @@ def _tabu_searches(capacity: int, is_on_cpu: bool) -> int:
 
 
 def _memetic_tabu(
-    problem: QAP, key: Any, num_searches: int, is_on_cpu: bool, options: dict[str, Any]
+    problem: QAP, key: Any, num_searches: int | None, options: dict[str, Any]
 ) -> Result:
     """Returns the result of tabu searches that continue from children of their best."""
+    devices = options["devices"]
+    is_on_cpu = devices[0].platform == "cpu"
+    if num_searches is None:
+        num_searches = len(devices) * _tabu_searches(problem.capacity, is_on_cpu)
     return solve(
         problem,
         tabu_search(SwapTable()),
