@@ -11,6 +11,7 @@ from jaxopt_search.problems.qap.build import as_qaps
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.solvers import stacked
 
+# Three instances, of which the largest has 23 or 24 facilities, share one program.
 QUICK = {"max_steps": 20, "num_searches": 2, "devices": 1}
 
 
@@ -62,13 +63,17 @@ def test_one_fractional_instance_makes_all_so():
 
 def test_another_list_of_the_class_compiles_nothing(compiled):
     """Nor does another limit; the result is never worse than what is constructed at first."""
-    for sizes, limits in (((20, 3), {}), ((18, 17), {"max_steps": None, "max_seconds": 0.02})):
-        instances = [js.datasets.uniform_qap(n, seed=n) for n in sizes]
+    for sizes, limits in (
+        ((24, 3, 4), {}),
+        ((23, 1, 17), {"max_steps": None, "max_seconds": 0.02}),
+    ):
+        pairs = [dict(zip(("flow", "distance"), matrices(n, 0), strict=True)) for n in sizes]
+        instances = [js.datasets.QAPInstance(name="", **pair) for pair in pairs]
         result = js.solve_qap(instances, key=1, **QUICK | limits)
         starts = [constructed_assignment(js.qap_from_instance(one)) for one in instances]
         floor = [one.cost(start) for one, start in zip(instances, starts, strict=True)]
         assert (result.fun <= floor).all() and result.success
-        assert sizes[0] == 20 or not compiled
+        assert sizes[0] == 24 or not compiled
         compiled.clear()
 
 
@@ -77,30 +82,35 @@ def test_others_in_a_list_change_no_run():
 
     Nor does the number of devices.
     """
-    first, *others = [js.datasets.uniform_qap(n, seed=n) for n in (50, 40, 52, 52, 5)]
-    options = {"num_searches": 2, "max_steps": 120}
+    first, *others = [matrices(n, 1) for n in (23, 22, 24, 24, 5)]
     ways = [([first, *others[:2]], 1), ([first, *others[2:]], 1), ([first, *others[:2]], 2)]
-    found = [js.solve_qap(some, key=1, **options | {"devices": num}) for some, num in ways]
+
+    def solved(some, num, key=1):
+        return js.solve_qap(
+            *zip(*some, strict=True), key, **QUICK | {"max_steps": 60, "devices": num}
+        )
+
+    found = [solved(*way) for way in ways]
     for result in found[1:]:
         np.testing.assert_array_equal(result.x[0], found[0].x[0])
     for own, other in zip(found[0].x, found[2].x, strict=True):
         np.testing.assert_array_equal(own, other)
-    another = js.solve_qap([first, *others[:2]], key=2, devices=1, **options)
+    another = solved(*ways[0], key=2)
     assert any((own != other).any() for own, other in zip(found[0].x, another.x, strict=True))
 
 
 def test_a_list_of_one_size_is_a_stack():
     flows, distances = (
-        np.stack(each) for each in zip(*(matrices(8, i) for i in range(3)), strict=True)
+        np.stack(each) for each in zip(*(matrices(24, i) for i in range(3)), strict=True)
     )
     stacked_result = js.solve_qap(flows, distances, 5, **QUICK)
     listed = js.solve_qap(flows.tolist(), list(distances), 5, **QUICK)
-    assert listed.x.shape == (3, 8)
+    assert listed.x.shape == (3, 24)
     np.testing.assert_array_equal(stacked_result.x, listed.x)
 
 
 def test_progress_shows_the_mean_cost(capsys):
-    pairs = [matrices(5, i) for i in range(2)]
+    pairs = [matrices(24, i) for i in range(3)]
     result = js.solve_qap(*zip(*pairs, strict=True), show_progress=True, **QUICK)
     assert f"{result.fun.mean():.6g}" in capsys.readouterr().err
 
