@@ -21,11 +21,11 @@ from experiments.record_files import Runs, read_all
 from experiments.record_files import append as append
 from experiments.record_files import read as read
 from jaxopt_search import datasets
-from jaxopt_search.analysis import plotting
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import DATA_VARIABLE
 from jaxopt_search.driver import environment
 from jaxopt_search.problems.queens.attacks.host import num_cores
+from jaxopt_search.results import plotting
 
 Plan = TypeVar("Plan")
 Result = TypeVar("Result", js.Result, js.QueensResult, js.StackedResult)

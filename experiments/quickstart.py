@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import jaxopt_search as js
 from experiments import common, flag_types, record_files
-from jaxopt_search.analysis import plotting
 from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.results import plotting
 
 
 class Outcome(NamedTuple):

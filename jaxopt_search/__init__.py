@@ -66,7 +66,8 @@ from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens import symmetry as placements
 from jaxopt_search.problems.queens.attacks import attacking_pairs
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.results import Result, StackedResult, Status
+from jaxopt_search.results import QueensResult, Result, StackedResult, Status, plotting
+from jaxopt_search.results.saving import load_result
 from jaxopt_search.searches import (
     Genetic,
     HillClimbing,
@@ -85,7 +86,7 @@ from jaxopt_search.searches import (
 )
 from jaxopt_search.searches.schedules import geometric
 from jaxopt_search.solvers.qap import solve_qap
-from jaxopt_search.solvers.queens import QueensResult, solve_nqueens
+from jaxopt_search.solvers.queens import solve_nqueens
 from jaxopt_search.solvers.tsp import solve_tsp
 from jaxopt_search.solvers.warm_up import warm_up
 from jaxopt_search.types import null_delta
@@ -148,6 +149,7 @@ __all__ = [
     "hoffman",
     "init",
     "kernels",
+    "load_result",
     "local_search",
     "max_cut",
     "memory",
@@ -156,6 +158,7 @@ __all__ = [
     "nqueens",
     "null_delta",
     "placements",
+    "plotting",
     "problems",
     "pytree",
     "qap",

@@ -123,6 +123,19 @@ def plain_array(values: Any, name: str) -> np.ndarray:
     )
 
 
+def real_array(values: Any, name: str) -> np.ndarray:
+    """Returns `values` as int64 or float64; refuses anything but real numbers."""
+    array = plain_array(values, name)
+    if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
+        raise TypeError(f"{name} has dtype {array.dtype}, expected integers or floats")
+    if array.dtype.kind in "iu" and array.size:
+        low, high = array.min().item(), array.max().item()
+        if low <= -(2**63) or high >= 2**63:
+            worst = high if high >= 2**63 else low
+            raise ValueError(f"{name} holds {worst}, expected integers between -2**63 and 2**63")
+    return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+
+
 def check_permutation(values: Any, n: int, name: str) -> np.ndarray:
     """Returns `values` as [n] int32, or says why it is not a permutation of 0 to n - 1.
 

@@ -143,12 +143,13 @@ def test_float_runs_are_refreshed_at_the_same_steps():
 
 @pytest.mark.devices(3)
 def test_a_resumed_run_equals_an_unbroken_one():
-    """On another number of devices, too."""
+    """On another number of devices, too, and by what the result has."""
     problem = matrix_tsp(14)
     exchange = EXCHANGES["broadcast"]
     whole = solve(problem, exchange=exchange)
     half = solve(problem, exchange=exchange, max_steps=217, devices=2)
-    resumed = solve(problem, exchange=exchange, state=half.state, devices=3)
+    made = {"exchange": half.exchange, "state": half.state}
+    resumed = js.solve(half.problem, half.search, **made, max_steps=500, devices=3)
     chex.assert_trees_all_equal(searches_of(whole), searches_of(resumed))
     assert (resumed.nit, resumed.nfev) == (500, (500 - 217) * 10 * 4)
 

@@ -1,1 +1,1 @@
-"""What is made of results: run-time distributions and plots."""
+"""What is made of results: run-time distributions."""

@@ -10,7 +10,7 @@ from jaxopt_search import capabilities
 from jaxopt_search.driver.arguments import Limits
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.portable.costs import cost_of
-from jaxopt_search.results import Record, Status
+from jaxopt_search.results import History, Record, Status
 from jaxopt_search.types import Problem
 
 MESSAGES = {
@@ -47,15 +47,15 @@ class Report(NamedTuple):
     status: Status
 
 
-class History:
-    """Lines on a run, thinned as they become too many.
+class Recorder:
+    """Keeps lines on a run, thinned as they become too many.
 
     Attributes:
       lines: so far, at even distances but for the last one.
     """
 
     def __init__(self, size: int):
-        self.lines: list[Record] = []
+        self.lines = History()
         self._room = size // 2 * 2  # even, so that gaps stay equal
         self._every, self._num_reports = 1, 0
 
@@ -66,7 +66,7 @@ class History:
         if not is_due:
             return
         if len(self.lines) >= self._room:
-            self.lines = self.lines[::2]
+            self.lines = History(self.lines[::2])
             self._every *= 2
         self.lines.append(Record(report.step, report.seconds, report.fun, report.acceptance))
 

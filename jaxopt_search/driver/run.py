@@ -16,7 +16,7 @@ from jaxopt_search.driver import arguments, environment, progress, starts, state
 from jaxopt_search.driver.ahead import Ahead
 from jaxopt_search.driver.arguments import Arguments, Checked, Resumption
 from jaxopt_search.driver.chunks import Timer, drive
-from jaxopt_search.driver.results import Best, History, Report
+from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.driver.steering import Steer, check_steer
 from jaxopt_search.engine import device_split, starting
 from jaxopt_search.engine.outcome import Outcome
@@ -32,7 +32,7 @@ from jaxopt_search.types import Exchange, Problem, Search
 def solve(
     problem: Problem,
     search: Search,
-    key: Any,
+    key: Any = 0,
     *,
     num_searches: int = 128,
     max_steps: int | None = None,
@@ -169,7 +169,7 @@ class _Run:
         self.state = checked.split.split(jax.block_until_ready(first))
         self.step = self.first_step = counts.as_python(self.state.step)
         self.best = Best(checked.problem, checked.limits)
-        self.history = History(checked.history_size)
+        self.history = Recorder(checked.history_size)
         self._seen: Outcome | None = None  # after the last chunk
         self._made = 0  # steps of it
         self._ask_after: int | None = None
@@ -314,4 +314,7 @@ class _Run:
             compile_seconds=self.timer.compile_seconds or 0.0,
             elapsed=self.timer.elapsed,
             env=environment.of(checked.split.devices) | {"implementation": str(checked.choice)},
+            problem=problem,
+            search=search,
+            exchange=checked.exchange,
         )

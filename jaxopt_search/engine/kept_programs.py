@@ -18,7 +18,6 @@ import os
 import pathlib
 import pickle
 import platform
-import tempfile
 import threading
 import zlib
 from collections.abc import Callable, Generator
@@ -27,6 +26,8 @@ from typing import Any
 import jax
 from jax.core import Tracer
 from jaxlib import version
+
+from jaxopt_search.files import write_whole
 
 _PACKAGE = pathlib.Path(__file__).parents[1]
 _KNOWN = (_PACKAGE.name, "builtins", "jax", "collections", "numpy")
@@ -112,7 +113,7 @@ def noted(what: str, structure: Any, kinds: Any, find: Callable[[], str]) -> str
             return kept.removesuffix("\n")
     line = find()
     with contextlib.suppress(OSError):
-        _write(path, f"{line}\n".encode())
+        write_whole(path, f"{line}\n".encode())
     return line
 
 
@@ -233,16 +234,8 @@ def _compile(
         program, _, result = serialize_executable.serialize(compiled)
         skeleton = result.unflatten(range(result.num_leaves))
         data = zlib.compress(pickle.dumps((program, skeleton)), level=1)
-        _write(where / f"{key}.program", data)
+        write_whole(where / f"{key}.program", data)
     return compiled
-
-
-def _write(path: pathlib.Path, data: bytes) -> None:
-    """Writes a file that is there whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    pathlib.Path(name).replace(path)
 
 
 @contextlib.contextmanager

@@ -1,10 +1,9 @@
 """N-Queens: sets of different valid placements, found again and again: `solve_nqueens`."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import numpy as np
 
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
 from jaxopt_search.driver import environment, progress
@@ -15,7 +14,7 @@ from jaxopt_search.guards import capacity
 from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.problem import NQueens, nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
-from jaxopt_search.results import Status
+from jaxopt_search.results import QueensResult, Status
 from jaxopt_search.solvers.queens_found import PlacementSet, Standing
 from jaxopt_search.solvers.queens_repaired import Repairs
 from jaxopt_search.solvers.queens_searched import Searches
@@ -23,33 +22,6 @@ from jaxopt_search.solvers.queens_searched import Searches
 _DEFAULT_SECONDS = 10.0
 _MANY = 10_000
 """Queens from which placements are repaired, one after the other."""
-
-
-class QueensResult(NamedTuple):
-    """What `solve_nqueens` returns.
-
-    Attributes:
-      solutions: [B, n] different valid placements, in the order in which they were found; int16 for
-        n below 2**15, else int32.
-      success: whether there are as many as were asked for.
-      status: `TARGET` if so, else what ended the run: `EXHAUSTED` if there are no more.
-      message: the same as a sentence.
-      num_found: valid placements that were found, those found again included.
-      nit: steps made by each search; of repair, the most rounds that each placement may take.
-      compile_seconds: as in `Result`.
-      elapsed: as in `Result`.
-      env: versions, devices, and the implementation that ran.
-    """
-
-    solutions: np.ndarray
-    success: bool
-    status: Status
-    message: str
-    num_found: int
-    nit: int
-    compile_seconds: float
-    elapsed: float
-    env: dict[str, str]
 
 
 def solve_nqueens(

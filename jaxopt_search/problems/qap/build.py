@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array
+from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.problems import permutation
@@ -21,7 +21,6 @@ from jaxopt_search.problems.matrix_input import (
     is_stack,
     on_device,
     quick_shape,
-    real_array,
     refuse_first,
     unit_note,
 )

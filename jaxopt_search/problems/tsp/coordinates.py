@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import check_best_known, check_option
+from jaxopt_search.checks import check_best_known, check_option, real_array
 from jaxopt_search.datasets import distances
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.portable.packed_pairs import Pairs, pack
@@ -17,7 +17,6 @@ from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     is_integral,
     on_device,
-    real_array,
     refuse_first,
     unit_note,
 )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import MAX_INT32, check_best_known, check_option
+from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.host import Original
@@ -18,7 +18,6 @@ from jaxopt_search.problems.matrix_input import (
     largest_of,
     on_device,
     quick_shape,
-    real_array,
     refuse_first,
     unit_note,
 )

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array
+from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array, real_array
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.generalized_assignment.problem import GeneralizedAssignment
@@ -16,7 +16,6 @@ from jaxopt_search.problems.matrix_input import (
     is_integral,
     largest_of,
     on_device,
-    real_array,
     refuse_first,
 )
 

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxopt_search.checks import MAX_INT32, check_count, plain_array
-from jaxopt_search.problems.matrix_input import is_integral, largest_of, real_array, refuse_first
+from jaxopt_search.checks import MAX_INT32, check_count, plain_array, real_array
+from jaxopt_search.problems.matrix_input import is_integral, largest_of, refuse_first
 
 _SAFE = 2**59  # sums up to this, a few times over, are int64
 

@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from jaxopt_search.analysis import plotting
-from jaxopt_search.results import Record
+import jaxopt_search as js
+from jaxopt_search.results import Record, plotting
+from results import made
 
 pytest.importorskip("matplotlib")
 
@@ -72,3 +73,60 @@ def test_a_missing_matplotlib_is_named(monkeypatch):
         plotting.plot_convergence([HISTORY])
     with pytest.raises(ImportError, match=r"jaxopt_search\[plot\]"):
         plotting.detached_axes()
+
+
+def test_an_assignment_is_a_map_of_its_cost():
+    """Each pair of facilities has its flow times the distance of their locations."""
+    flow, distance = np.arange(9).reshape(3, 3), np.arange(9)[::-1].reshape(3, 3)
+    ax = plotting.plot_assignment(flow, distance, [2, 0, 1], plotting.detached_axes())
+    shown = np.asarray(ax.images[0].get_array())
+    assert shown[1, 2] == flow[1, 2] * distance[0, 1]
+    for bad in ((flow[:2], distance, [2, 0, 1]), (flow, distance, [2, 0, 0]), (flow, flow[0], [0])):
+        with pytest.raises(ValueError, match="expected"):
+            plotting.plot_assignment(*bad, plotting.detached_axes())
+
+
+@pytest.mark.parametrize("n", [5, 70])
+def test_queens_stand_in_their_rows(n):
+    """The first row is at the top; of many queens, squares are not drawn."""
+    queens = np.roll(np.arange(n), 2)
+    ax = plotting.plot_board(queens, plotting.detached_axes())
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), np.stack([queens, np.arange(n)], 1))
+    assert ax.yaxis_inverted() and len(ax.images) == (n == 5)
+
+
+PROBLEMS = {
+    "tour": lambda: js.tsp_from_coords([[0, 0], [1, 0], [1, 1], [0, 1]]),
+    "assignment": lambda: js.qap(np.arange(16).reshape(4, 4), np.ones((4, 4))).padded(6),
+    "board": lambda: js.nqueens(4),
+    "no picture": lambda: js.tsp(np.arange(16).reshape(4, 4)),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_result_draws_itself(name):
+    """Its solution and its course side by side, or the course alone where there is no picture."""
+    result = made.result(problem=PROBLEMS[name]())
+    both = [plotting.detached_axes(), plotting.detached_axes()]
+    if name == "no picture":
+        assert result.plot(both[0]) is both[0] and len(both[0].lines) == 1
+        return
+    axes = result.plot(both)
+    assert list(axes) == both and len(both[1].lines) == 1
+    only = plotting.detached_axes()
+    assert result.plot(only) is only and only.lines + list(only.images)
+
+
+def test_queens_draw_their_first_placement():
+    ax = plotting.detached_axes()
+    made.queens().plot(ax)
+    assert ax.lines[0].get_xdata().tolist() == [1, 3, 0, 2]
+    with pytest.raises(ValueError, match="solutions has none"):
+        made.queens(solutions=np.zeros((0, 4), np.int16)).plot(ax)
+
+
+def test_a_single_result_or_history_is_a_run():
+    """Nobody has to know that a list is expected."""
+    for run in (made.result(), made.LINES):
+        ax = plotting.plot_convergence(run, ax=plotting.detached_axes())
+        assert len(ax.lines) == 1

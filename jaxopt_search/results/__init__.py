@@ -1,0 +1,13 @@
+"""What a run returns: results that can be read, drawn, saved and loaded."""
+
+from jaxopt_search.results.types import (
+    History,
+    Hit,
+    QueensResult,
+    Record,
+    Result,
+    StackedResult,
+    Status,
+)
+
+__all__ = ["History", "Hit", "QueensResult", "Record", "Result", "StackedResult", "Status"]

@@ -1,0 +1,246 @@
+"""Pictures of solutions and runs. Needs matplotlib, the extra `plot`; imported when first used."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxopt_search.checks import check_permutation, real_array
+from jaxopt_search.optional import imported
+from jaxopt_search.results.types import History, QueensResult, Record, Result
+
+_MOST_SQUARES = 60  # of a board along a side: beyond, they are not drawn
+
+
+def plot_tour(coordinates: Any, tour: Any, ax: Any = None) -> Any:
+    """Draws the cities and the closed tour through them.
+
+    Args:
+      coordinates: [n, 2] x and y of each city.
+      tour: [n] integers, the city at each position.
+      ax: matplotlib axes to draw on; None for a new figure.
+
+    Returns:
+      The axes.
+
+    Raises:
+      ValueError: if the shapes do not fit, or `tour` is no permutation.
+      ImportError: if matplotlib is not installed.
+    """
+    points = real_array(coordinates, "coordinates")
+    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
+        raise ValueError(f"coordinates has shape {points.shape}, expected (n, 2) with n >= 1")
+    tour = check_permutation(tour, len(points), "tour")
+    ax = _axes(ax)
+    closed = points[np.append(tour, tour[:1])]
+    size = float(np.clip(40 / np.sqrt(max(len(tour), 1)), 0.5, 5))
+    ax.plot(*closed.T, color="tab:blue", linewidth=1.2, solid_joinstyle="round", zorder=1)
+    ax.plot(*points.T, ".", color="black", markersize=size * 1.6, zorder=2)
+    ax.set_aspect("equal")
+    ax.margins(0.04)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    return ax
+
+
+def plot_assignment(flow: Any, distance: Any, assignment: Any, ax: Any = None) -> Any:
+    """Draws the cost between each two facilities of a QAP, where they are: a map of its sum.
+
+    Args:
+      flow: [n, n] from facility to facility.
+      distance: [n, n] from location to location.
+      assignment: [n] integers, the location of each facility.
+      ax: matplotlib axes to draw on; None for a new figure.
+
+    Returns:
+      The axes.
+
+    Raises:
+      ValueError: if the shapes do not fit, or `assignment` is no permutation.
+      ImportError: if matplotlib is not installed.
+    """
+    flow, distance = real_array(flow, "flow"), real_array(distance, "distance")
+    if flow.ndim != 2 or flow.shape != flow.shape[::-1] or distance.shape != flow.shape:
+        raise ValueError(
+            f"flow and distance have shapes {flow.shape} and {distance.shape}, expected (n, n)"
+        )
+    assignment = check_permutation(assignment, len(flow), "assignment")
+    ax = _axes(ax)
+    ax.imshow(
+        flow * distance[np.ix_(assignment, assignment)], cmap="Blues", interpolation="nearest"
+    )
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True))
+        axis.set_label_text("facility")
+    return ax
+
+
+def plot_board(queens: Any, ax: Any = None) -> Any:
+    """Draws queens on their board; of many, points only.
+
+    Args:
+      queens: [n] integers, a permutation: the column of the queen in each row.
+      ax: matplotlib axes to draw on; None for a new figure.
+
+    Returns:
+      The axes.
+
+    Raises:
+      ValueError: if `queens` is no permutation.
+      ImportError: if matplotlib is not installed.
+    """
+    queens = check_permutation(queens, np.size(queens), "queens")
+    ax, n = _axes(ax), len(queens)
+    if n <= _MOST_SQUARES:
+        squares = np.indices((n, n)).sum(axis=0) % 2
+        ax.imshow(squares, cmap="Greys", vmin=0, vmax=4, interpolation="nearest")
+    size = float(np.clip(220 / max(n, 1), 1, 22))
+    ax.plot(queens, np.arange(n), "o", color="tab:blue", markersize=size, markeredgewidth=0)
+    ax.set_aspect("equal")
+    ax.set_xlim(-0.5, n - 0.5)
+    ax.set_ylim(n - 0.5, -0.5)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    return ax
+
+
+def plot_result(result: Result, ax: Any = None) -> Any:
+    """Draws the solution of a result, if there is a picture of its kind, and the course of the run.
+
+    Args:
+      ax: axes for the solution, or for the course if there is no picture; or a sequence of two;
+        None for a new figure.
+
+    Returns:
+      The axes: one, or an array of two.
+
+    Raises:
+      ImportError: if matplotlib is not installed.
+    """
+    draw = _picture_of(result)
+    both: Any = ax if np.iterable(ax) else None
+    if draw is None:
+        return _course(result, ax if both is None else both[0])
+    if ax is not None and both is None:
+        return draw(ax)
+    if both is None:
+        size = (11.0, 4.8)
+        both = _matplotlib("pyplot").subplots(1, 2, figsize=size, layout="constrained")[1]
+    return np.array([draw(both[0]), _course(result, both[1])])
+
+
+def plot_first_board(result: QueensResult, ax: Any = None) -> Any:
+    """Draws the first placement of a result; see `plot_board`.
+
+    Raises:
+      ValueError: if there is none.
+    """
+    if not len(result.solutions):
+        raise ValueError("solutions has none, expected at least one to draw")
+    return plot_board(result.solutions[0], ax)
+
+
+def plot_convergence(
+    runs: Result | History | Sequence[Result | Sequence[Record]],
+    *,
+    labels: Sequence[str] | None = None,
+    against: str = "seconds",
+    best_known: float | Sequence[float] | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draws the best cost so far of one or several runs, or its gap.
+
+    Args:
+      runs: a result of `solve`, or several, or their histories.
+      labels: a name for each run.
+      against: `"seconds"` of search, or `"step"`.
+      best_known: the best-known cost, or one for each run; the gap to it is drawn instead of the
+        cost, on an axis that is logarithmic above one percent and linear below.
+      ax: matplotlib axes to draw on; None for a new figure.
+
+    Returns:
+      The axes.
+
+    Raises:
+      ValueError: if an argument is out of range or the lengths differ.
+      ImportError: if matplotlib is not installed.
+    """
+    if against not in ("seconds", "step"):
+        raise ValueError(f"against is {against!r}, expected 'seconds' or 'step'")
+    runs = [runs] if isinstance(runs, Result | History) else runs
+    names = [None] * len(runs) if labels is None else labels
+    references = best_known if isinstance(best_known, Sequence) else [best_known] * len(runs)
+    if not len(names) == len(references) == len(runs):
+        raise ValueError(
+            f"there are {len(names)} labels and {len(references)} best-known costs, expected"
+            f" {len(runs)} of each"
+        )
+    ax = _axes(ax)
+    for run, name, reference in zip(runs, names, references, strict=True):
+        history = run.history if isinstance(run, Result) else run
+        best = np.array([record.best for record in history], float)
+        if reference is not None:
+            best = 100 * (best - reference) / abs(reference)
+        x = [getattr(record, against) for record in history]
+        marker = "." if len(x) == 1 else None  # a line of one point is not seen
+        ax.plot(x, best, drawstyle="steps-post", linewidth=1.5, label=name, marker=marker)
+    ax.set_xlabel("seconds" if against == "seconds" else "steps of each search")
+    ax.set_ylabel("best cost so far")
+    if best_known is not None:
+        _percent_axis(ax)
+    ax.grid(alpha=0.3)
+    if labels is not None:
+        ax.legend(frameon=False)
+    return ax
+
+
+def _course(result: Result, ax: Any) -> Any:
+    return plot_convergence([result], best_known=_best_known(result), ax=ax)
+
+
+def _best_known(result: Result) -> int | float | None:
+    """Returns the best known cost, of which a result has the gap; None where gaps say nothing."""
+    best_known = getattr(getattr(result.problem, "host", None), "best_known", None)
+    return best_known or None  # from 0 there are no percents
+
+
+def _picture_of(result: Result) -> Callable[[Any], Any] | None:
+    """Returns what draws a solution, or None: it is told by what its problem has."""
+    problem, x = result.problem, result.x
+    coords = getattr(getattr(problem, "host", None), "coords", None)
+    if coords is not None:
+        return functools.partial(plot_tour, coords, x)
+    if hasattr(problem, "matrices_on_host"):
+        return functools.partial(plot_assignment, *problem.matrices_on_host(), x)
+    if hasattr(problem, "evaluation") and isinstance(x, np.ndarray):
+        return functools.partial(plot_board, x)
+    return None
+
+
+def detached_axes(size: tuple[float, float] = (6.4, 4.8)) -> Any:
+    """Returns axes on a new figure that pyplot does not know, for scripts that write files.
+
+    Raises:
+      ImportError: if matplotlib is not installed.
+    """
+    return _matplotlib("figure").Figure(figsize=size, dpi=150, layout="constrained").subplots()
+
+
+def _axes(ax: Any) -> Any:
+    """Returns `ax`, or axes on a new figure of pyplot's, which notebooks show by themselves."""
+    if ax is not None:
+        return ax
+    return _matplotlib("pyplot").subplots(layout="constrained")[1]
+
+
+def _matplotlib(name: str) -> Any:
+    """Returns a part of matplotlib."""
+    return imported(f"matplotlib.{name}", "plots need matplotlib", "plot")
+
+
+def _percent_axis(ax: Any) -> None:
+    ax.set_ylabel("gap to the best known cost (%)")
+    ax.set_yscale("symlog", linthresh=1.0)
+    ax.set_ylim(bottom=-0.04)  # so that a line at 0 is seen
+    ax.yaxis.set_major_formatter("{x:g}")

@@ -1,0 +1,171 @@
+"""Results in files: `.npz` of arrays with a header of JSON, or all of it as `.json`; no pickle."""
+
+import io
+import json
+import math
+import os
+import pathlib
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+
+from jaxopt_search.files import write_whole
+from jaxopt_search.results.types import (
+    History,
+    Hit,
+    QueensResult,
+    Record,
+    Result,
+    StackedResult,
+    Status,
+)
+
+_FORMAT = "jaxopt_search result"
+_VERSION = 1
+_KINDS = {kind.__name__: kind for kind in (Result, StackedResult, QueensResult)}
+_LEFT_OUT = ("state", "problem", "search", "exchange")  # of classes of anyone's
+_COLUMNS = ("step", "seconds", "acceptance")  # of a history; best costs may be large integers
+_SUFFIXES = (".npz", ".json")
+_HEADER = "header"
+_BAD = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+def save(result: Any, path: str | os.PathLike) -> None:
+    """Writes a result; see `Result.save`."""
+    path = _checked(path)
+    header: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "kind": type(result).__name__}
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in result._asdict().items():
+        if name not in _LEFT_OUT:
+            header[name] = _plain(name, value, arrays)
+    if path.suffix == ".json":
+        header["arrays"] = {name: _listed(array) for name, array in arrays.items()}
+        header["kinds"] = {name: (each.dtype.name, each.shape) for name, each in arrays.items()}
+        return write_whole(path, json.dumps(header, allow_nan=False).encode())
+    buffer = io.BytesIO()
+    arrays[_HEADER] = np.array(json.dumps(header, allow_nan=False))
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    return write_whole(path, buffer.getvalue())
+
+
+def load_result(path: str | os.PathLike) -> Any:
+    """Returns a result that `save` wrote: a `Result`, a `StackedResult` or a `QueensResult`.
+
+    Nothing in the file is executed. A `Result` comes back without its `state`, `problem`, `search`
+    and `exchange`.
+
+    Raises:
+      OSError: if the file cannot be read.
+      ValueError: in one line, if it holds no result, or only a part of one.
+
+    Example:
+      >>> import pathlib, tempfile, jaxopt_search as js
+      >>> result = js.solve_tsp([[0, 0], [2, 2], [0, 2], [2, 0]], max_steps=20)
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "tour.npz")
+      >>> result.save(path)
+      >>> js.load_result(path).fun
+      8.0
+    """
+    path = _checked(path)
+    with path.open("rb"):  # what cannot be read at all says so by itself
+        pass
+    try:
+        header, arrays = (_read_json if path.suffix == ".json" else _read_npz)(path)
+        if header.get("format") != _FORMAT:
+            raise ValueError("it is of another format")
+        if header["version"] != _VERSION:
+            raise ValueError(f"it is of version {header['version']}, expected {_VERSION}")
+        kind = _KINDS[header["kind"]]
+        values = {
+            name: _value(name, header[name], arrays)
+            for name in kind._fields
+            if name not in _LEFT_OUT
+        }
+    except _BAD as error:
+        raise ValueError(f"{path} holds no result that can be read: {_first_line(error)}") from None
+    return kind._make(values.get(name) for name in kind._fields)
+
+
+def _checked(path: str | os.PathLike) -> pathlib.Path:
+    path = pathlib.Path(path)
+    if path.suffix not in _SUFFIXES:
+        raise ValueError(f"path is {str(path)!r}, expected a name that ends in .npz or .json")
+    return path
+
+
+def _plain(name: str, value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Returns a value for JSON; arrays are added to `arrays`, and their names are returned."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, History):
+        columns = value.arrays()
+        arrays |= {f"{name}.{column}": columns[column] for column in _COLUMNS}
+        return {"history": name, "best": [_number(record.best) for record in value]}
+    if isinstance(value, list):
+        return {"list": [_plain(f"{name}.{i}", one, arrays) for i, one in enumerate(value)]}
+    if isinstance(value, Status):
+        return value.name
+    if isinstance(value, bool | int | float):
+        return _number(value)
+    if value is None or isinstance(value, str | Hit) or name == "env":
+        return value
+    is_array = isinstance(value, np.ndarray)
+    kind = f"an array of dtype {value.dtype}" if is_array else f"a {type(value).__name__}"
+    raise TypeError(f"{name} is {kind}, expected an array of numbers")
+
+
+def _number(value: int | float) -> int | float | str:
+    """Returns a number as JSON has it; infinity and NaN, which it has not, as text."""
+    return value if math.isfinite(value) else str(value)
+
+
+def _listed(array: np.ndarray) -> Any:
+    """Returns nested lists of numbers, and of text for infinity and NaN."""
+    is_finite = np.isfinite(array)
+    if is_finite.all():
+        return array.tolist()
+    return np.where(is_finite, array.astype(object), array.astype(str)).tolist()
+
+
+def _value(name: str, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Returns what `_plain` stands for."""
+    if name == "status":
+        return Status[plain]
+    if name == "first_hit":
+        return plain and Hit(*plain)
+    if name in ("fun", "gap") and isinstance(plain, str):
+        return float(plain)
+    if not isinstance(plain, dict):
+        return plain
+    if "array" in plain:
+        return arrays[plain["array"]]
+    if "list" in plain:
+        return [_value("", one, arrays) for one in plain["list"]]
+    if "history" in plain:
+        best = (float(one) if isinstance(one, str) else one for one in plain["best"])
+        columns = (arrays[f"{plain['history']}.{column}"].tolist() for column in _COLUMNS)
+        step, seconds, acceptance = columns
+        return History(map(Record, step, seconds, best, acceptance))
+    return plain
+
+
+def _read_json(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    header = json.loads(path.read_text(encoding="utf-8"))
+    arrays = {
+        name: np.array(header["arrays"][name], dtype).reshape(shape)
+        for name, (dtype, shape) in header["kinds"].items()
+    }
+    return header, arrays
+
+
+def _read_npz(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+        header = json.loads(found[_HEADER].item())
+        return header, {name: found[name] for name in found.files if name != _HEADER}
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,323 @@
+"""What a run returns, and how it ended."""
+
+import csv
+import enum
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxopt_search.results import text
+
+
+class Status(enum.IntEnum):
+    """How a run ended, or that it has not."""
+
+    RUNNING = 0
+    TARGET = 1
+    MAX_STEPS = 2
+    PATIENCE = 3
+    MAX_SECONDS = 4
+    CALLBACK = 5
+    INTERRUPTED = 6
+    LOCAL_OPTIMA = 7
+    EXHAUSTED = 8
+
+
+class Hit(NamedTuple):
+    """The first finisher: which search reached the target first, after how many steps."""
+
+    step: int
+    search: int
+
+
+class Record(NamedTuple):
+    """One line of a run's history."""
+
+    step: int
+    seconds: float
+    """Of search, as `max_seconds` counts them."""
+    best: int | float
+    acceptance: float
+    """Accepted moves per search and step since the line before."""
+
+
+class History(list[Record]):
+    """The lines of a run, in the order of its steps."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Returns each field of the lines as an array, [R]: int64 steps, and the others float64."""
+        dtypes = (np.int64, np.float64, np.float64, np.float64)
+        columns = list(zip(*self, strict=True)) or [()] * len(Record._fields)
+        return dict(zip(Record._fields, map(np.array, columns, dtypes), strict=True))
+
+    def to_csv(self, path: str | os.PathLike) -> None:
+        """Writes the lines as comma-separated values, below a line with the names of the fields."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([Record._fields, *self])
+
+
+def _saved(result: Any, path: str | os.PathLike) -> None:
+    from jaxopt_search.results import saving
+
+    saving.save(result, path)
+
+
+def _drawn(result: Any, draw: str, ax: Any) -> Any:
+    from jaxopt_search.results import plotting
+
+    function: Callable[..., Any] = getattr(plotting, draw)
+    return function(result, ax)
+
+
+class Result(NamedTuple):
+    """What `solve` returns. The first seven names are as in SciPy's `OptimizeResult`.
+
+    `print(result)` is a summary. What it was made with comes along, so that a run can be continued,
+    changed or made again: `js.solve(result.problem, result.search, exchange=result.exchange,
+    state=result.state, ...)`.
+
+    Attributes:
+      x: the best solution; for permutation problems [n] int32.
+      fun: its cost, recomputed on the host: exactly, as an `int`, for integer problems.
+      success: `fun` meets the target or, where none was given, the run made steps and was not
+        interrupted; never with an infinite cost. Where the target is only that the instance's
+        proven optimum ends the run (`"optimum"`), it counts as none.
+      status: how the run ended.
+      message: the same as a sentence, with notes on the instance.
+      nit: steps made by each search.
+      nfev: moves priced by all searches together.
+      gap: `(fun - best_known) / best_known`; None where no best-known cost is given.
+      first_hit: the first search to reach the target; None if none did. Of float costs, the step
+        at which running costs, which drift, met it.
+      feasible: whether `x` uses nothing forbidden; `fun` is infinite if it does.
+      history: one `Record` per chunk, thinned to `history_size` lines; a list that also gives
+        arrays and CSV (`History`).
+      costs: [num_searches] the best cost of each search.
+      solutions: [num_searches, ...] the best solution of each search.
+      ancestors: [num_searches] the search from whose start each one's solution descends, by way of
+        exchanges; `np.bincount` of it gives the sizes of families.
+      state: the `RunState` to resume from.
+      compile_seconds: seconds from the call of `solve` until the first step could be made.
+      elapsed: seconds from the call to the end: `compile_seconds`, the search, and reading it out.
+      env: versions, devices, and the implementation that ran.
+      problem: what was minimized; of the one-line solvers, with room for more (see `padding`). This
+        and the next two are None in a result that was loaded.
+      search: the algorithm, as it was at the end.
+      exchange: what searches learned from one another at the end, or None.
+    """
+
+    x: np.ndarray
+    fun: int | float
+    success: bool
+    status: Status
+    message: str
+    nit: int
+    nfev: int
+    gap: float | None
+    first_hit: Hit | None
+    feasible: bool
+    history: History
+    costs: np.ndarray
+    solutions: Any
+    ancestors: np.ndarray
+    state: Any
+    compile_seconds: float
+    elapsed: float
+    env: dict[str, str]
+    problem: Any = None
+    search: Any = None
+    exchange: Any = None
+
+    @property
+    def col_ind(self) -> np.ndarray:
+        """The same as `x`, by the name that SciPy's `quadratic_assignment` has for it."""
+        return self.x
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the solution, if there is a picture of its kind, and the course of the run.
+
+        Tours of cities with coordinates, assignments of a QAP, and queens have pictures. Needs
+        matplotlib.
+
+        Args:
+          ax: matplotlib axes for the solution alone, or a sequence of two; None for a new figure.
+
+        Returns:
+          The axes: one, or an array of two.
+        """
+        return _drawn(self, "plot_result", ax)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the result to a file for `load_result`: `.npz`, or `.json` to be read by others.
+
+        Neither holds `state`, `problem`, `search` and `exchange`, nor anything that is executed
+        when it is read. An old file of that name is replaced at once or not at all.
+
+        Raises:
+          ValueError: for a name that ends in neither.
+          TypeError: if the solution is not an array.
+          OSError: if it cannot be written.
+        """
+        _saved(self, path)
+
+    def __repr__(self) -> str:
+        return text.line(
+            "Result",
+            fun=self.fun,
+            gap=self.gap,
+            success=self.success,
+            status=self.status,
+            nit=self.nit,
+            x=self.x,
+        )
+
+    def __str__(self) -> str:
+        where, versions = text.environment(self.env)
+        gap = None if self.gap is None else f"{self.gap:.4%} above the best known cost"
+        hit = self.first_hit
+        return text.summary(
+            [
+                ("cost", text.number(self.fun)),
+                ("gap", gap),
+                ("success", "yes" if self.success else "no"),
+                ("ended", self.message),
+                ("steps", f"{text.large(self.nit)} of each of {len(self.costs)} searches"),
+                ("priced", f"{text.large(self.nfev)} moves"),
+                (
+                    "target met",
+                    hit and f"by search {hit.search}, after {text.large(hit.step)}",
+                ),
+                ("time", text.times(self)),
+                ("ran on", where),
+                ("versions", versions),
+                ("solution", text.solution(self.x)),
+            ]
+        )
+
+
+class StackedResult(NamedTuple):
+    """What `solve_tsp` and `solve_qap` return for B instances at once.
+
+    Attributes:
+      x: [B, n] int32, the best solution of each instance; a list of arrays [n] int32 if their sizes
+        differ.
+      fun: [B] int64 or float64, their costs, recomputed on the host.
+      success: whether steps were made, if there are any to make, and the run was not interrupted.
+      status: how the runs ended, all together.
+      nit: steps made by each search.
+      nfev: moves priced by all searches together.
+      compile_seconds: as in `Result`.
+      elapsed: as in `Result`.
+      env: as in `Result`.
+    """
+
+    x: np.ndarray | list[np.ndarray]
+    fun: np.ndarray
+    success: bool
+    status: Status
+    nit: int
+    nfev: int
+    compile_seconds: float
+    elapsed: float
+    env: dict[str, str]
+
+    def save(self, path: str | os.PathLike) -> None:
+        """As `Result.save`."""
+        _saved(self, path)
+
+    def __repr__(self) -> str:
+        return text.line(
+            "StackedResult",
+            fun=self.fun,
+            success=self.success,
+            status=self.status,
+            nit=self.nit,
+            x=self.x,
+        )
+
+    def __str__(self) -> str:
+        where, versions = text.environment(self.env)
+        fun = self.fun
+        spread = f", from {text.number(fun.min().item())} to {text.number(fun.max().item())}"
+        return text.summary(
+            [
+                ("instances", str(len(fun))),
+                ("mean cost", text.number(fun.mean().item()) + spread),
+                ("success", "yes" if self.success else "no"),
+                ("ended", self.status.name),
+                ("steps", f"{text.large(self.nit)} of each search"),
+                ("priced", f"{text.large(self.nfev)} moves"),
+                ("time", text.times(self)),
+                ("ran on", where),
+                ("versions", versions),
+            ]
+        )
+
+
+class QueensResult(NamedTuple):
+    """What `solve_nqueens` returns.
+
+    Attributes:
+      solutions: [B, n] different valid placements, in the order in which they were found; int16 for
+        n below 2**15, else int32.
+      success: whether there are as many as were asked for.
+      status: `TARGET` if so, else what ended the run: `EXHAUSTED` if there are no more.
+      message: the same as a sentence.
+      num_found: valid placements that were found, those found again included.
+      nit: steps made by each search; of repair, the most rounds that each placement may take.
+      compile_seconds: as in `Result`.
+      elapsed: as in `Result`.
+      env: versions, devices, and the implementation that ran.
+    """
+
+    solutions: np.ndarray
+    success: bool
+    status: Status
+    message: str
+    num_found: int
+    nit: int
+    compile_seconds: float
+    elapsed: float
+    env: dict[str, str]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the board of the first placement. Needs matplotlib.
+
+        Args:
+          ax: matplotlib axes; None for a new figure.
+
+        Returns:
+          The axes.
+        """
+        return _drawn(self, "plot_first_board", ax)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """As `Result.save`."""
+        _saved(self, path)
+
+    def __repr__(self) -> str:
+        return text.line(
+            "QueensResult",
+            solutions=self.solutions,
+            success=self.success,
+            status=self.status,
+            num_found=self.num_found,
+        )
+
+    def __str__(self) -> str:
+        where, versions = text.environment(self.env)
+        number, n = self.solutions.shape
+        return text.summary(
+            [
+                ("placements", f"{number:,} different valid ones of {n:,} queens"),
+                ("success", "yes" if self.success else "no"),
+                ("ended", self.message),
+                ("found", f"{self.num_found:,}, those found again included"),
+                ("time", text.times(self)),
+                ("ran on", where),
+                ("versions", versions),
+                ("first", text.solution(self.solutions[0]) if number else None),
+            ]
+        )

@@ -1,0 +1,172 @@
+"""Results that are saved and loaded."""
+
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.results import saving
+from results import made
+
+SUFFIXES = [".npz", ".json"]
+OTHERS = ("state", "problem", "search", "exchange")
+
+
+def assert_same(loaded, saved):
+    assert type(loaded) is type(saved)
+    for name, value in saved._asdict().items():
+        back = getattr(loaded, name)
+        if name in OTHERS:
+            assert back is None
+            continue
+        assert type(back) is type(value), name
+        if name == "x" and isinstance(value, list):
+            assert [one.tolist() for one in back] == [one.tolist() for one in value]
+            assert [one.dtype for one in back] == [one.dtype for one in value]
+        elif isinstance(value, np.ndarray):
+            assert back.dtype == value.dtype and back.shape == value.shape
+            np.testing.assert_array_equal(back, value)
+        else:
+            assert back == value, name
+            assert list(map(type, back)) == list(map(type, value)) if name == "history" else True
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    "result",
+    [
+        made.result(),
+        made.result(fun=2**80, gap=None, first_hit=None, costs=np.array([0.1, 1e300])),
+        made.result(fun=float("inf"), gap=float("inf"), history=made.History()),
+        made.stacked(),
+        made.stacked(x=np.array([[0, 1], [1, 0]], np.int32)),
+        made.queens(),
+        made.queens(solutions=np.zeros((0, 4), np.int16)),
+    ],
+    ids=str,
+)
+def test_a_result_comes_back(result, suffix, tmp_path):
+    """Each of its fields, with its type, apart from objects of whatever classes."""
+    path = tmp_path / f"saved{suffix}"
+    result.save(path)
+    assert_same(js.load_result(path), result)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_a_history_of_infinite_costs(tmp_path):
+    lines = made.History([made.Record(0, 0.0, float("inf"), 0.0)])
+    made.result(history=lines).save(tmp_path / "saved.json")
+    assert js.load_result(str(tmp_path / "saved.json")).history == lines
+
+
+def test_others_can_read_json(tmp_path):
+    """It is strict, without NaN and infinity."""
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    made.result(fun=float("nan"), gap=float("inf")).save(tmp_path / "saved.json")
+    text = (tmp_path / "saved.json").read_text()
+    found = json.loads(text, parse_constant=refuse)
+    assert found["arrays"]["x"] == [3, 0, 2, 1] and found["status"] == "TARGET"
+
+
+def test_an_old_file_stays_if_the_new_one_fails(tmp_path, monkeypatch):
+    path = tmp_path / "saved.npz"
+    made.queens().save(path)
+    before = path.read_bytes()
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        made.result().save(path)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == [path.name]
+
+
+def test_solutions_that_are_no_arrays_are_refused(tmp_path):
+    result = made.result(x={"a": np.zeros(2)})
+    with pytest.raises(TypeError, match="x is a dict, expected an array"):
+        result.save(tmp_path / "saved.npz")
+    with pytest.raises(TypeError, match="x is an array of dtype object"):
+        made.result(x=np.array([None])).save(tmp_path / "saved.npz")
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["saved", "saved.npy", "saved.npz.txt"])
+def test_other_names_are_refused(name, tmp_path):
+    for call in (made.result().save, js.load_result):
+        with pytest.raises(ValueError, match="expected a name that ends in .npz or .json"):
+            call(tmp_path / name)
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        js.load_result(tmp_path / "none.npz")
+    with pytest.raises(FileNotFoundError):
+        made.result().save(tmp_path / "none" / "saved.npz")
+
+
+def without(name):
+    def change(path: pathlib.Path):
+        header = json.loads(path.read_text())
+        del header[name]
+        path.write_text(json.dumps(header))
+
+    return change
+
+
+def with_value(name, value):
+    def change(path: pathlib.Path):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
+
+    return change
+
+
+BAD = {
+    "empty": (".npz", lambda path: path.write_bytes(b"")),
+    "half": (".npz", lambda path: path.write_bytes(path.read_bytes()[:-40])),
+    "a flipped bit": (".npz", lambda path: path.write_bytes(flipped(path.read_bytes()))),
+    "one array": (".npz", lambda path: np.savez(path, x=np.zeros(3))),
+    "a pickle": (".npz", lambda path: np.savez(path, header=np.array([{"a": 1}], object))),
+    "no JSON": (".json", lambda path: path.write_text("{")),
+    "another JSON": (".json", lambda path: path.write_text("[1, 2]")),
+    "of another format": (".json", with_value("format", "tour")),
+    "of version 9": (".json", with_value("version", 9)),
+    "of another kind": (".json", with_value("kind", "Tour")),
+    "an unknown status": (".json", with_value("status", "GONE")),
+    "fields missing": (".json", without("nfev")),
+    "arrays missing": (".json", with_value("arrays", {})),
+    "text in an array": (".json", with_value("arrays", {"x": ["a"]})),
+}
+
+
+def flipped(data):
+    place = len(data) // 2
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_are_refused(name, tmp_path):
+    """In one line with the file's name."""
+    suffix, spoil = BAD[name]
+    path = tmp_path / f"saved{suffix}"
+    made.result().save(path)
+    spoil(path)
+    with pytest.raises(ValueError, match="holds no result that can be read") as caught:
+        js.load_result(path)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_nothing_is_executed(tmp_path, monkeypatch):
+    """A pickle in the place of an array is not opened."""
+    monkeypatch.setattr("pickle.load", lambda *_, **__: pytest.fail("it was opened"))
+    header = json.dumps({"format": saving._FORMAT, "version": 1, "kind": "Result"})
+    with open(tmp_path / "saved.npz", "wb") as file:
+        np.savez(file, header=np.array(header), x=np.array([print], object))
+    with pytest.raises(ValueError, match="no result"):
+        js.load_result(tmp_path / "saved.npz")
