@@ -159,9 +159,7 @@ def _check_run(given: Arguments) -> tuple[Any, Limits]:
     shape, cost = contracts.check_problem(problem)
     contracts.check_search(search)
     contracts.check_exchange(exchange)
-    if given.callback is not None and not callable(given.callback):
-        kind = type(given.callback).__name__
-        raise TypeError(f"callback is a {kind}, expected a function or None")
+    check_callback(given.callback)
     original, goal = capabilities.original(problem), given.target
     if isinstance(goal, str):
         check_option("target", goal, (_OPTIMUM,))
@@ -217,6 +215,13 @@ def _device_target(goal: Any, dtype: Any, original: Original | None) -> Any:
     if original is not None and original.max_feasible is not None:
         target = min(target, dtype.type(original.max_feasible))
     return target
+
+
+def check_callback(callback: Any) -> None:
+    """Refuses what cannot be called."""
+    if callback is not None and not callable(callback):
+        kind = type(callback).__name__
+        raise TypeError(f"callback is a {kind}, expected a function or None")
 
 
 def check_clock(

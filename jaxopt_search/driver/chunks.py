@@ -139,7 +139,7 @@ def drive(run: Chunked, timer: Timer, observers: Sequence[Callable[[Any], Any]] 
             status = run.status(timer.status(run.step))
             report = run.report(status) if observers else None
             for observe in observers:
-                if _is_true(observe(report)) and status == Status.RUNNING:
+                if is_true(observe(report)) and status == Status.RUNNING:
                     status = Status.CALLBACK
             num_steps = run.next_steps(num_steps, seconds)
     except KeyboardInterrupt:
@@ -162,5 +162,6 @@ def _make_chunk(run: Chunked, timer: Timer, num_steps: int) -> float:
     return seconds
 
 
-def _is_true(answer: Any) -> bool:
+def is_true(answer: Any) -> bool:
+    """Returns whether a callback asks to stop: by True itself, not by what is only taken for it."""
     return isinstance(answer, bool | np.bool_) and bool(answer)

@@ -1,14 +1,18 @@
 """What the one-call solvers share: a recipe for annealing, kept at the pace of the run."""
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
-from jaxopt_search.checks import check_count
-from jaxopt_search.driver.arguments import check_clock
+from jaxopt_search.checks import check_count, plain_array
+from jaxopt_search.driver.arguments import check_callback, check_clock
+from jaxopt_search.driver.chunks import is_true
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
+from jaxopt_search.driver.starts import First
 from jaxopt_search.driver.steering import Steer
 from jaxopt_search.results import Result
 from jaxopt_search.solvers.cooling import Recipe, pacer_of, search_and_exchange
@@ -27,6 +31,33 @@ def chosen(recipe: Recipe, num_searches: int | None, moves_per_search: int | Non
     wishes = {"num_searches": num_searches, "moves_per_search": moves_per_search}
     given = {name: value for name, value in wishes.items() if value is not None}
     return recipe._replace(**{name: check_count(name, value) for name, value in given.items()})
+
+
+def starts_with(initial: Any, built: np.ndarray, num_searches: int) -> First:
+    """Returns start solutions: a constructed one, those of the user's, the other constructed ones.
+
+    Args:
+      initial: [n] or [B, n], fewer than there are searches; None for none.
+      built: [C, n].
+    """
+    if initial is None:
+        return First(built)
+    own, n = np.atleast_2d(plain_array(initial, "initial")), built.shape[1]
+    if own.ndim > 2 or own.shape[1] != n:
+        raise ValueError(f"initial has shape {np.shape(initial)}, expected ({n},) or (B, {n})")
+    if len(own) >= num_searches > 1:
+        raise ValueError(
+            f"initial holds {len(own)} solutions, expected fewer than the {num_searches} searches"
+        )
+    starts = (built[:1], own, built[1:]) if num_searches > 1 else (own,)
+    return First(np.concatenate(starts))
+
+
+def refuse_for_several(**options: Any) -> None:
+    """Refuses options, by name, that several instances at once do not have."""
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f"{name} is given, expected None for several instances at once")
 
 
 class Ingredients(NamedTuple):
@@ -51,21 +82,26 @@ def anneal(
     *,
     max_seconds: float | None,
     max_steps: int | None,
+    callback: Callable[[Report], Any] | None = None,
     **options: Any,
 ) -> Result:
     """Returns the result of a recipe, cooled from the hottest temperature to the coldest.
 
     Args:
+      callback: of the user's; True ends the run.
       options: those of `solve` that the recipe leaves open.
     """
     if max_steps is max_seconds is None:
         max_seconds = DEFAULT_SECONDS
     max_steps, max_seconds = check_clock(max_steps, max_seconds)
+    check_callback(callback)
     pacer = pacer_of(recipe, int(problem.n), max_steps, max_seconds)
     neighborhood, temperatures, crossover = ingredients
     at_pace = functools.partial(search_and_exchange, recipe, neighborhood, crossover, temperatures)
 
-    def steer(report: Report) -> Steer | None:
+    def steer(report: Report) -> Steer | bool | None:
+        if callback is not None and is_true(callback(report)):
+            return True
         changes, left = pacer.note(report.step, report.seconds), pacer.steps_left(report.step)
         if not changes and left is None:
             return None

@@ -1,13 +1,14 @@
 """One call from flows and distances to a good assignment: `solve_qap`."""
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import jax
 
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver.arguments import refuse_tracers
+from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
-from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.exchanges.rules import recombine
 from jaxopt_search.guards.capacity import memory_errors_explained
@@ -26,6 +27,8 @@ from jaxopt_search.solvers.annealed import (
     anneal,
     chosen,
     for_all,
+    refuse_for_several,
+    starts_with,
 )
 from jaxopt_search.solvers.cooling import Recipe
 from jaxopt_search.solvers.many_qaps import TabuRecipe, solve_many_qaps
@@ -44,6 +47,7 @@ _SIZES, _SIZES_ON_CPU, _FEW = 2, 8, 256
 _MANY = 120
 
 
+# size: each of the public parameters takes a line here.
 def solve_qap(
     flow: Any,
     distance: Any = None,
@@ -56,6 +60,9 @@ def solve_qap(
     target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
     moves_per_search: int | None = None,
+    initial: Any = None,
+    callback: Callable[[Report], Any] | None = None,
+    history_size: int = 1000,
     devices: device_split.Devices = "all",
     show_progress: bool = False,
 ) -> Result | Any:
@@ -77,6 +84,7 @@ def solve_qap(
       method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: the one that was
         measured to serve better, annealing for many facilities on a CPU and otherwise tabu search.
       moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
+      initial: an assignment to start from, [n], or several, [B, n].
 
     The other arguments are those of `solve_tsp`.
 
@@ -103,15 +111,21 @@ def solve_qap(
     options |= {"devices": found, "show_progress": show_progress}
     if is_several(flow):
         _check_options_of_several(partial_match, method, target)
+        refuse_for_several(initial=initial, callback=callback)
         return _solve_several(as_qaps(flow, distance), key, num_searches, options)
     problem = as_qap(flow, distance, partial_match)
-    # Whatever happens, the result is as good as this one.
-    start = First(constructed_assignment(problem)[None])
-    options |= {"target": target, "initial": start}
     recipe = chosen(_annealing_recipe(found), num_searches, moves_per_search)
     padded, n = _padded(problem, is_on_cpu), int(problem.n)
-    if method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY)):
-        return _memetic_tabu(padded, key, num_searches, options)
+    is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY))
+    if is_tabu and num_searches is None:
+        num_each = _tabu_searches(padded.capacity, is_on_cpu)
+        recipe = recipe._replace(num_searches=len(found) * num_each)
+    # Whatever happens, the result is as good as this one.
+    built = constructed_assignment(problem)[None]
+    options |= {"target": target, "initial": starts_with(initial, built, recipe.num_searches)}
+    options |= {"callback": callback, "history_size": history_size}
+    if is_tabu:
+        return _memetic_tabu(padded, key, recipe.num_searches, options)
     unit = scales.swap_change(padded)
     temperatures = (recipe.hottest * unit, recipe.coldest * unit)
     swaps = SwapTable() if is_on_cpu else DeltaSwap()
@@ -173,14 +187,9 @@ def _tabu_searches(capacity: int, is_on_cpu: bool) -> int:
     return _TABU if capacity <= 64 else _TABU // 2
 
 
-def _memetic_tabu(
-    problem: QAP, key: Any, num_searches: int | None, options: dict[str, Any]
-) -> Result:
+def _memetic_tabu(problem: QAP, key: Any, num_searches: int, options: dict[str, Any]) -> Result:
     """Returns the result of tabu searches that continue from children of their best."""
-    devices = options["devices"]
-    is_on_cpu = devices[0].platform == "cpu"
-    if num_searches is None:
-        num_searches = len(devices) * _tabu_searches(problem.capacity, is_on_cpu)
+    is_on_cpu = options["devices"][0].platform == "cpu"
     return solve(
         problem,
         tabu_search(SwapTable()),

@@ -1,5 +1,6 @@
 """One call from coordinates or distances to a short tour: `solve_tsp`."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import jax
@@ -8,7 +9,7 @@ import numpy as np
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver.arguments import check_clock, refuse_tracers
-from jaxopt_search.driver.starts import First
+from jaxopt_search.driver.results import Report
 from jaxopt_search.engine import device_split
 from jaxopt_search.guards import capacity
 from jaxopt_search.kernels import runs_kernels
@@ -33,6 +34,8 @@ from jaxopt_search.solvers.annealed import (
     anneal,
     chosen,
     for_all,
+    refuse_for_several,
+    starts_with,
 )
 from jaxopt_search.solvers.cooling import Recipe
 from jaxopt_search.solvers.many_tsps import solve_many_tsps
@@ -92,17 +95,22 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
     return recipe._replace(num_searches=num_searches)
 
 
+# size: each of the public parameters takes a line here.
 def solve_tsp(
     data: Any,
     key: Any = 0,
     *,
     metric: str | None = None,
     dtype: DType | None = None,
+    forbidden: Literal["inf"] | None = None,
     max_seconds: float | None = None,
     max_steps: int | None = None,
     target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
     moves_per_search: int | None = None,
+    initial: Any = None,
+    callback: Callable[[Report], Any] | None = None,
+    history_size: int = 1000,
     devices: device_split.Devices = "all",
     show_progress: bool = False,
 ) -> Result | Any:
@@ -129,6 +137,7 @@ def solve_tsp(
         Euclidean one, which is the only one for several instances. `"MATRIX"` says that `data` is
         a matrix, also if it is [2, 2].
       dtype: as in `tsp`, for a matrix only.
+      forbidden: likewise: `"inf"` to read +inf as "no such edge".
       max_seconds: seconds of search, as in `solve`: what is compiled before comes on top; 10 if no
         limit is given.
       max_steps: steps of each search.
@@ -138,6 +147,10 @@ def solve_tsp(
         devices.
       moves_per_search: moves priced per search and step; None for the number that was measured to
         serve best.
+      initial: a tour to start from, [n], or several, [B, n]: the first searches do, and the others
+        as without it. Not of several instances.
+      callback: called with a `Report` after each chunk of steps; True ends the run. Likewise.
+      history_size: as in `solve`.
       devices: as in `solve`; by default all.
       show_progress: whether to write lines on standard error.
 
@@ -158,13 +171,14 @@ def solve_tsp(
     options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
     if not isinstance(data, TSP | TSPInstance) and is_stack(data):
         _check_stack_options(metric, dtype, target)
+        refuse_for_several(forbidden=forbidden, initial=initial, callback=callback)
         if max_seconds is max_steps is None:
             options["max_seconds"] = DEFAULT_SECONDS
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
         recipe = chosen(recipe, num_searches, moves_per_search)
         with capacity.memory_errors_explained(recipe.num_searches):
             return solve_many_tsps(stack_of_coords(data), key, recipe, devices=found, **options)
-    problem = as_tsp(data, metric, dtype)
+    problem = as_tsp(data, metric, dtype, forbidden)
     # All that is compiled depends on the capacity only: instances of many sizes share it.
     padded = problem if problem.num_entries is not None else problem.padded()
     recipe = for_all(tsp_recipe(problem.is_symmetric, found[0], padded.capacity), found)
@@ -174,8 +188,9 @@ def solve_tsp(
     near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
     ingredients = _ingredients(problem, padded, recipe, near)
     with capacity.memory_errors_explained(num):
-        initial = _starts(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
-    options |= {"target": target, "devices": found, "initial": initial}
+        tours = _tours(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
+    options |= {"target": target, "devices": found, "initial": starts_with(initial, tours, num)}
+    options |= {"callback": callback, "history_size": history_size}
     return anneal(padded, recipe, ingredients, key, **options)
 
 
@@ -207,12 +222,15 @@ def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | N
     return Ingredients(neighborhood, (hottest, coldest), edge_assembly(padded))
 
 
-def _starts(
+def _tours(
     problem: TSP, recipe: Recipe, key: Any, near: np.ndarray | None, max_seconds: float | None
-) -> np.ndarray | First:
-    """Returns start tours of which the first is good: whatever happens, the result is as good."""
+) -> np.ndarray:
+    """Returns tours to start from, good ones: whatever happens, the result is as good.
+
+    Of one, the other searches start at random.
+    """
     if near is None or recipe.starts != "constructed":
-        return First(constructed_tour(problem, near)[None])
+        return constructed_tour(problem, near)[None]
     words, num = random.as_key(key), recipe.num_searches
     generator = np.random.default_rng([int(words.first), int(words.second)])
     num_tours = min(_num_tours(len(near), max_seconds or DEFAULT_SECONDS), num)

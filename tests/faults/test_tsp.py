@@ -142,7 +142,11 @@ def test_two_cities_are_solved(options, fun):
         (GOOD, {"metric": "EUCLIDEAN"}, "metric is 'EUCLIDEAN', expected one of None, MATRIX, EU"),
         (GOOD, {"metric": "EUC_2D"}, "coords has shape (4, 4), expected (n, 2)"),
         (GOOD, {"dtype": "int64"}, "dtype is 'int64'"),
-        (GOOD, {"metric": "EUCLID", "dtype": "float32"}, "dtype is 'float32' with metric"),
+        (
+            GOOD,
+            {"metric": "EUCLID", "dtype": "float32"},
+            "dtype is 'float32' and forbidden None with metric",
+        ),
         (PLACES, {"metric": "MATRIX"}, "distances has shape (12, 2), expected (n, n)"),
         (PLACES, {"dtype": "float32"}, "distances has shape (12, 2), expected (n, n)"),
         (js.tsp(GOOD), {"metric": "MATRIX"}, "metric is 'MATRIX' with a TSP, expected None"),

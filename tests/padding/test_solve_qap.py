@@ -13,6 +13,7 @@ from jaxopt_search.solvers import scales
 def test_another_size_compiles_nothing(compiled):
     """Nor do another seed, target or limit; the results are those of the instances themselves."""
     options = {"devices": 1, "num_searches": 3}
+    jax.clear_caches()  # of what other tests have compiled
     js.solve_qap(*matrices(14), max_steps=40, **options)
     assert "jit(_advance)" in compiled
     compiled.clear()

@@ -1,7 +1,7 @@
 """TSP instances from what users have: a matrix, coordinates, or an instance that was read."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal
 
 from jaxopt_search.checks import check_option
 from jaxopt_search.datasets import distances
@@ -30,7 +30,12 @@ def tsp_from_instance(instance: TSPInstance, *, storage: Storage = "auto") -> TS
     return dataclasses.replace(problem, host=host)
 
 
-def as_tsp(data: Any, metric: str | None = None, dtype: DType | None = None) -> TSP:
+def as_tsp(
+    data: Any,
+    metric: str | None = None,
+    dtype: DType | None = None,
+    forbidden: Literal["inf"] | None = None,
+) -> TSP:
     """Returns the TSP that `data` stands for.
 
     Args:
@@ -38,19 +43,23 @@ def as_tsp(data: Any, metric: str | None = None, dtype: DType | None = None) -> 
       metric: the rule by which coordinates give distances, as in `tsp_from_coords`, or `"MATRIX"`
         for a matrix, also of two cities. None for the Euclidean metric of coordinates.
       dtype: as in `tsp`; `data` is a matrix if it is given.
+      forbidden: likewise.
     """
     check_option("metric", metric, METRICS)
     if isinstance(data, TSP | TSPInstance):
-        for name, value in (("metric", metric), ("dtype", dtype)):
+        for name, value in (("metric", metric), ("dtype", dtype), ("forbidden", forbidden)):
             if value is not None:
                 kind = type(data).__name__
                 raise ValueError(f"{name} is {value!r} with a {kind}, expected None")
         return data if isinstance(data, TSP) else tsp_from_instance(data)
-    if dtype is not None and metric not in (None, "MATRIX"):
-        raise ValueError(f"dtype is {dtype!r} with metric {metric!r}, expected None")
+    is_matrix = dtype is not None or forbidden is not None
+    if is_matrix and metric not in (None, "MATRIX"):
+        raise ValueError(
+            f"dtype is {dtype!r} and forbidden {forbidden!r} with metric {metric!r}, expected None"
+        )
     shape = quick_shape(data)
-    if metric == "MATRIX" or dtype is not None:
-        return tsp(data, dtype=dtype)
+    if metric == "MATRIX" or is_matrix:
+        return tsp(data, dtype=dtype, forbidden=forbidden)
     if metric is not None or (len(shape) == 2 and shape[1] == 2):
         return tsp_from_coords(data, metric=metric or "EUCLID")
     return tsp(data)

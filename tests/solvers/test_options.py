@@ -1,0 +1,84 @@
+"""What the one-line solvers hand on: starts, callbacks, histories, forbidden edges."""
+
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+
+POINTS = np.random.default_rng(4).random((13, 2))
+SIZES = 13
+FLOW, DISTANCE = np.random.default_rng(4).integers(0, 30, (2, SIZES, SIZES))
+QUICK = {"max_steps": 40, "num_searches": 4, "devices": 1}
+SOLVERS = {
+    "tsp": lambda **options: js.solve_tsp(POINTS, **QUICK | options),
+    "tabu": lambda **options: js.solve_qap(FLOW, DISTANCE, **QUICK | options),
+    "annealing": lambda **options: js.solve_qap(
+        FLOW, DISTANCE, method="annealing", **QUICK | options
+    ),
+}
+both = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+
+
+@both
+def test_searches_start_where_they_are_told_to(solver):
+    """One solution or several; the first search starts from the constructed one all the same."""
+    ways = np.random.default_rng(1).permuted(np.tile(np.arange(SIZES), (3, 1)), axis=1)
+    plain = solver(max_steps=0)
+    several = solver(max_steps=0, initial=ways)
+    np.testing.assert_array_equal(several.solutions[1:], ways)
+    np.testing.assert_array_equal(several.solutions[0], plain.solutions[0])
+    one = solver(max_steps=0, initial=ways[1].tolist())
+    np.testing.assert_array_equal(one.solutions[1], ways[1])
+    assert solver(max_steps=0, initial=ways[2], num_searches=1).x.tolist() == ways[2].tolist()
+
+
+@both
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"initial": np.arange(12)}, r"initial has shape \(12,\), expected \(13,\) or \(B, 13\)"),
+        ({"initial": np.zeros((1, 2, 13))}, r"initial has shape \(1, 2, 13\)"),
+        ({"initial": np.tile(np.arange(13), (4, 1))}, "initial holds 4 solutions, expected fewer"),
+        ({"initial": [0] * 13}, r"initial\[1\] holds 0 twice"),
+        ({"callback": 5}, "callback is a int, expected a function or None"),
+        ({"history_size": 1}, "history_size is 1"),
+    ],
+)
+def test_bad_options_are_refused(solver, options, text):
+    with pytest.raises((ValueError, TypeError), match=text) as caught:
+        solver(**options)
+    assert "\n" not in str(caught.value)
+
+
+@both
+def test_a_callback_sees_the_run_and_can_end_it(solver):
+    """True ends it, and nothing else does; histories are as short as is asked for."""
+    reports = []
+    result = solver(callback=reports.append, history_size=2)
+    assert reports[-1].step == result.nit == 40 and reports[-1].fun == result.fun
+    assert sorted(reports[-1].x.tolist()) == list(range(SIZES))
+    assert len(result.history) <= 3
+    ended = solver(callback=lambda report: True)
+    assert (ended.status, ended.nit) == (js.Status.CALLBACK, 0)
+
+
+def test_forbidden_edges_are_avoided():
+    """Without them the tour along the line is the only one that is left."""
+    distances = np.full((8, 8), np.inf)
+    for i in range(8):
+        distances[i, (i + 1) % 8] = distances[(i + 1) % 8, i] = 10
+    result = js.solve_tsp(distances, forbidden="inf", **QUICK | {"max_steps": 2000})
+    assert result.feasible and result.fun == 80
+    with pytest.raises(ValueError, match="forbidden is 'inf' with a TSPInstance, expected None"):
+        js.solve_tsp(js.datasets.grid_tsp(2, 2), forbidden="inf")
+    with pytest.raises(ValueError, match="forbidden 'inf' with metric 'GEO'"):
+        js.solve_tsp(POINTS, metric="GEO", forbidden="inf")
+
+
+@pytest.mark.parametrize("option", ["initial", "callback", "forbidden"])
+def test_several_instances_have_no_such_options(option):
+    with pytest.raises(ValueError, match=f"{option} is given, expected None for several instances"):
+        js.solve_tsp([POINTS, POINTS], **{option: "inf"})
+    if option != "forbidden":
+        with pytest.raises(ValueError, match=f"{option} is given"):
+            js.solve_qap([FLOW], [DISTANCE], **{option: "inf"})
