@@ -15,7 +15,7 @@ from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.padding import capacity_for
-from jaxopt_search.problems.qap.build import as_qap, as_qaps, is_several
+from jaxopt_search.problems.qap.build import as_qap, as_qaps, is_several, negated
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.results import Result, StackedResult
@@ -32,6 +32,7 @@ from jaxopt_search.solvers.annealed import (
 )
 from jaxopt_search.solvers.cooling import Recipe
 from jaxopt_search.solvers.many_qaps import TabuRecipe, solve_many_qaps
+from jaxopt_search.solvers.maximizing import opposite, opposite_callback, opposite_target
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
@@ -54,6 +55,7 @@ def solve_qap(
     key: Any = 0,
     *,
     partial_match: Any = None,
+    maximize: bool = False,
     method: Method = "auto",
     max_seconds: float | None = None,
     max_steps: int | None = None,
@@ -81,6 +83,9 @@ def solve_qap(
       distance: [n, n] from location to location, or likewise of B instances.
       partial_match: [k, 2] integers, facilities and the locations where they have to be; as SciPy's
         option of that name.
+      maximize: whether to look for the highest sum in place of the lowest, as SciPy's option of
+        that name. `target` is then to be reached from below. The result has the sum itself, but its
+        `problem`, its `state` and progress count with the opposite sign.
       method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: the one that was
         measured to serve better, annealing for many facilities on a CPU and otherwise tabu search.
       moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
@@ -103,8 +108,10 @@ def solve_qap(
     check_option("method", method, ("auto", "annealing", "tabu"))
     arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
     refuse_tracers(key, arrays, caller="solve_qap")
+    if maximize:
+        flow, target = negated(flow), opposite_target(target)
+        callback = opposite_callback(callback)
     found = device_split.find_devices(devices)
-    is_on_cpu = found[0].platform == "cpu"
     if max_seconds is max_steps is None:
         max_seconds = DEFAULT_SECONDS
     options = {"max_seconds": max_seconds, "max_steps": max_steps}
@@ -112,20 +119,43 @@ def solve_qap(
     if is_several(flow):
         _check_options_of_several(partial_match, method, target)
         refuse_for_several(initial=initial, callback=callback)
-        return _solve_several(as_qaps(flow, distance), key, num_searches, options)
-    problem = as_qap(flow, distance, partial_match)
-    recipe = chosen(_annealing_recipe(found), num_searches, moves_per_search)
+        result = _solve_several(as_qaps(flow, distance), key, num_searches, options)
+    else:
+        problem = as_qap(flow, distance, partial_match)
+        options |= {"target": target, "callback": callback, "history_size": history_size}
+        wishes = num_searches, moves_per_search
+        result = _solve_one(problem, key, method, wishes, initial, options)
+    return opposite(result) if maximize else result
+
+
+def _solve_one(
+    problem: QAP,
+    key: Any,
+    method: Method,
+    wishes: tuple[int | None, int | None],
+    initial: Any,
+    options: dict[str, Any],
+) -> Result:
+    """Returns the result of one instance.
+
+    Args:
+      wishes: numbers of searches and of moves per search, or None.
+      initial: as `solve_qap` has it.
+      options: of `solve`.
+    """
+    devices = options["devices"]
+    is_on_cpu = devices[0].platform == "cpu"
+    recipe = chosen(_annealing_recipe(devices), *wishes)
     padded, n = _padded(problem, is_on_cpu), int(problem.n)
     is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY))
-    if is_tabu and num_searches is None:
-        num_each = _tabu_searches(padded.capacity, is_on_cpu)
-        recipe = recipe._replace(num_searches=len(found) * num_each)
+    num_searches = recipe.num_searches
+    if is_tabu and wishes[0] is None:
+        num_searches = len(devices) * _tabu_searches(padded.capacity, is_on_cpu)
     # Whatever happens, the result is as good as this one.
     built = constructed_assignment(problem)[None]
-    options |= {"target": target, "initial": starts_with(initial, built, recipe.num_searches)}
-    options |= {"callback": callback, "history_size": history_size}
+    options |= {"initial": starts_with(initial, built, num_searches)}
     if is_tabu:
-        return _memetic_tabu(padded, key, recipe.num_searches, options)
+        return _memetic_tabu(padded, key, num_searches, options)
     unit = scales.swap_change(padded)
     temperatures = (recipe.hottest * unit, recipe.coldest * unit)
     swaps = SwapTable() if is_on_cpu else DeltaSwap()

@@ -1,5 +1,7 @@
 """What the one-line solvers hand on: starts, callbacks, histories, forbidden edges."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,38 @@ def test_forbidden_edges_are_avoided():
         js.solve_tsp(js.datasets.grid_tsp(2, 2), forbidden="inf")
     with pytest.raises(ValueError, match="forbidden 'inf' with metric 'GEO'"):
         js.solve_tsp(POINTS, metric="GEO", forbidden="inf")
+
+
+def highest(flow, distance):
+    orders = map(np.array, itertools.permutations(range(len(flow))))
+    return max((flow * distance[np.ix_(order, order)]).sum() for order in orders)
+
+
+@pytest.mark.parametrize("kind", ["matrices", "instance", "booleans", "unsigned", "several"])
+def test_a_qap_is_maximized(kind):
+    """What is found and shown is the sum itself; its highest value is known by brute force."""
+    flow, distance = np.abs(FLOW[:6, :6]), DISTANCE[:6, :6]
+    if kind == "booleans":
+        flow = flow > 15
+    if kind == "unsigned":
+        flow = flow.astype(np.uint8)
+    best, arguments = highest(flow, distance), (flow, distance)
+    if kind == "instance":
+        arguments = (js.datasets.QAPInstance(name="", flow=flow, distance=distance, best_known=5),)
+    if kind == "several":
+        result = js.solve_qap([flow], [distance], maximize=True, **QUICK)
+        assert result.fun.tolist() == [best]
+        return
+    reports = []
+    options = {"target": int(best), "callback": reports.append}
+    result = js.solve_qap(*arguments, maximize=True, **QUICK | options)
+    assert (result.fun, result.status, result.gap) == (best, js.Status.TARGET, None)
+    assert result.costs.max() == best == result.history[-1].best == reports[-1].fun
+
+
+def test_maximizing_refuses_a_problem():
+    with pytest.raises(ValueError, match="maximize is True with a QAP, expected flows"):
+        js.solve_qap(js.qap(FLOW, DISTANCE), maximize=True)
 
 
 @pytest.mark.parametrize("option", ["initial", "callback", "forbidden"])

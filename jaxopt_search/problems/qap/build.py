@@ -144,6 +144,22 @@ def as_qaps(flow: Any, distance: Any = None) -> list[QAP]:
     return problems if len({one.flow.dtype for one in problems}) == 1 else build("float32")
 
 
+def negated(flow: Any) -> Any:
+    """Returns flows with the opposite sign, of one instance or several: its minimum is the maximum.
+
+    What was read comes back without its best known cost, which is of the minimum.
+    """
+    if isinstance(flow, QAP):
+        raise ValueError("maximize is True with a QAP, expected flows or a QAPInstance")
+    if isinstance(flow, QAPInstance):
+        return dataclasses.replace(flow, flow=-flow.flow, best_known=None, is_optimal=False)
+    if is_several(flow):
+        return [negated(one) for one in flow]
+    if getattr(flow, "dtype", None) == np.bool_:
+        flow = plain_array(flow, "flow").astype(np.int8)
+    return -real_array(flow, "flow")
+
+
 def _numbered(number: int, flow: Any, distance: Any, dtype: DType | None) -> QAP:
     """Returns one instance of several; if it is bad, the error says which."""
     try:

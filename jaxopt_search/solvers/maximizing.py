@@ -1,0 +1,30 @@
+"""A maximum is the minimum of the opposite problem: what goes in and comes out changes its sign.
+
+`0 - x` in place of `-x` gives no negative zero.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxopt_search.driver.results import Report
+from jaxopt_search.results import History, Result, StackedResult
+
+
+def opposite_target(target: Any) -> Any:
+    """Returns the highest cost of the opposite problem that meets a target of at least so much."""
+    return target if target is None or isinstance(target, str) else -target
+
+
+def opposite_callback(callback: Callable[[Report], Any] | None) -> Callable[[Report], Any] | None:
+    """Returns a callback for the opposite problem that shows a user the maximum so far."""
+    if not callable(callback):
+        return callback
+    return lambda report: callback(report._replace(fun=0 - report.fun))
+
+
+def opposite(result: Result | StackedResult) -> Any:
+    """Returns the result of a maximization, from that of the opposite problem."""
+    if isinstance(result, StackedResult):
+        return result._replace(fun=0 - result.fun)
+    history = History(line._replace(best=0 - line.best) for line in result.history)
+    return result._replace(fun=0 - result.fun, costs=0 - result.costs, history=history)
