@@ -17,7 +17,6 @@ from jaxopt_search.searches import schedules
 EXCHANGES = {
     "none": None,
     "broadcast": js.broadcast_best(every=30),
-    "groups": js.broadcast_best(every=30, group_size=3),
     "ring": js.ring(every=7),
     "resample": js.resample(js.geometric(300.0, 0.95, 20), every=40),
     "recombine": js.recombine(every=25, alike=0.3),
@@ -106,7 +105,7 @@ def test_float_runs_are_the_same_on_any_number_of_devices(problem, run, number):
 @pytest.mark.parametrize(
     ("exchange", "target"),
     [
-        *(("none", None), ("broadcast", 4000), ("groups", None), ("ring", 4000)),
+        *(("none", None), ("broadcast", 4000), ("ring", 4000)),
         *(("resample", None), ("recombine", 4000), ("assemble", None)),
     ],
 )

@@ -192,6 +192,16 @@ def test_the_first_of_the_moves_that_passes_is_made(moves):
     chex.assert_trees_all_equal(found, expected)
 
 
+@jax.jit
+def best_costs_of(search, states):
+    return jax.vmap(search.best_cost)(states)
+
+
+@jax.jit
+def best_of(search, problem, states):
+    return jax.vmap(search.best, in_axes=(None, 0))(problem, states)
+
+
 def run_both(problem, neighborhood, moves, temperature):
     searches = [
         js.simulated_annealing(
@@ -217,14 +227,14 @@ def test_light_and_standard_remember_the_same_best_cost(problem, moves):
         states[0].searches.representation, states[1].searches.representation
     )
     best_costs = [
-        jax.vmap(search.best_cost)(state.searches)
+        np.asarray(best_costs_of(search, state.searches))
         for search, state in zip(searches, states, strict=True)
     ]
-    chex.assert_trees_all_equal(*best_costs)
+    np.testing.assert_array_equal(*best_costs)
     for search, state in zip(searches, states, strict=True):
-        best = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
-        costs = jax.vmap(problem.cost)(best)
-        chex.assert_trees_all_close(costs, best_costs[0], rtol=1e-5)
+        best = np.asarray(best_of(search, problem, state.searches))
+        costs = [problem.host.cost(tour) for tour in best]
+        np.testing.assert_allclose(best_costs[0], costs, rtol=1e-5)
         assert (best_costs[0] <= state.searches.cost).all()
 
 
@@ -272,7 +282,7 @@ def test_best_covers_the_start():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "symmetric"), [(3, True), (4, False), (5, True), (8, False)])
+@pytest.mark.parametrize(("n", "symmetric"), [(3, True), (4, False), (8, False)])
 def test_small_tours_come_out_optimal(n, symmetric):
     """Against all tours, by brute force."""
     problem = matrix_tsp(n, seed=n, symmetric=symmetric)
@@ -310,11 +320,10 @@ def test_float_costs_are_refreshed():
     drifted = js.advance(problem, search, drifted, 20)
     expected = js.advance(problem, search, state, 20)
     chex.assert_trees_all_close(drifted.searches.cost, expected.searches.cost, rtol=1e-6)
-    solutions = jax.vmap(lambda state: search.neighborhood.solution(problem, state.representation))(
-        expected.searches
-    )
-    costs = jax.vmap(problem.cost)(solutions)
-    chex.assert_trees_all_close(expected.searches.cost, costs, rtol=1e-5)
+    current = jax.jit(jax.vmap(search.current, in_axes=(None, 0)))
+    tours = np.asarray(current(problem, expected.searches))
+    costs = [problem.host.cost(tour) for tour in tours]
+    np.testing.assert_allclose(expected.searches.cost, costs, rtol=1e-5)
 
 
 def test_exchange_by_full_evaluation_and_by_delta_agree():
