@@ -273,7 +273,7 @@ def test_a_problem_of_a_users_own():
     orders = jnp.asarray(list(itertools.permutations(range(6))), jnp.int32)
     search = js.tabu_search(js.Swap())
     result = js.solve(problem, search, 0, num_searches=4, max_steps=150)
-    assert result.fun == jax.vmap(problem.cost)(orders).min()
+    assert result.fun == jax.jit(jax.vmap(problem.cost))(orders).min()
 
 
 @pytest.mark.slow

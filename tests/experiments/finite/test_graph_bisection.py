@@ -97,7 +97,7 @@ def test_the_optimum_of_eight_vertices(moves):
     problem = random_problem(8, seed=1)
     halves = itertools.combinations(range(8), 4)
     orders = jnp.asarray([[*left, *(set(range(8)) - set(left))] for left in halves], jnp.int32)
-    optimum = int(jax.vmap(problem.cost)(orders).min())
+    optimum = int(jax.jit(jax.vmap(problem.cost))(orders).min())
     result = js.solve(problem, annealing(moves), 0, num_searches=8, max_steps=2000, target=optimum)
     assert result.success
     assert result.fun == optimum == int(problem.cost(jnp.asarray(result.x)))
