@@ -13,11 +13,13 @@ _FLAGS = ["--xla_force_host_platform_device_count=4"]
 # Compiling would take three quarters of the suite's time. With "0" it is done as for users.
 _is_fast = os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1") != "0"
 if _is_fast and metadata.version("jaxlib").startswith("0.10."):  # later ones refuse the flag
-    _FLAGS.append("--xla_cpu_use_fusion_emitters=false")
+    _FLAGS += ["--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1"]
 
 os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *_FLAGS])
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 os.environ["JAX_DEBUG_KEY_REUSE"] = "1"
+if _is_fast:
+    os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"  # where operations come from, for XLA only
 
 # Tracing makes many objects that stay alive; looking for garbage among them takes time.
 gc.set_threshold(50_000, 20, 20)

@@ -12,7 +12,7 @@ from jaxopt_search.crossovers import edge_assembly, joins, tour_ends
 from jaxopt_search.portable import random
 from jaxopt_search.types import null_delta
 
-SIZES = (4, 5, 6, 31)
+SIZES = (4, 5, 31)
 
 
 def instance(n, seed=0, is_float=False):
@@ -189,6 +189,11 @@ def jitted_child(crossover, *arguments):
     return crossover.child(*arguments)
 
 
+@jax.jit
+def cost_of(problem, tour):
+    return problem.cost(tour)
+
+
 def child_of(problem, own, given, share, seed=0):
     key = random.typed_key((jnp.uint32(seed), jnp.uint32(1)))
     crossover = js.edge_assembly(problem)
@@ -239,9 +244,9 @@ def test_children_are_tours_that_are_no_longer(n, is_float):
         own, given = tours(n, seed)
         child = child_of(problem, own, given, 0.7, seed)
         assert sorted(child.tolist()) == list(range(n))
-        before, after = float(problem.cost(own)), float(problem.cost(child))
+        before, after = float(cost_of(problem, own)), float(cost_of(problem, child))
         assert after < before or (child == own).all()
-        num_better += after < min(before, float(problem.cost(given)))
+        num_better += after < min(before, float(cost_of(problem, given)))
         np.testing.assert_array_equal(child_of(problem, own, own[::-1].copy(), 0.7, seed), own)
     assert num_better > 0 or n < 16
 
@@ -269,7 +274,7 @@ def test_equal_places_are_no_trouble(points):
     for seed in range(5):
         own, given = tours(9, seed)
         child = child_of(problem, own, given, 1.0, seed)
-        assert float(problem.cost(child)) < float(problem.cost(own)) or (child == own).all()
+        assert cost_of(problem, child) < cost_of(problem, own) or (child == own).all()
 
 
 def test_recombined_searches_reach_the_optimum():

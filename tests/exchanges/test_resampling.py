@@ -106,9 +106,9 @@ def test_resampling_passes_on_current_solutions():
     source = np.where(donors < 0, np.arange(8), donors)
     np.testing.assert_array_equal(ancestor, source)
     np.testing.assert_array_equal(after.cost, state.searches.cost[source])
-    tours = jax.vmap(lambda one: search.current(problem, one))
+    tours = jax.jit(jax.vmap(lambda one: search.current(problem, one)))
     np.testing.assert_array_equal(tours(after), tours(state.searches)[source])
-    best = jax.vmap(search.best_cost)
+    best = jax.jit(jax.vmap(search.best_cost))
     assert (best(after) <= best(state.searches)).all()
 
 

@@ -60,8 +60,8 @@ def test_numbers_beyond_all_floats():
 @pytest.mark.slow
 def test_clocks_beyond_all_floats():
     """Clocks of the solvers and of the queens are checked, too."""
-    assert js.solve_tsp(POINTS[:3], max_seconds=HUGE, target=HUGE).success
-    assert js.solve_nqueens(6, max_seconds=HUGE).success
+    assert js.solve_tsp(POINTS[:3], max_seconds=HUGE, target=HUGE, devices=1).success
+    assert js.solve_nqueens(6, max_seconds=HUGE, devices=1).success
 
 
 @pytest.mark.parametrize("tenure", [(1,), (1, 2, 3), (), [5]], ids=str)

@@ -56,23 +56,24 @@ CALLS = {
     "solve_qap annealing": lambda: solver(js.solve_qap, *(ONE_WAY * 0.3), method="annealing"),
     "solve_nqueens": lambda: solver(js.solve_nqueens, 6, 2, max_steps=400),
     "repair": lambda: repair(random.as_key(2), js.nqueens(60), SHUFFLED, max_rounds=50),
-    "resample": lambda: anneal(plane(), js.Relocate(), js.resample(COOLING, every=4)),
+    "resample": lambda: anneal(
+        js.qap(*ONE_WAY), js.Swap(), js.resample(COOLING, every=4), keep_best="standard"
+    ),
     "eax": lambda: anneal(
         plane(),
         js.two_opt(plane()),
         js.recombine(every=3, alike=None, crossover=js.edge_assembly(plane())),
         choose="first",
     ),
-    "swap": lambda: anneal(
-        js.qap(*ONE_WAY), js.Swap(), js.recombine(every=3), keep_best="standard"
-    ),
     "min_conflicts": lambda: solve(
         js.nqueens(8), js.min_conflicts(js.QueenSwap()), js.broadcast_best(every=3)
     ),
-    "pmx": lambda: breed(js.qap(*ONE_WAY), js.shuffle(every=3)),
     "ox": lambda: breed(plane(), js.ring(every=3), crossover="ox", restart_every=3, alike=0.1),
     "memetic": lambda: breed(
-        floats(), None, local_search=js.hill_climbing(js.SwapTable()), local_steps=2
+        floats(),
+        js.shuffle(every=3),
+        local_search=js.hill_climbing(js.SwapTable()),
+        local_steps=2,
     ),
 }
 # The same for a switch that makes everything slow.

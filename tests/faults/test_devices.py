@@ -45,12 +45,9 @@ def test_there_are_four_devices():
 @pytest.mark.parametrize(
     ("num_searches", "exchange", "devices"),
     [
-        (6, "none", 4),
         (6, "ring", 4),
         (6, "broadcast", 4),
-        (6, "groups", 4),
         (6, "ring", 2),
-        (1, "ring", 4),
         (1, "broadcast", 4),
         (3, "broadcast", 4),
         (5, "groups", 4),

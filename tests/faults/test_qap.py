@@ -277,7 +277,7 @@ def test_scale_changes_no_bit_of_a_search(flow, distance):
 @pytest.mark.slow
 def test_scale_changes_no_bit_of_solve_qap():
     """Temperatures follow the scale, too."""
-    options = {"method": "annealing", "max_steps": 40, "num_searches": 3}
+    options = {"method": "annealing", "max_steps": 40, "num_searches": 3, "devices": 1}
     expected = js.solve_qap(A, B, **options)
     result = js.solve_qap(A * 2.0**-996, B * 2.0**700, **options)
     np.testing.assert_array_equal(result.solutions, expected.solutions)

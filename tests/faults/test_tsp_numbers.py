@@ -66,9 +66,10 @@ def test_scale_changes_no_bit_of_a_search(kind):
 @pytest.mark.slow
 def test_scale_changes_no_bit_of_solve_tsp():
     """Starts, candidates, temperatures and crossover follow the scale, too."""
-    expected = js.solve_tsp(PLACES, max_steps=60, num_searches=3)
+    options = {"max_steps": 60, "num_searches": 3, "devices": 1}
+    expected = js.solve_tsp(PLACES, **options)
     for scale in (2.0**-996, 2.0**996):
-        result = js.solve_tsp(scale * PLACES, max_steps=60, num_searches=3)
+        result = js.solve_tsp(scale * PLACES, **options)
         np.testing.assert_array_equal(result.solutions, expected.solutions)
         assert result.fun == scale * expected.fun
 

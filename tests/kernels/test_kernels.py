@@ -24,19 +24,11 @@ from jaxopt_search.portable import memory, random
 from jaxopt_search.types import null_delta
 
 # Other metrics, candidates and sizes differ in numbers only; test_nqueens.py has queens, and
-# test_graph_coloring.py colorings, test_tabu.py asymmetric tables of swaps.
+# test_graph_coloring.py colorings, test_tabu.py tables of swaps without fixed facilities.
 ELSEWHERE = (
-    *("relocate-matrix-3", "relocate-EUC_2D", "relocate-ATT"),
-    *("relocate-matrix-4", "relocate-asymmetric-6", "swap_table-asymmetric-2"),
-    *(
-        "two_opt-matrix-5",
-        "two_opt-matrix-8",
-        "two_opt-EUC_2D",
-        "two_opt-ATT",
-        "two_opt-quadrant",
-        "queen_swap",
-    ),
-    *("delta_swap-qap-2", "delta_swap-asymmetric"),
+    *("relocate-matrix-3", "relocate-EUC_2D", "relocate-float"),
+    *("swap_table-asymmetric-2", "swap_table-qap", "two_opt-matrix", "two_opt-ATT"),
+    *("queen_swap", "delta_swap-asymmetric"),
     *("Assign-coloring", "SwapValues-coloring", "Guided-coloring", "Guided-labeling"),
     *("Assign-max_cut", "SwapValues-labeling"),
 )
@@ -76,8 +68,7 @@ def test_every_implementation_makes_the_same_searches(case):
 @pytest.mark.parametrize(
     ("moves_per_search", "choose", "keep_best", "exchange"),
     [
-        (1, "best", "light", "none"),
-        (12, "best", "standard", "broadcast"),
+        (1, "best", "standard", "broadcast"),
         (12, "first", "light", "resample"),
     ],
 )
@@ -85,7 +76,6 @@ def test_everything_around_the_kernel(moves_per_search, choose, keep_best, excha
     """Exchanges, a target, hits: between and inside kernels."""
     problem = matrix_tsp(12)
     rule = {
-        "none": None,
         "broadcast": js.broadcast_best(every=70),
         "resample": js.resample(js.geometric(300.0, 0.9, 50), every=100),
     }[exchange]
@@ -220,8 +210,7 @@ def test_portable_searches_are_one_function_on_a_cpu():
 @needs_cpu
 def test_native_loops_are_not_part_of_a_users_function():
     """Arrays that a user's function closes over would become constants: XLA runs instead."""
-    problem = matrix_tsp(60)
-    search = annealing(js.two_opt(problem))
+    problem, search = matrix_tsp(20), annealing(js.Relocate())
     go = functools.partial(js.run, problem=problem, search=search, num_searches=2, max_steps=20)
     expected = go(3, implementation="native")
     for found in (
@@ -260,7 +249,7 @@ def test_lanes_and_null_deltas():
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Cautious(js.Relocate):
-    """A neighborhood whose commit copies, branches and stores by lanes."""
+    """A neighborhood whose commit copies, branches and stores by lanes, to the same effect."""
 
     def commit(self, problem, representation, move, accept):
         tour = super().commit(problem, representation, move, accept)
@@ -273,7 +262,7 @@ class Cautious(js.Relocate):
 
 def test_copies_and_scalars_for_all_lanes():
     """`copy` inside of a commit, and one value and one condition for all lanes, are fine."""
-    problem, search = matrix_tsp(9), annealing(Cautious())
+    problem, search = matrix_tsp(20), annealing(Cautious())
     assert js.why_not_portable(problem, search) == ""
-    runs = [run(problem, search, name, max_steps=60) for name in ("xla", KERNEL)]
-    chex.assert_trees_all_equal(*runs)
+    expected = run(problem, annealing(js.Relocate()), "xla", max_steps=60)
+    chex.assert_trees_all_equal(run(problem, search, KERNEL, max_steps=60), expected)

@@ -132,7 +132,7 @@ def test_annealing_a_problem_without_a_delta():
     """The default price is enough: linear ordering of 7 items to its brute-force optimum."""
     problem = linear_ordering(7)
     orders = jnp.asarray(list(itertools.permutations(range(7))), jnp.int32)
-    optimum = int(jax.vmap(problem.cost)(orders).min())
+    optimum = int(jax.jit(jax.vmap(problem.cost))(orders).min())
     search = js.simulated_annealing(js.Swap(), js.geometric(50.0, 0.9, 20), moves_per_search=4)
     result = js.solve(problem, search, 0, num_searches=8, max_steps=2000, target=optimum)
     assert result.success

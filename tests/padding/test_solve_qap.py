@@ -39,7 +39,7 @@ def test_swap_change_is_a_mean_over_swaps(fixed, compiled):
             problem.init(keys[1]), *(pair if fixed is None else problem.free[pair])
         )
 
-    changes = np.abs(jax.vmap(change)(jax.random.split(jax.random.key(0), 4000)))
+    changes = np.abs(jax.jit(jax.vmap(change))(jax.random.split(jax.random.key(0), 4000)))
     compiled.clear()
     found = scales.swap_change(problem)
     assert not compiled

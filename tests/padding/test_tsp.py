@@ -15,8 +15,6 @@ import jaxopt_search as js
 from jaxopt_search.portable import rows
 from jaxopt_search.problems import padding
 
-CAPACITIES = (16, 20)
-
 
 def points(n):
     return np.random.default_rng(n).integers(0, 300, (n, 2))
@@ -62,14 +60,13 @@ def test_tours_and_lengths(kind, n):
     for each, found in zip(tours, (lengths[0], lengths[1]), strict=True):
         expected = [problem.host.cost(tour) for tour in np.asarray(each)]
         np.testing.assert_allclose(found * problem.host.unit, expected, rtol=1e-6)
-    for capacity in CAPACITIES:
-        padded = problem.padded(capacity)
-        assert (int(padded.n), padded.capacity) == (n, capacity)
-        of_more, *rest = made(padded, keys)
-        chex.assert_trees_all_equal(lengths, rest)
-        for own, filled in zip(tours, of_more, strict=True):
-            np.testing.assert_array_equal(filled[:, :n], own)
-            np.testing.assert_array_equal(filled[:, n:], np.tile(np.arange(n, capacity), (20, 1)))
+    padded = problem.padded(20)
+    assert (int(padded.n), padded.capacity) == (n, 20)
+    of_more, *rest = made(padded, keys)
+    chex.assert_trees_all_equal(lengths, rest)
+    for own, filled in zip(tours, of_more, strict=True):
+        np.testing.assert_array_equal(filled[:, :n], own)
+        np.testing.assert_array_equal(filled[:, n:], np.tile(np.arange(n, 20), (20, 1)))
 
 
 def two_opt(problem):
@@ -98,7 +95,7 @@ def test_searches_take_the_same_course(search, implementation, kind, capacity):
 @needs_cpu
 @pytest.mark.parametrize(
     ("search", "n"),
-    [*((two_opt, n) for n in (1, 2, 3, 4, 5)), (RELOCATIONS, 2), (RELOCATIONS, 3)],
+    [*((two_opt, n) for n in (1, 3, 4)), (RELOCATIONS, 2), (RELOCATIONS, 3)],
 )
 def test_few_cities(search, n):
     """Where moves are none, or meet their own surroundings."""

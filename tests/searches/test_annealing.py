@@ -192,6 +192,11 @@ def test_the_first_of_the_moves_that_passes_is_made(moves):
     chex.assert_trees_all_equal(found, expected)
 
 
+@jax.jit
+def bests_of(search, problem, states):
+    return jax.vmap(lambda one: (search.best(problem, one), search.best_cost(one)))(states)
+
+
 def run_both(problem, neighborhood, moves, temperature):
     searches = [
         js.simulated_annealing(
@@ -216,16 +221,13 @@ def test_light_and_standard_remember_the_same_best_cost(problem, moves):
     chex.assert_trees_all_equal(
         states[0].searches.representation, states[1].searches.representation
     )
-    best_costs = [
-        jax.vmap(search.best_cost)(state.searches)
-        for search, state in zip(searches, states, strict=True)
-    ]
-    chex.assert_trees_all_equal(*best_costs)
+    lowest = np.asarray(bests_of(searches[0], problem, states[0].searches)[1])
     for search, state in zip(searches, states, strict=True):
-        best = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
-        costs = jax.vmap(problem.cost)(best)
-        chex.assert_trees_all_close(costs, best_costs[0], rtol=1e-5)
-        assert (best_costs[0] <= state.searches.cost).all()
+        best, best_costs = jax.device_get(bests_of(search, problem, state.searches))
+        np.testing.assert_array_equal(best_costs, lowest)
+        costs = [problem.host.cost(tour) for tour in best]
+        np.testing.assert_allclose(best_costs, costs, rtol=1e-5)
+        assert (best_costs <= np.asarray(state.searches.cost)).all()
 
 
 class Levels(TwoLevels):
@@ -272,7 +274,7 @@ def test_best_covers_the_start():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "symmetric"), [(3, True), (4, False), (5, True), (8, False)])
+@pytest.mark.parametrize(("n", "symmetric"), [(3, True), (4, False), (8, False)])
 def test_small_tours_come_out_optimal(n, symmetric):
     """Against all tours, by brute force."""
     problem = matrix_tsp(n, seed=n, symmetric=symmetric)
@@ -310,11 +312,10 @@ def test_float_costs_are_refreshed():
     drifted = js.advance(problem, search, drifted, 20)
     expected = js.advance(problem, search, state, 20)
     chex.assert_trees_all_close(drifted.searches.cost, expected.searches.cost, rtol=1e-6)
-    solutions = jax.vmap(lambda state: search.neighborhood.solution(problem, state.representation))(
-        expected.searches
-    )
-    costs = jax.vmap(problem.cost)(solutions)
-    chex.assert_trees_all_close(expected.searches.cost, costs, rtol=1e-5)
+    current = jax.jit(jax.vmap(search.current, in_axes=(None, 0)))
+    tours = np.asarray(current(problem, expected.searches))
+    costs = [problem.host.cost(tour) for tour in tours]
+    np.testing.assert_allclose(expected.searches.cost, costs, rtol=1e-5)
 
 
 def test_exchange_by_full_evaluation_and_by_delta_agree():
@@ -323,8 +324,8 @@ def test_exchange_by_full_evaluation_and_by_delta_agree():
     search = js.simulated_annealing(js.Swap(), 1e9)
     run = functools.partial(js.run, 0, problem, search, num_searches=1)
     state = jax.tree.map(lambda leaf: leaf[0], run(max_steps=200).searches)
-    orders = itertools.permutations(range(6))
-    worst = jnp.asarray(max(orders, key=lambda p: problem.cost(jnp.asarray(p))), jnp.int32)
+    orders = jnp.asarray(list(itertools.permutations(range(6))), jnp.int32)
+    worst = orders[jax.jit(jax.vmap(problem.cost))(orders).argmax()]
     after = search.adopt(problem, state, worst)
     chex.assert_trees_all_equal(after.representation.solution, worst)
     assert int(after.cost) == int(problem.cost(worst))

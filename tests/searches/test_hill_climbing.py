@@ -19,6 +19,11 @@ CASES = [
 ]
 
 
+@jax.jit
+def started(search, problem, key):
+    return search.init(problem, problem.init(key))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "symmetric", "choose"), CASES)
 def test_the_course_is_that_of_a_slow_reference(n, symmetric, choose):
@@ -89,7 +94,7 @@ def test_the_best_neighbor_is_not_the_first():
     lowest = {}
     for choose in ("best", "first"):
         search = js.hill_climbing(js.SwapTable(), choose=choose)
-        state = search.init(problem, problem.init(jax.random.key(4)))
+        state = started(search, problem, jax.random.key(4))
         step = jax.jit(lambda state, search=search: search.step(None, None, problem, state)[0])
         is_lowest = []
         while True:
@@ -105,8 +110,8 @@ def test_the_best_neighbor_is_not_the_first():
 
 def test_an_adopted_solution_does_not_cost_the_best():
     """A search that is given a worse solution climbs again, and remembers the better one."""
-    problem, search = small_qap(8), js.hill_climbing(js.SwapTable())
-    state = search.init(problem, problem.init(jax.random.key(0)))
+    problem, search = small_qap(9), js.hill_climbing(js.SwapTable())
+    state = started(search, problem, jax.random.key(0))
     step = jax.jit(lambda state: search.step(None, None, problem, state)[0])
     for _ in range(20):
         state = step(state)

@@ -44,12 +44,11 @@ def test_neither_devices_nor_neighbors_in_the_stack_change_a_run():
 
     Instances have keys of their own, by their numbers; another key leads to other tours.
     """
-    points = np.random.default_rng(1).random((3, 40, 2))
-    options = {"max_steps": 20, "num_searches": 2, "moves_per_search": 3}
-    three = js.solve_tsp(points, 5, devices=1, **options)
-    spread = js.solve_tsp(points, 5, devices=min(2, jax.local_device_count()), **options)
+    points = np.random.default_rng(1).random((3, 20, 2))
+    three = js.solve_tsp(points, 5, **QUICK)
+    spread = js.solve_tsp(points, 5, **QUICK | {"devices": min(2, jax.local_device_count())})
     np.testing.assert_array_equal(three.x, spread.x)
-    assert (three.x != js.solve_tsp(points, 6, devices=1, **options).x).any()
+    assert (three.x != js.solve_tsp(points, 6, **QUICK).x).any()
 
 
 def test_a_limit_of_seconds_ends_all_runs(capsys):

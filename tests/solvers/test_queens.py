@@ -140,7 +140,7 @@ def test_a_blank_state_is_like_others(n):
 def test_steps_run_out():
     """No step more is made, though a look is taken every 32 steps."""
     for max_steps in (0, 3, 33):
-        result = js.solve_nqueens(50, 1000, num_searches=16, max_steps=max_steps, devices=1)
+        result = js.solve_nqueens(20, 1000, num_searches=16, max_steps=max_steps, devices=1)
         assert (result.success, result.status) == (False, js.Status.MAX_STEPS)
         assert result.nit == max_steps
         assert len(result.solutions) < 1000
@@ -148,7 +148,7 @@ def test_steps_run_out():
         assert_valid(result.solutions)
 
 
-@pytest.mark.parametrize("n", [50, 10_000])
+@pytest.mark.parametrize("n", [20, 10_000])
 def test_time_runs_out(n):
     """At once."""
     result = js.solve_nqueens(n, 100_000, max_seconds=0, devices=1)
@@ -215,9 +215,9 @@ def test_wrong_arguments_are_refused(arguments, text):
 @pytest.mark.parametrize(("n", "wanted", "found"), [(8, 200, 92), (10_000, 2, 2)])
 def test_progress(n, wanted, found, capsys):
     """A line says that it compiles, one how it ended; nothing is shown by default."""
-    js.solve_nqueens(n, wanted, max_seconds=60)
+    js.solve_nqueens(n, wanted, max_seconds=60, devices=1)
     assert capsys.readouterr().err == ""
-    js.solve_nqueens(n, wanted, max_seconds=60, show_progress=True)
+    js.solve_nqueens(n, wanted, max_seconds=60, devices=1, show_progress=True)
     first, *_, last = capsys.readouterr().err.splitlines()
     assert first == "compiling"
     assert last.endswith(f" s  {found} of {wanted} placements")

@@ -32,7 +32,7 @@ def test_any_kind_of_input(kind):
 def test_temperatures_follow_the_scale_of_the_distances(scale):
     """An instance a million times as large is solved as well: within 3 % of the grid's optimum."""
     instance = js.datasets.grid_tsp(6, 6, spacing=10, seed=1)
-    result = js.solve_tsp(instance.coordinates * scale, max_steps=6000, devices=1)
+    result = js.solve_tsp(instance.coordinates * scale, max_steps=3000, devices=1)
     assert result.fun <= 1.03 * instance.best_known * scale
 
 
@@ -101,7 +101,7 @@ def test_as_many_tours_are_constructed_as_there_is_time(n, seconds, expected):
         ("EUC_2D", 30),
         ("CEIL_2D", 30),
         ("ATT", 30),
-        *(("EUCLID", n) for n in range(1, 5)),
+        *(("EUCLID", n) for n in (1, 2, 4)),
     ],
 )
 def test_scales_on_the_host_are_those_of_the_device(metric, n, storage):

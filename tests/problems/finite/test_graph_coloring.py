@@ -48,7 +48,7 @@ def test_costs_and_tallies_are_those_of_plain_loops(n, share):
     problem = js.graph_coloring(matrix, 3)
     colorings = np.random.default_rng(0).integers(0, 3, (6, n)).astype(np.int32)
     costs = [conflicts(matrix, one) for one in colorings]
-    assert jax.vmap(problem.cost)(colorings).tolist() == costs
+    assert jax.jit(jax.vmap(problem.cost))(colorings).tolist() == costs
     assert [problem.host.cost(one) for one in colorings] == costs
     tally, (updated, rejected, expected) = after_all(problem, jnp.asarray(colorings))
     for one, coloring in zip(tally.neighbors, colorings, strict=True):
@@ -180,7 +180,7 @@ def course(search, problem, num_steps):
         drawn = js.random.below(stream.words(jnp.uint32(0), 2)[0], 4)
         return state, (state.representation.solution, drawn)
 
-    start = search.init(problem, problem.init(jax.random.key(2)))
+    start = jax.jit(lambda key: search.init(problem, problem.init(key)))(jax.random.key(2))
     steps = jnp.arange(num_steps, dtype=jnp.uint32)
     colorings, drawn = jax.jit(lambda start: jax.lax.scan(step, start, steps)[1])(start)
     return np.concatenate([[start.representation.solution], colorings]), np.asarray(drawn)

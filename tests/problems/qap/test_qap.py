@@ -106,7 +106,7 @@ def test_wide_types_change_nothing(kind):
     def price(p):
         return problem.cost(p), problem.swap_delta(p, *all_pairs(5))
 
-    expected = price(p)
+    expected = jax.jit(lambda p: price(p))(p)
     with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"):
         found = jax.jit(price)(p)
     for one, other in zip(found, expected, strict=True):
@@ -131,7 +131,7 @@ def test_perturbed_assignments_stay_near(n):
     problem = qap(*matrices(n, "symmetric"))
     p = problem.init(jax.random.key(1))
     keys = jax.random.split(jax.random.key(0), 200)
-    moved = np.asarray(jax.vmap(lambda key: problem.perturb(key, p))(keys))
+    moved = np.asarray(jax.jit(jax.vmap(lambda key: problem.perturb(key, p)))(keys))
     np.testing.assert_array_equal(np.sort(moved), np.broadcast_to(np.arange(n), (200, n)))
     has_moved = moved != np.asarray(p)
     assert (has_moved.sum(axis=1) == (min(n, 4) if n > 1 else 0)).all()

@@ -62,7 +62,7 @@ def test_the_host_counts_beyond_32_bits():
     assert type(count_on_host(np.arange(3))) is int
 
 
-@pytest.mark.parametrize(("n", "tries"), [(1, 4), (2, 1), (8, 1), (30, 3), (30, 40)])
+@pytest.mark.parametrize(("n", "tries"), [(1, 4), (2, 1), (30, 3), (30, 40)])
 def test_a_greedy_placement_is_that_of_a_slow_reference(n, tries):
     """Row by row the first column of some on which no queen before attacks, else the first."""
     key = jax.random.key(7)
@@ -164,7 +164,7 @@ def test_starts_are_permutations(n):
     assert (np.asarray(near) != starts).any() == (n > 1)
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, slow(4), slow(7)])
+@pytest.mark.parametrize("n", [2, 3, 5])
 def test_every_swap_is_priced_and_made_exactly(n):
     """Of all rows of all small placements, facing queens included; the counters stay true."""
     problem, hood = js.nqueens(n), js.QueenSwap()
@@ -246,7 +246,7 @@ def test_queens_in_conflict(n):
     np.testing.assert_array_equal(found, attacks(queens).any(axis=1))
 
 
-@pytest.mark.parametrize("num_partners", [1, slow(4), 64])
+@pytest.mark.parametrize("num_partners", [1, 64])
 def test_partners_from_which_no_queen_attacks(num_partners):
     """Of independent draws, of a share p, at least one finds with 1 - (1 - p) ** num_partners."""
     n, row, number = 100, 17, 20_000
