@@ -10,6 +10,8 @@ from jaxopt_search.optional import imported
 from jaxopt_search.problems.matrix_input import real_array
 from jaxopt_search.results import Record, Result
 
+_LARGEST_BOARD = 100
+
 
 def plot_tour(coordinates: Any, tour: Any, ax: Any = None) -> Any:
     """Draws the cities and the closed tour through them.
@@ -37,6 +39,36 @@ def plot_tour(coordinates: Any, tour: Any, ax: Any = None) -> Any:
     ax.plot(*points.T, ".", color="black", markersize=size * 1.6, zorder=2)
     ax.set_aspect("equal")
     ax.margins(0.04)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    return ax
+
+
+def plot_queens(queens: Any, ax: Any = None) -> Any:
+    """Draws the board with its queens; of more than 100, points without a grid.
+
+    Args:
+      queens: [n] integers, the column of the queen in each row.
+      ax: matplotlib axes to draw on; None for a new figure.
+
+    Returns:
+      The axes.
+
+    Raises:
+      ValueError: if `queens` is no permutation.
+      ImportError: if matplotlib is not installed.
+    """
+    n = len(queens)
+    queens = check_permutation(queens, n, "queens")
+    ax = _axes(ax)
+    if n <= _LARGEST_BOARD:
+        squares = np.add.outer(np.arange(n), np.arange(n)) % 2
+        ax.imshow(squares, cmap="Greys", vmin=0, vmax=5, zorder=0)
+    size = float(np.clip(230 / max(n, 1), 0.5, 24))
+    ax.plot(queens, np.arange(n), "o", color="tab:blue", markersize=size, linestyle="", zorder=1)
+    ax.set_aspect("equal")
+    ax.set_xlim(-0.5, n - 0.5)
+    ax.set_ylim(n - 0.5, -0.5)
     ax.set_xticks([])
     ax.set_yticks([])
     return ax
@@ -94,13 +126,18 @@ def plot_convergence(
     return ax
 
 
-def detached_axes(size: tuple[float, float] = (6.4, 4.8)) -> Any:
+def detached_axes(size: tuple[float, float] = (6.4, 4.8), columns: int = 1) -> Any:
     """Returns axes on a new figure that pyplot does not know, for scripts that write files.
+
+    Args:
+      size: width and height in inches.
+      columns: axes side by side; an array of them if there are several.
 
     Raises:
       ImportError: if matplotlib is not installed.
     """
-    return _matplotlib("figure").Figure(figsize=size, dpi=150, layout="constrained").subplots()
+    figure = _matplotlib("figure").Figure(figsize=size, dpi=150, layout="constrained")
+    return figure.subplots(1, columns)
 
 
 def _axes(ax: Any) -> Any:
