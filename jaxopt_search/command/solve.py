@@ -41,12 +41,13 @@ def _write(path: Any, instance: reading.Instance, result: js.Result) -> None:
 
 
 def _draw(path: Any, instance: reading.Instance, result: js.Result) -> None:
-    title = f"{result.fun}{_gap(result)}"
-    pictures.draw_run(path, result, instance.coordinates, title)
+    pictures.draw_run(path, result, instance.coordinates, _cost(result))
 
 
-def _gap(result: js.Result) -> str:
-    return "" if result.gap is None else f" ({result.gap:.3%} above the best known)"
+def _cost(result: js.Result) -> str:
+    """Returns the cost in words, with the gap where there is one."""
+    cost = f"{result.fun:.10g}" if isinstance(result.fun, float) else str(result.fun)
+    return cost if result.gap is None else f"{cost} ({result.gap:.3%} above the best known)"
 
 
 def _facts(args: argparse.Namespace, result: js.Result) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def _facts(args: argparse.Namespace, result: js.Result) -> dict[str, Any]:
 
 def _lines(result: js.Result) -> list[tuple[str, str]]:
     return [
-        ("cost", f"{result.fun}{_gap(result)}"),
+        ("cost", _cost(result)),
         ("status", result.message),
         ("steps", f"{result.nit}, {result.nfev:.3g} moves priced"),
         *endings.lines_of(result),
