@@ -38,6 +38,18 @@ def test_shapes_that_do_not_fit_are_refused(points, tour):
         plotting.plot_tour(points, list(tour), plotting.detached_axes())
 
 
+@pytest.mark.parametrize("n", [6, 100, 101])
+def test_queens_stand_in_their_columns(n):
+    """One in each row; of more than 100 without the squares of the board."""
+    queens = np.roll(np.arange(n), 2)
+    ax = plotting.plot_queens(queens, plotting.detached_axes())
+    expected = np.stack([queens, np.arange(n)], axis=1)
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), expected)
+    assert len(ax.images) == (n <= 100)
+    with pytest.raises(ValueError, match="queens"):
+        plotting.plot_queens(np.zeros(n, int), plotting.detached_axes())
+
+
 def test_convergence_shows_cost_or_gap():
     """Costs against steps as they are; with a best-known cost, percent above it."""
     ax = plotting.plot_convergence([HISTORY], against="step", ax=plotting.detached_axes())
