@@ -21,6 +21,22 @@ def say(message: str) -> None:
         sys.stderr.write(f"{PROGRAM}: {' '.join(message.split())}\n")
 
 
+class LostOutput(OSError):
+    """Standard output cannot be written to: a full disk, or a reader that has left."""
+
+
+def tell(lines: list[str]) -> None:
+    """Writes lines on standard output.
+
+    Raises:
+      LostOutput: from the error that tells why.
+    """
+    try:
+        print("\n".join(lines), flush=True)
+    except OSError as error:
+        raise LostOutput from error
+
+
 def reason_of(error: Exception) -> str:
     """Returns what an error says; of one of the system, the path and the reason."""
     if not isinstance(error, OSError) or error.strerror is None:
@@ -58,7 +74,7 @@ def show(args: argparse.Namespace, facts: dict[str, Any], lines: list[tuple[str,
       lines: names and texts, to be read by a person.
     """
     if args.json:
-        print(json.dumps(_plain(facts), allow_nan=False))
+        tell([json.dumps(_plain(facts), allow_nan=False)])
     elif not args.quiet:
         print_lines(lines)
 
@@ -89,17 +105,17 @@ def lines_of(result: Any) -> list[tuple[str, str]]:
 def print_lines(lines: list[tuple[str, str]]) -> None:
     """Writes names and texts in two columns; no line for an empty text."""
     width = max(len(name) for name, _ in lines)
-    for name, text in lines:
-        if text:
-            print(f"{name:<{width}}  {text}")
+    tell([f"{name:<{width}}  {text}" for name, text in lines if text])
 
 
 def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     """Writes a table: the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = []
     for first, *others in [header, *rows]:
         cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        print("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    tell(lines)
 
 
 def _plain(value: Any) -> Any:

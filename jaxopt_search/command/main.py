@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from jaxopt_search.command import flags
-from jaxopt_search.command.endings import INTERRUPTED, NO_SUCCESS, USAGE, reason_of, say
+from jaxopt_search.command.endings import INTERRUPTED, NO_SUCCESS, USAGE, LostOutput, reason_of, say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,12 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         _drop_output()
-        return NO_SUCCESS
-    except OSError as error:  # a full disk
-        _drop_output()
-        say(f"standard output: {reason_of(error)}")
+        cause = error.__cause__ or error
+        if isinstance(cause, OSError) and not isinstance(cause, BrokenPipeError):
+            say(f"standard output: {reason_of(cause)}")
         return NO_SUCCESS
 
 
@@ -45,7 +44,7 @@ def _run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         say("interrupted before there was anything to keep")
         return INTERRUPTED
-    except BrokenPipeError:
+    except LostOutput:
         raise
     except (MemoryError, RuntimeError) as error:
         say(reason_of(error))

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.command import endings, files, starts
+from jaxopt_search.command import endings, files
 from jaxopt_search.command.main import main
+from jaxopt_search.guards import capacity
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COORDINATES = "x,y\n0,0\n2,2\n0,2\n2,0\n1,3\n"
@@ -200,6 +201,13 @@ def test_ctrl_c_before_there_is_anything(file, monkeypatch, capsys):
     assert refusal(capsys) == "jaxopt-search: interrupted before there was anything to keep\n"
 
 
+def test_more_queens_than_fit_into_memory(monkeypatch, capsys):
+    """They are refused before a system ends the process without a word."""
+    monkeypatch.setattr(capacity, "free_bytes", lambda device: 2.0**30)
+    assert called("queens", 20_000_000, "--no-cache", "--devices", 1) == 1
+    assert "so many queens take 1.2 GiB at least, and 1.0 GiB are free" in refusal(capsys)
+
+
 def test_a_picture_needs_matplotlib(file, tmp_path, monkeypatch, capsys):
     """It is said before the search."""
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
@@ -220,33 +228,6 @@ def test_a_full_disk_loses_no_result(file, tmp_path, monkeypatch, capsys):
     shown, err = capsys.readouterr()
     assert json.loads(shown)["success"]
     assert err == f"jaxopt-search: {out} was not written: x.txt: no space left on device\n"
-
-
-def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
-    """With a line that says why."""
-    from jaxopt_search.driver import compilation_cache
-
-    def refuse():
-        raise PermissionError("others can write there")
-
-    monkeypatch.setattr(compilation_cache, "enable_compilation_cache", refuse)
-    starts.use_machine(no_cache=True)
-    assert capsys.readouterr().err == ""
-    starts.use_machine(no_cache=False)
-    assert refusal(capsys).endswith("are not kept: others can write there\n")
-
-
-def test_progress_is_for_terminals_and_those_who_ask(monkeypatch):
-    for is_terminal, progress, quiet, expected in (
-        (False, False, False, False),
-        (False, True, True, True),
-        (True, False, False, True),
-        (True, False, True, False),
-    ):
-        monkeypatch.setattr("sys.stderr", types.SimpleNamespace(isatty=lambda: is_terminal))  # noqa: B023
-        names = ("seed", "seconds", "steps", "searches", "devices")
-        args = types.SimpleNamespace(**dict.fromkeys(names), progress=progress, quiet=quiet)
-        assert starts.options_of(args)["show_progress"] is expected
 
 
 def test_bench_prints_a_table(capsys):
@@ -302,12 +283,18 @@ def test_help_has_examples(capsys):
     assert capsys.readouterr().out.splitlines()[-1].startswith("jaxopt-search 0.")
 
 
-def test_a_reader_that_leaves():
-    """What nobody reads any more ends without a traceback."""
-    with started("doctor") as process:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_nobody_takes(unbuffered):
+    """A reader that has left is no matter for a line; a full disk is; neither for a traceback."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
+    with started("doctor", env=env) as process:
         process.stdout.close()
         assert process.wait(60) == 1
         assert process.stderr.read() == ""
+    with open("/dev/full", "w") as full, started("doctor", env=env, stdout=full) as process:
+        assert process.wait(60) == 1
+        message = "jaxopt-search: standard output: no space left on device\n"
+        assert process.stderr.read() == message
 
 
 def test_ctrl_c_keeps_the_best_so_far(file, tmp_path):
