@@ -21,35 +21,19 @@ from experiments.record_files import Runs, read_all
 from experiments.record_files import append as append
 from experiments.record_files import read as read
 from jaxopt_search import datasets
+from jaxopt_search.command.starts import use_cpu_cores as use_cpu_cores
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import DATA_VARIABLE
 from jaxopt_search.driver import environment
-from jaxopt_search.problems.queens.attacks.host import num_cores
 from jaxopt_search.results import plotting
 
 Plan = TypeVar("Plan")
 Result = TypeVar("Result", js.Result, js.QueensResult, js.StackedResult)
 Instance = TypeVar("Instance", TSPInstance, QAPInstance)
 
-_CPU_DEVICES = "--xla_force_host_platform_device_count"
 _KINDS = {QAPInstance: "quadratic assignment problem", TSPInstance: "TSP instance"}
 _NEIGHBOR_DATA = pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
 _SECONDS_BETWEEN_LINES = 10.0
-
-
-def use_cpu_cores(num: int | None = None) -> None:
-    """Makes JAX's CPU platform show `num` devices, so that searches spread over the cores.
-
-    To be called before JAX starts: XLA reads the flag only then. A number that the user has set
-    in XLA_FLAGS is kept. GPUs are not affected.
-
-    Args:
-      num: devices; None for one per core that this process may use.
-    """
-    flags = os.environ.get("XLA_FLAGS", "")
-    if _CPU_DEVICES in flags:
-        return
-    os.environ["XLA_FLAGS"] = f"{flags} {_CPU_DEVICES}={num or num_cores()}".strip()
 
 
 def use_compilation_cache() -> None:

@@ -6,7 +6,7 @@ class InstanceFormatError(ValueError):
 
 
 class UnsupportedInstance(InstanceFormatError):
-    """A well-formed instance file of a kind that this library does not read, such as ATSP."""
+    """A well-formed instance file of a kind that this library does not read, such as HCP."""
 
 
 class DownloadError(OSError):

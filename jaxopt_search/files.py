@@ -3,23 +3,33 @@
 import contextlib
 import os
 import pathlib
-import threading
+import secrets
+from collections.abc import Iterator
+from typing import BinaryIO
 
 
-def write_whole(path: pathlib.Path, data: bytes) -> None:
-    """Writes a file beside its place and then puts it there, in place of one that there was.
+@contextlib.contextmanager
+def whole(path: pathlib.Path) -> Iterator[BinaryIO]:
+    """Opens a file that takes its name, and the place of an old one, only once all is written.
 
     Raises:
-      OSError: if that fails; then nothing is left behind.
+      OSError: if it cannot be written; then nothing is left behind.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
+    with beside(path) as (file, name):
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        os.replace(name, os.path.realpath(path))  # through a symbolic link
+
+
+@contextlib.contextmanager
+def beside(path: pathlib.Path) -> Iterator[tuple[BinaryIO, str]]:
+    """Opens a file in the same folder, and removes it in the end if it is still there."""
+    real = os.path.realpath(path)
+    name = f"{real}.{secrets.token_hex(4)}.part"
     try:
-        with part.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
+        with open(name, "xb") as file:
+            yield file, name
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)

@@ -1,7 +1,8 @@
 """Where instances come from: strict readers, generators, and the best known costs.
 
-`load("kroA100", data_dir=...)` finds a known instance by name; `load_tsplib` and `load_qaplib` read
-any file. Everything here is numpy on the host. Nothing is downloaded unless asked for.
+`load("kroA100", data_dir=...)` finds a known instance by name; `load_tsplib`, `load_atsp` and
+`load_qaplib` read any file. Everything here is numpy on the host. Nothing is downloaded unless
+asked for.
 """
 
 from jaxopt_search.datasets.generators import (
@@ -22,7 +23,7 @@ from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInst
 from jaxopt_search.datasets.loading import load
 from jaxopt_search.datasets.qaplib import load_qaplib, load_qaplib_solution, orient
 from jaxopt_search.datasets.registry import names
-from jaxopt_search.datasets.tsplib import load_tour, load_tsplib
+from jaxopt_search.datasets.tsplib import load_atsp, load_tour, load_tsplib
 
 __all__ = [
     "GraphInstance",
@@ -31,6 +32,7 @@ __all__ = [
     "clustered_tsp",
     "grid_tsp",
     "load",
+    "load_atsp",
     "load_qaplib",
     "load_qaplib_solution",
     "load_tour",

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import numpy as np
 
@@ -30,23 +31,26 @@ class Source:
     Attributes:
       path: the path as given.
       data: the content, each line ending turned into a line feed.
-      size: the size of the file in bytes.
+      size: of the content as read, in bytes.
     """
 
-    def __init__(self, path: str | os.PathLike, max_bytes: int, what: str):
+    def __init__(
+        self, path: str | os.PathLike, max_bytes: int, what: str, stream: BinaryIO | None = None
+    ):
+        """Reads the file, or in its place a stream, which `path` then only names."""
         max_bytes = check_count("max_bytes", max_bytes, 1, None)
         self.path = os.fspath(path)
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            raise InstanceFormatError(f"{self.path}:1: not a regular file, expected {what}")
-        self.size = status.st_size
-        if self.size > max_bytes:
-            raise InstanceFormatError(
-                f"{self.path}:1: the file has {self.size} bytes, expected at most {max_bytes} "
-                "(see max_bytes)"
-            )
-        with open(path, "rb") as file:
-            data = file.read(max_bytes + 1)
+        if stream is None:
+            status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode):
+                raise InstanceFormatError(f"{self.path}:1: not a regular file, expected {what}")
+            self._check_size(status.st_size, max_bytes)
+            with open(path, "rb") as file:
+                data = file.read(max_bytes + 1)
+        else:
+            data = stream.read(max_bytes + 1)
+        self.size = len(data)
+        self._check_size(self.size, max_bytes)
         self.data = b""
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise self.error(0, f"the file is UTF-16, expected {what} in ASCII")
@@ -56,6 +60,13 @@ class Source:
         self.data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if not self.data.strip():
             raise self.error(0, f"the file is empty, expected {what}")
+
+    def _check_size(self, size: int, max_bytes: int) -> None:
+        if size > max_bytes:
+            raise InstanceFormatError(
+                f"{self.path}:1: the file has {size} bytes, expected at most {max_bytes} "
+                "(see max_bytes)"
+            )
 
     def error(self, position: int, message: str) -> InstanceFormatError:
         """Returns the error to raise for what stands at `position` in `data`."""

@@ -72,9 +72,7 @@ def load_tsplib(
     _require_type(source, parts, "TSP")
     weights = _edge_weight_type(source, parts)
     n = _dimension(source, parts)
-    for section, (start, _) in parts.sections.items():
-        if section not in _READ:
-            raise source.unsupported(start, f"{section} is not supported")
+    _check_sections(source, parts, _READ)
     if "FIXED_EDGES_SECTION" in parts.sections:
         _check_fixed_edges(source, parts, n, fixed_edges)
     coordinates, matrix = None, None
@@ -97,6 +95,18 @@ def load_tsplib(
         matrix=matrix,
         comment=" ".join(parts.comments),
     )
+
+
+def load_atsp(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
+    """Returns the [n, n] int64 distances of a file of TYPE ATSP; zeros on the diagonal.
+
+    It raises what `load_tsplib` does.
+    """
+    source = Source(path, max_bytes, "a TSPLIB instance")
+    parts = _parse(source)
+    _require_type(source, parts, "ATSP")
+    _check_sections(source, parts, ("EDGE_WEIGHT_SECTION",))
+    return _matrix(source, parts, _dimension(source, parts), is_symmetric=False)
 
 
 def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
@@ -196,6 +206,12 @@ def _require_type(source: Source, parts: _Parts, expected: str) -> None:
         raise source.unsupported(position, f"TYPE {name} is not supported, expected {expected}")
 
 
+def _check_sections(source: Source, parts: _Parts, known: tuple[str, ...]) -> None:
+    for section, (start, _) in parts.sections.items():
+        if section not in known:
+            raise source.unsupported(start, f"{section} is not supported")
+
+
 def _edge_weight_type(source: Source, parts: _Parts) -> str:
     supported = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
     position, value = _header(source, parts, "EDGE_WEIGHT_TYPE", f"one of {supported}")
@@ -269,7 +285,7 @@ def _nodes(source: Source, parts: _Parts, section: str, n: int) -> np.ndarray:
     return np.delete(coordinates, missing[0], axis=0)
 
 
-def _matrix(source: Source, parts: _Parts, n: int) -> np.ndarray:
+def _matrix(source: Source, parts: _Parts, n: int, is_symmetric: bool = True) -> np.ndarray:
     """Returns the [n, n] int64 matrix of an EDGE_WEIGHT_SECTION, its diagonal set to zero."""
     expected = f"one of {', '.join(_FORMATS)}"
     position, form = _header(source, parts, "EDGE_WEIGHT_FORMAT", expected)
@@ -286,7 +302,8 @@ def _matrix(source: Source, parts: _Parts, n: int) -> np.ndarray:
     numbers = source.integers(start, stop, (count,), f"{form} of {n} cities", "a section or EOF")
     if form == "FULL_MATRIX":
         matrix = numbers.reshape(n, n)
-        _check_symmetric(source, start, matrix)
+        if is_symmetric:
+            _check_symmetric(source, start, matrix)
     else:
         matrix = _fill(numbers, n, form)
     np.fill_diagonal(matrix, 0)

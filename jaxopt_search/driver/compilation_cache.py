@@ -64,7 +64,7 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib
       >>> jax.config.update("jax_compilation_cache_dir", None)
     """
     before: str | None = getattr(jax.config, "jax_compilation_cache_dir", None)
-    used = str(folders.private_folder(_chosen(folder, before)))
+    used = str(folders.private_folder(folder_to_use(folder)))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     if used != before:
@@ -76,9 +76,14 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib
     return kept_programs.folder
 
 
-def _chosen(folder: str | os.PathLike | None, before: str | None) -> pathlib.Path:
-    """Returns the folder to use; `before` is the one JAX is set to, or None."""
-    named = before or None if folder is None else folder
+def folder_to_use(folder: str | os.PathLike | None = None) -> pathlib.Path:
+    """Returns the folder that `enable_compilation_cache` would use; nothing is created.
+
+    Raises:
+      ValueError, TypeError, FileNotFoundError: as there.
+    """
+    named = getattr(jax.config, "jax_compilation_cache_dir", None) or None
+    named = named if folder is None else folder
     if named is None:
         return folders.cache_folder() / "programs"
     what = "jax_compilation_cache_dir" if folder is None else "folder"

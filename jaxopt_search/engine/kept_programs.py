@@ -27,7 +27,7 @@ import jax
 from jax.core import Tracer
 from jaxlib import version
 
-from jaxopt_search.files import write_whole
+from jaxopt_search.files import whole
 
 _PACKAGE = pathlib.Path(__file__).parents[1]
 _KNOWN = (_PACKAGE.name, "builtins", "jax", "collections", "numpy")
@@ -112,8 +112,8 @@ def noted(what: str, structure: Any, kinds: Any, find: Callable[[], str]) -> str
         if kept.endswith("\n"):
             return kept.removesuffix("\n")
     line = find()
-    with contextlib.suppress(OSError):
-        write_whole(path, f"{line}\n".encode())
+    with contextlib.suppress(OSError), whole(path) as file:
+        file.write(f"{line}\n".encode())
     return line
 
 
@@ -234,7 +234,8 @@ def _compile(
         program, _, result = serialize_executable.serialize(compiled)
         skeleton = result.unflatten(range(result.num_leaves))
         data = zlib.compress(pickle.dumps((program, skeleton)), level=1)
-        write_whole(where / f"{key}.program", data)
+        with whole(where / f"{key}.program") as file:
+            file.write(data)
     return compiled
 
 

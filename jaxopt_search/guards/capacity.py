@@ -19,6 +19,8 @@ _CGROUP = pathlib.Path("/sys/fs/cgroup")
 _PROC = pathlib.Path("/proc")
 _TOUR_BYTES = 16  # per city: a current tour and the best one, before and after a chunk
 
+_QUEEN_BYTES = 64  # of 100 that were measured for one that is repaired
+
 
 def check_size(solution: Any, num_searches: int) -> None:
     """Refuses more searches than an array can index.
@@ -59,6 +61,19 @@ def check_tours(n: int, num_tours: int, num_searches: int, devices: Sequence[jax
     each = -(-num_tours // len(devices))
     check_size(jax.ShapeDtypeStruct((n * each,), "int32"), 1)
     _check_bytes(_TOUR_BYTES * n * (num_tours if is_shared else each), num_searches, devices[0])
+
+
+def check_queens(n: int, device: jax.Device) -> None:
+    """Refuses more queens than can be repaired in memory, judged by the least that they take.
+
+    Raises:
+      MemoryError: with the sizes.
+    """
+    if (needed := _QUEEN_BYTES * n) > (free := free_bytes(device)):
+        raise MemoryError(
+            f"n is {n}, expected fewer: so many queens take {needed / _GIB:.1f} GiB at least, and"
+            f" {free / _GIB:.1f} GiB are free on {device}"
+        )
 
 
 def _check_bytes(needed: float, num_searches: int, device: jax.Device) -> None:

@@ -10,7 +10,7 @@ from jaxopt_search.checks import check_permutation, real_array
 from jaxopt_search.optional import imported
 from jaxopt_search.results.types import History, QueensResult, Record, Result
 
-_MOST_SQUARES = 60  # of a board along a side: beyond, they are not drawn
+_MOST_SQUARES = 100  # of a board along a side: beyond, they are not drawn
 
 
 def plot_tour(coordinates: Any, tour: Any, ax: Any = None) -> Any:
@@ -218,13 +218,18 @@ def _picture_of(result: Result) -> Callable[[Any], Any] | None:
     return None
 
 
-def detached_axes(size: tuple[float, float] = (6.4, 4.8)) -> Any:
+def detached_axes(size: tuple[float, float] = (6.4, 4.8), columns: int = 1) -> Any:
     """Returns axes on a new figure that pyplot does not know, for scripts that write files.
+
+    Args:
+      size: width and height in inches.
+      columns: axes side by side; an array of them if there are several.
 
     Raises:
       ImportError: if matplotlib is not installed.
     """
-    return _matplotlib("figure").Figure(figsize=size, dpi=150, layout="constrained").subplots()
+    figure = _matplotlib("figure").Figure(figsize=size, dpi=150, layout="constrained")
+    return figure.subplots(1, columns)
 
 
 def _axes(ax: Any) -> Any:

@@ -1,6 +1,5 @@
 """Results in files: `.npz` of arrays with a header of JSON, or all of it as `.json`; no pickle."""
 
-import io
 import json
 import math
 import os
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxopt_search.files import write_whole
+from jaxopt_search.files import whole
 from jaxopt_search.results.types import (
     History,
     Hit,
@@ -43,11 +42,12 @@ def save(result: Any, path: str | os.PathLike) -> None:
     if path.suffix == ".json":
         header["arrays"] = {name: _listed(array) for name, array in arrays.items()}
         header["kinds"] = {name: (each.dtype.name, each.shape) for name, each in arrays.items()}
-        return write_whole(path, json.dumps(header, allow_nan=False).encode())
-    buffer = io.BytesIO()
-    arrays[_HEADER] = np.array(json.dumps(header, allow_nan=False))
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    return write_whole(path, buffer.getvalue())
+    content = json.dumps(header, allow_nan=False)
+    with whole(path) as file:
+        if path.suffix == ".json":
+            file.write(content.encode())
+        else:
+            np.savez_compressed(file, allow_pickle=False, **{_HEADER: np.array(content)}, **arrays)
 
 
 def load_result(path: str | os.PathLike) -> Any:

@@ -98,6 +98,7 @@ def _repaired(
     observers: list[Callable[[Any], None]],
 ) -> tuple[Repairs, Status]:
     """Returns a run of repairs and how it ended; its limit of steps is one of rounds."""
+    capacity.check_queens(problem.n, device)
     max_rounds = timer.max_steps
     timer.limit(None, timer.max_seconds)
     run = Repairs(problem, key, finds, timer, device, max_rounds)

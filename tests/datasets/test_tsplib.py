@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxopt_search.datasets import distances, load_tour, load_tsplib
+from jaxopt_search.datasets import distances, load_atsp, load_tour, load_tsplib
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 
 HEAD = "NAME: x\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\n"
@@ -306,3 +306,30 @@ def test_numbers_are_read_the_same_across_blocks(tmp_path):
     content = matrix("UPPER_ROW", " ".join(map(str, values.tolist())))
     path = write(tmp_path, content.replace("DIMENSION: 3", f"DIMENSION: {n}"))
     np.testing.assert_array_equal(load_tsplib(path).matrix[np.triu_indices(n, 1)], values)
+
+
+ATSP = """NAME: x
+TYPE: ATSP
+DIMENSION: 3
+EDGE_WEIGHT_TYPE: EXPLICIT
+EDGE_WEIGHT_FORMAT: FULL_MATRIX
+EDGE_WEIGHT_SECTION
+9999 2 3
+4 9999 6
+7 8 9999
+EOF
+"""
+
+
+def test_asymmetric_instances_have_a_reader_of_their_own(tmp_path):
+    """The matrix as it stands, but for the diagonal; other types and sections are refused."""
+    matrix = load_atsp(write(tmp_path, ATSP, "x.atsp"))
+    assert matrix.dtype == np.int64
+    assert matrix.tolist() == [[0, 2, 3], [4, 0, 6], [7, 8, 0]]
+    for text, message in (
+        (ATSP.replace("TYPE: ATSP", "TYPE: TSP"), "2: TYPE 'TSP' is not supported, expected ATSP"),
+        (ATSP.replace("EOF", "FIXED_EDGES_SECTION\n1 2\n-1"), "FIXED_EDGES_SECTION is not"),
+        (ATSP.replace("7 8 9999", "7 8"), "found 8 numbers for FULL_MATRIX of 3 cities"),
+    ):
+        with pytest.raises(InstanceFormatError, match=message):
+            load_atsp(write(tmp_path, text, "x.atsp"))

@@ -1,0 +1,1 @@
+"""What a shell runs: `jaxopt-search`, or `python -m jaxopt_search`."""

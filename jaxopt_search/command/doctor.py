@@ -1,0 +1,99 @@
+"""`jaxopt-search doctor`: what runs here and how, and what is amiss."""
+
+import argparse
+import importlib.util
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxopt_search as js
+from jaxopt_search import folders
+from jaxopt_search.command import endings, starts
+from jaxopt_search.driver import compilation_cache, environment
+from jaxopt_search.engine import device_split, stepping
+
+_EXTRAS = {"matplotlib": "plot", "scipy": "analysis", "tqdm": "progress", "pooch": "data"}
+_NVIDIA = pathlib.Path("/proc/driver/nvidia/version")
+
+Findings = Iterator[tuple[str, str, str]]
+"""What was looked at, what was found, and what is wrong with it, or ""."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Shows what was found, and returns the exit status; what is wrong goes to standard error."""
+    del args
+    starts.use_cpu_cores()
+    found = [*_versions(), *_devices(), *_cache(), *_extras()]
+    endings.print_lines([(name, text) for name, text, _ in found])
+    problems = [problem for _, _, problem in found if problem]
+    for problem in problems:
+        endings.say(problem)
+    return endings.NO_SUCCESS if problems else endings.SUCCESS
+
+
+def _versions() -> Findings:
+    for name, text in environment.of_host().items():
+        yield name, text, ""
+
+
+def _devices() -> Findings:
+    try:
+        devices = device_split.find_devices("all")
+        for device in devices:
+            total = jax.device_put(np.arange(4), device).sum()
+            assert int(total) == 6
+    except (RuntimeError, ValueError) as error:
+        yield "devices", "none", f"JAX does not run: {endings.reason_of(error)}"
+        return
+    kind = f"{len(devices)} x {devices[0].device_kind}, {devices[0].platform}"
+    is_on_cpu = devices[0].platform == "cpu"
+    problem = ""
+    if is_on_cpu and _NVIDIA.exists() and "cpu" not in os.environ.get("JAX_PLATFORMS", ""):
+        problem = 'JAX does not see the NVIDIA GPU: pip install "jaxopt_search[cuda13]" or [cuda12]'
+    yield "devices", kind, problem
+    for name, make in _SEARCHES.items():
+        choice = str(stepping.choose("auto", devices[0], *make()))
+        why_not = "; the fused kernel needs an NVIDIA GPU" if is_on_cpu else ""
+        yield f"steps, {name}", f"{choice}{why_not}", ""
+
+
+def _tsp() -> tuple[Any, Any]:
+    problem = js.tsp_from_instance(js.datasets.uniform_tsp(16, seed=0))
+    return problem, js.simulated_annealing(js.two_opt(problem), 1.0)
+
+
+def _qap() -> tuple[Any, Any]:
+    problem = js.qap_from_instance(js.datasets.uniform_qap(16, seed=0))
+    return problem, js.tabu_search(js.SwapTable())
+
+
+def _queens() -> tuple[Any, Any]:
+    return js.nqueens(16), js.min_conflicts(js.QueenSwap(), 0.1)
+
+
+_SEARCHES: dict[str, Callable[[], tuple[Any, Any]]] = {"TSP": _tsp, "QAP": _qap, "queens": _queens}
+
+
+def _cache() -> Findings:
+    try:
+        folder = compilation_cache.folder_to_use()
+        if not folder.exists():
+            yield "cache", f"{folder}, which is not there yet", ""
+            return
+        folder = folders.private_folder(folder)
+        sizes = [path.stat().st_size for path in folder.iterdir() if path.is_file()]
+    except (OSError, ValueError) as error:
+        yield "cache", "none", f"compiled programs are not kept: {endings.reason_of(error)}"
+        return
+    yield "cache", f"{folder}, {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB", ""
+
+
+def _extras() -> Findings:
+    for module, extra in _EXTRAS.items():
+        is_there = importlib.util.find_spec(module) is not None
+        missing = f'not installed: pip install "jaxopt_search[{extra}]"'
+        yield module, "installed" if is_there else missing, ""

@@ -1,0 +1,80 @@
+"""`jaxopt-search`: which command runs, and what its end means to a shell.
+
+What takes time to import is imported by the commands, after the arguments have been read.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+from jaxopt_search.command import flags
+from jaxopt_search.command.endings import INTERRUPTED, NO_SUCCESS, USAGE, LostOutput, reason_of, say
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command and returns its exit status.
+
+    Args:
+      arguments: without the program's name; None for those of the process.
+
+    Raises:
+      SystemExit: after `--help` and `--version`, and with status 2 if an argument is wrong.
+    """
+    try:
+        try:
+            return _run(flags.parser().parse_args(arguments))
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except OSError as error:
+        _drop_output()
+        cause = error.__cause__ or error
+        if isinstance(cause, OSError) and not isinstance(cause, BrokenPipeError):
+            say(f"standard output: {reason_of(cause)}")
+        return NO_SUCCESS
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Returns the status of a command; whatever goes wrong in it is one line."""
+    try:
+        return _dispatch(args)
+    except KeyboardInterrupt:
+        say("interrupted before there was anything to keep")
+        return INTERRUPTED
+    except LostOutput:
+        raise
+    except (MemoryError, RuntimeError) as error:
+        say(reason_of(error))
+        return NO_SUCCESS
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        say(_with_line(reason_of(error)))
+        return USAGE
+
+
+def _dispatch(args: argparse.Namespace) -> int:
+    match args.command:
+        case "solve":
+            from jaxopt_search.command import solve as command
+        case "queens":
+            from jaxopt_search.command import queens as command
+        case "bench":
+            from jaxopt_search.command import bench as command
+        case _:
+            from jaxopt_search.command import doctor as command
+    return command.run(args)
+
+
+def _with_line(message: str) -> str:
+    """Returns the message of a reader, `FILE:3: ...`, as `FILE: line 3: ...`."""
+    return re.sub(r"\A([^\n]*?):(\d+): ", r"\1: line \2: ", message)
+
+
+def _drop_output() -> None:
+    """Lets Python end without a word about what nobody reads any more."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,48 @@
+"""`jaxopt-search queens`: different valid placements."""
+
+import argparse
+from typing import Any
+
+import jaxopt_search as js
+from jaxopt_search.command import endings, files, pictures, starts
+
+
+def run(args: argparse.Namespace) -> int:
+    """Places queens, writes and shows; returns the exit status.
+
+    Raises:
+      ValueError: for bad arguments, before the search.
+    """
+    starts.check_paths(args, files.OF_KIND["queens"])
+    starts.use_machine(args.no_cache)
+    result = js.solve_nqueens(args.n, args.count, **starts.options_of(args))
+    wanted = [(args.out, files.write_placements), (args.plot, _draw)]
+    num_failed = endings.write_all(wanted, result.solutions)
+    endings.show(args, _facts(args, result), _lines(args, result))
+    return endings.status_of(result, num_failed)
+
+
+def _draw(path: Any, placements: Any) -> None:
+    if not len(placements):
+        raise ValueError("there is no placement to draw")
+    pictures.draw_board(path, placements[0])
+
+
+def _facts(args: argparse.Namespace, result: js.QueensResult) -> dict[str, Any]:
+    return {
+        "n": args.n,
+        "seed": args.seed,
+        "found": len(result.solutions),
+        "solutions": result.solutions.tolist(),
+    } | endings.facts_of(result)
+
+
+def _lines(args: argparse.Namespace, result: js.QueensResult) -> list[tuple[str, str]]:
+    first = result.solutions[:1].tolist()
+    return [
+        ("found", f"{len(result.solutions)} of {args.count} placements of {args.n} queens"),
+        ("first", " ".join(map(str, first[0])) if first and args.n <= 20 else ""),
+        ("status", result.message),
+        ("steps", str(result.nit)),
+        *endings.lines_of(result),
+    ]

@@ -1,0 +1,70 @@
+"""`jaxopt-search solve`: a TSP or a QAP from a file."""
+
+import argparse
+from typing import Any
+
+import jaxopt_search as js
+from jaxopt_search.command import endings, files, pictures, reading, starts
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solves, writes and shows; returns the exit status.
+
+    Raises:
+      ValueError, OSError: for bad input, before the search.
+    """
+    starts.check_paths(args, *files.OF_KIND.values())
+    instance = reading.read(args.file, args.kind)
+    if args.out is not None:
+        files.check_suffix("--out", args.out, files.OF_KIND[instance.kind])
+        if args.out.suffix.lower() == ".sln" and not instance.is_integral:
+            raise ValueError(f"--out {args.out}: .sln holds integer costs, which these are not")
+    starts.use_machine(args.no_cache)
+    result = _solved(instance, args)
+    wanted = [(args.out, _write), (args.plot, _draw)]
+    num_failed = endings.write_all(wanted, instance, result)
+    endings.show(args, _facts(args, result), _lines(result))
+    return endings.status_of(result, num_failed)
+
+
+def _solved(instance: reading.Instance, args: argparse.Namespace) -> js.Result:
+    options = starts.options_of(args)
+    if args.target is not None:
+        options["target"] = args.target
+    if instance.kind == "qap":
+        return js.solve_qap(*instance.data, **options)
+    return js.solve_tsp(*instance.data, metric=instance.metric, **options)
+
+
+def _write(path: Any, instance: reading.Instance, result: js.Result) -> None:
+    files.write_solution(path, instance.kind, result.x, result.fun)
+
+
+def _draw(path: Any, instance: reading.Instance, result: js.Result) -> None:
+    pictures.draw_run(path, result, instance.coordinates, _cost(result))
+
+
+def _cost(result: js.Result) -> str:
+    """Returns the cost in words, with the gap where there is one."""
+    cost = f"{result.fun:.10g}" if isinstance(result.fun, float) else str(result.fun)
+    return cost if result.gap is None else f"{cost} ({result.gap:.3%} above the best known)"
+
+
+def _facts(args: argparse.Namespace, result: js.Result) -> dict[str, Any]:
+    return {
+        "file": args.file,
+        "seed": args.seed,
+        "cost": result.fun,
+        "gap": result.gap,
+        "evaluations": result.nfev,
+        "solution": result.x.tolist(),
+    } | endings.facts_of(result)
+
+
+def _lines(result: js.Result) -> list[tuple[str, str]]:
+    return [
+        ("cost", _cost(result)),
+        ("status", result.message),
+        ("steps", f"{result.nit}, {result.nfev:.3g} moves priced"),
+        *endings.lines_of(result),
+    ]

@@ -1,0 +1,334 @@
+"""The commands as a shell sees them: what they print and write, and how they end."""
+
+import json
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import types
+
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.command import endings, files
+from jaxopt_search.command.main import main
+from jaxopt_search.guards import capacity
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COORDINATES = "x,y\n0,0\n2,2\n0,2\n2,0\n1,3\n"
+DISTANCES = "0,1,4,1\n1,0,1,4\n4,1,0,1\n1,4,1,0\n"
+SHORT = ("--steps", "20", "--devices", "1", "--no-cache", "--searches", "4")
+TSP = "TYPE: TSP\nDIMENSION: 5\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+TSP += "1 0 0\n2 20 20\n3 0 20\n4 20 0\n5 10 30\nEOF\n"
+QAP = "3\n0 5 2  5 0 3  2 3 0\n0 8 15  8 0 13  15 13 0\n"
+
+
+def called(*arguments):
+    """Returns the exit status, also of a refusal by the parser."""
+    try:
+        return main([str(one) for one in arguments])
+    except SystemExit as error:
+        return error.code
+
+
+def started(*arguments, **options):
+    """Starts the command in a process of its own."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-m", "jaxopt_search", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": env}
+    return subprocess.Popen(command, **pipes | options)
+
+
+def refusal(capsys):
+    """Returns the one line on standard error; nothing is on standard output."""
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("jaxopt-search: ")
+    assert err.endswith("\n") and err.count("\n") == 1
+    return err
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a file and returns its path."""
+
+    def write(name, content):
+        (tmp_path / name).write_text(content)
+        return tmp_path / name
+
+    return write
+
+
+def test_a_tour_of_a_tsplib_instance(file, tmp_path, capsys):
+    """The library's reader gets back the tour whose length is told."""
+    out = tmp_path / "t.tour"
+    assert called("solve", file("x.tsp", TSP), *SHORT, "--out", out) == 0
+    instance = js.datasets.load_tsplib(tmp_path / "x.tsp")
+    cost = instance.tour_length(js.datasets.load_tour(out))
+    shown, progress = capsys.readouterr()
+    assert shown.splitlines()[0].split() == ["cost", str(cost)]
+    assert "max_steps were made" in shown and "native" in shown and "1 x cpu" in shown
+    assert progress == ""
+
+
+def test_an_assignment_of_a_qaplib_instance(file, tmp_path, capsys):
+    """The solution file holds the cost and what has it, the way round that is read."""
+    path, out = file("x.dat", QAP), tmp_path / "x.sln"
+    assert called("solve", path, *SHORT, "--json", "--out", out) == 0
+    n, value, assignment = js.datasets.load_qaplib_solution(out)
+    told = json.loads(capsys.readouterr().out)
+    assert (n, value, assignment.tolist()) == (3, told["cost"], told["solution"])
+    assert value == js.datasets.load_qaplib(path).cost(assignment) == 218
+
+
+def test_json_stands_alone(file, tmp_path, capsys):
+    """One object with what was asked for, although progress is shown and files are written."""
+    path, plot = file("x.csv", COORDINATES), tmp_path / "x.png"
+    arguments = ("--json", "--progress", "--seed", 7, "--plot", plot)
+    assert called("solve", path, *SHORT, *arguments) == 0
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert out.count("\n") == 1 and "compiling" in err and "\r" not in err
+    assert told["cost"] == pytest.approx(4 + 2 * math.sqrt(2) + 2)
+    assert sorted(told["solution"]) == [0, 1, 2, 3, 4]
+    assert (told["file"], told["seed"], told["gap"]) == (str(path), 7, None)
+    assert (told["status"], told["success"], told["steps"]) == ("max_steps", True, 20)
+    assert {"message", "evaluations", "compile_seconds", "elapsed", "env"} < set(told)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_numbers_that_json_lacks_are_null(capsys):
+    facts = {"cost": math.inf, "gap": math.nan, "steps": 3, "env": {"x": [1.5, -math.inf]}}
+    endings.show(types.SimpleNamespace(json=True), facts, [])
+    expected = {"cost": None, "gap": None, "steps": 3, "env": {"x": [1.5, None]}}
+    assert json.loads(capsys.readouterr().out) == expected
+
+
+def test_a_target_that_is_missed_is_no_success(file, tmp_path, capsys):
+    """The status tells, and the tour is written all the same; one that is met ends the run."""
+    path, out = file("x.csv", COORDINATES), tmp_path / "x.txt"
+    assert called("solve", path, *SHORT, "--target", 5, "--quiet", "--out", out) == 1
+    assert capsys.readouterr() == ("", "")
+    assert sorted(np.loadtxt(out, int)) == [0, 1, 2, 3, 4]
+    assert called("solve", path, *SHORT, "--target", 9, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["status"] == "target"
+
+
+def test_placements_of_queens(tmp_path, capsys):
+    """As many different ones as asked for are in the array, and one is drawn."""
+    arguments = ("--count", 3, "--no-cache", "--devices", 1, "--steps", 5000)
+    out, plot = tmp_path / "q.npy", tmp_path / "q.svg"
+    assert called("queens", 6, *arguments, "--out", out, "--plot", plot, "--json") == 0
+    told, placements = json.loads(capsys.readouterr().out), np.load(out)
+    assert (told["found"], told["success"]) == (3, True)
+    assert told["solutions"] == placements.tolist() and len({*map(tuple, placements)}) == 3
+    assert all(int(js.attacking_pairs(one)) == 0 for one in placements)
+    assert b"<svg" in plot.read_bytes()
+    assert called("queens", 6, *arguments[2:], "--count", 5, "--out", tmp_path / "q.csv") == 1
+    assert "4 of 5 placements of 6 queens" in capsys.readouterr().out
+    assert len(np.loadtxt(tmp_path / "q.csv", int, delimiter=",")) == 4
+    assert called("queens", 3, *arguments, "--plot", plot) == 1
+    assert "there is no placement to draw" in capsys.readouterr().err
+
+
+BAD_ARGUMENTS = {
+    "solve": "arguments are required: FILE",
+    "nonsense": "invalid choice: 'nonsense'",
+    "solve missing.csv": "missing.csv: no such file or directory",
+    "solve .": "no suffix, expected one of",
+    "solve FOLDER.csv": "FOLDER.csv: line 1: not a regular file",
+    "solve FOLDER.npy": "FOLDER.npy: is a directory",
+    "solve BAD.csv": "BAD.csv: line 3: 'abc' is not a number",
+    "solve x.csv --seconds -1": "'-1' is not a number of seconds above 0",
+    "solve x.csv --seconds nan": "'nan' is not a number of seconds above 0",
+    "solve x.csv --seed x": "argument --seed: invalid int value: 'x'",
+    "solve x.csv --target x": "'x' is not a number",
+    "solve x.csv --steps 1.5": "'1.5' is not an integer from 0 up",
+    "solve x.csv --step 1": "unrecognized arguments: --step 1",
+    "solve x.csv --devices banana --no-cache": "devices is 'banana', expected",
+    "solve x.csv --kind matrix": "the numbers are 5 x 2, expected n x n",
+    "solve x.csv --out x.sln": "the suffix '.sln', expected one of .txt, .csv, .npy, .tour",
+    "solve x.csv --out x.exe": "--out x.exe: the suffix '.exe', expected one of .txt",
+    "solve x.csv --out nowhere/x.txt": "cannot be written: no such file or directory",
+    "solve x.csv --out /proc/x.txt": "--out /proc/x.txt: cannot be written: ",
+    "solve x.csv --out FOLDER.csv": "--out FOLDER.csv: cannot be written: is a folder",
+    "solve x.csv --plot x.gif": "--plot x.gif: the suffix '.gif', expected one of .png",
+    "solve x.csv --plot nowhere/x.png": "cannot be written: no such file",
+    "solve HALVES.csv --kind qap --out x.sln": ".sln holds integer costs",
+    "queens 0": "'0' is not an integer from 1 up",
+    "queens 1000000000000 --no-cache": "n is 1000000000000, expected an integer from 1 to",
+    "queens 8 --out x.tour": "the suffix '.tour', expected one of .txt, .csv, .npy",
+    "bench --cities 100,x": "'x' is not an integer from 5 up",
+}
+
+
+@pytest.mark.parametrize("line", BAD_ARGUMENTS)
+def test_bad_arguments_are_one_line(line, file, tmp_path, monkeypatch, capsys):
+    """Before any search, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    file("x.csv", COORDINATES)
+    file("BAD.csv", "0,0\n1,1\nabc,1\n")
+    file("HALVES.csv", "0,.5\n.5,0\n0,1\n1,0\n")
+    for name in ("FOLDER.csv", "FOLDER.npy"):
+        (tmp_path / name).mkdir()
+    before = sorted(tmp_path.iterdir())
+    assert called(*line.split()) == 2
+    assert BAD_ARGUMENTS[line] in refusal(capsys)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("no\ndevice"), OSError("no disk")])
+def test_what_fails_in_a_run_is_one_line(error, file, monkeypatch, capsys):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(js, "solve_tsp", fail)
+    status = called("solve", file("x.csv", COORDINATES), *SHORT)
+    assert status == (2 if isinstance(error, OSError) else 1)
+    text = " ".join(str(error).split()) or "MemoryError"
+    assert refusal(capsys) == f"jaxopt-search: {text}\n"
+
+
+def test_ctrl_c_before_there_is_anything(file, monkeypatch, capsys):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(js, "solve_tsp", interrupt)
+    assert called("solve", file("x.csv", COORDINATES), *SHORT) == 130
+    assert refusal(capsys) == "jaxopt-search: interrupted before there was anything to keep\n"
+
+
+def test_more_queens_than_fit_into_memory(monkeypatch, capsys):
+    """They are refused before a system ends the process without a word."""
+    monkeypatch.setattr(capacity, "free_bytes", lambda device: 2.0**30)
+    assert called("queens", 20_000_000, "--no-cache", "--devices", 1) == 1
+    assert "so many queens take 1.2 GiB at least, and 1.0 GiB are free" in refusal(capsys)
+
+
+def test_a_picture_needs_matplotlib(file, tmp_path, monkeypatch, capsys):
+    """It is said before the search."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setattr(js, "solve_tsp", None)
+    assert called("solve", file("x.csv", COORDINATES), "--plot", tmp_path / "x.png") == 2
+    assert 'pip install "jaxopt_search[plot]"' in refusal(capsys)
+
+
+def test_a_full_disk_loses_no_result(file, tmp_path, monkeypatch, capsys):
+    """What cannot be written after the search is still shown."""
+
+    def fail(*_):
+        raise OSError(28, "No space left on device", "x.txt")
+
+    monkeypatch.setattr(files, "write_solution", fail)
+    out = tmp_path / "x.txt"
+    assert called("solve", file("x.csv", COORDINATES), *SHORT, "--json", "--out", out) == 1
+    shown, err = capsys.readouterr()
+    assert json.loads(shown)["success"]
+    assert err == f"jaxopt-search: {out} was not written: x.txt: no space left on device\n"
+
+
+def test_bench_prints_a_table(capsys):
+    """A row for each of the moves and sizes, and how they were made."""
+    sizes = ("--cities", "12", "--facilities", "8")
+    assert called("bench", *sizes, "--seconds", "0.05", "--devices", 1, "--no-cache") == 0
+    header, *rows, devices = capsys.readouterr().out.splitlines()
+    assert header.split()[:3] == ["moves", "searches", "moves/s"]
+    names = ["relocate, 12 cities", "2-opt, 12 cities", "tabu search, 8 facilities"]
+    assert [row.partition("   ")[0].partition("  ")[0] for row in rows] == names
+    assert all(float(row.split()[-3]) > 1e4 and row.split()[-1] == "native" for row in rows)
+    assert "1 x cpu" in devices
+
+
+def test_doctor_tells_what_runs(capsys, monkeypatch, tmp_path):
+    """Also where the cache is and what is in it; a folder that anyone can write to is a fault."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert called("doctor") == 0
+    told = dict(line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
+    told = {name: text.strip() for name, text in told.items()}
+    assert told["steps, QAP"] == "native; the fused kernel needs an NVIDIA GPU"
+    assert told["cache"] == f"{tmp_path}/jaxopt_search/programs, which is not there yet"
+    folder = tmp_path / "jaxopt_search" / "programs"
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "x").write_bytes(bytes(1_500_000))
+    assert called("doctor") == 0
+    assert f"{folder}, 1 files, 1.5 MB" in capsys.readouterr().out
+    folder.chmod(0o777)
+    assert called("doctor") == 1
+    assert "is writable by others" in capsys.readouterr().err
+
+
+def test_what_is_imported_before_the_arguments_are_read():
+    """Nothing that takes time: the parser stands alone. `--help` of one that has no package."""
+    code = (
+        "import sys, types; package = types.ModuleType('jaxopt_search');"
+        f"package.__path__ = [{str(ROOT / 'jaxopt_search')!r}];"
+        "sys.modules['jaxopt_search'] = package; before = set(sys.modules);"
+        "from jaxopt_search.command.main import main\n"
+        "try: main(['solve', '--help'])\n"
+        "except SystemExit: print({'jax', 'numpy', 'matplotlib'} & set(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_help_has_examples(capsys):
+    for command in ("solve", "queens", "bench", "doctor"):
+        assert called(command, "--help") == 0
+        assert capsys.readouterr().out.count(f"jaxopt-search {command}") > 2
+    assert called("--help") == 0
+    assert called("--version") == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("jaxopt-search 0.")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_nobody_takes(unbuffered):
+    """A reader that has left is no matter for a line; a full disk is; neither for a traceback."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
+    with started("doctor", env=env) as process:
+        process.stdout.close()
+        assert process.wait(60) == 1
+        assert process.stderr.read() == ""
+    with open("/dev/full", "w") as full, started("doctor", env=env, stdout=full) as process:
+        assert process.wait(60) == 1
+        message = "jaxopt-search: standard output: no space left on device\n"
+        assert process.stderr.read() == message
+
+
+def test_ctrl_c_keeps_the_best_so_far(file, tmp_path):
+    """The status is that of shells, and what was found is written and shown.
+
+    The instance comes from standard input.
+    """
+    out = tmp_path / "x.npy"
+    arguments = ("--seconds", 100, "--progress", "--devices", 1, "--no-cache", "--json")
+    table = os.open(file("x.csv", DISTANCES), os.O_RDONLY)
+    with started("solve", "-", *arguments, "--out", out, stdin=table) as process:
+        os.close(table)
+        for line in process.stderr:
+            if line.startswith("step"):  # the search has begun; the next line is seconds away
+                time.sleep(0.3)
+                process.send_signal(signal.SIGINT)
+                break
+        shown, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert json.loads(shown)["status"] == "interrupted"
+    assert sorted(np.load(out)) == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_from_a_table_to_a_picture_in_a_new_process(file, tmp_path):
+    """Within 15 seconds, of which one is search; compiled as for users, and nothing is kept."""
+    rows = np.random.default_rng(0).random((50, 2))
+    path = file("x.csv", "\n".join(f"{x},{y}" for x, y in rows))
+    env = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    env |= {"PYTHONPATH": str(ROOT), "JAX_DISABLE_MOST_OPTIMIZATIONS": "0"}
+    arguments = ("--seconds", "1", "--no-cache", "--plot", tmp_path / "x.png", "--json")
+    with started("solve", path, *arguments, env=env) as process:
+        shown, err = process.communicate(timeout=15)
+    assert process.returncode == 0, err
+    assert json.loads(shown)["cost"] < 7
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    assert not list(tmp_path.glob("*.part"))

@@ -1,0 +1,187 @@
+"""Files become instances by suffix and shape; bad ones are refused with the line."""
+
+import io
+import types
+
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.command import reading
+
+COORDINATES = "0,0\n3,0\n3,4\n"
+DISTANCES = "0,1,2\n1,0,3\n2,3,0\n"
+FLOWS = DISTANCES + "0,5,6\n5,0,7\n6,7,0\n"
+
+
+def read(tmp_path, content, name="x.csv", kind=None):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return reading.read(str(path), kind)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "expected"),
+    [
+        (COORDINATES, None, "coordinates"),
+        (DISTANCES, None, "matrix"),
+        (FLOWS, None, "qap"),
+        ("0,1\n1,0\n", None, "coordinates"),
+        ("0,1\n1,0\n", "tsp", "coordinates"),
+        ("0,1\n1,0\n", "matrix", "matrix"),
+        ("0,1\n1,0\n0,2\n2,0\n", None, "coordinates"),
+        ("0,1\n1,0\n0,2\n2,0\n", "qap", "qap"),
+        ("7\n", None, "matrix"),
+    ],
+)
+def test_the_shape_tells_what_numbers_are(content, kind, expected, tmp_path):
+    """In a CSV and in an array of NumPy's alike; `--kind` decides where two would do."""
+    table = np.loadtxt(io.StringIO(content), delimiter=",", dtype=int, ndmin=2)
+    np.save(tmp_path / "y.npy", table)
+    for found in (read(tmp_path, content, kind=kind), reading.read(f"{tmp_path}/y.npy", kind)):
+        assert found.kind == ("qap" if expected == "qap" else "tsp")
+        assert (found.metric == "MATRIX") == (expected == "matrix")
+        assert (found.coordinates is not None) == (expected == "coordinates")
+        assert np.array_equal(np.vstack(found.data), table)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "x,y\n" + COORDINATES,
+        '"city x","city y"\n' + COORDINATES,
+        COORDINATES.replace(",", ";"),
+        COORDINATES.replace(",", "\t"),
+        COORDINATES.replace(",", "  "),
+        COORDINATES.replace("\n", "\r\n\r\n"),
+        "\ufeff" + COORDINATES.rstrip(),
+        "cities\n" + COORDINATES.replace(",", ", "),
+        "my cities\n" + COORDINATES.replace(",", " "),
+    ],
+)
+def test_layouts_of_one_table(content, tmp_path):
+    """Headers, separators and line ends change nothing; integers stay integers."""
+    (found,) = read(tmp_path, content).data
+    assert found.tolist() == [[0, 0], [3, 0], [3, 4]]
+    assert found.dtype == np.int64
+
+
+def test_large_integers_are_exact_and_fractions_are_floats(tmp_path):
+    (found,) = read(tmp_path, "0,123456789012345678\n1,1\n").data
+    assert found[0, 1] == 123456789012345678
+    (found,) = read(tmp_path, "0,1\n.5,1e3\n2,2\n").data
+    assert found.tolist() == [[0, 1], [0.5, 1000], [2, 2]]
+
+
+BAD_TABLES = {
+    "": "line 1: the file is empty",
+    "\n \n": "line 1: the file is empty",
+    "x,y\n": "line 1: no numbers",
+    "0,0\n1,1\n1,abc\n": "line 3: 'abc' is not a number",
+    "x,y\n0,0\n1,nan\n": "line 3: 'nan' is not a number",
+    "0,0\n1,1_000\n": "line 2: '1_000' is not a number",
+    "0,0\n1,\n": "line 2: '' is not a number",
+    "nan,nan\n0,0\n": "line 1: 'nan' is not a number",
+    "x,1\n0,0\n": "line 1: 'x' is not a number",
+    "0,0\n\n1\n": "line 3: 1 numbers, expected 2",
+    "0,0\n1,1,1\n": "line 2: 3 numbers, expected 2",
+    "1,2,3\n4,5,6\n": "the numbers are 2 x 3, expected n x 2",
+    "1,5;2,5\n": "line 1: '1,5' is not a number",
+    "0,0\n1,1e400\n": "row 2, column 2: inf is not a finite number",
+    b"0,0\0\n": "line 1: the file is binary",
+    "0,0\n".encode("utf-16"): "line 1: the file is UTF-16",
+}
+
+
+@pytest.mark.parametrize("content", BAD_TABLES, ids=range(len(BAD_TABLES)))
+def test_bad_tables_are_refused(content, tmp_path):
+    with pytest.raises(ValueError) as caught:
+        read(tmp_path, content)
+    message = str(caught.value)
+    assert message.startswith(str(tmp_path / "x.csv:")) and "\n" not in message
+    assert BAD_TABLES[content].removeprefix("line ") in message
+
+
+BAD_ARRAYS = {
+    "objects": (np.array([[{}]]), "no array of numbers"),
+    "letters": (np.array([["a", "b"]]), "has dtype"),
+    "complex": (np.ones((3, 2), complex), "has dtype complex128"),
+    "one row": (np.arange(3), "the numbers are 3, expected n x 2"),
+    "one number": (np.array(3), "a single number"),
+    "three axes": (np.ones((2, 3, 3)), "the numbers are 2 x 3 x 3"),
+    "nothing": (np.ones((0, 2)), "x.npy: "),
+    "NaN": (np.array([[0, 0], [1, np.nan], [2, 2]]), "row 2, column 2: nan is not a finite"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ARRAYS)
+def test_bad_arrays_are_refused(case, tmp_path):
+    array, message = BAD_ARRAYS[case]
+    np.save(tmp_path / "x.npy", array, allow_pickle=True)
+    with pytest.raises(ValueError, match=message):
+        reading.read(str(tmp_path / "x.npy"), None)
+
+
+def test_an_array_that_claims_to_be_huge_is_refused(tmp_path):
+    """By its size on disk: nothing is allocated. So is what is no array."""
+    np.save(tmp_path / "x.npy", np.zeros((8, 2)))
+    content = (tmp_path / "x.npy").read_bytes()
+    for bad in (content.replace(b"(8, 2), ", b"(10**9,2),"), content[:-8], b"", b"PK\3\4zip"):
+        with pytest.raises(ValueError, match="no array of numbers"):
+            read(tmp_path, bad, "x.npy")
+    huge = content.replace(b"(8, 2), }" + 9 * b" ", b"(8" + 9 * b"0" + b", 2), }")
+    assert len(huge) == len(content) and huge != content
+    with pytest.raises(ValueError, match="no array of numbers: mmap length"):
+        read(tmp_path, huge, "x.npy")
+
+
+def test_the_diagonal_of_distances_may_be_anything(tmp_path):
+    """Tables of distances often have NaN or infinity there."""
+    distances = np.ones((3, 3))
+    np.fill_diagonal(distances, np.nan)
+    np.save(tmp_path / "x.npy", distances)
+    assert reading.read(str(tmp_path / "x.npy"), None).metric == "MATRIX"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("x.xlsx", None, "the suffix '.xlsx', expected one of .tsp, .atsp, .dat, .csv, .npy"),
+        ("x", None, "no suffix"),
+        ("x.tsp", "qap", "--kind is qap"),
+        ("x.dat", "tsp", "--kind is tsp"),
+        ("x.csv", "qap", "the numbers are 3 x 2, expected 2n x n"),
+    ],
+)
+def test_what_does_not_fit_is_refused(name, kind, message, tmp_path):
+    with pytest.raises(ValueError) as caught:
+        read(tmp_path, COORDINATES, name, kind)
+    assert message in str(caught.value)
+
+
+def test_standard_input_is_a_table(monkeypatch):
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"0,0\n1,x\n")))
+    with pytest.raises(ValueError, match="standard input:2: 'x' is not a number"):
+        reading.read("-", None)
+
+
+def test_recorded_instances_have_their_best_known_cost(data_dir, tmp_path):
+    """Told by their numbers: the same name with others has none."""
+    (found,) = reading.read(str(data_dir / "tsplib" / "eil51.tsp"), None).data
+    assert (found.best_known, found.is_optimal) == (426, True)
+    text = (data_dir / "tsplib" / "eil51.tsp").read_text().replace("37 52", "38 52")
+    (found,) = read(tmp_path, text, "eil51.tsp").data
+    assert found.best_known is None
+
+
+def test_libraries_of_instances_are_read_by_their_readers(tmp_path):
+    """As `datasets` does; a matrix of TYPE ATSP comes as an array."""
+    text = "TYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+    found = read(tmp_path, text + "1 0 0\n2 3 0\n3 3 4\nEOF\n", "x.tsp")
+    assert isinstance(found.data[0], js.datasets.TSPInstance)
+    assert found.coordinates.tolist() == [[0, 0], [3, 0], [3, 4]]
+    found = read(tmp_path, "2  0 1 1 0  0 2 2 0", "x.DAT")
+    assert (found.kind, found.data[0].n) == ("qap", 2)
+    text = "TYPE: ATSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX"
+    found = read(tmp_path, f"{text}\nEDGE_WEIGHT_SECTION\n9 2\n3 9\nEOF\n", "x.atsp")
+    assert found.data[0].tolist() == [[0, 2], [3, 0]]

@@ -1,0 +1,34 @@
+"""What a search needs before it starts: the cache where it can be, progress where it is wanted."""
+
+import types
+
+from jaxopt_search.command import starts
+from jaxopt_search.driver import compilation_cache
+
+
+def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
+    """With a line that says why."""
+
+    def refuse():
+        raise PermissionError("others can write there")
+
+    monkeypatch.setattr(compilation_cache, "enable_compilation_cache", refuse)
+    starts.use_machine(no_cache=True)
+    assert capsys.readouterr().err == ""
+    starts.use_machine(no_cache=False)
+    assert capsys.readouterr().err == (
+        "jaxopt-search: compiled programs are not kept: others can write there\n"
+    )
+
+
+def test_progress_is_for_terminals_and_those_who_ask(monkeypatch):
+    for is_terminal, progress, quiet, expected in (
+        (False, False, False, False),
+        (False, True, True, True),
+        (True, False, False, True),
+        (True, False, True, False),
+    ):
+        monkeypatch.setattr("sys.stderr", types.SimpleNamespace(isatty=lambda: is_terminal))  # noqa: B023
+        names = ("seed", "seconds", "steps", "searches", "devices")
+        args = types.SimpleNamespace(**dict.fromkeys(names), progress=progress, quiet=quiet)
+        assert starts.options_of(args)["show_progress"] is expected
