@@ -1,41 +1,83 @@
-"""The README's code runs as it stands, with shorter limits."""
+"""The code of the README and the first pages runs, with shorter limits; links lead somewhere."""
 
 import pathlib
 import re
 
 import pytest
 
-README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
-SHORTER = {
-    "max_seconds=10": "max_steps=300",
-    "max_steps=1_000_000, max_seconds=60": "max_steps=300",
-    "max_steps=5000": "max_steps=50",
-    "show_progress=True": "show_progress=False",
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+# Of each page, how many blocks of code it has, and the limits that are shortened.
+CODE = {
+    "README.md": (1, {"max_seconds=10": "max_steps=300"}),
+    "docs/first_steps.md": (
+        3,
+        {
+            "max_seconds=10": "max_steps=300",
+            "max_steps=5000\n": "max_steps=310\n",
+            "max_steps=5000)": "max_steps=50)",
+        },
+    ),
+    "docs/concepts.md": (
+        1,
+        {
+            "max_steps=1_000_000, max_seconds=60": "max_steps=300",
+            "show_progress=True": "show_progress=False",
+        },
+    ),
 }
 
 
-def blocks():
+def blocks(page):
     """Returns the indented blocks that use the library."""
-    text = README.read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     found = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", text, flags=re.MULTILINE)
     return [re.sub(r"^ {4}", "", block, flags=re.MULTILINE) for block in found if "js." in block]
 
 
 @pytest.mark.slow
-def test_the_code_runs():
-    """Three blocks: three lines to a result, the driver, a problem of one's own."""
-    found = blocks()
-    assert len(found) == 3
+@pytest.mark.parametrize("page", CODE)
+def test_the_code_runs(page, tmp_path, monkeypatch):
+    """The blocks of a page, one after the other; files are written to the folder one is in."""
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("matplotlib").use("agg")
+    number, limits = CODE[page]
+    found = blocks(page)
+    assert len(found) == number
+    names = {}
     for block in found:
-        for limit, shorter in SHORTER.items():
+        for limit, shorter in limits.items():
             block = block.replace(limit, shorter)
-        assert "max_steps=1_000" not in block
-        names = {}
+        assert "max_seconds" not in block and "max_steps=1_000" not in block
         exec("import jaxopt_search as js\n" + block, names)
         assert names["result"].nit > 0
 
 
-def test_every_limit_is_shortened():
-    """The limits above are the README's, so that the test stays short and true."""
-    text = "".join(blocks())
-    assert all(limit in text for limit in SHORTER)
+@pytest.mark.parametrize("page", CODE)
+def test_every_limit_is_shortened(page):
+    """The limits above are those of the page, so that the test stays short and true."""
+    text = "".join(blocks(page))
+    assert all(limit in text for limit in CODE[page][1])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    """To a file of the repository, and to a heading where they name one."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if target.startswith(("http:", "https:")):
+            continue
+        name, _, heading = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        assert path.exists(), target
+        if heading:
+            headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert heading in map(anchor, headings), target
+
+
+def anchor(heading):
+    """Returns the name that links have for a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 90

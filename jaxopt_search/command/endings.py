@@ -65,18 +65,18 @@ def status_of(result: Any, num_failed: int) -> int:
     return SUCCESS if result.success and not num_failed else NO_SUCCESS
 
 
-def show(args: argparse.Namespace, facts: dict[str, Any], lines: list[tuple[str, str]]) -> None:
+def show(args: argparse.Namespace, facts: dict[str, Any], result: Any) -> None:
     """Writes what a run has found on standard output.
 
     Args:
       args: the flags; `json` for one object, `quiet` for nothing else.
       facts: for `json`.
-      lines: names and texts, to be read by a person.
+      result: of the library, whose summary a person reads.
     """
     if args.json:
         tell([json.dumps(_plain(facts), allow_nan=False)])
     elif not args.quiet:
-        print_lines(lines)
+        tell(str(result).splitlines())
 
 
 def facts_of(result: Any) -> dict[str, Any]:
@@ -90,16 +90,6 @@ def facts_of(result: Any) -> dict[str, Any]:
         "elapsed": result.elapsed,
         "env": result.env,
     }
-
-
-def lines_of(result: Any) -> list[tuple[str, str]]:
-    """Returns what is told of every run."""
-    searched = max(result.elapsed - result.compile_seconds, 0.0)
-    return [
-        ("seconds", f"{searched:.2f} of search, {result.compile_seconds:.2f} before it"),
-        ("devices", f"{result.env['devices']} ({result.env['cpu']})"),
-        ("steps by", result.env["implementation"]),
-    ]
 
 
 def print_lines(lines: list[tuple[str, str]]) -> None:

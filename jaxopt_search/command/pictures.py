@@ -5,7 +5,7 @@ from typing import Any
 
 from jaxopt_search.command import files
 from jaxopt_search.files import whole
-from jaxopt_search.results import plotting
+from jaxopt_search.results import plotting, text
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -23,14 +23,14 @@ def check(path: pathlib.Path | None) -> None:
         plotting.detached_axes()
 
 
-def draw_run(path: pathlib.Path, result: Any, coordinates: Any, title: str) -> None:
+def draw_run(path: pathlib.Path, result: Any, coordinates: Any) -> None:
     """Writes a picture of how a run went, beside the tour if there are coordinates."""
     if coordinates is None:
         axes = last = plotting.detached_axes()
     else:
         axes, last = plotting.detached_axes((11, 5), columns=2)
         plotting.plot_tour(coordinates, result.x, axes)
-    axes.set_title(title)
+    axes.set_title(text.cost(result.fun, result.gap))
     plotting.plot_convergence([result], ax=last)
     _save(path, axes.figure)
 

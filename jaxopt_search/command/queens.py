@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> int:
     result = js.solve_nqueens(args.n, args.count, **starts.options_of(args))
     wanted = [(args.out, files.write_placements), (args.plot, _draw)]
     num_failed = endings.write_all(wanted, result.solutions)
-    endings.show(args, _facts(args, result), _lines(args, result))
+    endings.show(args, _facts(args, result), result)
     return endings.status_of(result, num_failed)
 
 
@@ -35,14 +35,3 @@ def _facts(args: argparse.Namespace, result: js.QueensResult) -> dict[str, Any]:
         "found": len(result.solutions),
         "solutions": result.solutions.tolist(),
     } | endings.facts_of(result)
-
-
-def _lines(args: argparse.Namespace, result: js.QueensResult) -> list[tuple[str, str]]:
-    first = result.solutions[:1].tolist()
-    return [
-        ("found", f"{len(result.solutions)} of {args.count} placements of {args.n} queens"),
-        ("first", " ".join(map(str, first[0])) if first and args.n <= 20 else ""),
-        ("status", result.message),
-        ("steps", str(result.nit)),
-        *endings.lines_of(result),
-    ]

@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     result = _solved(instance, args)
     wanted = [(args.out, _write), (args.plot, _draw)]
     num_failed = endings.write_all(wanted, instance, result)
-    endings.show(args, _facts(args, result), _lines(result))
+    endings.show(args, _facts(args, result), result)
     return endings.status_of(result, num_failed)
 
 
@@ -41,13 +41,7 @@ def _write(path: Any, instance: reading.Instance, result: js.Result) -> None:
 
 
 def _draw(path: Any, instance: reading.Instance, result: js.Result) -> None:
-    pictures.draw_run(path, result, instance.coordinates, _cost(result))
-
-
-def _cost(result: js.Result) -> str:
-    """Returns the cost in words, with the gap where there is one."""
-    cost = f"{result.fun:.10g}" if isinstance(result.fun, float) else str(result.fun)
-    return cost if result.gap is None else f"{cost} ({result.gap:.3%} above the best known)"
+    pictures.draw_run(path, result, instance.coordinates)
 
 
 def _facts(args: argparse.Namespace, result: js.Result) -> dict[str, Any]:
@@ -59,12 +53,3 @@ def _facts(args: argparse.Namespace, result: js.Result) -> dict[str, Any]:
         "evaluations": result.nfev,
         "solution": result.x.tolist(),
     } | endings.facts_of(result)
-
-
-def _lines(result: js.Result) -> list[tuple[str, str]]:
-    return [
-        ("cost", _cost(result)),
-        ("status", result.message),
-        ("steps", f"{result.nit}, {result.nfev:.3g} moves priced"),
-        *endings.lines_of(result),
-    ]

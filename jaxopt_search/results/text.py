@@ -21,8 +21,14 @@ def summary(rows: Iterable[tuple[str, str | None]]) -> str:
 
 
 def number(value: float) -> str:
-    """Returns a cost: an integer with all its digits, a float with six."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+    """Returns a cost: an integer with all its digits, a float with ten."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.10g}"
+
+
+def cost(value: float, gap: float | None) -> str:
+    """Returns a cost, with its gap where that is known."""
+    above = "" if gap is None else f" ({gap:.3%} above the best known)"
+    return number(value) + above
 
 
 def large(count: int) -> str:
@@ -48,9 +54,11 @@ def solution(x: Any) -> str:
 def environment(env: dict[str, str]) -> tuple[str, str]:
     """Returns where a result was made, and by which versions."""
     versions = ("jaxopt_search", "jax", "numpy", "python")
-    where = (env.get(name) for name in ("devices", "implementation"))
+    devices = env.get("devices", "")
+    if env.get("platform") == "cpu" and "cpu" in env:
+        devices += f" ({env['cpu']})"
     return (
-        ", ".join(filter(None, where)),
+        ", ".join(filter(None, (devices, env.get("implementation")))),
         ", ".join(f"{name} {env[name]}" for name in versions if name in env),
     )
 

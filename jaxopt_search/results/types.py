@@ -175,12 +175,10 @@ class Result(NamedTuple):
 
     def __str__(self) -> str:
         where, versions = text.environment(self.env)
-        gap = None if self.gap is None else f"{self.gap:.4%} above the best known cost"
         hit = self.first_hit
         return text.summary(
             [
-                ("cost", text.number(self.fun)),
-                ("gap", gap),
+                ("cost", text.cost(self.fun, self.gap)),
                 ("success", "yes" if self.success else "no"),
                 ("ended", self.message),
                 ("steps", f"{text.large(self.nit)} of each of {len(self.costs)} searches"),

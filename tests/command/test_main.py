@@ -128,7 +128,7 @@ def test_placements_of_queens(tmp_path, capsys):
     assert all(int(js.attacking_pairs(one)) == 0 for one in placements)
     assert b"<svg" in plot.read_bytes()
     assert called("queens", 6, *arguments[2:], "--count", 5, "--out", tmp_path / "q.csv") == 1
-    assert "4 of 5 placements of 6 queens" in capsys.readouterr().out
+    assert "4 different valid ones of 6 queens" in capsys.readouterr().out
     assert len(np.loadtxt(tmp_path / "q.csv", int, delimiter=",")) == 4
     assert called("queens", 3, *arguments, "--plot", plot) == 1
     assert "there is no placement to draw" in capsys.readouterr().err

@@ -8,6 +8,8 @@ from jaxopt_search.results import History, Hit, Record
 ENV = {
     "jaxopt_search": "0.1.0",
     "jax": "0.10.2",
+    "platform": "cpu",
+    "cpu": "AMD EPYC",
     "devices": "2 x cpu",
     "implementation": "native",
 }
