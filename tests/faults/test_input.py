@@ -7,7 +7,7 @@ import pytest
 from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
-from jaxopt_search.problems import matrix_input
+from jaxopt_search import checks
 from jaxopt_search.problems.qap import build as qap_build
 from jaxopt_search.problems.queens.problem import greedy_placement
 from jaxopt_search.problems.tsp import ranges as tsp_ranges
@@ -123,7 +123,7 @@ def test_a_matrix_beyond_memory_is_refused_at_once(make, monkeypatch):
     """By its shape, before it is copied."""
     monkeypatch.setattr(tsp_ranges, "_MAX_MATRIX_BYTES", 4 * 15)
     monkeypatch.setattr(qap_build, "_MAX_MATRIX_BYTES", 4 * 15)
-    monkeypatch.setattr(matrix_input, "plain_array", None)
+    monkeypatch.setattr(checks, "plain_array", None)
     with refuses(ValueError, "a matrix of 4 cities takes"):
         js.solve_tsp(make(MATRIX))
     with refuses(ValueError, "flow has shape (4, 4), expected fewer facilities"):

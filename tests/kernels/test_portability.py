@@ -91,7 +91,12 @@ class Weak(js.Relocate):
 )
 def test_code_that_only_a_gpu_would_refuse():
     """JAX lowers it, and XLA on a GPU fails: the kernel is checked before."""
-    reason = js.why_not_portable(matrix_tsp(9), annealing(Weak()))
+    limit = jax.config.jax_traceback_in_locations_limit
+    jax.config.update("jax_traceback_in_locations_limit", 100)  # the default, which users have
+    try:
+        reason = js.why_not_portable(matrix_tsp(9), annealing(Weak()))
+    finally:
+        jax.config.update("jax_traceback_in_locations_limit", limit)
     assert re.fullmatch(
         r"no fused kernel can be made of Weak.commit \(test_portability.py:\d+\): "
         r"'scf.for' op .*type",
