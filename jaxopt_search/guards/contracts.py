@@ -16,6 +16,10 @@ _PROBLEM = ("init", "cost")
 _SEARCH = ("init", "control", "step", "best_cost", "best", "evaluations_per_step")
 _EXCHANGE = ("every", "passes_on", "donors")
 _ORDERING = ("every", "order")
+_MAKERS = {
+    "TSPInstance": "tsp_from_instance",
+    "QAPInstance": "qap_from_instance",
+}
 
 
 def solution_shape(problem: Any) -> Any:
@@ -70,7 +74,7 @@ def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
     Raises:
       TypeError: naming what is missing or wrong.
     """
-    _check_part("problem", problem, _PROBLEM, "one such as tsp returns")
+    _check_part("problem", problem, _PROBLEM, _maker_of(problem))
     for path, leaf in jax.tree_util.tree_leaves_with_path(problem):
         try:
             jax.typeof(leaf)
@@ -86,6 +90,16 @@ def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
         given = jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", solution)
         error.add_note(f"problem.cost was given what problem.init returns: {given}")
         raise
+
+
+def _maker_of(data: Any) -> str:
+    """Returns what a problem is, and how what is no problem yet becomes one."""
+    kind = type(data).__name__
+    if isinstance(data, list | tuple | np.ndarray | jax.Array):
+        return "one such as tsp_from_coords makes of coordinates, and tsp or qap of matrices"
+    if kind in _MAKERS:
+        return f"one such as {_MAKERS[kind]} makes of it"
+    return "one such as tsp returns"
 
 
 def check_search(search: Any, name: str = "search") -> None:

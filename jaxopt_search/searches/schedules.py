@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
 from jaxopt_search.checks import check_count, check_number, float32, int32
 from jaxopt_search.pytrees import pytree
@@ -59,7 +60,10 @@ class Geometric:
 
 
 def geometric(
-    start: float, alpha: float, steps_per_temperature: int = 1, first_step: int = 0
+    start: float | jax.Array,
+    alpha: float | jax.Array,
+    steps_per_temperature: int = 1,
+    first_step: int = 0,
 ) -> Geometric:
     """Returns a schedule that multiplies the temperature by `alpha` once in a while.
 
@@ -70,8 +74,9 @@ def geometric(
     `steps_per_temperature` = sweeps x cities.
 
     Args:
-      start: the first temperature, above 0, in units of cost.
-      alpha: the cooling constant, in (0, 1].
+      start: the first temperature, above 0, in units of cost; also a traced scalar, which is taken
+        as it is: for a sweep of temperatures by `vmap`.
+      alpha: the cooling constant, in (0, 1]; likewise.
       steps_per_temperature: steps between two coolings.
       first_step: the step of the first temperature; before it, it is hotter by the same rule.
 
@@ -83,24 +88,36 @@ def geometric(
       >>> [round(float(schedule(jax.numpy.int32(step)))) for step in (0, 999, 1000, 100_000)]
       [10000, 10000, 9900, 3660]
     """
-    if not 0 < check_number("start", start) <= _MAX_FLOAT32:
+    start, alpha = _scalar("start", start), _scalar("alpha", alpha)
+    is_traced = isinstance(alpha, Tracer)
+    if not isinstance(start, Tracer) and not 0 < check_number("start", start) <= _MAX_FLOAT32:
         raise ValueError(f"start is {start}, expected a finite float32 above 0")
-    if not 0 < check_number("alpha", alpha) <= 1:
+    if not is_traced and not 0 < check_number("alpha", alpha) <= 1:
         raise ValueError(f"alpha is {alpha}, expected a cooling constant in (0, 1]")
     return Geometric(
         start=float32(start),
-        log2_alpha=float32(math.log2(alpha)),
+        log2_alpha=jnp.log2(alpha.astype(jnp.float32)) if is_traced else float32(math.log2(alpha)),
         steps_per_temperature=int32(check_count("steps_per_temperature", steps_per_temperature)),
         first_step=int32(check_count("first_step", first_step, 0)),
     )
 
 
-def constant(value: float) -> Geometric:
+def _scalar(name: str, value: Any) -> Any:
+    """Returns a number, or a traced scalar as it is."""
+    if not isinstance(value, np.ndarray | jax.Array):
+        return value
+    if value.ndim or value.dtype.kind not in "iuf":
+        raise ValueError(f"{name} is {value.dtype} of shape {value.shape}, expected one number")
+    return value if isinstance(value, Tracer) else value.item()
+
+
+def constant(value: float | jax.Array) -> Geometric:
     """Returns a schedule that stays at one temperature; 0 accepts no worse solution.
 
-    `optax.constant_schedule(value)` as a pytree.
+    `optax.constant_schedule(value)` as a pytree. A traced scalar is taken as it is.
     """
-    if not 0 <= value <= _MAX_FLOAT32:
+    value = _scalar("temperature", value)
+    if not isinstance(value, Tracer) and not 0 <= value <= _MAX_FLOAT32:
         raise ValueError(f"temperature is {value}, expected a finite number >= 0")
     return Geometric(
         start=float32(value),
@@ -136,7 +153,7 @@ def as_schedule(schedule: Any) -> Schedule:
     """
     is_number = isinstance(schedule, int | float | np.number) and not isinstance(schedule, bool)
     if is_number or (isinstance(schedule, np.ndarray | jax.Array) and not schedule.ndim):
-        return constant(float(schedule))
+        return constant(schedule)
     if isinstance(schedule, Geometric):
         return schedule
     if not callable(schedule):

@@ -59,7 +59,7 @@ def both(problem, search=SEARCH):
 @pytest.mark.parametrize(
     ("problem", "text"),
     [
-        (EDGE, "problem is a ndarray without init, expected one such as tsp returns"),
+        (EDGE, "problem is a ndarray without init, expected one such as tsp_from_coords makes of"),
         ([[0, 1], [1, 0]], "problem is a list without init"),
         (None, "problem is None, expected"),
         (js.TSP, "problem is the class TSP"),

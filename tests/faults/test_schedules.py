@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -121,3 +122,34 @@ def test_late_steps_stay_finite():
     for step in (0, 2**24, 2**31 - 1):
         assert 0 <= float(schedules.temperature(schedule, jnp.int32(step))) <= 1e4
     schedules.check(schedule, 2**40)
+
+
+def test_temperatures_may_be_traced():
+    """A sweep by `vmap` finds what runs with numbers find; constants of cooling are data, too."""
+    problem, temperatures = small_tsp(9), np.array([0.5, 30.0, 2000.0], np.float32)
+
+    def found(temperature, alpha=0.9):
+        schedule = js.geometric(temperature, alpha, 5)
+        state = js.run(1, problem, annealing(schedule), num_searches=2, max_steps=40)
+        return state.searches.cost
+
+    swept = jax.jit(jax.vmap(found))(temperatures)
+    np.testing.assert_array_equal(swept, [found(float(one)) for one in temperatures])
+    cooled = jax.vmap(lambda alpha: found(2000.0, alpha))(np.array([0.5, 1.0], np.float32))
+    np.testing.assert_array_equal(cooled, [found(2000.0, alpha) for alpha in (0.5, 1.0)])
+
+
+def test_a_constant_temperature_may_be_traced():
+    def found(temperature):
+        search = js.simulated_annealing(js.Relocate(), temperature, moves_per_search=2)
+        return js.run(1, small_tsp(9), search, num_searches=2, max_steps=20).best_cost
+
+    assert jax.jit(found)(50.0) == found(50.0)
+
+
+@pytest.mark.parametrize("make", [js.geometric, lambda start, alpha: js.geometric(1.0, start)])
+@pytest.mark.parametrize("value", [np.ones(2), np.bool_(True), np.ones((1, 1))])
+def test_traced_numbers_are_numbers(make, value):
+    """One each, and no truth value."""
+    with pytest.raises(ValueError, match="expected one number"):
+        jax.jit(lambda value: make(value, 0.9).start)(value)

@@ -52,6 +52,8 @@ def as_tsp(
                 kind = type(data).__name__
                 raise ValueError(f"{name} is {value!r} with a {kind}, expected None")
         return data if isinstance(data, TSP) else tsp_from_instance(data)
+    if isinstance(data, str):
+        raise TypeError(f"data is {data!r}, expected an instance, such as datasets.load finds")
     is_matrix = dtype is not None or forbidden is not None
     if is_matrix and metric not in (None, "MATRIX"):
         raise ValueError(

@@ -156,7 +156,8 @@ def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
             " tsp_from_coords"
         )
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ValueError(f"distances has shape {matrix.shape}, expected (n, n) with n >= 1")
+        hint = "; of places in space, pass distances" if matrix.shape[1:] == (3,) else ""
+        raise ValueError(f"distances has shape {matrix.shape}, expected (n, n) with n >= 1{hint}")
     matrix = matrix.copy()
     np.fill_diagonal(matrix, 0)
     is_bad = ~np.isfinite(matrix)
