@@ -1,7 +1,7 @@
 """The picture of the README: tours at moments of a run that starts at random.
 
 python -m experiments.tours_picture
-python -m experiments.tours_picture --cities 1000 --out tours.png
+python -m experiments.tours_picture --cities 1000 --picture tours.png
 """
 
 import argparse
@@ -23,11 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns the exit status."""
     flags = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     flags.add_argument("--cities", type=flag_types.positive, default=300)
-    flags.add_argument("--out", type=pathlib.Path, default=pathlib.Path("docs/images/tours.png"))
+    flags.add_argument(
+        "--picture", type=pathlib.Path, default=pathlib.Path("docs/images/tours.png")
+    )
     args = flags.parse_args(arguments)
     points = np.random.default_rng(0).random((args.cities, 2))
-    draw(points, tours_of(points), args.out)
-    print(args.out)
+    draw(points, tours_of(points), args.picture)
+    print(args.picture)
     return 0
 
 
