@@ -111,10 +111,13 @@ def _scalar(name: str, value: Any) -> Any:
     return value if isinstance(value, Tracer) else value.item()
 
 
-def constant(value: float | jax.Array) -> Geometric:
+def constant(value: Any) -> Geometric:
     """Returns a schedule that stays at one temperature; 0 accepts no worse solution.
 
-    `optax.constant_schedule(value)` as a pytree. A traced scalar is taken as it is.
+    `optax.constant_schedule(value)` as a pytree.
+
+    Args:
+      value: a number, or a traced scalar, which is taken as it is.
     """
     value = _scalar("temperature", value)
     if not isinstance(value, Tracer) and not 0 <= value <= _MAX_FLOAT32:
