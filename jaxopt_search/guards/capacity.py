@@ -69,17 +69,15 @@ def check_queens(n: int, device: jax.Device) -> None:
     Raises:
       MemoryError: with the sizes.
     """
-    if (needed := _QUEEN_BYTES * n) > (free := free_bytes(device)):
-        raise MemoryError(
-            f"n is {n}, expected fewer: so many queens take {needed / _GIB:.1f} GiB at least, and"
-            f" {free / _GIB:.1f} GiB are free on {device}"
-        )
+    _check_bytes(_QUEEN_BYTES * n, n, device, "n")
 
 
-def _check_bytes(needed: float, num_searches: int, device: jax.Device) -> None:
+def _check_bytes(
+    needed: float, number: int, device: jax.Device, name: str = "num_searches"
+) -> None:
     if needed > (free := free_bytes(device)):
         raise MemoryError(
-            f"num_searches is {num_searches}, expected fewer: they take {needed / _GIB:.1f} GiB at"
+            f"{name} is {number}, expected fewer: they take {needed / _GIB:.1f} GiB at"
             f" least, and {free / _GIB:.1f} GiB are free on {device}"
         )
 

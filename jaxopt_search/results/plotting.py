@@ -108,6 +108,9 @@ def plot_board(queens: Any, ax: Any = None) -> Any:
 def plot_result(result: Result, ax: Any = None) -> Any:
     """Draws the solution of a result, if there is a picture of its kind, and the course of the run.
 
+    Of a QAP whose numbers the device has in other units, without what all assignments share, or
+    with the opposite sign, the map shows those numbers.
+
     Args:
       ax: axes for the solution, or for the course if there is no picture; or a sequence of two;
         None for a new figure.

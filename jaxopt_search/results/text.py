@@ -36,12 +36,6 @@ def large(count: int) -> str:
     return f"{count:,}" if count < 10**6 else f"{count:.2e}"
 
 
-def times(result: Any) -> str:
-    """Returns how long a result took."""
-    search = result.elapsed - result.compile_seconds
-    return f"{_seconds(result.compile_seconds)} to compile, {_seconds(search)} to search"
-
-
 def solution(x: Any) -> str:
     """Returns the beginning of a solution and its shape; of one that is no array, its type."""
     if not isinstance(x, np.ndarray):
@@ -51,16 +45,18 @@ def solution(x: Any) -> str:
     return f"{str(x[:_SHOWN].tolist())[:-1]}, ...], {x.size} entries"
 
 
-def environment(env: dict[str, str]) -> tuple[str, str]:
-    """Returns where a result was made, and by which versions."""
-    versions = ("jaxopt_search", "jax", "numpy", "python")
+def circumstances(result: Any) -> list[tuple[str, str]]:
+    """Returns rows of a summary: how long it took, on what, and by which versions."""
+    env, versions = result.env, ("jaxopt_search", "jax", "numpy", "python")
     devices = env.get("devices", "")
     if env.get("platform") == "cpu" and "cpu" in env:
         devices += f" ({env['cpu']})"
-    return (
-        ", ".join(filter(None, (devices, env.get("implementation")))),
-        ", ".join(f"{name} {env[name]}" for name in versions if name in env),
-    )
+    compiling, others = result.compile_seconds, result.elapsed - result.compile_seconds
+    return [
+        ("time", f"{_seconds(compiling)} to compile, {_seconds(others)} to search"),
+        ("ran on", ", ".join(filter(None, (devices, env.get("implementation"))))),
+        ("versions", ", ".join(f"{name} {env[name]}" for name in versions if name in env)),
+    ]
 
 
 def _short(value: Any) -> str:

@@ -2,12 +2,14 @@
 
 import csv
 import enum
+import io
 import os
-from collections.abc import Callable
+import pathlib
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxopt_search.files import whole
 from jaxopt_search.results import text
 
 
@@ -53,22 +55,15 @@ class History(list[Record]):
         return dict(zip(Record._fields, map(np.array, columns, dtypes), strict=True))
 
     def to_csv(self, path: str | os.PathLike) -> None:
-        """Writes the lines as comma-separated values, below a line with the names of the fields."""
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([Record._fields, *self])
+        """Writes the lines as comma-separated values, below a line with the names of the fields.
 
-
-def _saved(result: Any, path: str | os.PathLike) -> None:
-    from jaxopt_search.results import saving
-
-    saving.save(result, path)
-
-
-def _drawn(result: Any, draw: str, ax: Any) -> Any:
-    from jaxopt_search.results import plotting
-
-    function: Callable[..., Any] = getattr(plotting, draw)
-    return function(result, ax)
+        Raises:
+          OSError: if the file cannot be written.
+        """
+        lines = io.StringIO()
+        csv.writer(lines).writerows([Record._fields, *self])
+        with whole(pathlib.Path(path)) as file:
+            file.write(lines.getvalue().encode())
 
 
 class Result(NamedTuple):
@@ -138,16 +133,20 @@ class Result(NamedTuple):
     def plot(self, ax: Any = None) -> Any:
         """Draws the solution, if there is a picture of its kind, and the course of the run.
 
-        Tours of cities with coordinates, assignments of a QAP, and queens have pictures. Needs
-        matplotlib.
+        Tours of cities with coordinates, assignments of a QAP, and queens have pictures.
 
         Args:
           ax: matplotlib axes for the solution alone, or a sequence of two; None for a new figure.
 
         Returns:
           The axes: one, or an array of two.
+
+        Raises:
+          ImportError: if matplotlib is not installed.
         """
-        return _drawn(self, "plot_result", ax)
+        from jaxopt_search.results import plotting
+
+        return plotting.plot_result(self, ax)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the result to a file for `load_result`: `.npz`, or `.json` to be read by others.
@@ -160,7 +159,9 @@ class Result(NamedTuple):
           TypeError: if the solution is not an array.
           OSError: if it cannot be written.
         """
-        _saved(self, path)
+        from jaxopt_search.results import saving
+
+        saving.save(self, path)
 
     def __repr__(self) -> str:
         return text.line(
@@ -174,7 +175,6 @@ class Result(NamedTuple):
         )
 
     def __str__(self) -> str:
-        where, versions = text.environment(self.env)
         hit = self.first_hit
         return text.summary(
             [
@@ -187,9 +187,7 @@ class Result(NamedTuple):
                     "target met",
                     hit and f"by search {hit.search}, after {text.large(hit.step)}",
                 ),
-                ("time", text.times(self)),
-                ("ran on", where),
-                ("versions", versions),
+                *text.circumstances(self),
                 ("solution", text.solution(self.x)),
             ]
         )
@@ -223,7 +221,9 @@ class StackedResult(NamedTuple):
 
     def save(self, path: str | os.PathLike) -> None:
         """As `Result.save`."""
-        _saved(self, path)
+        from jaxopt_search.results import saving
+
+        saving.save(self, path)
 
     def __repr__(self) -> str:
         return text.line(
@@ -236,7 +236,6 @@ class StackedResult(NamedTuple):
         )
 
     def __str__(self) -> str:
-        where, versions = text.environment(self.env)
         fun = self.fun
         spread = f", from {text.number(fun.min().item())} to {text.number(fun.max().item())}"
         return text.summary(
@@ -247,9 +246,7 @@ class StackedResult(NamedTuple):
                 ("ended", self.status.name),
                 ("steps", f"{text.large(self.nit)} of each search"),
                 ("priced", f"{text.large(self.nfev)} moves"),
-                ("time", text.times(self)),
-                ("ran on", where),
-                ("versions", versions),
+                *text.circumstances(self),
             ]
         )
 
@@ -281,19 +278,27 @@ class QueensResult(NamedTuple):
     env: dict[str, str]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws the board of the first placement. Needs matplotlib.
+        """Draws the board of the first placement.
 
         Args:
           ax: matplotlib axes; None for a new figure.
 
         Returns:
           The axes.
+
+        Raises:
+          ValueError: if there is no placement.
+          ImportError: if matplotlib is not installed.
         """
-        return _drawn(self, "plot_first_board", ax)
+        from jaxopt_search.results import plotting
+
+        return plotting.plot_first_board(self, ax)
 
     def save(self, path: str | os.PathLike) -> None:
         """As `Result.save`."""
-        _saved(self, path)
+        from jaxopt_search.results import saving
+
+        saving.save(self, path)
 
     def __repr__(self) -> str:
         return text.line(
@@ -305,7 +310,6 @@ class QueensResult(NamedTuple):
         )
 
     def __str__(self) -> str:
-        where, versions = text.environment(self.env)
         number, n = self.solutions.shape
         return text.summary(
             [
@@ -313,9 +317,7 @@ class QueensResult(NamedTuple):
                 ("success", "yes" if self.success else "no"),
                 ("ended", self.message),
                 ("found", f"{self.num_found:,}, those found again included"),
-                ("time", text.times(self)),
-                ("ran on", where),
-                ("versions", versions),
+                *text.circumstances(self),
                 ("first", text.solution(self.solutions[0]) if number else None),
             ]
         )

@@ -53,11 +53,13 @@ def starts_with(initial: Any, built: np.ndarray, num_searches: int) -> First:
     return First(np.concatenate(starts))
 
 
-def refuse_for_several(**options: Any) -> None:
+def refuse_for_several(target: Any, **options: Any) -> None:
     """Refuses options, by name, that several instances at once do not have."""
+    options |= {"target": None if target == "optimum" else target}
     for name, value in options.items():
         if value is not None:
-            raise ValueError(f"{name} is given, expected None for several instances at once")
+            shown = repr(value) if isinstance(value, int | float | str) else "given"
+            raise ValueError(f"{name} is {shown}, expected None for several instances at once")
 
 
 class Ingredients(NamedTuple):

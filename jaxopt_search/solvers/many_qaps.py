@@ -71,6 +71,7 @@ def solve_many_qaps(
         cost=lambda i, assignment: problems[i].host.cost(assignment),
         pacer=_Steady(Pace(0, 1.0, 0.0, recipe.every)),
         moves_per_step=sum(math.comb(n, 2) for n in sizes),
+        is_trivial=max(sizes) == 1,
     )
     return solve_stack(stack, key, timer, devices, show_progress)
 

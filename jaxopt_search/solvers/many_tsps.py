@@ -63,6 +63,7 @@ def solve_many_tsps(
         cost=lambda i, tour: _length(points[i], tour),
         pacer=pacer_of(recipe, most, timer.max_steps, timer.max_seconds),
         moves_per_step=len(points) * recipe.moves_per_search,
+        is_trivial=most <= _TRIVIAL,
     )
     return solve_stack(stack, key, timer, devices, show_progress)
 

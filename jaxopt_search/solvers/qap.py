@@ -116,8 +116,8 @@ def solve_qap(
     options = {"max_seconds": max_seconds, "max_steps": max_steps}
     options |= {"devices": found, "show_progress": show_progress}
     if is_several(flow):
-        _check_options_of_several(partial_match, method, target)
-        refuse_for_several(initial=initial, callback=callback)
+        others = {"partial_match": partial_match, "initial": initial, "callback": callback}
+        refuse_for_several(target, method=None if method != "annealing" else method, **others)
         result = _solve_several(as_qaps(flow, distance), key, num_searches, options)
     else:
         problem = as_qap(flow, distance, partial_match)
@@ -166,15 +166,6 @@ def _annealing_recipe(devices: tuple[jax.Device, ...]) -> Recipe:
     if runs_kernels(devices[0]):
         return recipe
     return recipe._replace(check_every=None)  # the default: steps are slower
-
-
-def _check_options_of_several(partial_match: Any, method: Method, target: Any) -> None:
-    """Refuses options that several instances do not have."""
-    if partial_match is not None or method == "annealing" or target not in (None, "optimum"):
-        raise ValueError(
-            f"partial_match is {partial_match!r}, method {method!r} and target {target!r}, expected"
-            " None, 'auto' or 'tabu', and None for several instances at once"
-        )
 
 
 def _solve_several(

@@ -71,6 +71,7 @@ class Stack(NamedTuple):
       cost: maps the number of an instance and its solution to the exact cost.
       pacer: sets the pace of all.
       moves_per_step: that one search of each instance price together.
+      is_trivial: whether all solutions of each cost the same.
     """
 
     kind: Kind
@@ -80,6 +81,7 @@ class Stack(NamedTuple):
     cost: Callable[[int, np.ndarray], int | float]
     pacer: Pacer
     moves_per_step: int
+    is_trivial: bool
 
 
 def solve_stack(
@@ -98,7 +100,7 @@ def solve_stack(
     return StackedResult(
         x=np.stack(found) if len(set(stack.sizes)) == 1 else found,
         fun=np.array([stack.cost(i, solution) for i, solution in enumerate(found)]),
-        success=status != Status.INTERRUPTED and (runs.step > 0 or timer.max_steps == 0),
+        success=status != Status.INTERRUPTED and (runs.step > 0 or stack.is_trivial),
         status=status,
         nit=runs.step,
         nfev=runs.step * stack.kind.num_searches * stack.moves_per_step,

@@ -148,7 +148,7 @@ def solve_tsp(
       moves_per_search: moves priced per search and step; None for the number that was measured to
         serve best.
       initial: a tour to start from, [n], or several, [B, n]: the first searches do, and the others
-        as without it. Not of several instances.
+        as without it; a single search starts only there. Not of several instances.
       callback: called with a `Report` after each chunk of steps; True ends the run. Likewise.
       history_size: as in `solve`.
       devices: as in `solve`; by default all.
@@ -170,8 +170,9 @@ def solve_tsp(
     found = device_split.find_devices(devices)
     options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
     if not isinstance(data, TSP | TSPInstance) and is_stack(data):
-        _check_stack_options(metric, dtype, target)
-        refuse_for_several(forbidden=forbidden, initial=initial, callback=callback)
+        others = {"forbidden": forbidden, "initial": initial, "callback": callback}
+        other_metric = None if metric == "EUCLID" else metric
+        refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
         if max_seconds is max_steps is None:
             options["max_seconds"] = DEFAULT_SECONDS
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
@@ -192,17 +193,6 @@ def solve_tsp(
     options |= {"target": target, "devices": found, "initial": starts_with(initial, tours, num)}
     options |= {"callback": callback, "history_size": history_size}
     return anneal(padded, recipe, ingredients, key, **options)
-
-
-def _check_stack_options(metric: Any, dtype: Any, target: Any) -> None:
-    """Refuses options that several instances do not have."""
-    if metric not in (None, "EUCLID") or dtype is not None:
-        raise ValueError(
-            f"metric is {metric!r} and dtype is {dtype!r}, expected 'EUCLID' or None, and None,"
-            " for several instances at once"
-        )
-    if target not in (None, "optimum"):
-        raise ValueError(f"target is {target!r}, expected None for several instances at once")
 
 
 def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:

@@ -205,7 +205,7 @@ def test_more_queens_than_fit_into_memory(monkeypatch, capsys):
     """They are refused before a system ends the process without a word."""
     monkeypatch.setattr(capacity, "free_bytes", lambda device: 2.0**30)
     assert called("queens", 20_000_000, "--no-cache", "--devices", 1) == 1
-    assert "so many queens take 1.2 GiB at least, and 1.0 GiB are free" in refusal(capsys)
+    assert "they take 1.2 GiB at least, and 1.0 GiB are free" in refusal(capsys)
 
 
 def test_a_picture_needs_matplotlib(file, tmp_path, monkeypatch, capsys):

@@ -65,7 +65,7 @@ def test_two_cities_are_coordinates():
     assert js.solve_tsp([[0, 0], [10, 0]], max_steps=1).fun == 20
 
 
-def test_a_default_generator_of_another_kind(monkeypatch):
+def test_a_default_generator_of_another_kind():
     """Seeds give the same course whatever kind of keys JAX makes by default."""
     problem = js.tsp_from_coords(POINTS)
 

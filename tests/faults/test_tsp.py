@@ -152,8 +152,8 @@ def test_two_cities_are_solved(options, fun):
         (js.tsp(GOOD), {"metric": "MATRIX"}, "metric is 'MATRIX' with a TSP, expected None"),
         (js.tsp(GOOD), {"dtype": "int32"}, "dtype is 'int32' with a TSP, expected None"),
         (js.datasets.grid_tsp(2, 2), {"metric": "EUCLID"}, "with a TSPInstance, expected None"),
-        (PLACES[None], {"metric": "EUC_2D"}, "metric is 'EUC_2D' and dtype is None, expected"),
-        (PLACES[None], {"dtype": "float32"}, "dtype is 'float32', expected 'EUCLID' or None"),
+        (PLACES[None], {"metric": "EUC_2D"}, "metric is 'EUC_2D', expected None for several"),
+        (PLACES[None], {"dtype": "float32"}, "dtype is 'float32', expected None for several"),
     ],
 )
 def test_metric_and_dtype_have_to_suit_the_data(data, options, text):

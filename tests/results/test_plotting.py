@@ -2,12 +2,12 @@
 
 import sys
 
+import made
 import numpy as np
 import pytest
 
 import jaxopt_search as js
 from jaxopt_search.results import Record, plotting
-from results import made
 
 pytest.importorskip("matplotlib")
 

@@ -3,11 +3,11 @@
 import csv
 import pickle
 
+import made
 import numpy as np
 import pytest
 
 from jaxopt_search.results import History
-from results import made
 
 
 def test_a_summary_says_it_all():

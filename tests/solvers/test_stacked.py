@@ -37,3 +37,18 @@ def test_kernels_lower_for_cuda(of_kind):
     pace = Pace(0, 1.0, 0.0, np.int32(7))
     text = portability.lower_for_cuda(advance, runs, pace, np.int32(100))
     assert re.search(r"custom_call @\S*triton", text)
+
+
+@pytest.mark.parametrize(
+    ("solve", "instances", "is_trivial"),
+    [
+        (js.solve_tsp, ([np.zeros((3, 2))],), True),
+        (js.solve_tsp, ([np.random.default_rng(0).random((9, 2))],), False),
+        (js.solve_qap, ([np.ones((1, 1))], [np.ones((1, 1))]), True),
+        (js.solve_qap, ([np.ones((9, 9))], [np.ones((9, 9))]), False),
+    ],
+)
+def test_a_run_without_steps_is_no_success(solve, instances, is_trivial):
+    """Unless there is nothing to search for."""
+    result = solve(*instances, max_steps=0, num_searches=2, devices=1)
+    assert (result.nit, result.success) == (0, is_trivial)

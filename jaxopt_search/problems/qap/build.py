@@ -70,9 +70,10 @@ def qap(
     """
     check_option("dtype", dtype, (None, "int32", "float32"))
     check_best_known(best_known)
-    if getattr(flow, "dtype", None) == np.bool_:
-        flow = plain_array(flow, "flow").astype(np.int8)
-    flow, distance = _checked_matrix(flow, "flow"), _checked_matrix(distance, "distance")
+    flow, distance = (
+        _checked_matrix(_as_integers(flow), "flow"),
+        _checked_matrix(distance, "distance"),
+    )
     if flow.shape != distance.shape:
         raise ValueError(f"distance has shape {distance.shape}, expected {flow.shape} as flow has")
     is_exact = is_integral(flow) and is_integral(distance)
@@ -155,9 +156,14 @@ def negated(flow: Any) -> Any:
         return dataclasses.replace(flow, flow=-flow.flow, best_known=None, is_optimal=False)
     if is_several(flow):
         return [negated(one) for one in flow]
-    if getattr(flow, "dtype", None) == np.bool_:
-        flow = plain_array(flow, "flow").astype(np.int8)
-    return -real_array(flow, "flow")
+    return -real_array(_as_integers(flow), "flow")
+
+
+def _as_integers(flow: Any) -> Any:
+    """Returns an array of booleans as one of integers, and all else as it is."""
+    if getattr(flow, "dtype", None) != np.bool_:
+        return flow
+    return plain_array(flow, "flow").astype(np.int8)
 
 
 def _numbered(number: int, flow: Any, distance: Any, dtype: DType | None) -> QAP:
