@@ -22,7 +22,6 @@ from experiments.islands.paper import FLOW, GAPS, POPULATION
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.state import make_rules
-from jaxopt_search.portable import counts
 from jaxopt_search.problems.queens.attacks.host import num_cores
 from jaxopt_search.types import Search
 
@@ -167,7 +166,7 @@ class Task:
         state = split.join(state, islands)
         count, island = js.first_hit(state)
         reached = int(island) >= 0
-        made = counts.as_python(count if reached else state.step)
+        made = int(count if reached else state.step)
         cost = self.problem.host.in_full(js.best(self.problem, self.search, state)[1].item())
         won = {"island": int(island), "best_cost": cost}
         return self._record(seed, seconds, made, reached) | won

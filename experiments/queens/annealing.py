@@ -74,7 +74,7 @@ class Annealing:
     @property
     def steps(self) -> int:
         """Steps that each search has made."""
-        return int(self.state.step.low)
+        return int(self.state.step)
 
 
 @jax.jit

@@ -146,7 +146,7 @@ def _solve(job: Job, seed: int) -> dict[str, Any]:
     state, seconds = run(1000 * job.n)
     queens, cost = jax.device_get(js.best(problem, search, state))
     is_valid = int(cost) == 0 == js.attacking_pairs(queens)
-    return {"seconds": seconds, "steps": int(state.step.low), "reached": is_valid}
+    return {"seconds": seconds, "steps": int(state.step), "reached": is_valid}
 
 
 def _find_set(job: Job, seed: int) -> dict[str, Any]:

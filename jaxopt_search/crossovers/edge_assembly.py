@@ -24,6 +24,7 @@ from jaxopt_search.crossovers import joins, tour_ends
 from jaxopt_search.portable import floats, random
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import candidates as candidate_lists
+from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.pytrees import pytree
 
@@ -100,7 +101,7 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
     cities of the part. A child takes O(n log n) operations, O(log n) of them in sequence.
 
     Args:
-      problem: of symmetric distances.
+      problem: of symmetric distances; it may be traced.
       num_candidates: K, how many nearest cities may join parts of a tour.
 
     Raises:
@@ -118,6 +119,8 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
     if not problem.is_symmetric:
         raise ValueError("problem has asymmetric distances, expected symmetric ones")
     num_candidates = check_count("num_candidates", num_candidates)
+    if traced.is_on_device_only(problem):
+        return EdgeAssembly(candidates=traced.nearest(problem, num_candidates))
     lists = candidate_lists.neighbors(problem, num_candidates, "nearest")
     if problem.num_entries is not None:
         n, num = lists.shape

@@ -23,7 +23,6 @@ from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.kernels import Implementation
-from jaxopt_search.portable import counts
 from jaxopt_search.results import Hit, Result, Status
 from jaxopt_search.types import Exchange, Problem, Search
 
@@ -167,7 +166,7 @@ class _Run:
         self._ahead = Ahead(self._to_compile())
         first = _first_state(checked) if given is None else given
         self.state = checked.split.split(jax.block_until_ready(first))
-        self.step = self.first_step = counts.as_python(self.state.step)
+        self.step = self.first_step = int(self.state.step)
         self.best = Best(checked.problem, checked.limits)
         self.history = Recorder(checked.history_size)
         self._seen: Outcome | None = None  # after the last chunk

@@ -220,7 +220,10 @@ def _advance(
 
 
 def _tested_at_the_start(run: Run, state: RunState) -> RunState:
-    """Returns the state, ended if a start meets the target: before the first step."""
+    """Returns the state, ended if a start meets the target: before the first step.
+
+    What an exchange has brought is tested after the next step, also if the run is cut between.
+    """
     target = run.rules.target
     hit = jax.vmap(stepping.note_hit, in_axes=(None, None, 0, 0, None))(
         run.search, target, state.searches, state.hit, state.step
@@ -229,11 +232,15 @@ def _tested_at_the_start(run: Run, state: RunState) -> RunState:
     num_new = _num_hits(state._replace(hit=hit), axis_name) - _num_hits(state, axis_name)
     is_met = (num_new > 0) & meets(state.best_cost, target)
     status = jnp.where(is_met, jnp.int32(Status.TARGET), state.status)
-    tested = state._replace(hit=hit, status=status, info=no_info(state.index.shape[0]))
-    if not isinstance(run.rules.exchange, Later):
-        return tested
-    continues = run.rules.exchange.continues
-    return jax.tree.map(functools.partial(jnp.where, continues), state, tested)
+    has_exchanged = (state.since.exchange == 0) & ~counts.is_zero(state.step)
+    later = run.rules.exchange
+    continues = later.continues if isinstance(later, Later) else jnp.bool_(False)
+    tested = state._replace(hit=hit, status=status)
+    choose = functools.partial(jnp.where, has_exchanged | continues)
+    info = jax.tree.map(
+        functools.partial(jnp.where, continues), state.info, no_info(len(state.index))
+    )
+    return jax.tree.map(choose, state, tested)._replace(info=info)
 
 
 def _steps(run: Run, state: RunState, length: jax.Array) -> RunState:

@@ -72,11 +72,11 @@ def read(fetched: Sequence[Any]) -> Outcome:
     """Returns what `packed` has put together, once the first three are on the host."""
     solution, cost, words = fetched
     status, winner, best_search = words[[2, 5, 6]].view(np.int32).tolist()
-    count = counts.as_python(Steps(*words[3:5]))
+    count = int(Steps(*words[3:5]))
     return Outcome(
         solution,
         cost,
-        counts.as_python(Steps(*words[:2])),
+        int(Steps(*words[:2])),
         Status(status),
         best_search,
         Hit(count, winner) if winner >= 0 else None,

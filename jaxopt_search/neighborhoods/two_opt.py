@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
-from jaxopt_search.checks import check_count, check_suits
+from jaxopt_search.checks import check_count, check_option, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap
 from jaxopt_search.portable import memory
@@ -24,6 +24,7 @@ from jaxopt_search.portable.packed_pairs import PACKED_BELOW, Pairs, load_pair, 
 from jaxopt_search.portable.random import below
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.tsp import candidates as candidate_lists
+from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import null_delta
@@ -163,10 +164,10 @@ def two_opt(
     segments of 1 to 3 cities, in both directions.
 
     Args:
-      problem: of symmetric distances.
+      problem: of symmetric distances; it may be traced.
       num_candidates: K, cities in the list of each city; n - 1 if there are fewer.
       candidates: `"nearest"`, or `"quadrant"`: as many from each quadrant around the city, for
-        clustered instances.
+        clustered instances; not of a problem that is traced.
 
     Raises:
       ValueError: for asymmetric distances, or options out of range.
@@ -180,6 +181,9 @@ def two_opt(
     if not problem.is_symmetric:
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
     num_candidates = check_count("num_candidates", num_candidates)
+    if traced.is_on_device_only(problem):
+        check_option("candidates", candidates, ("nearest",))
+        return from_candidates(traced.nearest(problem, num_candidates), problem.num_entries)
     lists = candidate_lists.neighbors(problem, num_candidates, candidates)
     return on_lists(problem, lists, num_candidates)
 
@@ -196,11 +200,16 @@ def on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> TwoOpt:
     return jax.tree.map(jax.device_put, moves)
 
 
-def from_candidates(lists: jax.Array, num_cities: jax.Array) -> TwoOpt:
-    """Returns the moves of candidate lists [capacity, K] int32, of which the first ones count."""
+def from_candidates(lists: jax.Array, num_cities: jax.Array | None) -> TwoOpt:
+    """Returns the moves of candidate lists [capacity, K] int32, of which the first ones count.
+
+    Args:
+      num_cities: [] int32, how many; None for all.
+    """
     capacity, num = lists.shape
     cities = jnp.repeat(lax.iota(jnp.int32, capacity), num)
-    return _of_pairs(cities, lists.ravel(), num_cities * num, capacity)
+    num_pairs = None if num_cities is None else num_cities * num
+    return _of_pairs(cities, lists.ravel(), num_pairs, capacity)
 
 
 def _of_pairs(city: Any, near: Any, num_pairs: Any, capacity: int) -> TwoOpt:

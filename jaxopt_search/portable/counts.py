@@ -1,6 +1,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
-"""Counts of 64 bits on the device, as two uint32 words; portable but for `as_python`, `as_int64`.
+"""Counts of 64 bits on the device, as two uint32 words; portable but for `int` and `as_int64`.
 
 JAX has no 64-bit integers unless its x64 mode is on, but the steps of a run, the attacking pairs of
 queens and the weights of possibilities may pass 32 bits. Where they are known not to, the functions
@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias, overload
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from jaxopt_search.checks import MAX_INT32
 
@@ -22,10 +23,27 @@ _AT_ONCE = 2**16
 
 
 class Count(NamedTuple):
-    """A count `high * 2**32 + low`, or counts, of any shape."""
+    """A count `high * 2**32 + low`, or counts, of any shape.
+
+    On the host, `int` of one count is a Python integer, and it prints as one.
+
+    Example:
+      >>> count = Count(np.uint32(1), np.uint32(5))
+      >>> int(count), f"{count} steps"
+      (4294967301, '4294967301 steps')
+    """
 
     high: jax.Array
     low: jax.Array
+
+    def __int__(self) -> int:
+        return int(self.high) * 2**32 + int(self.low)
+
+    __index__ = __int__
+
+    def __str__(self) -> str:
+        is_one = all(np.ndim(word) == 0 and not isinstance(word, Tracer) for word in self)
+        return str(int(self)) if is_one else repr(self)
 
 
 Steps: TypeAlias = Count
@@ -184,11 +202,6 @@ def as_int32(count: Count) -> jax.Array:
     """Returns the count as int32, held at 2**31 - 1."""
     is_small = (count.high == 0) & (count.low < MAX_INT32)
     return jnp.where(is_small, count.low.astype(jnp.int32), jnp.int32(MAX_INT32))
-
-
-def as_python(count: Count) -> int:
-    """Returns one count as a Python integer; on the host."""
-    return int(np.asarray(count.high)) * 2**32 + int(np.asarray(count.low))
 
 
 def as_int64(counts: Count) -> np.ndarray:

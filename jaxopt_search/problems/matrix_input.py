@@ -1,5 +1,6 @@
 """Checks on matrices and coordinates that users hand in, shared by all problems; on the host."""
 
+import dataclasses
 import math
 from typing import Any, Literal, TypeAlias
 
@@ -67,6 +68,19 @@ def is_nearly_symmetric(matrix: np.ndarray, least: float = 0.0) -> bool:
 def largest_of(array: np.ndarray) -> Any:
     """Returns the largest absolute value, a Python number."""
     return max(array.max().item(), -array.min().item())
+
+
+def as_told(problem: Any, is_symmetric: bool | None, text: str) -> Any:
+    """Returns a problem that is as symmetric as the user says, if he does.
+
+    Args:
+      text: the beginning of a sentence about its matrices.
+    """
+    if is_symmetric is None:
+        return problem
+    if is_symmetric and not problem.is_symmetric:
+        raise ValueError(f"is_symmetric is True, expected None or False: {text} not symmetric")
+    return dataclasses.replace(problem, is_symmetric=is_symmetric)
 
 
 def power_of_two(largest: float) -> float:

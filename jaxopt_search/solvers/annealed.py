@@ -1,6 +1,5 @@
 """What the one-call solvers share: a recipe for annealing, kept at the pace of the run."""
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,9 +13,10 @@ from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
 from jaxopt_search.driver.starts import First
 from jaxopt_search.driver.steering import Steer
+from jaxopt_search.engine.state import RunState
 from jaxopt_search.results import Result
-from jaxopt_search.solvers.cooling import Recipe, pacer_of, search_and_exchange
-from jaxopt_search.types import Crossover, Neighborhood
+from jaxopt_search.solvers.cooling import Pace, Recipe, pacer_of, search_and_exchange
+from jaxopt_search.types import Crossover, Exchange, Neighborhood, Search
 
 DEFAULT_SECONDS = 10.0
 
@@ -69,11 +69,25 @@ class Ingredients(NamedTuple):
       neighborhood: the moves.
       temperatures: the hottest and the coldest.
       crossover: as in `search_and_exchange`.
+      exchange: in place of the recipe's; None for that.
     """
 
     neighborhood: Neighborhood
     temperatures: tuple[float, float]
     crossover: Crossover | None = None
+    exchange: Exchange | None = None
+
+    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange]:
+        """Returns the search of a recipe and what the searches exchange, at a pace."""
+        neighborhood, temperatures, crossover, exchange = self
+        search, own = search_and_exchange(recipe, neighborhood, crossover, temperatures, pace)
+        return search, own if exchange is None else exchange
+
+    def cold(self, recipe: Recipe) -> tuple[Recipe, "Ingredients"]:
+        """Returns what a run that has cooled continues with; it recombines at once if it does."""
+        coldest = self.temperatures[1]
+        cooled = 0.0 if recipe.recombines else recipe.cooled
+        return recipe._replace(cooled=cooled), self._replace(temperatures=(coldest, coldest))
 
 
 def anneal(
@@ -84,22 +98,24 @@ def anneal(
     *,
     max_seconds: float | None,
     max_steps: int | None,
+    state: RunState | None = None,
     callback: Callable[[Report], Any] | None = None,
     **options: Any,
 ) -> Result:
     """Returns the result of a recipe, cooled from the hottest temperature to the coldest.
 
     Args:
+      state: of a run to continue, at the coldest one.
       callback: of the user's; True ends the run.
       options: those of `solve` that the recipe leaves open.
     """
+    if state is not None:
+        recipe, ingredients = ingredients.cold(recipe)
     if max_steps is max_seconds is None:
         max_seconds = DEFAULT_SECONDS
     max_steps, max_seconds = check_clock(max_steps, max_seconds)
     check_callback(callback)
     pacer = pacer_of(recipe, int(problem.n), max_steps, max_seconds)
-    neighborhood, temperatures, crossover = ingredients
-    at_pace = functools.partial(search_and_exchange, recipe, neighborhood, crossover, temperatures)
 
     def steer(report: Report) -> Steer | bool | None:
         if callback is not None and is_true(callback(report)):
@@ -107,9 +123,9 @@ def anneal(
         changes, left = pacer.note(report.step, report.seconds), pacer.steps_left(report.step)
         if not changes and left is None:
             return None
-        return Steer(*at_pace(pacer.pace), ask_after=left)
+        return Steer(*ingredients.at_pace(recipe, pacer.pace), ask_after=left)
 
-    search, exchange = at_pace(pacer.pace)
+    search, exchange = ingredients.at_pace(recipe, pacer.pace)
     return solve(
         problem,
         search,
@@ -118,6 +134,7 @@ def anneal(
         max_seconds=max_seconds,
         max_steps=max_steps,
         exchange=exchange,
+        state=state,
         callback=steer,
         check_every=recipe.check_every,
         **options,

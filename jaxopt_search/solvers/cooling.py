@@ -174,7 +174,7 @@ class StepCount:
         self._then = self.pace
         if recipe.recombines:
             share = recipe.share((max_steps - self._cooled_at) / n)
-            self._then = self.pace._replace(every=n, share=share)
+            self._then = Pace(self._cooled_at, 1.0, 0.0, n, share)
 
     def note(self, step: int, seconds: float) -> bool:
         """Takes note of a chunk that ends at `step`; returns whether the pace changes."""

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver.arguments import check_clock
@@ -14,9 +13,8 @@ from jaxopt_search.exchanges.rules import Recombine, Resample
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.portable import random
-from jaxopt_search.portable.packed_pairs import Pairs
 from jaxopt_search.problems import padding
-from jaxopt_search.problems.host import ON_DEVICE
+from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.coordinates import diameters
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
@@ -84,7 +82,7 @@ class _Parts(NamedTuple):
     """What an annealing is made of.
 
     Attributes:
-      candidates: [capacity, K] int32, see `_nearest`.
+      candidates: [capacity, K] int32, see `traced.nearest`.
       hottest: [] float32 the first temperature.
       coldest: [] float32 the last one.
     """
@@ -109,17 +107,10 @@ class _Tours(NamedTuple):
         return self.capacity**2
 
     def parts(self, instance: _Instance) -> tuple[TSP, _Parts]:
-        problem = TSP(
-            coords=Pairs(instance.points[:, 0], instance.points[:, 1]),
-            num_entries=instance.num_cities,
-            capacity=self.capacity,
-            metric="EUCLID",
-            is_symmetric=True,
-            host=ON_DEVICE,
-        )
+        problem = traced.of_points(instance.points, instance.num_cities)
         near, tree = scales.near_distance(problem), scales.tree_edge(problem)
         hottest = self.recipe.hottest * jnp.where(tree > 0, tree, near)
-        candidates = _nearest(problem, self.recipe.num_candidates)
+        candidates = traced.nearest(problem, self.recipe.num_candidates)
         return problem, _Parts(candidates, hottest, self.recipe.coldest * near)
 
     def starts(self, key: random.Key, problem: TSP, instance: _Instance) -> jax.Array | None:
@@ -147,19 +138,6 @@ def _instances(points: list[np.ndarray], units: np.ndarray, room: int) -> _Insta
 
     places = np.stack(list(map(place, points, units.tolist())))
     return _Instance(places, np.array(list(map(len, points)), np.int32))
-
-
-def _nearest(problem: TSP, num: int) -> jax.Array:
-    """Returns [capacity, K] int32, the nearest cities of each; where there are fewer, the city."""
-    cities = lax.iota(jnp.int32, problem.capacity)
-
-    def of(city: jax.Array) -> jax.Array:
-        distances = problem.distance(jnp.full_like(cities, city), cities)
-        is_other = (cities < problem.n) & (cities != city)
-        distances, near = lax.top_k(jnp.where(is_other, -distances, -jnp.inf), num)
-        return jnp.where(jnp.isfinite(distances), near, city)
-
-    return jax.vmap(of)(cities).astype(jnp.int32)
 
 
 def _length(points: np.ndarray, tour: np.ndarray) -> float:

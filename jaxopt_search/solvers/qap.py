@@ -10,10 +10,12 @@ from jaxopt_search.driver.arguments import refuse_tracers
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
 from jaxopt_search.engine import device_split
+from jaxopt_search.engine.state import RunState
 from jaxopt_search.exchanges.rules import recombine
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
+from jaxopt_search.problems.matrix_input import DType
 from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.problems.qap.build import as_qap, as_qaps, is_several, negated
 from jaxopt_search.problems.qap.construction import constructed_assignment
@@ -33,6 +35,7 @@ from jaxopt_search.solvers.annealed import (
 from jaxopt_search.solvers.cooling import Recipe
 from jaxopt_search.solvers.many_qaps import TabuRecipe, solve_many_qaps
 from jaxopt_search.solvers.maximizing import opposite, opposite_callback, opposite_target
+from jaxopt_search.types import Exchange
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
@@ -48,6 +51,7 @@ _SIZES, _SIZES_ON_CPU, _FEW = 2, 8, 256
 _MANY = 120
 
 
+# size: each of the public parameters takes a line here.
 def solve_qap(
     flow: Any,
     distance: Any = None,
@@ -55,6 +59,7 @@ def solve_qap(
     *,
     partial_match: Any = None,
     maximize: bool = False,
+    dtype: DType | None = None,
     method: Method = "auto",
     max_seconds: float | None = None,
     max_steps: int | None = None,
@@ -62,6 +67,8 @@ def solve_qap(
     num_searches: int | None = None,
     moves_per_search: int | None = None,
     initial: Any = None,
+    state: RunState | None = None,
+    exchange: Exchange | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
     devices: device_split.Devices = "all",
@@ -85,6 +92,7 @@ def solve_qap(
       maximize: whether to look for the highest sum in place of the lowest, as SciPy's option of
         that name. `target` is then to be reached from below. The result has the sum itself, but its
         `problem`, its `state` and progress count with the opposite sign.
+      dtype: as in `qap`: `"float32"` to give up exactness if integers are too large for int32.
       method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: the one that was
         measured to serve better, annealing for many facilities on a CPU and otherwise tabu search.
       moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
@@ -117,11 +125,13 @@ def solve_qap(
     options |= {"devices": found, "show_progress": show_progress}
     if is_several(flow):
         others = {"partial_match": partial_match, "initial": initial, "callback": callback}
+        others |= {"state": state, "exchange": exchange}
         refuse_for_several(target, method=None if method != "annealing" else method, **others)
-        result = _solve_several(as_qaps(flow, distance), key, num_searches, options)
+        result = _solve_several(as_qaps(flow, distance, dtype), key, num_searches, options)
     else:
-        problem = as_qap(flow, distance, partial_match)
+        problem = as_qap(flow, distance, partial_match, dtype)
         options |= {"target": target, "callback": callback, "history_size": history_size}
+        options |= {"state": state, "exchange": exchange}
         wishes = num_searches, moves_per_search
         result = _solve_one(problem, key, method, wishes, initial, options)
     return opposite(result) if maximize else result
@@ -150,15 +160,22 @@ def _solve_one(
     num_searches = recipe.num_searches
     if is_tabu and wishes[0] is None:
         num_searches = len(devices) * _tabu_searches(padded.capacity, is_on_cpu)
-    # Whatever happens, the result is as good as this one.
-    built = constructed_assignment(problem)[None]
-    options |= {"initial": starts_with(initial, built, num_searches)}
+    if options["state"] is None:
+        # Whatever happens, the result is as good as this one.
+        built = constructed_assignment(problem)[None]
+        options |= {"initial": starts_with(initial, built, num_searches)}
     if is_tabu:
         return _memetic_tabu(padded, key, num_searches, options)
     unit = scales.swap_change(padded)
     temperatures = (recipe.hottest * unit, recipe.coldest * unit)
     swaps = SwapTable() if is_on_cpu else DeltaSwap()
-    return anneal(padded, recipe, Ingredients(swaps, temperatures), key, **options)
+    return anneal(
+        padded,
+        recipe,
+        Ingredients(swaps, temperatures, exchange=options.pop("exchange")),
+        key,
+        **options,
+    )
 
 
 def _annealing_recipe(devices: tuple[jax.Device, ...]) -> Recipe:
@@ -210,12 +227,13 @@ def _tabu_searches(capacity: int, is_on_cpu: bool) -> int:
 def _memetic_tabu(problem: QAP, key: Any, num_searches: int, options: dict[str, Any]) -> Result:
     """Returns the result of tabu searches that continue from children of their best."""
     is_on_cpu = options["devices"][0].platform == "cpu"
+    if options["exchange"] is None:
+        options["exchange"] = recombine(every=_recombine_every(int(problem.n), is_on_cpu))
     return solve(
         problem,
         tabu_search(SwapTable()),
         key,
         num_searches=num_searches,
-        exchange=recombine(every=_recombine_every(int(problem.n), is_on_cpu)),
         check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
         **options,
     )

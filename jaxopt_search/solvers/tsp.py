@@ -11,6 +11,7 @@ from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver.arguments import check_clock, refuse_tracers
 from jaxopt_search.driver.results import Report
 from jaxopt_search.engine import device_split
+from jaxopt_search.engine.state import RunState
 from jaxopt_search.guards import capacity
 from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods import Relocate
@@ -39,6 +40,7 @@ from jaxopt_search.solvers.annealed import (
 )
 from jaxopt_search.solvers.cooling import Recipe
 from jaxopt_search.solvers.many_tsps import solve_many_tsps
+from jaxopt_search.types import Exchange
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
     hottest=0.2,
@@ -109,6 +111,8 @@ def solve_tsp(
     num_searches: int | None = None,
     moves_per_search: int | None = None,
     initial: Any = None,
+    state: RunState | None = None,
+    exchange: Exchange | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
     devices: device_split.Devices = "all",
@@ -149,6 +153,9 @@ def solve_tsp(
         serve best.
       initial: a tour to start from, [n], or several, [B, n]: the first searches do, and the others
         as without it; a single search starts only there. Not of several instances.
+      state: the `Result.state` of an earlier call on the same instance, to be continued at the
+        lowest temperature; as in `solve`. Likewise.
+      exchange: what searches learn from one another, in place of what is said above. Likewise.
       callback: called with a `Report` after each chunk of steps; True ends the run. Likewise.
       history_size: as in `solve`.
       devices: as in `solve`; by default all.
@@ -171,6 +178,7 @@ def solve_tsp(
     options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
     if not isinstance(data, TSP | TSPInstance) and is_stack(data):
         others = {"forbidden": forbidden, "initial": initial, "callback": callback}
+        others |= {"state": state, "exchange": exchange}
         other_metric = None if metric == "EUCLID" else metric
         refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
         if max_seconds is max_steps is None:
@@ -187,10 +195,12 @@ def solve_tsp(
     num = recipe.num_searches
     capacity.check_tours(int(problem.n), num, num, found[:1])
     near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
-    ingredients = _ingredients(problem, padded, recipe, near)
-    with capacity.memory_errors_explained(num):
-        tours = _tours(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
-    options |= {"target": target, "devices": found, "initial": starts_with(initial, tours, num)}
+    ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
+    if state is None:
+        with capacity.memory_errors_explained(num):
+            tours = _tours(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
+        options |= {"initial": starts_with(initial, tours, num)}
+    options |= {"target": target, "devices": found, "state": state}
     options |= {"callback": callback, "history_size": history_size}
     return anneal(padded, recipe, ingredients, key, **options)
 

@@ -29,7 +29,7 @@ def test_stop_tests_are_counted_from_the_start_of_the_run(first):
     problem, search, state = start(20)
     state = js.advance(problem, search, state, first, check_every=4)
     state = js.advance(problem, search, state, 100, target=13, check_every=4)
-    assert (int(state.status), int(state.step.low)) == (js.Status.TARGET, 8)
+    assert (int(state.status), int(state.step)) == (js.Status.TARGET, 8)
 
 
 def test_a_run_that_is_continued_makes_up_for_no_stop_test():
@@ -53,7 +53,7 @@ def test_padding_reaches_no_target():
     problem, search, state = start(20, 17, 5)
     state = state._replace(index=jnp.asarray([7, 8, -1], jnp.int32), best_cost=jnp.int32(17))
     state = js.advance(problem, search, state, 4, target=10, check_every=1)
-    assert (int(state.status), int(state.step.low)) == (js.Status.RUNNING, 4)
+    assert (int(state.status), int(state.step)) == (js.Status.RUNNING, 4)
     assert int(outcome.first_hit(state)[1]) == -1
     state = js.advance(problem, search, state, 9, target=10, check_every=1)
     count, winner = outcome.first_hit(state)

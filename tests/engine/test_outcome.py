@@ -64,4 +64,4 @@ def test_it_is_what_there_is_to_see(num_devices, dtype):
     assert (seen.cost, seen.cost.dtype) == (cost, dtype)
     assert seen.first_hit == Hit(int(count.low), int(winner))
     assert seen.accepted == np.sum(joined.info.accepted)
-    assert (seen.step, seen.status) == (int(joined.step.low), Status.TARGET)
+    assert (seen.step, seen.status) == (int(joined.step), Status.TARGET)

@@ -148,7 +148,7 @@ def test_no_target_is_met_by_the_least_cost(target):
     problem, search = line(least), countdown(least)
     start = js.init(0, problem, search, num_searches=2)
     state = js.advance(problem, search, start, 7, target=target)
-    assert (int(state.best_cost), int(state.step.low)) == (least, 7)
+    assert (int(state.best_cost), int(state.step)) == (least, 7)
     assert int(state.status) == Status.RUNNING
 
 
@@ -157,7 +157,7 @@ def test_fractional_target_in_run(target):
     """The pure layer, too, meets a fractional target at the next lower integer."""
     state = js.run(0, line(), countdown(), num_searches=1, max_steps=99, target=target)
     step, _ = js.first_hit(state)
-    assert int(step.low) == 20 - math.floor(target)
+    assert int(step) == 20 - math.floor(target)
 
 
 @pytest.mark.parametrize("target", [math.inf, -math.inf], ids=str)
@@ -212,7 +212,7 @@ def test_chunks_across_the_carry():
         for length in (1, 7, 0, 3, 9):
             pieces = js.advance(problem, search, pieces, length, check_every=6)
         assert_same(pieces._replace(info=None), whole._replace(info=None))
-        assert int(whole.step.high) * 2**32 + int(whole.step.low) == begin + 20
+        assert int(whole.step.high) * 2**32 + int(whole.step) == begin + 20
     alias = js.advance(problem, search, at_step(state, 11), 9, check_every=6)
     beyond = js.advance(problem, search, at_step(state, 2**32 + 11), 9, check_every=6)
     assert not np.array_equal(

@@ -126,7 +126,7 @@ points = np.random.default_rng(0).random((1000, 2))
 problem = js.tsp_from_coords(points)
 search = js.simulated_annealing(js.Relocate(), 1.0)
 js.run(0, problem, search, num_searches=2, max_steps=1)
-jax.block_until_ready(js.curve_tours(problem, 0, 2))
+jax.block_until_ready(js.curve_tours(0, problem, 2))
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 limit = used + 10**9
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

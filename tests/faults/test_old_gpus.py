@@ -79,7 +79,7 @@ def test_results_say_why(old_gpu):
     result = js.solve(PROBLEM, SEARCH, 0, **options)
     assert result.env["implementation"] == f"xla ({REASON})"
     state = js.run(0, PROBLEM, SEARCH, **options)
-    assert int(state.step.low) == 5
+    assert int(state.step) == 5
     assert int(jax.jit(lambda: js.run(0, PROBLEM, SEARCH, **options).step.low)()) == 5
 
 

@@ -21,19 +21,34 @@ from ways import KERNEL, PORTABLE
 
 import jaxopt_search as js
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "your_own_search.md"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 
 
-def test_the_code_of_the_page_on_searches_runs(monkeypatch):
-    """All blocks in one module, in order; their assertions hold."""
-    found = re.findall(r"(?:^ {4}.*\n|^\n+(?= {4}))+", PAGE.read_text("utf-8"), flags=re.MULTILINE)
+def module_of(page, num_blocks, monkeypatch):
+    """Returns a module of all blocks of a page, in order; their assertions hold."""
+    text = (DOCS / page).read_text("utf-8")
+    found = re.findall(r"(?:^ {4}.*\n|^\n+(?= {4}))+", text, flags=re.MULTILINE)
+    assert len(found) == num_blocks
     module = types.ModuleType("guide_page")
     monkeypatch.setitem(sys.modules, "guide_page", module)
     for block in found:
-        exec(compile(textwrap.dedent(block), PAGE.name, "exec"), module.__dict__)
-    assert len(found) == 8
+        block = textwrap.dedent(block).replace("max_seconds=2", "max_steps=50")
+        exec(compile(block, page, "exec"), module.__dict__)
+    return module
+
+
+def test_the_code_of_the_page_on_searches_runs(monkeypatch):
+    module = module_of("your_own_search.md", 8, monkeypatch)
     optimum = 459 % 2  # the sum of the numbers is odd, and they are many
     assert module.result.fun == module.noisy.fun == optimum
+
+
+@pytest.mark.slow
+def test_the_code_of_the_page_on_jit_runs(monkeypatch):
+    """And the model has learned: what makes the scores lower for far cities, and the loss falls."""
+    module = module_of("inside_your_jit.md", 8, monkeypatch)
+    assert module.weights["slope"].sum() < 0
+    assert module.losses[-1] < 0.7 * module.losses[0]
 
 
 def length(part):

@@ -1,7 +1,9 @@
 """What the one-line solvers hand on: starts, callbacks, histories, forbidden edges."""
 
+import functools
 import itertools
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -109,10 +111,57 @@ def test_maximizing_refuses_a_problem():
         js.solve_qap(js.qap(FLOW, DISTANCE), maximize=True)
 
 
-@pytest.mark.parametrize("option", ["initial", "callback", "forbidden"])
+@pytest.mark.parametrize("option", ["initial", "callback", "forbidden", "state", "exchange"])
 def test_several_instances_have_no_such_options(option):
     with pytest.raises(ValueError, match=f"{option} is .*, expected None for several instances"):
         js.solve_tsp([POINTS, POINTS], **{option: "inf"})
     if option != "forbidden":
         with pytest.raises(ValueError, match=f"{option} is .*, expected None for several"):
             js.solve_qap([FLOW], [DISTANCE], **{option: "inf"})
+
+
+@pytest.mark.parametrize("data", ["cities", "one way", "tabu", "annealing"])
+def test_a_run_is_continued(data):
+    """From where its searches are, which have cooled: the best is kept, and no heat undoes them."""
+    solver = {
+        "cities": functools.partial(js.solve_tsp, POINTS),
+        "one way": functools.partial(js.solve_tsp, np.arange(SIZES * SIZES).reshape(SIZES, -1) % 7),
+        "tabu": functools.partial(js.solve_qap, FLOW, DISTANCE, method="tabu"),
+        "annealing": functools.partial(js.solve_qap, FLOW, DISTANCE, method="annealing"),
+    }[data]
+    options = QUICK | {"num_searches": 4, "target": None, "max_steps": 200}
+    first = solver(**options)
+    second = solver(**options | {"max_steps": 230, "state": first.state})
+    assert (second.nit, second.fun <= first.fun) == (230, True)
+    if hasattr(second.search, "schedule"):
+        assert float(second.search.schedule(jnp.int32(201))) == pytest.approx(
+            float(first.search.schedule(jnp.int32(200)))
+        )
+
+
+@pytest.mark.parametrize("method", ["tabu", "annealing", "cities"])
+def test_another_exchange(method):
+    """What the user says takes the place of the solver's own."""
+    exchange = js.broadcast_best(every=20)
+    options = QUICK | {"num_searches": 4, "target": None, "exchange": exchange}
+    if method == "cities":
+        result = js.solve_tsp(POINTS, **options)
+    else:
+        result = js.solve_qap(FLOW, DISTANCE, method=method, **options)
+    assert result.exchange is exchange
+    assert len(set(result.ancestors.tolist())) == 1
+
+
+def test_inexact_costs_of_integers_that_are_too_large():
+    """As the error says that refuses them."""
+    flow = FLOW * 10**6 + 1
+    with pytest.raises(ValueError, match="use dtype='float32'"):
+        js.solve_qap(flow, flow, **QUICK)
+    instance = js.datasets.QAPInstance(name="", flow=flow, distance=flow)
+    found = [js.solve_qap(flow, flow, dtype="float32", **QUICK)]
+    found.append(js.solve_qap(instance, dtype="float32", **QUICK))
+    assert found[0].fun == found[1].fun == pytest.approx(instance.cost(found[0].x))
+    several = js.solve_qap([flow], [flow], dtype="float32", max_steps=5, devices=1)
+    assert several.fun[0] == pytest.approx(instance.cost(several.x[0]))
+    with pytest.raises(ValueError, match="dtype is given with a QAP, expected None"):
+        js.solve_qap(js.qap(FLOW, DISTANCE), dtype="float32")

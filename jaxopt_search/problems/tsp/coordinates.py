@@ -12,7 +12,7 @@ from jaxopt_search.checks import check_best_known, check_option, real_array
 from jaxopt_search.datasets import distances
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.portable.packed_pairs import Pairs, pack
-from jaxopt_search.problems import permutation
+from jaxopt_search.problems import permutation, traced_input
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     is_integral,
@@ -20,7 +20,7 @@ from jaxopt_search.problems.matrix_input import (
     refuse_first,
     unit_note,
 )
-from jaxopt_search.problems.tsp import ranges
+from jaxopt_search.problems.tsp import ranges, traced
 from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_SQUARED, TSP
 
 Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
@@ -38,6 +38,9 @@ def tsp_from_coords(
     """Returns a TSP instance from coordinates in the plane.
 
     Under `"EUCLID"` they are of any size; see `tsp` about units.
+
+    Inside `jit` or `vmap`, `coords` may be traced. Then distances are Euclidean, of float32, and
+    only shape and dtype are checked; see `tsp`.
 
     Args:
       coords: [n, 2] real numbers; for `"GEO"` latitude and longitude as DDD.MM.
@@ -62,6 +65,10 @@ def tsp_from_coords(
     check_option("metric", metric, ("EUCLID", *distances.EDGE_WEIGHTS))
     check_option("storage", storage, ("auto", "matrix", "coordinates"))
     check_best_known(best_known)
+    if traced_input.is_traced(coords):
+        other_metric = None if metric == "EUCLID" else metric
+        traced_input.refuse_options(metric=other_metric, best_known=best_known)
+        return traced.of_coords(coords, storage)
     points = checked_coords(coords)
     storage = _storage(points, metric, storage)
     unit = _unit(points, metric)

@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.portable import floats, random
 from jaxopt_search.problems import permutation
+from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP
 
 _BITS = 16  # of a place along one axis
@@ -30,15 +31,15 @@ _COSINES = (
 ).astype(np.int32)
 
 
-def curve_tours(problem: TSP, key: Any, num_tours: int) -> jax.Array:
+def curve_tours(key: Any, problem: TSP, num_tours: int) -> jax.Array:
     """Returns tours along Hilbert's curve, [num_tours, n] int32.
 
     The plane is turned and shifted at random for each of them, so that they differ. As `initial` of
     `solve`, they save its searches the long way from a random tour.
 
     Args:
-      problem: with coordinates.
       key: an integer seed or a `jax.random.key`.
+      problem: with coordinates; it may be traced if the device has them.
       num_tours: how many.
 
     Raises:
@@ -48,16 +49,26 @@ def curve_tours(problem: TSP, key: Any, num_tours: int) -> jax.Array:
       >>> import jaxopt_search as js
       >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4, spacing=10))
       >>> search = js.simulated_annealing(js.two_opt(problem), 2.0, moves_per_search=8)
-      >>> tours = curve_tours(problem, key=0, num_tours=4)
+      >>> tours = curve_tours(0, problem, num_tours=4)
       >>> js.solve(problem, search, 0, num_searches=4, initial=tours, max_steps=1000).fun
       160
     """
-    num_tours, coords = check_count("num_tours", num_tours), problem.host.coords
-    if coords is None:
+    check_suits("curve_tours", "a TSP", problem, isinstance(problem, TSP))
+    num_tours, points = check_count("num_tours", num_tours), _points(problem)
+    if points is None:
         raise ValueError("problem has no coordinates, expected some to lay a curve through")
+    return tours_through(points, random.as_key(key), num_tours, problem.num_entries)
+
+
+def _points(problem: TSP) -> jax.Array | None:
+    """Returns the places of the cities, [capacity, 2] float32, if there are any."""
+    if traced.is_on_device_only(problem):
+        return traced.points_of(problem)
+    coords = problem.host.coords
+    if coords is None:
+        return None
     low, high = coords.min(axis=0), coords.max(axis=0)
-    points = jnp.asarray(coords - (low + high) / 2, jnp.float32)
-    return tours_through(points, random.as_key(key), num_tours)
+    return jnp.asarray(coords - (low + high) / 2, jnp.float32)
 
 
 @functools.partial(jax.jit, static_argnames="num_tours")

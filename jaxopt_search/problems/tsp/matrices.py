@@ -9,10 +9,11 @@ import numpy as np
 
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.problems import permutation
+from jaxopt_search.problems import permutation, traced_input
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     DType,
+    as_told,
     is_integral,
     is_nearly_symmetric,
     largest_of,
@@ -21,7 +22,7 @@ from jaxopt_search.problems.matrix_input import (
     refuse_first,
     unit_note,
 )
-from jaxopt_search.problems.tsp import potentials, ranges
+from jaxopt_search.problems.tsp import potentials, ranges, traced
 from jaxopt_search.problems.tsp.problem import TSP
 
 
@@ -30,6 +31,7 @@ def tsp(
     *,
     dtype: DType | None = None,
     forbidden: Literal["inf"] | None = None,
+    is_symmetric: bool | None = None,
     best_known: float | None = None,
 ) -> TSP:
     """Returns a TSP instance from a matrix of distances.
@@ -44,11 +46,17 @@ def tsp(
     and of coming to the other, these costs, which all tours share, are left out on the device.
     Costs and targets are always in full.
 
+    Inside `jit` or `vmap`, `distances` may be traced: integers become int32 and floats float32 as
+    they are, with sums that must fit, and only shape and dtype are checked. Such an instance is for
+    `run`, `init` and `advance`; `solve` needs one that the host knows.
+
     Args:
       distances: [n, n] real numbers, from row to column.
       dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
       forbidden: `"inf"` to read +inf as "no such edge"; `Result.feasible` tells whether a tour
         does without them.
+      is_symmetric: whether distances are the same in both directions; None to find out, which a
+        matrix that is traced does not allow.
       best_known: the best-known length, for `Result.gap`.
 
     Raises:
@@ -64,13 +72,18 @@ def tsp(
     check_option("dtype", dtype, (None, "int32", "float32"))
     check_option("forbidden", forbidden, (None, "inf"))
     check_best_known(best_known)
+    if traced_input.is_traced(distances):
+        symmetric = traced_input.check_symmetry(is_symmetric)
+        traced_input.refuse_options(forbidden=forbidden, best_known=best_known)
+        return traced.of_matrix(distances, symmetric, dtype)
     matrix = _checked_matrix(distances, allow_inf=forbidden == "inf")
     allowed = np.isfinite(matrix)
     is_exact = dtype != "float32" and is_integral(matrix[allowed])
     if dtype == "int32" and not is_exact:
         raise ValueError("dtype is 'int32', expected None or 'float32' for fractional distances")
     matrix = np.where(allowed, matrix, 0).astype(np.int64 if is_exact else np.float64)
-    return (_integer_tsp if is_exact else _float_tsp)(matrix, allowed, best_known)
+    problem = (_integer_tsp if is_exact else _float_tsp)(matrix, allowed, best_known)
+    return as_told(problem, is_symmetric, "distances are")
 
 
 def _integer_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None) -> TSP:

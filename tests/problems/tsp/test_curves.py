@@ -21,7 +21,7 @@ def test_tours_are_short_and_differ():
     """Evenly spread cities: 1.3 to 1.6 times the shortest, which is near 0.7124 sqrt(n A)."""
     n = 3000
     problem = js.tsp_from_coords(np.random.default_rng(5).random((n, 2)))
-    tours = np.asarray(js.curve_tours(problem, 0, 6))
+    tours = np.asarray(js.curve_tours(0, problem, 6))
     assert (np.sort(tours) == np.arange(n)).all()
     costs = np.array([float(problem.cost(jnp.asarray(tour))) for tour in tours])
     assert ((costs / (0.7124 * n**0.5) > 1.3) & (costs / (0.7124 * n**0.5) < 1.6)).all()
@@ -33,9 +33,9 @@ def test_tours_are_short_and_differ():
 def test_a_tour_goes_by_its_number_only():
     """As a search does, so that the number of devices changes none."""
     problem = js.tsp_from_coords(np.random.default_rng(1).random((50, 2)))
-    few, many = js.curve_tours(problem, 3, 2), js.curve_tours(problem, 3, 5)
+    few, many = js.curve_tours(3, problem, 2), js.curve_tours(3, problem, 5)
     np.testing.assert_array_equal(few, many[:2])
-    assert not np.array_equal(js.curve_tours(problem, 4, 2), few)
+    assert not np.array_equal(js.curve_tours(4, problem, 2), few)
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_a_tour_goes_by_its_number_only():
 )
 def test_awkward_cities(coords):
     problem = js.tsp_from_coords(coords)
-    tours = np.asarray(js.curve_tours(problem, 0, 3))
+    tours = np.asarray(js.curve_tours(0, problem, 3))
     assert (np.sort(tours) == np.arange(len(coords))).all()
     assert tours.dtype == np.int32
 
 
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="no coordinates"):
-        js.curve_tours(js.tsp([[0, 1], [1, 0]]), 0, 2)
+        js.curve_tours(0, js.tsp([[0, 1], [1, 0]]), 2)
     with pytest.raises(ValueError, match="num_tours is 0"):
-        js.curve_tours(js.tsp_from_coords([[0, 1], [1, 0]]), 0, 0)
+        js.curve_tours(0, js.tsp_from_coords([[0, 1], [1, 0]]), 0)

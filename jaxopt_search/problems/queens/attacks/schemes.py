@@ -120,7 +120,7 @@ def _several(scheme: Scheme, queens: jax.Array) -> Count:
 
 def as_python(count: Count) -> int | np.ndarray:
     """Returns one count as a Python integer, several as an int64 array; on the host."""
-    return counts.as_int64(count) if np.ndim(count.low) else counts.as_python(count)
+    return counts.as_int64(count) if np.ndim(count.low) else int(count)
 
 
 def attacking_pairs(queens: Any, evaluation: str = "histogram", **options: int | None) -> Any:

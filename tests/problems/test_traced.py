@@ -1,0 +1,164 @@
+"""Instances made inside `jit` and `vmap`, of coordinates and matrices that are being traced."""
+
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+
+GENERATOR = np.random.default_rng(4)
+POINTS = GENERATOR.random((2, 9, 2), np.float32)
+INTEGERS = GENERATOR.integers(1, 90, (2, 9, 9))
+SYMMETRIC = INTEGERS + INTEGERS.transpose(0, 2, 1)
+STEPS = {"num_searches": 3, "max_steps": 60}
+
+
+def annealed(key, problem, moves=None):
+    search = js.simulated_annealing(moves or js.Relocate(), 0.1, moves_per_search=4)
+    return js.run(key, problem, search, implementation="xla", **STEPS)
+
+
+def with_exchange(key, problem):
+    search = js.simulated_annealing(js.two_opt(problem, num_candidates=4), 0.1)
+    crossover = js.edge_assembly(problem, num_candidates=4)
+    exchange = js.recombine(every=10, alike=None, crossover=crossover)
+    return js.run(key, problem, search, exchange=exchange, **STEPS)
+
+
+def tabu(key, problem):
+    return js.run(key, problem, js.tabu_search(js.SwapTable()), **STEPS)
+
+
+in_the_plane = functools.partial(js.tsp_from_coords, storage="coordinates")
+
+
+@pytest.mark.parametrize(
+    ("build", "traced", "search", "given"),
+    [
+        (in_the_plane, {}, annealed, (POINTS,)),
+        (in_the_plane, {}, with_exchange, (POINTS,)),
+        (js.tsp, {"is_symmetric": True}, with_exchange, (SYMMETRIC,)),
+        (js.tsp, {"is_symmetric": False}, annealed, (INTEGERS,)),
+        (js.tsp, {"is_symmetric": False}, annealed, (INTEGERS / np.float32(7),)),
+        (js.qap, {"is_symmetric": True}, tabu, (SYMMETRIC, SYMMETRIC)),
+        (js.qap, {"is_symmetric": False}, tabu, (INTEGERS, SYMMETRIC)),
+        (js.qap, {"is_symmetric": False}, tabu, (INTEGERS / np.float32(7), POINTS @ POINTS.mT)),
+    ],
+    ids=["coordinates", "crossover", "matrix", "one way", "fractions", "QAP", "flow", "real QAP"],
+)
+def test_the_course_is_that_of_the_same_instance_outside(build, traced, search, given):
+    """Bit for bit, in one `vmap` over instances and keys as one by one."""
+    keys = jax.random.split(jax.random.key(0), 2)
+
+    @jax.jit
+    @jax.vmap
+    def inside(key, arrays):
+        return search(key, build(*arrays, **traced))
+
+    outside = [
+        search(key, build(*(each[i] for each in given), **traced)) for i, key in enumerate(keys)
+    ]
+    found = inside(keys, tuple(map(jnp.asarray, given)))
+    chex.assert_trees_all_equal(found, jax.tree.map(lambda *each: jnp.stack(each), *outside))
+    assert found.info.accepted.all()
+
+
+def test_a_matrix_from_places():
+    """The storage of distances changes no distance."""
+    problem = jax.jit(lambda xy: js.tsp_from_coords(xy, storage="matrix"))(POINTS[0])
+    assert problem.metric == "MATRIX" and problem.is_symmetric
+    expected = in_the_plane(POINTS[0])
+    a, b = np.indices((9, 9)).reshape(2, -1)
+    np.testing.assert_array_equal(problem.distance(a, b), expected.distance(a, b))
+
+
+def test_the_diagonal_is_ignored():
+    problem = jax.jit(functools.partial(js.tsp, is_symmetric=True))(SYMMETRIC[0])
+    assert not problem.matrix[:: 9 + 1].any() and problem.matrix.dtype == np.int32
+
+
+def test_what_comes_out_of_a_function_can_be_searched():
+    """But costs as the user counts them are known to the host only."""
+    problem = jax.jit(js.tsp_from_coords)(POINTS[0])
+    state = with_exchange(0, problem)
+    tour, cost = js.best(problem, js.simulated_annealing(js.two_opt(problem), 0.1), state)
+    assert float(cost) == pytest.approx(js.tsp_from_coords(POINTS[0]).host.cost(np.asarray(tour)))
+    with pytest.raises(ValueError, match="on the device only"):
+        js.solve(problem, js.simulated_annealing(js.Relocate(), 0.1), max_steps=1)
+
+
+def test_an_instance_that_is_handed_in_has_its_own_candidates():
+    """Compiled for one instance, a function sees nothing of it when it is called with another."""
+    near = jax.jit(lambda problem: js.two_opt(problem, num_candidates=3).pairs)
+    tours = jax.jit(lambda problem: js.curve_tours(0, problem, 2))
+    for points in POINTS:
+        problem = in_the_plane(points)
+        chex.assert_trees_all_equal(near(problem), js.two_opt(problem, num_candidates=3).pairs)
+        np.testing.assert_array_equal(tours(problem), js.curve_tours(0, problem, 2))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_cities(n):
+    state = jax.jit(lambda xy: annealed(0, js.tsp_from_coords(xy)))(POINTS[0, :n])
+    assert float(state.best_cost) == pytest.approx(in_the_plane(POINTS[0, :n]).cost(np.arange(n)))
+    moves = jax.jit(lambda xy: js.two_opt(js.tsp_from_coords(xy)))(POINTS[0, :n])
+    assert moves.pairs.size == n * max(min(10, n - 1), 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda xy: js.tsp_from_coords(xy, metric="EUC_2D"), "metric is given, expected None"),
+        (lambda xy: js.tsp_from_coords(xy, best_known=3), "best_known is given, expected None"),
+        (lambda xy: js.tsp_from_coords(xy[:, :1]), r"coords has shape \(9, 1\), expected \(n, 2\)"),
+        (lambda xy: js.tsp_from_coords(xy * 1j), "coords has dtype complex64, expected real"),
+        (lambda xy: js.tsp(xy @ xy.T), "is_symmetric is None, expected True or False"),
+        (lambda xy: js.tsp(xy, is_symmetric=True), r"distances has shape \(9, 2\), expected"),
+        (
+            lambda xy: js.tsp(xy @ xy.T, is_symmetric=True, forbidden="inf"),
+            "forbidden is given, expected None for arrays that are being traced",
+        ),
+        (lambda xy: js.qap(xy @ xy.T, np.ones((9, 9))), "is_symmetric is None"),
+        (
+            lambda xy: js.qap(xy @ xy.T, np.ones((8, 8)), is_symmetric=True),
+            r"distance has shape \(8, 8\), expected \(9, 9\)",
+        ),
+        (
+            lambda xy: js.qap(xy @ xy.T, xy @ xy.T, is_symmetric=True, partial_match=[[0, 0]]),
+            "partial_match is given",
+        ),
+        (
+            lambda xy: js.two_opt(js.tsp_from_coords(xy), candidates="quadrant"),
+            "candidates is 'quadrant', expected one of nearest",
+        ),
+        (
+            lambda xy: js.two_opt(js.tsp(xy @ xy.T, is_symmetric=False)),
+            "asymmetric distances, expected symmetric",
+        ),
+        (
+            lambda xy: js.curve_tours(0, js.tsp(xy @ xy.T, is_symmetric=True), 2),
+            "problem has no coordinates",
+        ),
+    ],
+)
+def test_what_cannot_be_done_with_tracers(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        jax.eval_shape(make, POINTS[0])
+
+
+@pytest.mark.parametrize(
+    ("build", "given"), [(js.tsp, (INTEGERS[0],)), (js.qap, (SYMMETRIC[0], INTEGERS[0]))]
+)
+def test_what_the_user_says_of_numbers_is_checked(build, given):
+    with pytest.raises(ValueError, match="is_symmetric is True, expected None or False: "):
+        build(*given, is_symmetric=True)
+    same = (SYMMETRIC[0],) * len(given)
+    assert [build(*same, is_symmetric=told).is_symmetric for told in (None, True, False)] == [
+        True,
+        True,
+        False,
+    ]
