@@ -51,6 +51,15 @@ def _num_maps():
     return len(maps.read_bytes().splitlines()) if maps.exists() else sys.maxsize
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _isolated(tmp_path_factory):
+    """No test and no example sees the user's instances, in a folder or in the cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("JAXOPT_SEARCH_DATA", raising=False)
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _without_leftovers(request):
     """Frees what modules compiled: thousands of programs exhaust the memory maps of a process.

@@ -335,6 +335,10 @@ def null_delta(dtype: Any) -> Any:
 
     Priced at 0, such a move would win whenever all the others are worse, and a search that picks
     the best of several moves would freeze.
+
+    Example:
+      >>> int(null_delta("int32")), float(null_delta("float32"))
+      (2147483647, inf)
     """
     dtype = jnp.dtype(dtype)
     limit = np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max

@@ -16,15 +16,6 @@ def data_dir() -> pathlib.Path:
     return DATA
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _isolated(tmp_path_factory):
-    """No test sees the user's instances, in a folder or in the cache."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("JAXOPT_SEARCH_DATA", raising=False)
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 @pytest.fixture
 def compiled():
     """The names of the functions that were compiled."""

@@ -18,6 +18,8 @@ import numpy as np
 from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.optional import imported
 
+__all__ = ["Family", "Fit", "Method", "Prediction", "fit", "mean_of_first", "shares_done"]
+
 Family: TypeAlias = Literal["gamma", "normal", "exponential", "lognormal"]
 Method: TypeAlias = Literal["least_squares", "likelihood"]
 
@@ -161,6 +163,11 @@ def mean_of_first(times: Any, runs: int) -> float:
 
     Raises:
       ValueError: if there is no time, or one is below 0 or NaN.
+
+    Example:
+      >>> times = [1.0, 2.0, 2.5, 4.0, 7.0]
+      >>> round(mean_of_first(times, 1), 2), round(mean_of_first(times, 2), 2)
+      (3.3, 2.18)
     """
     times = np.sort(_numbers("times", times).ravel())
     if not len(times) or not (times >= 0).all():
@@ -172,9 +179,13 @@ def mean_of_first(times: Any, runs: int) -> float:
 
 
 def shares_done(number: int, total: int) -> np.ndarray:
-    """Returns the shares of runs that are done by the time of each of the first `number`.
+    """Returns the shares of runs that are done by the time of each of the first `number`, [number].
 
     In the middle of the step that the distribution of `total` times makes there.
+
+    Example:
+      >>> shares_done(2, 4).tolist()
+      [0.125, 0.375]
     """
     number = check_count("number", number, 0)
     total = check_count("total", total, max(number, 1))

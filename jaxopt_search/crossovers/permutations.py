@@ -20,6 +20,8 @@ from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.problems.permutation import inverse
 from jaxopt_search.types import Stream
 
+__all__ = ["ox", "pmx"]
+
 
 def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
     """Returns the partially matched child of two permutations.
@@ -38,6 +40,11 @@ def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
 
     Raises:
       TypeError: if a parent is not [n] int32.
+
+    Example:
+      >>> first, second = jnp.array([0, 1, 2, 3, 4]), jnp.array([2, 0, 4, 1, 3])
+      >>> pmx(first, second, jnp.array([False, True, True, False, False])).tolist()
+      [1, 0, 4, 3, 2]
     """
     n = _size(first)
     position = inverse(second)
@@ -65,6 +72,11 @@ def ox(first: jax.Array, second: jax.Array, is_second: jax.Array, start: jax.Arr
 
     Raises:
       TypeError: if a parent is not [n] int32.
+
+    Example:
+      >>> first, second = jnp.array([0, 1, 2, 3, 4]), jnp.array([2, 0, 4, 1, 3])
+      >>> ox(first, second, jnp.array([False, True, True, False, False]), jnp.int32(3)).tolist()
+      [2, 0, 4, 3, 1]
     """
     n = _size(first)
     around = (start + lax.iota(jnp.int32, n)) % n

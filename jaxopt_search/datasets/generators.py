@@ -24,8 +24,9 @@ def uniform_tsp(n: int, *, seed: int, size: int = 1_000_000) -> TSPInstance:
       ValueError: an argument is out of range.
 
     Example:
-      >>> uniform_tsp(100, seed=0).name
-      'uniform-100-s0'
+      >>> instance = uniform_tsp(100, seed=0)
+      >>> instance.name, instance.coordinates.shape
+      ('uniform-100-s0', (100, 2))
     """
     n, size = _integer("n", n, 1, MAX_CITIES), _integer("size", size, 1, MAX_SIZE)
     points = _generator(seed).integers(0, size, (n, 2))
@@ -49,6 +50,11 @@ def clustered_tsp(
 
     Raises:
       ValueError: an argument is out of range.
+
+    Example:
+      >>> instance = clustered_tsp(300, seed=0)
+      >>> instance.name, instance.coordinates.shape
+      ('clustered-300-c3-s0', (300, 2))
     """
     n, size = _integer("n", n, 1, MAX_CITIES), _integer("size", size, 1, MAX_SIZE)
     count = max(1, n // 100) if num_clusters is None else num_clusters
@@ -111,8 +117,9 @@ def planted_tsp(n: int, *, seed: int) -> TSPInstance:
       ValueError: an argument is out of range.
 
     Example:
-      >>> planted_tsp(50, seed=0).is_optimal
-      True
+      >>> instance = planted_tsp(50, seed=0)
+      >>> instance.matrix.shape, instance.is_optimal
+      ((50, 50), True)
     """
     n = _integer("n", n, 3, 2**15)
     rng = _generator(seed)
@@ -138,6 +145,11 @@ def uniform_qap(n: int, *, seed: int) -> QAPInstance:
 
     Raises:
       ValueError: an argument is out of range.
+
+    Example:
+      >>> instance = uniform_qap(12, seed=0)
+      >>> instance.name, instance.flow.shape, instance.best_known
+      ('uniform-qap-12-s0', (12, 12), None)
     """
     n = _integer("n", n, 1, MAX_FACILITIES)
     rng = _generator(seed)
@@ -172,8 +184,9 @@ def planted_qap(rows: int, columns: int, *, seed: int) -> QAPInstance:
       ValueError: an argument is out of range.
 
     Example:
-      >>> planted_qap(3, 4, seed=0).is_optimal
-      True
+      >>> instance = planted_qap(3, 4, seed=0)
+      >>> instance.flow.shape, instance.is_optimal
+      ((12, 12), True)
     """
     rows, columns = _integer("rows", rows, 1), _integer("columns", columns, 1)
     n = _integer("rows * columns", rows * columns, 2, MAX_FACILITIES)

@@ -24,6 +24,12 @@ class TSPInstance:
       best_known: length of the best known tour, None if there is none on record.
       is_optimal: whether `best_known` is proved optimal.
       comment: free text.
+
+    Example:
+      >>> corners = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 4.0], [3.0, 0.0]])
+      >>> instance = TSPInstance(name="corners", edge_weight_type="EUC_2D", coordinates=corners)
+      >>> instance.n, instance.tour_length(np.array([0, 2, 1, 3])), instance.distances()[0].tolist()
+      (4, 14, [0, 5, 4, 3])
     """
 
     name: str
@@ -99,6 +105,12 @@ class QAPInstance:
       best_known: cost of the best known assignment, None if there is none on record.
       is_optimal: whether `best_known` is proved optimal.
       comment: free text.
+
+    Example:
+      >>> flow, distance = np.array([[0, 5], [1, 0]]), np.array([[0, 3], [2, 0]])
+      >>> instance = QAPInstance(name="two", flow=flow, distance=distance)
+      >>> instance.cost(np.array([0, 1])), instance.cost(np.array([1, 0]))
+      (17, 13)
     """
 
     name: str
@@ -148,6 +160,11 @@ class GraphInstance:
       edges: [m, 2] int64, each edge once, its smaller vertex first.
       weights: [m] int64, of the edges; ones where a graph has no weights.
       comment: free text.
+
+    Example:
+      >>> edges, weights = np.array([[0, 1], [1, 2]]), np.array([1, -1])
+      >>> GraphInstance(name="path", n=3, edges=edges, weights=weights).matrix().tolist()
+      [[0, 1, 0], [1, 0, -1], [0, -1, 0]]
     """
 
     name: str

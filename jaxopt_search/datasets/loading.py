@@ -59,6 +59,14 @@ def load(
       FileNotFoundError: the file is not there, and `download` is false.
       DownloadError: the download failed, or the file is not the recorded one.
       InstanceFormatError: the file breaks its format, or holds another instance than recorded.
+
+    Example:
+      >>> import tempfile
+      >>> empty = tempfile.mkdtemp()
+      >>> load("kroA100", data_dir=empty, cache_dir=empty)
+      Traceback (most recent call last):
+        ...
+      FileNotFoundError: no file for 'kroA100' found; pass data_dir=, ... or pass download=True
     """
     for what, value in (("data_dir", data_dir), ("cache_dir", cache_dir)):
         if not isinstance(value, str | os.PathLike | None):

@@ -27,6 +27,14 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
     Raises:
       InstanceFormatError: the file breaks the format; the message names the line.
       OSError: the file cannot be read.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "two.dat")
+      >>> _ = path.write_text("2   0 5  1 0   0 3  2 0")
+      >>> instance = load_qaplib(path)
+      >>> instance.name, instance.flow.tolist(), instance.distance.tolist()
+      ('two', [[0, 5], [1, 0]], [[0, 3], [2, 0]])
     """
     source = Source(path, max_bytes, "a QAPLIB instance")
     n, start = _size(source)
@@ -71,6 +79,13 @@ def load_qaplib_solution(
     Raises:
       InstanceFormatError: the file breaks the format, or holds no permutation.
       OSError: the file cannot be read.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "three.sln")
+      >>> _ = path.write_text("3 218  3 1 2")
+      >>> load_qaplib_solution(path)
+      (3, 218, array([2, 0, 1], dtype=int32))
     """
     source = Source(path, max_bytes, "a QAPLIB solution")
     source.data = source.data.replace(b",", b" ")
@@ -105,6 +120,13 @@ def orient(instance: QAPInstance, value: int, permutation: np.ndarray) -> np.nda
       InstanceFormatError: neither costs `value`. This happens with published files: QAPLIB's
         solution of kra32 states 88900 and costs 88700.
       ValueError: `permutation` is no permutation of `0..n-1`.
+
+    Example:
+      >>> flow, distance = np.zeros((3, 3), np.int64), np.arange(9).reshape(3, 3)
+      >>> flow[0, 1] = 1
+      >>> instance = QAPInstance(name="three", flow=flow, distance=distance)
+      >>> [orient(instance, value, np.array([1, 2, 0])).tolist() for value in (5, 6)]
+      [[1, 2, 0], [2, 0, 1]]
     """
     direct = instance.cost(permutation)
     if direct == value:

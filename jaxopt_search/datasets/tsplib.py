@@ -1,5 +1,7 @@
 """Strict readers of TSPLIB instances and tours (Reinelt, TSPLIB95, 1995)."""
 
+# size: each function has an example
+
 import dataclasses
 import os
 import pathlib
@@ -64,6 +66,15 @@ def load_tsplib(
       InstanceFormatError: the file breaks the format; the message names the line.
       UnsupportedInstance: another problem type, edge weight type or section.
       OSError: the file cannot be read.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "corner.tsp")
+      >>> lines = ["TYPE: TSP", "DIMENSION: 3", "EDGE_WEIGHT_TYPE: EUC_2D", "NODE_COORD_SECTION"]
+      >>> _ = path.write_text("\\n".join([*lines, "1 0 0", "2 3 0", "3 0 4", "EOF"]))
+      >>> instance = load_tsplib(path)
+      >>> instance.name, instance.distances().tolist()
+      ('corner', [[0, 3, 4], [3, 0, 5], [4, 5, 0]])
     """
     if fixed_edges not in ("refuse", "ignore"):
         raise ValueError(f"fixed_edges is {fixed_edges!r}, expected 'refuse' or 'ignore'")
@@ -101,6 +112,15 @@ def load_atsp(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndar
     """Returns the [n, n] int64 distances of a file of TYPE ATSP; zeros on the diagonal.
 
     It raises what `load_tsplib` does.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "two.atsp")
+      >>> lines = ["TYPE: ATSP", "DIMENSION: 2", "EDGE_WEIGHT_TYPE: EXPLICIT"]
+      >>> lines += ["EDGE_WEIGHT_FORMAT: FULL_MATRIX", "EDGE_WEIGHT_SECTION", "0 7", "3 0", "EOF"]
+      >>> _ = path.write_text("\\n".join(lines))
+      >>> load_atsp(path).tolist()
+      [[0, 7], [3, 0]]
     """
     source = Source(path, max_bytes, "a TSPLIB instance")
     parts = _parse(source)
@@ -122,6 +142,13 @@ def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndar
     Raises:
       InstanceFormatError: the file breaks the format, or holds no permutation.
       OSError: the file cannot be read.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "small.tour")
+      >>> _ = path.write_text("\\n".join(["TYPE: TOUR", "TOUR_SECTION", "1 3 2 -1", "EOF"]))
+      >>> load_tour(path).tolist()
+      [0, 2, 1]
     """
     source = Source(path, max_bytes, "a TSPLIB tour")
     parts = _parse(source)

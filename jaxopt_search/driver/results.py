@@ -32,10 +32,22 @@ class Report(NamedTuple):
       step: steps made by each search.
       seconds: of search, as `max_seconds` counts them.
       fun: the best cost so far; it never rises.
-      x: a solution of that cost.
+      x: a solution of that cost; for permutation problems [n] int32.
       gap: as in `Result`.
       acceptance: accepted moves per search and step in this chunk.
       status: `RUNNING`, or why the run ends here.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4))
+      >>> search = js.simulated_annealing(js.Relocate(), 5.0)
+      >>> def show(report):
+      ...     print(report.step, report.status.name, report.x.shape)
+      >>> run = {"num_searches": 8, "max_steps": 2000, "chunk_steps": 1000}
+      >>> result = js.solve(problem, search, 0, callback=show, **run)
+      0 RUNNING (16,)
+      1000 RUNNING (16,)
+      2000 MAX_STEPS (16,)
     """
 
     step: int

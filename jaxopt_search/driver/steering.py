@@ -18,6 +18,16 @@ class Steer(NamedTuple):
       exchange: likewise.
       ask_after: the callback is called again after this many steps at the latest; None to leave
         that to the clock.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4))
+      >>> def at(temperature):
+      ...     return js.simulated_annealing(js.Relocate(), temperature)
+      >>> def cool(report):
+      ...     return Steer(at(5000 / (report.step + 100)), exchange=None, ask_after=500)
+      >>> js.solve(problem, at(50.0), 0, callback=cool, num_searches=8, max_steps=4000).fun
+      160
     """
 
     search: Search

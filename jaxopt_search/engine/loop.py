@@ -124,6 +124,15 @@ def advance(
 
     Returns:
       The state; its `status` is `TARGET`, `PATIENCE`, `LOCAL_OPTIMA` or `RUNNING`.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp([[0, 3, 4, 5], [3, 0, 5, 4], [4, 5, 0, 3], [5, 4, 3, 0]])
+      >>> search = js.simulated_annealing(js.Relocate(), 1.0)
+      >>> state = js.init(0, problem, search, num_searches=4)
+      >>> state = advance(problem, search, state, 50)
+      >>> int(state.step), int(state.best_cost), js.Status(int(state.status)).name
+      (50, 14, 'RUNNING')
     """
     refuse_orphans()
     contracts.check_exchange(exchange)

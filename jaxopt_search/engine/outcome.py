@@ -95,7 +95,17 @@ def merged(parts: Sequence[Outcome]) -> Outcome:
 
 @jax.jit
 def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
-    """Returns the best solution of all searches and its cost; the lowest index of equals."""
+    """Returns the best solution of all searches and its cost; the lowest index of equals.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp([[0, 3, 4, 5], [3, 0, 5, 4], [4, 5, 0, 3], [5, 4, 3, 0]])
+      >>> search = js.simulated_annealing(js.Relocate(), 1.0)
+      >>> start = js.init(0, problem, search, num_searches=4, solutions=jnp.array([[0, 1, 3, 2]]))
+      >>> tour, cost = best(problem, search, start)
+      >>> tour.tolist(), int(cost)
+      ([0, 1, 3, 2], 14)
+    """
     searches = exchanging.settled(problem, search, state.searches)
     costs = exchanging.best_costs(search, searches, state.index)
     winner = jnp.argmin(costs)
@@ -117,6 +127,15 @@ def first_hit(state: RunState) -> tuple[Steps, jax.Array]:
 
     Of several searches that met the target at the same step, the one of the lowest index. If none
     did, the count is `counts.never` and the index is -1.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp([[0, 3, 4, 5], [3, 0, 5, 4], [4, 5, 0, 3], [5, 4, 3, 0]])
+      >>> search, starts = js.simulated_annealing(js.Relocate(), 1.0), jnp.array([[0, 2, 1, 3]] * 4)
+      >>> options = {"num_searches": 4, "max_steps": 50, "solutions": starts}
+      >>> steps, number = first_hit(js.run(0, problem, search, target=14, **options))
+      >>> int(steps), int(number)
+      (1, 2)
     """
     hit = jax.tree.map(
         lambda count, never: jnp.where(state.index >= 0, count, never),

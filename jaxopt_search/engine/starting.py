@@ -47,6 +47,14 @@ def init(
         search is for solutions of another kind.
       MemoryError: if the searches do not fit into memory.
       TypeError: if `problem` or `search` is none.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp([[0, 3, 4, 5], [3, 0, 5, 4], [4, 5, 0, 3], [5, 4, 3, 0]])
+      >>> search = js.simulated_annealing(js.Relocate(), 1.0)
+      >>> state = init(0, problem, search, num_searches=4)
+      >>> int(state.step), state.index.tolist()
+      (0, [0, 1, 2, 3])
     """
     refuse_orphans()
     solution, _ = contracts.check_problem(problem)

@@ -208,6 +208,13 @@ def broadcast_best(*, every: int, group_size: int | None = None) -> BroadcastBes
 
     Raises:
       ValueError: if a number is not a positive integer.
+
+    Example:
+      >>> costs = jnp.array([5, 3, 4, 6])
+      >>> broadcast_best(every=1000).donors(None, costs, jnp.int32(4)).tolist()
+      [1, 1, 1, 1]
+      >>> broadcast_best(every=1000, group_size=2).donors(None, costs, jnp.int32(4)).tolist()
+      [1, 1, 2, 2]
     """
     if group_size is not None:
         group_size = check_count("group_size", group_size)
@@ -215,7 +222,12 @@ def broadcast_best(*, every: int, group_size: int | None = None) -> BroadcastBes
 
 
 def ring(*, every: int) -> Ring:
-    """Returns the exchange in which each search takes over from the one before it, if better."""
+    """Returns the exchange in which each search takes over from the one before it, if better.
+
+    Example:
+      >>> ring(every=50).donors(None, jnp.array([5, 3, 4]), jnp.int32(3)).tolist()  # -1 for none
+      [2, -1, 1]
+    """
     return Ring(every=int32(check_count("every", every)))
 
 
@@ -231,6 +243,13 @@ def resample(schedule: float | jax.Array | schedules.Schedule, *, every: int) ->
     Args:
       schedule: the temperatures of the annealing, above 0; as in `simulated_annealing`.
       every: steps between exchanges.
+
+    Example:
+      >>> stream = random.Stream(random.as_key(0), jnp.uint32(100), jnp.int32(100))
+      >>> exchange = resample(schedules.geometric(10.0, 0.9), every=100)
+      >>> costs = jnp.array([20, 20, 900, 20])
+      >>> jax.jit(exchange.donors)(stream, costs, jnp.int32(4)).tolist()  # -1 for itself
+      [-1, -1, 1, -1]
     """
     return Resample(
         every=int32(check_count("every", every)), schedule=schedules.as_schedule(schedule)
@@ -247,6 +266,11 @@ def shuffle(*, every: int) -> Shuffle:
 
     Args:
       every: steps between exchanges.
+
+    Example:
+      >>> stream = random.Stream(random.as_key(0), jnp.uint32(500), jnp.int32(500))
+      >>> shuffle(every=500).order(stream, jnp.zeros(6, bool)).tolist()
+      [1, 2, 4, 5, 0, 3]
     """
     return Shuffle(every=int32(check_count("every", every)))
 
@@ -283,6 +307,12 @@ def recombine(
     Raises:
       ValueError: if a number is out of range.
       TypeError: if `crossover` is not a crossover.
+
+    Example:
+      >>> stream = random.Stream(random.as_key(0), jnp.uint32(100), jnp.int32(100))
+      >>> exchange = recombine(every=100, alike=None)
+      >>> exchange.donors(stream, jnp.array([7, 7, 7, 7]), jnp.int32(4)).tolist()  # other parents
+      [2, 0, 1, 0]
     """
     if crossover is not None and capabilities.missing(crossover, ("child",)):
         kind = type(crossover).__name__

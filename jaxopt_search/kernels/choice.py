@@ -72,6 +72,12 @@ def choose(
     Raises:
       ValueError: for an unknown name, or a kernel on a device that has none or is too old.
       NotPortable: if a kernel is asked for and the search cannot run in one.
+
+    Example:
+      >>> str(choose("auto", "cpu", is_portable=True, is_traced=False, find_obstacle=lambda: ""))
+      'native'
+      >>> str(choose("auto", "cpu", is_portable=True, is_traced=True, find_obstacle=lambda: ""))
+      'xla'
     """
     if implementation not in _NAMES:
         expected = ", ".join(_NAMES)
@@ -115,7 +121,13 @@ def _choose_on_cpu(implementation: Implementation, is_portable: bool, is_traced:
 
 
 def too_old_for_triton(device: jax.Device | str) -> str:
-    """Returns in one line why an NVIDIA GPU cannot run a Triton kernel, or "" if it may."""
+    """Returns in one line why an NVIDIA GPU cannot run a Triton kernel, or "" if it may.
+
+    Example:
+      >>> import types
+      >>> too_old_for_triton(types.SimpleNamespace(compute_capability="7.5"))
+      'compute capability 7.5; the Triton kernel needs 8.0'
+    """
     capability = str(getattr(device, "compute_capability", ""))
     found = re.fullmatch(r"(\d+)\.(\d+)", capability)  # other makers have other names
     if not found or tuple(map(int, found.groups())) >= _LEAST_CAPABILITY:
@@ -125,14 +137,24 @@ def too_old_for_triton(device: jax.Device | str) -> str:
 
 
 def runs_kernels(device: jax.Device | str) -> bool:
-    """Returns whether a device, or one of a platform, is a GPU that runs fused kernels."""
+    """Returns whether a device, or one of a platform, is a GPU that runs fused kernels.
+
+    Example:
+      >>> runs_kernels("cpu")
+      False
+    """
     platform = device if isinstance(device, str) else device.platform
     return platform in ("cuda", "gpu") and has_triton() and not too_old_for_triton(device)
 
 
 @functools.cache
 def has_triton() -> bool:
-    """Returns whether JAX has Pallas-Triton; warns once if it has not."""
+    """Returns whether JAX has Pallas-Triton; warns once if it has not.
+
+    Example:
+      >>> print("on a GPU runs", "a fused kernel" if has_triton() else "XLA")
+      on a GPU runs ...
+    """
     try:
         import jax.experimental.pallas.triton  # noqa: F401
     except ImportError as error:

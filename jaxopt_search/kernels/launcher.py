@@ -36,6 +36,13 @@ def launch(
       between: a pytree of arrays [S / k, ...], each read by k searches next to one another.
       num_warps: warps per program.
       interpret: whether to run on any device, slowly, for tests.
+
+    Example:
+      >>> def step(i, shared, carry):
+      ...     return carry + memory.load(shared, i)
+      >>> prices, purses = jnp.array([1, 2, 3]), jnp.array([0, 10])
+      >>> launch(step, jnp.int32(3), prices, purses, interpret=True).tolist()
+      [6, 16]
     """
     from jax.experimental import pallas as pl
 
@@ -134,7 +141,12 @@ def _own(pl: Any, array: jax.Array, times: int) -> Any:
 
 
 def options(num_warps: int, interpret: bool) -> dict[str, Any]:
-    """Returns the arguments of `pallas_call` for a kernel of this library."""
+    """Returns the arguments of `pallas_call` for a kernel of this library.
+
+    Example:
+      >>> options(num_warps=4, interpret=True)
+      {'interpret': True}
+    """
     if interpret:
         return {"interpret": True}
     from jax.experimental.pallas import triton

@@ -21,6 +21,14 @@ class DeltaSwap:
 
     In a QAP two facilities exchange their locations, at O(n) a price. Other problems are refused
     unless they have `swap_delta`. The representation is the permutation itself.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> flow, distance = [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]
+      >>> problem, assignment = js.qap(flow, distance), jnp.array([1, 0, 2])
+      >>> swap = Positions(jnp.int32(0), jnp.int32(1))
+      >>> int(problem.cost(assignment)), int(DeltaSwap().delta(problem, assignment, swap))
+      (222, -4)
     """
 
     num_words = 2

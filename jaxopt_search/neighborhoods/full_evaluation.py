@@ -80,7 +80,16 @@ class Evaluated(NamedTuple):
 @pytree
 @dataclasses.dataclass(frozen=True)
 class FullEvaluation:
-    """The neighborhood of `moves`, O(cost of the problem) a move. Not portable: XLA only."""
+    """The neighborhood of `moves`, O(cost of the problem) a move. Not portable: XLA only.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem, hood = js.nqueens(4), FullEvaluation(js.Swap())
+      >>> placed = hood.init(problem, jnp.arange(4))
+      >>> swap = hood.propose(problem, placed, (jnp.uint32(0), jnp.uint32(0)))
+      >>> [int(row) for row in swap], int(placed.cost), int(hood.delta(problem, placed, swap))
+      ([0, 1], 6, -4)
+    """
 
     moves: Any = dataclasses.field(metadata={"static": True})
 

@@ -43,6 +43,13 @@ class QueenSwap:
     Attributes:
       num_partners: `propose_at` draws this many random rows, and takes the first one from which a
         queen would find no other on its new diagonals, or the last.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem, hood = js.nqueens(4), QueenSwap()
+      >>> placed = hood.init(problem, jnp.arange(4))
+      >>> int(hood.delta(problem, placed, Positions(jnp.int32(0), jnp.int32(1))))
+      -4
     """
 
     num_partners: int = 4

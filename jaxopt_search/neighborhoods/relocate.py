@@ -51,6 +51,15 @@ class Relocate:
     Problems without `distance` between cities are refused.
 
     With 2 cities or fewer there are none, and proposals are null moves.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem, hood = js.tsp_from_instance(js.datasets.grid_tsp(2, 3)), Relocate()
+      >>> tour, move = hood.init(problem, jnp.arange(6)), Relocation(jnp.int32(5), jnp.int32(2))
+      >>> int(hood.delta(problem, tour, move))
+      -10
+      >>> hood.solution(problem, hood.commit(problem, tour, move, jnp.bool_(True))).tolist()
+      [0, 1, 2, 5, 3, 4]
     """
 
     num_words = 2

@@ -25,6 +25,11 @@ class Swap:
     """All n (n - 1) / 2 swaps, n >= 2, without a price of their own: see `FullEvaluation`.
 
     If the problem has `free`, [m] int32 with m >= 2, only these m positions are swapped.
+
+    Example:
+      >>> swap = Positions(jnp.int32(0), jnp.int32(2))
+      >>> Swap().apply(None, jnp.array([3, 0, 2, 1]), swap).tolist()
+      [2, 0, 3, 1]
     """
 
     num_words = 2

@@ -76,6 +76,13 @@ class SwapTable:
     which itself changes in O(1) per entry.
 
     In tables, rows are facilities, columns are locations, and each swap has two entries.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> flow, distance = [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]
+      >>> table = jax.jit(SwapTable().init)(js.qap(flow, distance), jnp.arange(3)).deltas
+      >>> jnp.where(table == null_delta(table.dtype), 0, table).tolist()
+      [[0, 4, 20], [4, 0, 42], [20, 42, 0]]
     """
 
     num_words = 2

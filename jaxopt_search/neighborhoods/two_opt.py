@@ -175,7 +175,9 @@ def two_opt(
     Example:
       >>> import jaxopt_search as js
       >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4, spacing=10))
-      >>> search = js.simulated_annealing(js.two_opt(problem), 5.0, moves_per_search=8)
+      >>> search = js.simulated_annealing(two_opt(problem), 5.0, moves_per_search=8)
+      >>> js.solve(problem, search, 0, num_searches=4, max_steps=1000).fun
+      160
     """
     check_suits("two_opt", "a TSP", problem, isinstance(problem, TSP))
     if not problem.is_symmetric:

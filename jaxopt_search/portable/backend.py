@@ -28,7 +28,13 @@ _takes_turns: contextvars.ContextVar[bool] = contextvars.ContextVar("takes_turns
 
 @contextlib.contextmanager
 def one_search(backend: Backend) -> Generator[None]:
-    """Declares that portable code traced within handles one search by itself."""
+    """Declares that portable code traced within handles one search by itself.
+
+    Example:
+      >>> with one_search("native"):
+      ...     is_alone(), is_native(), is_in_kernel()
+      (True, True, False)
+    """
     token = _backend.set(backend)
     try:
         yield
@@ -38,7 +44,14 @@ def one_search(backend: Backend) -> Generator[None]:
 
 @contextlib.contextmanager
 def in_turns() -> Generator[None]:
-    """Declares that the lanes of a search take turns: searches are what runs in parallel."""
+    """Declares that the lanes of a search take turns: searches are what runs in parallel.
+
+    Example:
+      >>> with in_turns():
+      ...     during = takes_turns()
+      >>> during, takes_turns()
+      (True, False)
+    """
     token = _takes_turns.set(True)
     try:
         yield
@@ -47,12 +60,25 @@ def in_turns() -> Generator[None]:
 
 
 def takes_turns() -> bool:
-    """Returns whether the lanes of a search take turns."""
+    """Returns whether the lanes of a search take turns.
+
+    Example:
+      >>> takes_turns()
+      False
+    """
     return _takes_turns.get()
 
 
 def is_in_kernel() -> bool:
-    """Returns whether a kernel is traced, interpreted or for a GPU."""
+    """Returns whether a kernel is traced, interpreted or for a GPU.
+
+    Example:
+      >>> with one_search("interpreter"):
+      ...     is_in_kernel()
+      True
+      >>> is_in_kernel()
+      False
+    """
     return _backend.get() in ("interpreter", "gpu")
 
 
@@ -62,10 +88,26 @@ def is_on_gpu() -> bool:
 
 
 def is_native() -> bool:
-    """Returns whether a search runs by itself on a CPU, compiled as one function."""
+    """Returns whether a search runs by itself on a CPU, compiled as one function.
+
+    Example:
+      >>> with one_search("native"):
+      ...     is_native()
+      True
+      >>> is_native()
+      False
+    """
     return _backend.get() == "native"
 
 
 def is_alone() -> bool:
-    """Returns whether portable code that is traced handles one search, or one state, by itself."""
+    """Returns whether portable code that is traced handles one search, or one state, by itself.
+
+    Example:
+      >>> with one_search("gpu"):
+      ...     is_alone()
+      True
+      >>> is_alone()
+      False
+    """
     return _backend.get() is not None

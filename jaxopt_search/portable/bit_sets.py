@@ -14,16 +14,41 @@ from jax import lax
 from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import load, store
 
+__all__ = [
+    "BITS",
+    "count",
+    "first",
+    "full",
+    "member",
+    "members",
+    "num_words",
+    "pack",
+    "read",
+    "toggled",
+    "unpack",
+    "write",
+]
+
 BITS = 32
 
 
 def num_words(num_variables: int) -> int:
-    """Returns the length of a set of this many variables."""
+    """Returns the length of a set of this many variables.
+
+    Example:
+      >>> num_words(32), num_words(33)
+      (1, 2)
+    """
     return -(-num_variables // BITS)
 
 
 def full(num_variables: int) -> np.ndarray:
-    """Returns the set of all variables, [words] uint32."""
+    """Returns the set of all variables, [words] uint32.
+
+    Example:
+      >>> full(3).tolist(), full(33).tolist()
+      ([7], [4294967295, 1])
+    """
     words = np.full(num_words(num_variables), 2**BITS - 1, np.uint32)
     words[-1] = _last_word(num_variables)
     return words
@@ -72,8 +97,16 @@ def unpack(sets: jax.Array | np.ndarray, num_variables: int) -> jax.Array:
 def read(buffer: jax.Array, num_variables: int) -> jax.Array:
     """Returns a set as a value that the functions below take; bits beyond the variables are 0.
 
+    Args:
+      buffer: [words] uint32.
+      num_variables: how many may be in the set.
+
     Returns:
       uint32, [] if it is one word, else [a power of two].
+
+    Example:
+      >>> int(read(jnp.array([5], jnp.uint32), 3)), read(jnp.array([5, 1], jnp.uint32), 33).tolist()
+      (5, [5, 1])
     """
     last = jnp.uint32(_last_word(num_variables))
     size = num_words(num_variables)
@@ -86,7 +119,16 @@ def read(buffer: jax.Array, num_variables: int) -> jax.Array:
 
 
 def write(buffer: jax.Array, bits: jax.Array) -> jax.Array:
-    """Returns the buffer that holds a set."""
+    """Returns the buffer that holds a set, [words] uint32.
+
+    Args:
+      buffer: [words] uint32, to be overwritten.
+      bits: as `read` returns it.
+
+    Example:
+      >>> write(jnp.zeros(1, jnp.uint32), jnp.uint32(5)).tolist()
+      [5]
+    """
     if not bits.ndim:
         return store(buffer, jnp.int32(0), bits, jnp.bool_(True))
     word = lax.iota(jnp.int32, bits.shape[0])
@@ -98,13 +140,22 @@ def count(bits: jax.Array) -> jax.Array:
 
     Args:
       bits: [..., words] uint32, or [] for one word.
+
+    Example:
+      >>> int(count(jnp.uint32(5))), count(jnp.array([[5, 1], [0, 0]], jnp.uint32)).tolist()
+      (2, [3, 0])
     """
     counts = _ones(bits)
     return jnp.sum(counts, axis=-1, dtype=jnp.int32) if counts.ndim else counts
 
 
 def first(bits: jax.Array) -> jax.Array:
-    """Returns the first member of a set that has one, [] int32."""
+    """Returns the first member of a set that has one, [] int32.
+
+    Example:
+      >>> int(first(jnp.uint32(6))), int(first(jnp.array([0, 1], jnp.uint32)))
+      (1, 32)
+    """
     if not bits.ndim:
         return _lowest_bit(bits)
     word = lax.iota(jnp.int32, bits.shape[0])
@@ -117,6 +168,10 @@ def member(bits: jax.Array, number: jax.Array) -> jax.Array:
 
     Args:
       number: [] int32, below `count(bits)`.
+
+    Example:
+      >>> [int(member(jnp.uint32(13), jnp.int32(number))) for number in range(3)]
+      [0, 2, 3]
     """
     if not bits.ndim:
         return _bit(bits, number)
@@ -129,7 +184,20 @@ def member(bits: jax.Array, number: jax.Array) -> jax.Array:
 
 
 def toggled(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
-    """Returns the set with a variable put in, or taken out if it is there, where `where` holds."""
+    """Returns the set with a variable put in, or taken out if it is there, where `where` holds.
+
+    Args:
+      bits: uint32, [] or [a power of two], as `read` returns it.
+      variable: [] int32.
+      where: [] bool.
+
+    Returns:
+      uint32, of the shape of `bits`.
+
+    Example:
+      >>> int(toggled(jnp.uint32(5), jnp.int32(1), jnp.bool_(True)))
+      7
+    """
     bit = jnp.uint32(1) << (variable % BITS).astype(jnp.uint32)
     if bits.ndim:
         where = where & (lax.iota(jnp.int32, bits.shape[0]) == variable // BITS)
@@ -171,6 +239,10 @@ def members(bits: jax.Array, number: jax.Array) -> jax.Array:
     Args:
       bits: [words] uint32, a power of two.
       number: [M] int32; from `count(bits)` on anything is returned, in range.
+
+    Example:
+      >>> jax.jit(members)(jnp.array([5, 1], jnp.uint32), jnp.arange(3)).tolist()
+      [0, 2, 32]
     """
     (words,) = bits.shape
     shape = number.shape[0], words

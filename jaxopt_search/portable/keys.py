@@ -32,6 +32,10 @@ def as_key(key: Any) -> Key:
     Raises:
       TypeError: if `key` is none of these.
       ValueError: if `key` is None or an array of several keys.
+
+    Example:
+      >>> [int(word) for word in as_key(42)], [int(word) for word in as_key(jax.random.key(42))]
+      ([0, 42], [0, 42])
     """
     if isinstance(key, Key):
         return key
@@ -66,6 +70,10 @@ def as_argument(key: Any) -> Any:
 
     Raises:
       TypeError, ValueError: as `as_key`.
+
+    Example:
+      >>> as_argument(42)
+      Key(first=np.uint32(0), second=np.uint32(42))
     """
     if type(key) is int and 0 <= key < 2**32:
         words: Any = np.uint32(0), np.uint32(key)
@@ -126,6 +134,11 @@ def instance_key(key: Key, index: jax.Array) -> Key:
     Args:
       key: the key of all runs.
       index: uint32 number of the instance, any shape.
+
+    Example:
+      >>> keys = instance_key(as_key(0), jnp.arange(3, dtype=jnp.uint32))
+      >>> keys.first.shape, len(set(keys.first.tolist()))
+      ((3,), 3)
     """
     return Key(*threefry2x32(key, (index, jnp.uint32(_FOR_INSTANCE))))
 
@@ -137,18 +150,43 @@ def search_key(key: Key, index: jax.Array, epoch: jax.Array) -> Key:
       key: the run's key.
       index: uint32 global index of the search, any shape.
       epoch: [] uint32, the high word of the step.
+
+    Example:
+      >>> keys = search_key(as_key(0), jnp.arange(3, dtype=jnp.uint32), jnp.uint32(0))
+      >>> keys.first.shape, len(set(keys.first.tolist()))
+      ((3,), 3)
     """
     own = Key(*threefry2x32(key, (index, jnp.uint32(_FOR_STEPS))))
     return Key(*threefry2x32(own, (epoch, jnp.uint32(_FOR_EPOCH))))
 
 
 def exchange_key(key: Key, epoch: jax.Array) -> Key:
-    """Returns the key of the exchanges of a run, which belong to no search."""
+    """Returns the key of the exchanges of a run, which belong to no search.
+
+    Args:
+      key: the run's key.
+      epoch: [] uint32, the high word of the step.
+
+    Example:
+      >>> first, later = (exchange_key(as_key(0), jnp.uint32(epoch)) for epoch in (0, 1))
+      >>> first.first.dtype, int(first.first) == int(later.first)
+      (dtype('uint32'), False)
+    """
     return Key(*threefry2x32(key, (epoch, jnp.uint32(_FOR_EXCHANGE))))
 
 
 def start_key(key: Key, index: jax.Array) -> jax.Array:
-    """Returns the typed key from which a search draws its first solution."""
+    """Returns the typed key from which a search draws its first solution, of the shape of `index`.
+
+    Args:
+      key: the run's key.
+      index: uint32 global index of the search, any shape.
+
+    Example:
+      >>> key = start_key(as_key(0), jnp.uint32(5))
+      >>> key.shape, key.dtype
+      ((), key<fry>)
+    """
     return typed_key(threefry2x32(key, (index, jnp.uint32(_FOR_START))))
 
 
@@ -158,13 +196,24 @@ def successor_key(key: Key, state: jax.Array, successor: jax.Array) -> Key:
     Args:
       key: the user's key.
       state, successor: uint32 numbers, any shape.
+
+    Example:
+      >>> number = jnp.arange(4, dtype=jnp.uint32)
+      >>> keys = successor_key(as_key(0), number // 2, number % 2)
+      >>> keys.first.shape, len(set(keys.first.tolist()))
+      ((4,), 4)
     """
     own = Key(*threefry2x32(key, (state, jnp.uint32(_FOR_STATE))))
     return Key(*threefry2x32(own, (successor, jnp.uint32(_FOR_SUCCESSOR))))
 
 
 def typed_key(words: tuple[jax.Array, jax.Array]) -> jax.Array:
-    """Returns typed keys of two uint32 arrays, of the same shape."""
+    """Returns typed keys of two uint32 arrays of any shape, which is that of the keys.
+
+    Example:
+      >>> jax.random.key_data(typed_key((jnp.uint32(0), jnp.uint32(42)))).tolist()
+      [0, 42]
+    """
     return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl="threefry2x32")
 
 
@@ -173,6 +222,10 @@ def data_of(key: Any) -> jax.Array:
 
     Raises:
       TypeError: if it is not a typed key.
+
+    Example:
+      >>> data_of(jax.random.key(42)).tolist()
+      [0, 42]
     """
     if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)):
         raise TypeError(f"key is a {type(key).__name__}, expected a jax.random.key")

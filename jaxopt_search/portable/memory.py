@@ -10,6 +10,8 @@ Where one search runs by itself, in a kernel or one after the other, `when` bran
 side by side, `when` leaves it to masks. `backend` says how these functions know where they are.
 """
 
+# size: each function has an example
+
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -60,22 +62,39 @@ Index: TypeAlias = jax.Array | tuple[jax.Array, ...]
 
 
 def each_lane(fn: Callable[..., Any], *arguments: Any) -> Any:
-    """Returns `fn(*arguments)`, whose leaves are [M], or of one lane after the other."""
+    """Returns `fn(*arguments)`, whose leaves are [M], or of one lane after the other.
+
+    Example:
+      >>> each_lane(lambda delta: delta * delta, jnp.array([1, 2, 3])).tolist()
+      [1, 4, 9]
+    """
     if takes_turns():
         return lax.map(lambda scalars: fn(*scalars), arguments)
     return fn(*arguments)
 
 
 def power_of_two(number: int) -> int:
-    """Returns the least power of two that is at least `number`."""
+    """Returns the least power of two that is at least `number`.
+
+    Example:
+      >>> power_of_two(5), power_of_two(8)
+      (8, 8)
+    """
     return 1 << (number - 1).bit_length()
 
 
 def lanes(number: int) -> jax.Array:
-    """Returns the numbers of at least `number` lanes, int32.
+    """Returns the numbers of at least `number` lanes, [lanes] int32.
 
     More where that runs faster or has to be: a power of two in a kernel, and a full warp if they
     are several; a multiple of eight in a search by itself on a CPU.
+
+    Example:
+      >>> lanes(3).tolist()
+      [0, 1, 2]
+      >>> with one_search("native"):
+      ...     lanes(3).tolist()
+      [0, 1, 2, 3, 4, 5, 6, 7]
     """
     if is_in_kernel():
         number = max(power_of_two(number), LANES) if number > 1 else 1
@@ -90,6 +109,10 @@ def pick(tree: Any, lane: jax.Array) -> Any:
     Args:
       tree: leaves [M], one value per lane.
       lane: [] int32 in range.
+
+    Example:
+      >>> pick({"delta": jnp.array([4, -2, 7])}, jnp.int32(1))
+      {'delta': Array(-2, dtype=int32)}
     """
     return jax.tree.map(lambda values: _pick_value(values, lane), tree)
 
@@ -107,7 +130,12 @@ def _pick_value(values: jax.Array, lane: jax.Array) -> jax.Array:
 
 
 def row(tree: Any, number: int) -> Any:
-    """Returns one row of values, [M] each, of leaves [rows, M]."""
+    """Returns one row of values, [M] each, of leaves [rows, M].
+
+    Example:
+      >>> row(jnp.array([[1, 2], [3, 4]]), 1).tolist()
+      [3, 4]
+    """
     return jax.tree.map(lambda values: _row_of(values, number), tree)
 
 
@@ -127,7 +155,17 @@ def _row_of(values: jax.Array, number: int) -> jax.Array:
 
 
 def barrier() -> None:
-    """Orders reads and writes of different lanes: all before come before all after."""
+    """Orders reads and writes of different lanes: all before come before all after.
+
+    Example:
+      >>> def turned(buffer):
+      ...     lane = lanes(3)
+      ...     value = load(buffer, (lane + 1) % 3)
+      ...     barrier()  # every lane has read before one writes
+      ...     return store(buffer, lane, value, lane < 3)
+      >>> turned(jnp.array([5, 6, 7])).tolist()
+      [6, 7, 5]
+    """
     if is_on_gpu():
         from jax.experimental.pallas import triton
 
@@ -142,6 +180,10 @@ def load(buffer: Any, index: Index, where: jax.Array | None = None) -> jax.Array
       index: integers of any shape; of a buffer of two axes, a pair of them, broadcast.
       where: bool, of the shape of the index: where it is in range, and anything may be returned
         elsewhere. None for everywhere.
+
+    Example:
+      >>> load(jnp.array([5, 6, 7]), jnp.array([2, 0])).tolist()
+      [7, 5]
     """
     if not isinstance(buffer, jax.Ref):
         mode = "promise_in_bounds" if where is None else "clip"
@@ -172,6 +214,13 @@ def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
         holds; of a buffer of two axes, a pair of these, broadcast.
       value: [] or of that shape, converted to the dtype of `buffer`.
       where: bool, likewise.
+
+    Example:
+      >>> buffer = jnp.array([5, 6, 7])
+      >>> store(buffer, jnp.int32(1), 0, jnp.bool_(True)).tolist()
+      [5, 0, 7]
+      >>> store(buffer, jnp.int32(1), 0, jnp.bool_(False)).tolist()
+      [5, 6, 7]
     """
     value = jnp.asarray(value, buffer.dtype)
     if jnp.ndim(index[-1] if isinstance(index, tuple) else index):
@@ -225,6 +274,14 @@ def when(
       change: writes to the buffers of a pytree where its second argument holds, and returns them.
       tree: a pytree of arrays, refs and scalars.
       all_alike: whether `where` is the same for all searches, so that they can branch together.
+
+    Example:
+      >>> def clear_first(buffer, where):
+      ...     return store(buffer, jnp.int32(0), 0, where)
+      >>> when(jnp.bool_(True), clear_first, jnp.array([5, 6])).tolist()
+      [0, 6]
+      >>> when(jnp.bool_(False), clear_first, jnp.array([5, 6])).tolist()
+      [5, 6]
     """
     if not is_alone() and not all_alike:
         return change(tree, where)
@@ -247,6 +304,10 @@ def fori_loop(num: jax.Array, body: Callable[[jax.Array, Any], Any], tree: Any) 
       num: [] int32.
       body: returns a tree of the same types and shapes, with the same refs in it.
       tree: a pytree of arrays, refs and scalars.
+
+    Example:
+      >>> int(fori_loop(jnp.int32(4), lambda i, total: total + i, jnp.int32(0)))
+      6
     """
     values, merge = _split(tree)
 
@@ -276,6 +337,12 @@ def each_index(
         returns `tree` with its buffers written there and nowhere else.
       tree: as in `fori_loop`.
       tile: indices that a kernel handles at once, a power of two.
+
+    Example:
+      >>> def double(index, where, buffer):
+      ...     return store(buffer, index, 2 * load(buffer, index, where), where)
+      >>> each_index(jnp.int32(2), 4, double, jnp.array([1, 2, 3, 4])).tolist()
+      [2, 4, 3, 4]
     """
     if not is_alone():
         lane = lax.iota(jnp.int32, max_num)
@@ -324,6 +391,10 @@ def copy(destination: Any, source: Any, where: jax.Array) -> Any:
       destination: a pytree of arrays or refs.
       source: a pytree of the same structure, shapes and dtypes.
       where: [] bool.
+
+    Example:
+      >>> copy(jnp.array([0, 0]), jnp.array([5, 6]), jnp.bool_(True)).tolist()
+      [5, 6]
     """
 
     def copy_all(destination: Any, where: jax.Array) -> Any:

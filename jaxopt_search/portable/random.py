@@ -61,6 +61,13 @@ class Stream(NamedTuple):
       key: the search's key.
       counter: [] uint32, the low word of the step.
       step: [] int32, the step, held at 2**31 - 1 once it is reached.
+
+    Example:
+      >>> key = search_key(as_key(0), jnp.uint32(3), jnp.uint32(0))
+      >>> stream = Stream(key, counter=jnp.uint32(7), step=jnp.int32(7))
+      >>> (words,) = stream.words(jnp.arange(5, dtype=jnp.uint32), 1)
+      >>> below(words, 100).tolist()
+      [31, 18, 24, 27, 27]
     """
 
     key: Key
@@ -85,6 +92,11 @@ class DrawnStream(NamedTuple):
     Attributes:
       drawn: arrays [slots], one for each word of a slot.
       step: as in `Stream`.
+
+    Example:
+      >>> drawn = DrawnStream((jnp.array([11, 12, 13], jnp.uint32),), step=jnp.int32(7))
+      >>> drawn.words(jnp.array([2, 0]), 1)[0].tolist()
+      [13, 11]
     """
 
     drawn: tuple[jax.Array, ...]
@@ -96,12 +108,20 @@ class DrawnStream(NamedTuple):
 
 
 def uniform(word: jax.Array) -> jax.Array:
-    """Returns float32 in [0, 1): the upper 24 bits of `word`, exactly."""
+    """Returns float32 in [0, 1), of the shape of `word`: its upper 24 bits, exactly.
+
+    Args:
+      word: uint32, any shape.
+
+    Example:
+      >>> uniform(jnp.array([0, 2**30, 2**31], jnp.uint32)).tolist()
+      [0.0, 0.25, 0.5]
+    """
     return (word >> jnp.uint32(8)).astype(jnp.float32) * jnp.float32(2**-24)
 
 
 def below(word: jax.Array, n: int | jax.Array) -> jax.Array:
-    """Returns int32 in [0, n): the upper word of the 64-bit product `word * n`.
+    """Returns int32 in [0, n), of the shape of `word`: the upper word of the 64-bit `word * n`.
 
     Each value has the share 1/n of the words to within 2**-32 (Lemire, "Fast random integer
     generation in an interval", 2019, without its rejection step).
@@ -109,18 +129,26 @@ def below(word: jax.Array, n: int | jax.Array) -> jax.Array:
     Args:
       word: uint32, any shape.
       n: between 1 and 2**31 - 1; it takes fewer operations where it is a Python integer.
+
+    Example:
+      >>> below(jnp.array([0, 2**31, 2**32 - 1], jnp.uint32), 6).tolist()
+      [0, 3, 5]
     """
     upper = counts.upper_product(word, n if isinstance(n, int) else jnp.uint32(n))
     return upper.astype(jnp.int32)
 
 
 def another(word: jax.Array, number: jax.Array, size: int | jax.Array) -> jax.Array:
-    """Returns a random number from 0 to `size` - 1 other than `number`, if there is one.
+    """Returns random numbers from 0 to `size` - 1 other than `number`, of the shape of `word`.
 
     Args:
       word: uint32, any shape.
-      number: int32, of a shape that broadcasts with it.
+      number: int32, of a shape that broadcasts with it; returned where there is no other.
       size: at least 1; int32 of such a shape if it is an array.
+
+    Example:
+      >>> another(jnp.array([0, 2**31, 2**32 - 1], jnp.uint32), jnp.int32(2), 4).tolist()
+      [0, 1, 3]
     """
     if isinstance(size, int):
         return number if size < 2 else _without(below(word, size - 1), number)
@@ -139,14 +167,20 @@ _LOG_2 = 22713
 
 
 def exponential(word: jax.Array) -> jax.Array:
-    """Returns float32 of the exponential distribution with mean 1: minus the logarithm of `word`.
+    """Returns float32 of the exponential distribution with mean 1, of the shape of `word`.
 
-    The logarithm is a polynomial in integers, because float logarithms differ between backends in
-    its last bits. It is right to 9e-5, a multiple of 2**-15, and at most 16.7. So its product with
-    a temperature is rounded once, in whatever order a compiler multiplies.
+    It is minus the logarithm of `word`, a polynomial in integers, because float logarithms differ
+    between backends in their last bits. It is right to 9e-5, a multiple of 2**-15, and at most
+    16.7. So its product with a temperature is rounded once, in whatever order a compiler
+    multiplies.
 
     Args:
       word: uint32, any shape.
+
+    Example:
+      >>> numbers = exponential(jnp.array([2**31, 2**30, 2**32 - 1], jnp.uint32))
+      >>> [round(number, 3) for number in numbers.tolist()]
+      [0.693, 1.386, 0.0]
     """
     # As a fraction of 2**24, `odd` is uniform in (0, 1); its float form splits it into
     # 2**exponent * (1 + t).

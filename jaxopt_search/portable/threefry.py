@@ -41,6 +41,11 @@ def threefry2x32(
 
     Returns:
       Two uint32 arrays of the broadcast shape.
+
+    Example:
+      >>> zeros = jnp.uint32(0), jnp.uint32(0)
+      >>> [hex(word) for word in threefry2x32(zeros, zeros)]  # as in the authors' known answers
+      ['0x6b200159', '0x99ba4efe']
     """
     schedule = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(_PARITY))
     x0, x1 = counter[0] + schedule[0], counter[1] + schedule[1]

@@ -10,6 +10,16 @@ from jaxopt_search.checks import check_permutation, real_array
 from jaxopt_search.optional import imported
 from jaxopt_search.results.types import History, QueensResult, Record, Result
 
+__all__ = [
+    "detached_axes",
+    "plot_assignment",
+    "plot_board",
+    "plot_convergence",
+    "plot_first_board",
+    "plot_result",
+    "plot_tour",
+]
+
 _MOST_SQUARES = 100  # of a board along a side: beyond, they are not drawn
 
 
@@ -27,6 +37,11 @@ def plot_tour(coordinates: Any, tour: Any, ax: Any = None) -> Any:
     Raises:
       ValueError: if the shapes do not fit, or `tour` is no permutation.
       ImportError: if matplotlib is not installed.
+
+    Example:
+      >>> ax = plot_tour([[0, 0], [2, 0], [2, 1]], [0, 2, 1], ax=detached_axes())
+      >>> ax.lines[0].get_xdata().tolist()  # the tour is closed
+      [0, 2, 2, 0]
     """
     points = real_array(coordinates, "coordinates")
     if points.ndim != 2 or points.shape[1] != 2 or not points.size:
@@ -59,6 +74,11 @@ def plot_assignment(flow: Any, distance: Any, assignment: Any, ax: Any = None) -
     Raises:
       ValueError: if the shapes do not fit, or `assignment` is no permutation.
       ImportError: if matplotlib is not installed.
+
+    Example:
+      >>> ax = plot_assignment([[0, 5], [1, 0]], [[0, 3], [2, 0]], [1, 0], ax=detached_axes())
+      >>> ax.images[0].get_array().tolist()
+      [[0, 10], [3, 0]]
     """
     flow, distance = real_array(flow, "flow"), real_array(distance, "distance")
     if flow.ndim != 2 or flow.shape != flow.shape[::-1] or distance.shape != flow.shape:
@@ -89,6 +109,11 @@ def plot_board(queens: Any, ax: Any = None) -> Any:
     Raises:
       ValueError: if `queens` is no permutation.
       ImportError: if matplotlib is not installed.
+
+    Example:
+      >>> ax = plot_board([1, 3, 0, 2], ax=detached_axes())
+      >>> ax.lines[0].get_xdata().tolist(), ax.lines[0].get_ydata().tolist()
+      ([1, 3, 0, 2], [0, 1, 2, 3])
     """
     queens = check_permutation(queens, np.size(queens), "queens")
     ax, n = _axes(ax), len(queens)
@@ -120,6 +145,13 @@ def plot_result(result: Result, ax: Any = None) -> Any:
 
     Raises:
       ImportError: if matplotlib is not installed.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> result = js.solve_tsp([[0, 0], [2, 2], [0, 2], [2, 0]], max_steps=20)
+      >>> tour, course = plot_result(result, detached_axes(columns=2))
+      >>> course.get_xlabel(), course.get_ylabel()
+      ('seconds', 'best cost so far')
     """
     draw = _picture_of(result)
     both: Any = ax if np.iterable(ax) else None
@@ -138,6 +170,12 @@ def plot_first_board(result: QueensResult, ax: Any = None) -> Any:
 
     Raises:
       ValueError: if there is none.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> result = js.solve_nqueens(7)
+      >>> len(plot_first_board(result, detached_axes()).lines[0].get_xdata())
+      7
     """
     if not len(result.solutions):
         raise ValueError("solutions has none, expected at least one to draw")
@@ -168,6 +206,12 @@ def plot_convergence(
     Raises:
       ValueError: if an argument is out of range or the lengths differ.
       ImportError: if matplotlib is not installed.
+
+    Example:
+      >>> course = [Record(0, 0.0, 120, 0.5), Record(10, 0.2, 105, 0.3)]
+      >>> ax = plot_convergence([course], best_known=100, ax=detached_axes())
+      >>> ax.lines[0].get_xdata().tolist(), ax.lines[0].get_ydata().tolist()
+      ([0.0, 0.2], [20.0, 5.0])
     """
     if against not in ("seconds", "step"):
         raise ValueError(f"against is {against!r}, expected 'seconds' or 'step'")
@@ -230,6 +274,11 @@ def detached_axes(size: tuple[float, float] = (6.4, 4.8), columns: int = 1) -> A
 
     Raises:
       ImportError: if matplotlib is not installed.
+
+    Example:
+      >>> axes = detached_axes((8.0, 3.0), columns=2)
+      >>> axes.shape, axes[0].figure.get_size_inches().tolist()
+      ((2,), [8.0, 3.0])
     """
     figure = _matplotlib("figure").Figure(figsize=size, dpi=150, layout="constrained")
     return figure.subplots(1, columns)

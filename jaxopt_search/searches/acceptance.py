@@ -17,6 +17,19 @@ from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Cost
 
+__all__ = [
+    "Acceptance",
+    "Greedy",
+    "LateAcceptance",
+    "Metropolis",
+    "Threshold",
+    "Trial",
+    "greedy",
+    "late_acceptance",
+    "metropolis",
+    "threshold",
+]
+
 
 class Trial(NamedTuple):
     """What a rule may look at when moves are put to the test.
@@ -41,6 +54,17 @@ class Acceptance(abc.ABC):
 
     `passes` and `after` are portable (docs/your_own_problem.md, section 4); the others run under
     XLA. A move that changes nothing or leads to NaN is never made, whatever `passes` says.
+
+    Example:
+      >>> @pytree
+      ... @dataclasses.dataclass(frozen=True)
+      ... class GreatDeluge(Acceptance):
+      ...     level: float
+      ...     def passes(self, trial):
+      ...         return trial.cost + trial.delta <= self.level
+      >>> trial = Trial(control=None, history=None, cost=100, delta=jnp.array([5, 50]), words=())
+      >>> GreatDeluge(120.0).passes(trial).tolist()
+      [True, False]
     """
 
     num_words: int = 0
@@ -174,6 +198,12 @@ def metropolis(schedule: float | jax.Array | schedules.Schedule) -> Metropolis:
 
     Raises:
       TypeError, ValueError: as `simulated_annealing` for such a schedule.
+
+    Example:
+      >>> words = jnp.arange(1000, dtype=jnp.uint32) * jnp.uint32(2**32 // 1000)
+      >>> trial = Trial(jnp.float32(10), None, cost=100, delta=jnp.full(1000, 10), words=(words,))
+      >>> int(metropolis(10.0).passes(trial).sum())  # of 1000: exp(-10 / 10) is 0.368
+      368
     """
     return Metropolis(schedule=schedules.as_schedule(schedule))
 
@@ -190,6 +220,12 @@ def threshold(schedule: float | jax.Array | schedules.Schedule) -> Threshold:
 
     Raises:
       TypeError, ValueError: as `metropolis`.
+
+    Example:
+      >>> rule = threshold(3.0)
+      >>> now = rule.control(jnp.int32(0))
+      >>> rule.passes(Trial(now, None, cost=100, delta=jnp.array([-5, 3, 4]), words=())).tolist()
+      [True, True, False]
     """
     return Threshold(schedule=schedules.as_schedule(schedule))
 
@@ -199,6 +235,11 @@ def greedy(*, sideways: bool = True) -> Greedy:
 
     Args:
       sideways: whether equal ones do.
+
+    Example:
+      >>> trial = Trial(None, None, cost=100, delta=jnp.array([-1, 0, 1]), words=())
+      >>> greedy().passes(trial).tolist(), greedy(sideways=False).passes(trial).tolist()
+      ([True, True, False], [True, False, False])
     """
     return Greedy(sideways=bool(sideways))
 
@@ -215,5 +256,13 @@ def late_acceptance(length: int) -> LateAcceptance:
 
     Raises:
       ValueError: if `length` is no positive integer.
+
+    Example:
+      >>> rule = late_acceptance(2)
+      >>> history = rule.after(rule.start(jnp.int32(100)), jnp.int32(90))
+      >>> history.costs.tolist()  # the next step compares with the 100 of two steps ago
+      [90, 100]
+      >>> rule.passes(Trial(None, history, cost=90, delta=jnp.array([5, 15]), words=())).tolist()
+      [True, False]
     """
     return LateAcceptance(length=check_count("length", length, 1, 2**20))

@@ -153,8 +153,11 @@ def simulated_annealing(
       TypeError: if `neighborhood` or `schedule` is not of these kinds.
 
     Example:
-      >>> from jaxopt_search.neighborhoods import Relocate
-      >>> search = simulated_annealing(Relocate(), 10.0, moves_per_search=12)
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4))
+      >>> search = simulated_annealing(js.Relocate(), js.geometric(50.0, 0.99, 10))
+      >>> js.solve(problem, search, 0, num_searches=8, max_steps=4000).fun
+      160
     """
     moves_per_search = check_count("moves_per_search", moves_per_search, 1, random.MAX_SLOTS - 1)
     check_option("choose", choose, ("best", "first"))

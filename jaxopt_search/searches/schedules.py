@@ -22,6 +22,17 @@ from jax.core import Tracer
 from jaxopt_search.checks import check_count, check_number, float32, int32
 from jaxopt_search.pytrees import pytree
 
+__all__ = [
+    "Geometric",
+    "Schedule",
+    "as_schedule",
+    "check",
+    "constant",
+    "geometric",
+    "num_temperatures",
+    "temperature",
+]
+
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 _UNTRACEABLE = (
     jax.errors.ConcretizationTypeError,
@@ -118,6 +129,10 @@ def constant(value: Any) -> Geometric:
 
     Args:
       value: a number, or a traced scalar, which is taken as it is.
+
+    Example:
+      >>> float(constant(5)(jnp.int32(1000)))
+      5.0
     """
     value = _scalar("temperature", value)
     if not isinstance(value, Tracer) and not 0 <= value <= _MAX_FLOAT32:
@@ -153,6 +168,13 @@ def as_schedule(schedule: Any) -> Schedule:
     Raises:
       TypeError: if it is neither a number nor callable, or not written in `jax.numpy`.
       ValueError: if it does not map a step to one number.
+
+    Example:
+      >>> as_schedule(7.5) == constant(7.5)
+      True
+      >>> schedule = as_schedule(lambda step: 100 / (1 + step))
+      >>> float(schedule(jnp.int32(3)))
+      25.0
     """
     is_number = isinstance(schedule, int | float | np.number) and not isinstance(schedule, bool)
     if is_number or (isinstance(schedule, np.ndarray | jax.Array) and not schedule.ndim):
@@ -174,12 +196,16 @@ def as_schedule(schedule: Any) -> Schedule:
 
 
 def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
-    """Returns the temperature at `step` as a float32 scalar, whatever the schedule returns.
+    """Returns the temperature at `step`, [] float32, whatever the schedule returns.
 
     No compiler regroups its factors with the factors of what is multiplied by it.
 
     Raises:
       ValueError: if the schedule returns anything but one number.
+
+    Example:
+      >>> temperature(lambda step: 100 - step, jnp.int32(30))
+      Array(70., dtype=float32)
     """
     value = schedule(step)
     if not isinstance(value, int | float | np.ndarray | np.number | jax.Array):
@@ -200,6 +226,14 @@ def check(schedule: Schedule, max_steps: int | None) -> None:
 
     Raises:
       ValueError: naming the step and the temperature.
+
+    Example:
+      >>> falling = as_schedule(lambda step: 10 - step)
+      >>> check(falling, max_steps=10)
+      >>> check(falling, max_steps=20)
+      Traceback (most recent call last):
+        ...
+      ValueError: schedule gives temperature -10.0 at step 20, expected a finite number >= 0
     """
     last = min(max_steps or 0, 2**31 - 1)
     for step in sorted({0, last // 2, last}):

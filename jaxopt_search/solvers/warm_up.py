@@ -34,8 +34,8 @@ def warm_up(solver: Any, *instance: Any, **options: Any) -> float:
     Example:
       >>> import jaxopt_search as js
       >>> seconds = js.warm_up(js.solve_nqueens, 8)
-      >>> js.solve_nqueens(7).success
-      True
+      >>> js.solve_nqueens(7).solutions.shape
+      (1, 7)
     """
     refuse_tracers(*instance, caller="warm_up")
     if not any(solver is known for known in _STAND_INS):

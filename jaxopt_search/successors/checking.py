@@ -47,6 +47,22 @@ def check(heuristic: Any, problem: Any, states: Any, active: Any = None) -> None
         variables that are declared independent and are not: with the state, the variable and the
         possibility. Else as `generate`.
       TypeError: as `generate`.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> @jax.tree_util.register_static
+      ... class HighestFirst:
+      ...     num_variables, max_possibilities = 2, 3
+      ...     def rate(self, problem, state, variable, possibility):
+      ...         return possibility
+      ...     def weight(self, problem, rating, aggregates):
+      ...         return rating - 1
+      ...     def assign(self, problem, state, variable, possibility, where):
+      ...         return js.memory.store(state, variable, possibility, where)
+      >>> check(HighestFirst(), None, jnp.zeros((1, 2), jnp.int32))
+      Traceback (most recent call last):
+        ...
+      ValueError: HighestFirst.weight returns -1, expected 0 or more, ...
     """
     types = arguments.as_types(heuristic)
     num_states = arguments.look_at(arguments.kind_of(types, problem, states)).num_states

@@ -75,8 +75,8 @@ def generate(
     Example:
       >>> import jax, jax.numpy as jnp, jaxopt_search as js
       >>> @jax.tree_util.register_static
-      ... class FewerNeighbors:
-      ...     num_variables, max_possibilities = 3, 3
+      ... class OtherThanBefore:
+      ...     num_variables, max_possibilities = 3, 2
       ...     def rate(self, problem, state, variable, possibility):
       ...         before = js.memory.load(state, jnp.maximum(variable - 1, 0))
       ...         return (variable > 0) & (possibility == before)
@@ -84,10 +84,9 @@ def generate(
       ...         return jnp.where(rating, 0, 1)
       ...     def assign(self, problem, state, variable, possibility, where):
       ...         return js.memory.store(state, variable, possibility, where)
-      >>> found = generate(0, FewerNeighbors(), None, jnp.zeros((1, 3), jnp.int32))
-      >>> colors = found.states[0]
-      >>> bool((colors[1:] != colors[:-1]).all())
-      True
+      >>> colors = jnp.zeros((1, 3), jnp.int32)
+      >>> generate(0, OtherThanBefore(), None, colors, num_successors=3).states.tolist()
+      [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
     forks.refuse_orphans()
     types = arguments.as_types(heuristic)

@@ -32,6 +32,8 @@ class Aggregate:
     Example:
       >>> import jax.numpy as jnp, numpy as np
       >>> highest = Aggregate(jnp.maximum, np.int32(0))
+      >>> int(highest.combine(highest.neutral, 7))
+      7
     """
 
     combine: Callable[[Any, Any], Any]

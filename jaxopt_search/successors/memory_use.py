@@ -58,6 +58,15 @@ def memory_estimate(
       heuristic, problem, states: as in `generate`; only shapes and dtypes count.
       num_successors: of each state.
       ratings, implementation: what is to run.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.graph_coloring([[0, 1], [1, 2]], 2)
+      >>> colors = jnp.zeros((1000, 3), jnp.int32)
+      >>> states = js.types.Tallied(colors, jax.vmap(problem.tally)(colors))
+      >>> heuristic = js.successors.ByDelta(num_variables=3, max_possibilities=2)
+      >>> [memory_estimate(heuristic, problem, states, num_successors=k) for k in (1, 2)]
+      [98000, 300000]
     """
     kind = arguments.kind_of(arguments.as_types(heuristic), problem, states)
     return _bytes(Job(kind, num_successors, implementation), ratings)

@@ -34,6 +34,12 @@ def check_implementations(
 
     Raises:
       AssertionError: naming two implementations and what differs.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.nqueens(6)
+      >>> search = js.simulated_annealing(js.QueenSwap(), 1.0)
+      >>> js.testing.check_implementations(search, problem, implementations=("xla", "iteration"))
     """
     names = _names(search, problem) if implementations is None else list(implementations)
     runs = [

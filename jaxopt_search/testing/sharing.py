@@ -35,6 +35,10 @@ def check_exchange(
 
     Raises:
       AssertionError: with the law, the costs and the donors.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> js.testing.check_exchange(js.ring(every=10))
     """
     name = type(exchange).__name__
     if not (jnp.shape(exchange.every) == () and int(exchange.every) >= 1):
@@ -72,6 +76,10 @@ def check_crossover(crossover: Any, problem: Any, *, seed: int = 0) -> None:
 
     Raises:
       AssertionError: with the parents and the child.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> js.testing.check_crossover(js.recombine(every=100).crossover, js.nqueens(6))
     """
     for share in map(jnp.float32, (0.0, 0.5, 1.0)):
 

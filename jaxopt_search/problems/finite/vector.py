@@ -23,8 +23,12 @@ def random_vector(key: jax.Array, domain_sizes: jax.Array) -> jax.Array:
     """Returns a random vector, [n] int32: variables are independent, their values equally likely.
 
     Args:
-      key: typed.
+      key: [] a `jax.random.key`.
       domain_sizes: [n] int32, at least 1 each.
+
+    Example:
+      >>> random_vector(jax.random.key(0), jnp.array([1, 2, 3, 4])).tolist()
+      [0, 0, 1, 2]
     """
     words, _ = permutation.words(key, domain_sizes.shape[0])
     return random.below(words, domain_sizes)

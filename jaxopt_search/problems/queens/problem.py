@@ -153,7 +153,7 @@ def greedy_placement(
     of the n-queens problem", 1994, which has a limit of tries for all rows together.
 
     Args:
-      key: a `jax.random.key`.
+      key: [] a `jax.random.key`.
       n: queens, static; with `capacity` also [] int32.
       tries: static; more of them take longer and leave fewer queens attacked.
       capacity: static, the length of the placement, at least n, whose entries from n on are their
@@ -162,6 +162,12 @@ def greedy_placement(
     Raises:
       TypeError: if `key` is no typed key.
       ValueError: if `n` or `tries` is out of range.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> queens = greedy_placement(jax.random.key(0), 30)
+      >>> sorted(queens.tolist()) == list(range(30)), js.attacking_pairs(queens) < 10
+      (True, True)
     """
     if capacity is None:
         capacity = n = check_count("n", n, 1, MAX_QUEENS)

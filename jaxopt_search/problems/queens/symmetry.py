@@ -13,6 +13,16 @@ from jax import lax
 
 from jaxopt_search.portable import random
 
+__all__ = [
+    "Distinct",
+    "Diversity",
+    "as_numbers",
+    "canonical",
+    "diversity",
+    "fingerprint",
+    "symmetric_images",
+]
+
 Distinct: TypeAlias = Literal["raw", "symmetry"]
 
 _AT_ONCE = 2**22
@@ -29,6 +39,13 @@ def fingerprint(
       distinct: `"symmetry"` for the same words of all placements that are turned or mirrored into
         one another.
       num_entries: [] int32, only so many first rows have queens; None for all.
+
+    Example:
+      >>> queens = jnp.array([1, 3, 0, 2])
+      >>> fingerprint(queens, "raw").tolist() == fingerprint(queens[::-1], "raw").tolist()
+      False
+      >>> fingerprint(queens, "symmetry").tolist() == fingerprint(queens[::-1], "symmetry").tolist()
+      True
     """
     n = queens.shape[0] if num_entries is None else num_entries
     row = lax.iota(jnp.int32, queens.shape[0])
@@ -53,7 +70,12 @@ def _sums(is_queen: jax.Array, row: jax.Array, column: jax.Array) -> jax.Array:
 
 
 def as_numbers(fingerprints: np.ndarray) -> np.ndarray:
-    """Returns fingerprints [B, 2] as [B] uint64."""
+    """Returns fingerprints [B, 2] as [B] uint64.
+
+    Example:
+      >>> as_numbers(np.array([[0, 7], [1, 7]], np.uint32)).tolist()
+      [7, 4294967303]
+    """
     return fingerprints[:, 0].astype(np.uint64) << np.uint64(32) | fingerprints[:, 1]
 
 
@@ -75,7 +97,12 @@ def symmetric_images(queens: np.ndarray) -> np.ndarray:
 
 
 def canonical(queens: np.ndarray) -> np.ndarray:
-    """Returns the one of the `symmetric_images` that comes first when read as a number, [n]."""
+    """Returns the one of the `symmetric_images` that comes first when read as a number, [n].
+
+    Example:
+      >>> canonical(np.array([2, 0, 3, 1])).tolist()
+      [1, 3, 0, 2]
+    """
     images = symmetric_images(queens)
     return images[np.lexsort(images.T[::-1])[0]]
 

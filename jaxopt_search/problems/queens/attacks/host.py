@@ -133,6 +133,11 @@ def tune_threads(
 
     Returns:
       Seconds by size and number of threads. `table_path` says where the best are written.
+
+    Example:
+      >>> seconds = tune_threads([50], counts=[1, 2], repeats=1)
+      >>> {n: sorted(times) for n, times in seconds.items()}
+      {50: [1, 2]}
     """
     counts = counts or [1 << k for k in range((2 * num_cores()).bit_length())]
     seconds: dict[int, dict[int, float]] = {}
@@ -157,7 +162,12 @@ def _fastest(queens: np.ndarray, num_threads: int, repeats: int) -> float:
 
 
 def table_path() -> Path:
-    """Returns the file with this machine's best numbers of threads, in the user's cache folder."""
+    """Returns the file with this machine's best numbers of threads, in the user's cache folder.
+
+    Example:
+      >>> print(table_path())
+      /...threads-...json
+    """
     folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(folder) / "jaxopt_search" / f"threads-{platform.node()}-{num_cores()}.json"
 

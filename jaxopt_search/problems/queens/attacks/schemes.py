@@ -57,6 +57,11 @@ def scheme(name: str, n: int, **options: int | None) -> Scheme:
     Raises:
       ValueError: for a name, an option or a number that is out of range.
       MemoryError: if the list of pairs would take more than `max_bytes`.
+
+    Example:
+      >>> count = scheme("fork_join", 4, threshold=2)
+      >>> as_python(count(jnp.array([0, 1, 2, 3])))
+      6
     """
     check_option("evaluation", name, SCHEMES)
     known = _OPTIONS.get(name, {})
@@ -75,7 +80,12 @@ def scheme(name: str, n: int, **options: int | None) -> Scheme:
 
 
 def list_bytes(n: int) -> int:
-    """Returns the size of the list of pairs that `"fine_pairs"` goes by."""
+    """Returns the size of the list of pairs that `"fine_pairs"` goes by.
+
+    Example:
+      >>> list_bytes(1000)
+      3996000
+    """
     return n * (n - 1) // 2 * _BYTES_PER_PAIR
 
 
@@ -119,7 +129,12 @@ def _several(scheme: Scheme, queens: jax.Array) -> Count:
 
 
 def as_python(count: Count) -> int | np.ndarray:
-    """Returns one count as a Python integer, several as an int64 array; on the host."""
+    """Returns one count as a Python integer, several as an int64 array; on the host.
+
+    Example:
+      >>> as_python(Count(np.uint32(1), np.uint32(5)))
+      4294967301
+    """
     return counts.as_int64(count) if np.ndim(count.low) else int(count)
 
 
