@@ -157,11 +157,5 @@ def test_inexact_costs_of_integers_that_are_too_large():
     flow = FLOW * 10**6 + 1
     with pytest.raises(ValueError, match="use dtype='float32'"):
         js.solve_qap(flow, flow, **QUICK)
-    instance = js.datasets.QAPInstance(name="", flow=flow, distance=flow)
-    found = [js.solve_qap(flow, flow, dtype="float32", **QUICK)]
-    found.append(js.solve_qap(instance, dtype="float32", **QUICK))
-    assert found[0].fun == found[1].fun == pytest.approx(instance.cost(found[0].x))
-    several = js.solve_qap([flow], [flow], dtype="float32", max_steps=5, devices=1)
-    assert several.fun[0] == pytest.approx(instance.cost(several.x[0]))
-    with pytest.raises(ValueError, match="dtype is given with a QAP, expected None"):
-        js.solve_qap(js.qap(FLOW, DISTANCE), dtype="float32")
+    result = js.solve_qap(flow, flow, dtype="float32", **QUICK)
+    assert result.fun == pytest.approx((flow * flow[np.ix_(result.x, result.x)]).sum())

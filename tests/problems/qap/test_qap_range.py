@@ -22,7 +22,7 @@ from qaps import (
 import jaxopt_search as js
 from jaxopt_search.datasets import qaplib
 from jaxopt_search.problems.qap import ranges
-from jaxopt_search.problems.qap.build import qap, qap_from_instance
+from jaxopt_search.problems.qap.build import as_qap, as_qaps, qap, qap_from_instance
 
 
 def largest_that_fits(flow, distance):
@@ -213,3 +213,19 @@ def test_unit_and_offset_together():
     expected = flow.astype(object) * distance.astype(object)[np.ix_(result.x, result.x)]
     assert result.fun == expected.sum()
     assert run(max_steps=300, target=result.fun).success
+
+
+def test_exactness_is_given_up_on_request():
+    """However an instance is handed in, also among several."""
+    flow = 10**6 * np.arange(49).reshape(7, 7)
+    instance = js.datasets.QAPInstance(name="", flow=flow, distance=flow)
+    with pytest.raises(ValueError, match="use dtype='float32' for inexact costs"):
+        as_qap(instance)
+    found = [as_qap(flow, flow, dtype="float32"), as_qap(instance, dtype="float32")]
+    for problem in (
+        found + as_qaps([flow], [flow], "float32") + as_qaps([instance], None, "float32")
+    ):
+        assert problem.flow.dtype == np.float32
+        assert problem.host.cost(np.arange(7)) == pytest.approx(float((flow * flow).sum()))
+    with pytest.raises(ValueError, match="dtype is given with a QAP, expected None"):
+        as_qap(found[0], dtype="float32")
