@@ -18,6 +18,8 @@ import numpy as np
 from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.optional import imported
 
+__all__ = ["Fit", "Prediction", "fit", "mean_of_first", "shares_done"]
+
 Family: TypeAlias = Literal["gamma", "normal", "exponential", "lognormal"]
 Method: TypeAlias = Literal["least_squares", "likelihood"]
 

@@ -20,6 +20,8 @@ from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.problems.permutation import inverse
 from jaxopt_search.types import Stream
 
+__all__ = ["ox", "pmx"]
+
 
 def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
     """Returns the partially matched child of two permutations.

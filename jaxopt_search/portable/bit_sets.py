@@ -14,6 +14,20 @@ from jax import lax
 from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import load, store
 
+__all__ = [
+    "count",
+    "first",
+    "full",
+    "member",
+    "members",
+    "num_words",
+    "pack",
+    "read",
+    "toggled",
+    "unpack",
+    "write",
+]
+
 BITS = 32
 
 

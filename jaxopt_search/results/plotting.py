@@ -10,6 +10,15 @@ from jaxopt_search.checks import check_permutation, real_array
 from jaxopt_search.optional import imported
 from jaxopt_search.results.types import History, QueensResult, Record, Result
 
+__all__ = [
+    "detached_axes",
+    "plot_assignment",
+    "plot_board",
+    "plot_convergence",
+    "plot_result",
+    "plot_tour",
+]
+
 _MOST_SQUARES = 100  # of a board along a side: beyond, they are not drawn
 
 

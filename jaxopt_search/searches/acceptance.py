@@ -17,6 +17,19 @@ from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Cost
 
+__all__ = [
+    "Acceptance",
+    "Greedy",
+    "LateAcceptance",
+    "Metropolis",
+    "Threshold",
+    "Trial",
+    "greedy",
+    "late_acceptance",
+    "metropolis",
+    "threshold",
+]
+
 
 class Trial(NamedTuple):
     """What a rule may look at when moves are put to the test.

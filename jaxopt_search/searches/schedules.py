@@ -22,6 +22,8 @@ from jax.core import Tracer
 from jaxopt_search.checks import check_count, check_number, float32, int32
 from jaxopt_search.pytrees import pytree
 
+__all__ = ["Geometric", "as_schedule", "constant", "geometric", "num_temperatures", "temperature"]
+
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 _UNTRACEABLE = (
     jax.errors.ConcretizationTypeError,

@@ -13,6 +13,8 @@ from jax import lax
 
 from jaxopt_search.portable import random
 
+__all__ = ["Diversity", "as_numbers", "canonical", "diversity", "fingerprint", "symmetric_images"]
+
 Distinct: TypeAlias = Literal["raw", "symmetry"]
 
 _AT_ONCE = 2**22
