@@ -1,0 +1,201 @@
+"""What Sphinx has to be told to read these pages as GitHub does, and to find every public name.
+
+Pages of the reference list names as users write them, in blocks of their own:
+
+    ```{names}
+    js.solve_tsp
+    js.solve_qap
+    ```
+
+Such a block becomes a table of the first lines of their docstrings and, below, the docstrings.
+"""
+
+import ast
+import inspect
+import pathlib
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+DOCS = pathlib.Path(__file__).resolve().parent
+ROOT = DOCS.parent
+
+_PACKAGE = "jaxopt_search."
+_NAMES = re.compile(r"^```\{names\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
+_CODE = re.compile(r"(?<![`:\w])`((?:(?!\n\s*\n)[^`])+)`(?!`)(?=(\w?))")
+# Pages that include files from outside of `docs`.
+_INCLUDED = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+# In docstrings they are mostly methods of parts.
+_AMBIGUOUS = {"init", "best"}
+
+
+def names_of(text: str) -> list[str]:
+    """Returns the names that a page of the reference lists, in order."""
+    return [name for block in _NAMES.findall(text) for name in block.split()]
+
+
+def all_names() -> list[str]:
+    """Returns the names of all pages of the reference."""
+    pages = sorted((DOCS / "reference").glob("*.md"))
+    return [name for page in pages for name in names_of(page.read_text(encoding="utf-8"))]
+
+
+def found(name: str) -> Any:
+    """Returns what a name such as `js.random.below` stands for.
+
+    Raises:
+      AttributeError: if there is no such thing.
+    """
+    import jaxopt_search
+
+    _, *parts = name.split(".")
+    thing: Any = jaxopt_search
+    for part in parts:
+        thing = getattr(thing, part)
+    return thing
+
+
+def public_modules(package: ModuleType, name: str = "js") -> Iterator[tuple[str, ModuleType]]:
+    """Yields a package and the modules among its public names, at any depth, by these names."""
+    yield name, package
+    for own in package.__all__:
+        thing = getattr(package, own)
+        if isinstance(thing, ModuleType):
+            yield from public_modules(thing, f"{name}.{own}")
+
+
+def directive(name: str) -> str:
+    """Returns how autodoc documents what a name stands for."""
+    thing, options = found(name), []
+    if inspect.isclass(thing):
+        kind, options = "class", ["members"]
+        if issubclass(thing, Exception):
+            kind, options = "exception", []
+        elif hasattr(thing, "__members__"):  # of an enumeration
+            options.append("undoc-members")
+    else:
+        kind = "function" if inspect.isroutine(thing) or hasattr(thing, "__wrapped__") else "data"
+    return "\n".join([f".. auto{kind}:: {name}", *(f"   :{option}:" for option in options), ""])
+
+
+def with_names(text: str) -> str:
+    """Returns a page with the blocks of names as directives of Sphinx."""
+
+    def block(match: re.Match[str]) -> str:
+        names = match[1].split()
+        table = [".. autosummary::", "   :nosignatures:", "", *(f"   {name}" for name in names), ""]
+        return "\n".join(["```{eval-rst}", *table, *map(directive, names), "```"])
+
+    return _NAMES.sub(block, text)
+
+
+def with_links(text: str, folder: pathlib.Path) -> str:
+    """Returns a page of a folder with links out of `docs` as plain code.
+
+    There is no place on the web yet to which they could lead.
+    """
+
+    def link(match: re.Match[str]) -> str:
+        words, target, heading = match.groups()
+        path = (folder / target).resolve()
+        if path.is_relative_to(DOCS) or not path.exists():
+            return match[0]
+        inside = str(path.relative_to(ROOT))
+        if inside in _INCLUDED:
+            return f"[{words}](/{_INCLUDED[inside]}{heading or ''})"
+        return words if words.startswith("`") else f"`{words}`"
+
+    return _LINK.sub(link, text)
+
+
+def language(code: str) -> str:
+    """Returns the language of an indented block: `python`, `console` with prompts, or `bash`."""
+    code = textwrap.dedent(code)
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return "console" if code.startswith("$ ") else "bash"
+    return "python"
+
+
+def linked(text: str, names: set[str]) -> str:
+    """Returns a docstring, whose code stands between single backticks, for Sphinx."""
+    last = [name.rpartition(".")[2] for name in names]
+    classes = {part: name for part, name in zip(last, names, strict=True) if part[0].isupper()}
+
+    def code(match: re.Match[str]) -> str:
+        inside = match[1]
+        full = inside if inside.startswith("js.") else f"js.{inside}"
+        name = classes.get(inside, full)
+        end = "\\ " if match[2] else ""  # "`Result`s"
+        for known in (name, name.rpartition(".")[0]):
+            if known in names and inside not in _AMBIGUOUS:
+                return f":py:obj:`{inside} <{known}>`{end}"
+        return f"``{inside}``{end}"
+
+    return _CODE.sub(code, text)
+
+
+def _bring_notebooks(app: Any) -> None:
+    """Copies the notebooks into the sources, where they are executed; links lead from there."""
+    folder = DOCS / "notebooks"
+    shutil.rmtree(folder, ignore_errors=True)
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        folder.mkdir(exist_ok=True)
+        text = path.read_text(encoding="utf-8").replace("](../docs/", "](../")
+        (folder / path.name).write_text(text, encoding="utf-8")
+
+
+def _read_source(app: Any, page: str, source: list[str]) -> None:
+    path = (DOCS / page).with_suffix(".md")
+    if path.exists():
+        source[0] = with_names(with_links(source[0], path.parent))
+    if not (DOCS / "notebooks").exists():  # an empty glob would warn
+        source[0] = source[0].replace("\nnotebooks/*\n", "\n")
+
+
+def _read_docstring(app: Any, kind: str, name: str, thing: Any, options: Any, lines: list) -> None:
+    lines[:] = linked("\n".join(lines), app.config.reference_names).split("\n")
+
+
+def _shorten_signature(app: Any, kind: str, name: str, thing: Any, *rest: Any) -> Any:
+    """Leaves out the arguments of classes that users do not call."""
+    is_built = "Build it with" in (getattr(thing, "__doc__", "") or "")
+    if kind == "class" and (is_built or issubclass(thing, tuple)):
+        return "", None
+    return None
+
+
+def _skip(app: Any, kind: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Leaves out the fields of named tuples, which stand under Attributes."""
+    return True if type(thing).__name__ == "_tuplegetter" else None
+
+
+def _name_languages(app: Any, tree: Any) -> None:
+    from docutils import nodes
+
+    for block in tree.findall(nodes.literal_block):
+        if block.get("language", "none") in ("none", "default"):
+            block["language"] = language(block.astext())
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Tells Sphinx what to call, and Python under which names users know the public modules."""
+    import jaxopt_search
+
+    modules = {name: module for name, module in sys.modules.items() if name.startswith(_PACKAGE)}
+    sys.modules.update({f"js.{name[len(_PACKAGE) :]}": modules[name] for name in modules})
+    sys.modules.update(public_modules(jaxopt_search))
+    app.add_config_value("reference_names", set(all_names()), "env")
+    app.connect("builder-inited", _bring_notebooks)
+    app.connect("source-read", _read_source)
+    app.connect("autodoc-process-docstring", _read_docstring)
+    app.connect("autodoc-process-signature", _shorten_signature)
+    app.connect("autodoc-skip-member", _skip)
+    app.connect("doctree-read", _name_languages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
