@@ -12,6 +12,7 @@ Such a block becomes a table of the first lines of their docstrings and, below, 
 
 import ast
 import inspect
+import itertools
 import pathlib
 import re
 import shutil
@@ -19,7 +20,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_origin
 
 DOCS = pathlib.Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -70,17 +71,39 @@ def public_modules(package: ModuleType, name: str = "js") -> Iterator[tuple[str,
 
 
 def directive(name: str) -> str:
-    """Returns how autodoc documents what a name stands for."""
+    """Returns how Sphinx documents what a name stands for."""
     thing, options = found(name), []
+    if not callable(thing) or get_origin(thing) or name.split(".")[-1] != thing.__name__:
+        return _data(name)
+    kind = "function"
     if inspect.isclass(thing):
         kind, options = "class", ["members"]
         if issubclass(thing, Exception):
             kind, options = "exception", []
         elif hasattr(thing, "__members__"):  # of an enumeration
             options.append("undoc-members")
-    else:
-        kind = "function" if inspect.isroutine(thing) or hasattr(thing, "__wrapped__") else "data"
     return "\n".join([f".. auto{kind}:: {name}", *(f"   :{option}:" for option in options), ""])
+
+
+def _data(name: str) -> str:
+    """Returns an entry for a number, a tuple or a type alias; autodoc would describe its class."""
+    thing, text = found(name), linked(text_of(name), set(all_names()))
+    has_value = isinstance(thing, int | tuple) or get_origin(thing) is Literal
+    value = str(thing).replace("typing.", "") if has_value else ""
+    options = [f"   :value: {value}"] if value else []
+    return "\n".join([f".. py:data:: {name}", *options, "", textwrap.indent(text, "   "), ""])
+
+
+def text_of(name: str) -> str:
+    """Returns what stands below the assignment of a name, in its module or in one beside that."""
+    module, _, own = name.rpartition(".")
+    for path in sorted(pathlib.Path(found(module).__file__).parent.glob("*.py")):
+        for node, after in itertools.pairwise(ast.parse(path.read_text(encoding="utf-8")).body):
+            target = node.target if isinstance(node, ast.AnnAssign) else None
+            target = node.targets[0] if isinstance(node, ast.Assign) else target
+            if isinstance(target, ast.Name) and target.id == own and isinstance(after, ast.Expr):
+                return inspect.cleandoc(ast.literal_eval(after.value))
+    return (inspect.getdoc(found(name)) or "") if inspect.isclass(found(name)) else ""
 
 
 def with_names(text: str) -> str:
@@ -160,15 +183,16 @@ def _read_source(app: Any, page: str, source: list[str]) -> None:
 
 
 def _read_docstring(app: Any, kind: str, name: str, thing: Any, options: Any, lines: list) -> None:
-    lines[:] = linked("\n".join(lines), app.config.reference_names).split("\n")
+    text = text_of(name) if kind == "data" and name.startswith("js.") else "\n".join(lines)
+    lines[:] = linked(text, app.config.reference_names).split("\n")
 
 
 def _shorten_signature(app: Any, kind: str, name: str, thing: Any, *rest: Any) -> Any:
     """Leaves out the arguments of classes that users do not call."""
-    is_built = "Build it with" in (getattr(thing, "__doc__", "") or "")
-    if kind == "class" and (is_built or issubclass(thing, tuple)):
-        return "", None
-    return None
+    if kind != "class":
+        return None
+    is_built = "Build it with" in (thing.__doc__ or "") or issubclass(thing, tuple)
+    return ("", None) if is_built or getattr(thing, "_is_protocol", False) else None
 
 
 def _skip(app: Any, kind: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
@@ -176,12 +200,22 @@ def _skip(app: Any, kind: str, name: str, thing: Any, skip: bool, options: Any) 
     return True if type(thing).__name__ == "_tuplegetter" else None
 
 
-def _name_languages(app: Any, tree: Any) -> None:
+def _read_tree(app: Any, tree: Any) -> None:
+    """Names the languages of blocks, and links names of the reference to it."""
     from docutils import nodes
+    from sphinx import addnodes
 
     for block in tree.findall(nodes.literal_block):
         if block.get("language", "none") in ("none", "default"):
             block["language"] = language(block.astext())
+    for code in list(tree.findall(nodes.literal)):
+        match = re.match(r"js(\.\w+)+", code.astext())
+        is_linked = isinstance(code.parent, nodes.reference | addnodes.pending_xref)
+        if match and match[0] in app.config.reference_names and not is_linked:
+            kind = {"refdomain": "py", "reftype": "obj", "refdoc": app.env.docname}
+            link = addnodes.pending_xref("", reftarget=match[0], refexplicit=True, **kind)
+            code.replace_self(link)
+            link += code
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -197,5 +231,5 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", _read_docstring)
     app.connect("autodoc-process-signature", _shorten_signature)
     app.connect("autodoc-skip-member", _skip)
-    app.connect("doctree-read", _name_languages)
+    app.connect("doctree-read", _read_tree)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

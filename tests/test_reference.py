@@ -64,6 +64,13 @@ def test_every_name_is_something():
     assert not [name for name in LISTED if isinstance(site.found(name), ModuleType)]
 
 
+def test_data_have_texts():
+    """Below their assignments, where Python does not keep them."""
+    data = [name for name in LISTED if "py:data" in site.directive(name)]
+    assert {"js.memory.LANES", "js.kernels.Implementation", "js.evaluation.Scheme"} <= set(data)
+    assert not [name for name in data if not site.text_of(name)]
+
+
 def test_none_is_there_twice():
     """Neither by the same name nor by another one."""
     number = collections.Counter(map(identity, LISTED))
@@ -86,7 +93,7 @@ def test_names_become_directives():
     for line in (
         ".. autofunction:: js.solve\n",
         ".. autoclass:: js.Status\n   :members:\n   :undoc-members:\n",
-        ".. autodata:: js.memory.LANES\n",
+        ".. py:data:: js.memory.LANES\n   :value: 32\n\n   Elements that ``copy`` and",
     ):
         assert line in page
 

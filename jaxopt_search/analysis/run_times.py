@@ -18,10 +18,12 @@ import numpy as np
 from jaxopt_search.checks import check_count, check_number, check_option
 from jaxopt_search.optional import imported
 
-__all__ = ["Fit", "Prediction", "fit", "mean_of_first", "shares_done"]
+__all__ = ["Family", "Fit", "Method", "Prediction", "fit", "mean_of_first", "shares_done"]
 
 Family: TypeAlias = Literal["gamma", "normal", "exponential", "lognormal"]
+"""The distributions that `fit` knows."""
 Method: TypeAlias = Literal["least_squares", "likelihood"]
+"""The ways by which `fit` finds parameters."""
 
 _SHORTEST, _LONGEST = 1e-100, 1e100  # between which squares and moments are finite
 _FAMILIES = {"gamma": "gamma", "normal": "norm", "exponential": "expon", "lognormal": "lognorm"}

@@ -15,6 +15,7 @@ from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import load, store
 
 __all__ = [
+    "BITS",
     "count",
     "first",
     "full",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 BITS = 32
+"""Variables to a word."""
 
 
 def num_words(num_variables: int) -> int:

@@ -15,6 +15,7 @@ __all__ = [
     "plot_assignment",
     "plot_board",
     "plot_convergence",
+    "plot_first_board",
     "plot_result",
     "plot_tour",
 ]
@@ -125,7 +126,7 @@ def plot_result(result: Result, ax: Any = None) -> Any:
         None for a new figure.
 
     Returns:
-      The axes: one, or an array of two.
+      One of matplotlib's axes, or an array of two.
 
     Raises:
       ImportError: if matplotlib is not installed.

@@ -33,7 +33,7 @@ from jaxopt_search.types import (
     null_delta,
 )
 
-__all__ = ["Chosen", "Found", "SampledSearch", "TableSearch", "TrajectorySearch"]
+__all__ = ["SampledSearch", "TableSearch", "TrajectorySearch"]
 
 Rank: TypeAlias = Callable[..., tuple[jax.Array, ...]]
 """What `types.Enumerable.first` ranks moves by."""

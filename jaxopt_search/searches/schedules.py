@@ -22,7 +22,16 @@ from jax.core import Tracer
 from jaxopt_search.checks import check_count, check_number, float32, int32
 from jaxopt_search.pytrees import pytree
 
-__all__ = ["Geometric", "as_schedule", "constant", "geometric", "num_temperatures", "temperature"]
+__all__ = [
+    "Geometric",
+    "Schedule",
+    "as_schedule",
+    "check",
+    "constant",
+    "geometric",
+    "num_temperatures",
+    "temperature",
+]
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 _UNTRACEABLE = (
@@ -32,6 +41,7 @@ _UNTRACEABLE = (
 )
 
 Schedule: TypeAlias = Callable[[jax.Array], Any]
+"""From a step, [] int32, to a temperature, as in optax."""
 
 
 @pytree

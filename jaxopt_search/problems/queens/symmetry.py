@@ -13,9 +13,18 @@ from jax import lax
 
 from jaxopt_search.portable import random
 
-__all__ = ["Diversity", "as_numbers", "canonical", "diversity", "fingerprint", "symmetric_images"]
+__all__ = [
+    "Distinct",
+    "Diversity",
+    "as_numbers",
+    "canonical",
+    "diversity",
+    "fingerprint",
+    "symmetric_images",
+]
 
 Distinct: TypeAlias = Literal["raw", "symmetry"]
+"""Which placements differ: all that are not equal, or those that no turn or mirror makes equal."""
 
 _AT_ONCE = 2**22
 _KEY = (np.uint32(0x51554545), np.uint32(0x4E530000))
