@@ -148,8 +148,8 @@ def language(code: str) -> str:
 
 def linked(text: str, names: set[str]) -> str:
     """Returns a docstring, whose code stands between single backticks, for Sphinx."""
-    last = [name.rpartition(".")[2] for name in names]
-    classes = {part: name for part, name in zip(last, names, strict=True) if part[0].isupper()}
+    lasts = [(name.rpartition(".")[2], name) for name in sorted(names)]
+    classes = {last: name for last, name in lasts if last[0].isupper()}
 
     def code(match: re.Match[str]) -> str:
         inside = match[1]

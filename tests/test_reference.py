@@ -115,6 +115,24 @@ def test_links_out_of_the_site(written, shown):
     assert site.with_links(written, DOCS) == shown
 
 
+def test_notebooks_are_brought(tmp_path, monkeypatch):
+    """Only those that are there, with links that lead from their new place."""
+    docs, notebooks = tmp_path / "docs", tmp_path / "notebooks"
+    monkeypatch.setattr(site, "ROOT", tmp_path)
+    monkeypatch.setattr(site, "DOCS", docs)
+    (docs / "notebooks").mkdir(parents=True)
+    (docs / "notebooks" / "gone.ipynb").touch()
+    notebooks.mkdir()
+    (notebooks / "1_first.ipynb").write_text("[a](../docs/qap.md#one-core)", encoding="utf-8")
+    (notebooks / "1_first.py").touch()
+    site._bring_notebooks(None)
+    (brought,) = (docs / "notebooks").iterdir()
+    assert brought.read_text(encoding="utf-8") == "[a](../qap.md#one-core)"
+    (notebooks / "1_first.ipynb").unlink()
+    site._bring_notebooks(None)
+    assert not (docs / "notebooks").exists()
+
+
 @pytest.mark.parametrize(
     ("code", "language"),
     [
