@@ -12,7 +12,7 @@ help:
 	@echo "make demo    solve small instances, print a table, save plots (about a minute)"
 	@echo "make test    run all tests; a part of them: make test PYTEST_ARGS='-m \"not slow\"'"
 	@echo "make lint    check style, formatting and types"
-	@echo "make docs    write the API pages to build/docs"
+	@echo "make docs    build the site, build/docs/index.html; runs the notebooks"
 	@echo "make clean   remove $(VENV), build/ and dist/"
 
 demo: $(VENV)/.with-plot
@@ -27,7 +27,7 @@ lint: $(VENV)/.with-test $(VENV)/.with-lint
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 docs: $(VENV)/.with-docs
-	$(BIN)/pdoc --docformat google --output-directory build/docs jaxopt_search
+	$(BIN)/sphinx-build -E -W --keep-going -n --quiet -d build/doctrees docs build/docs
 
 clean:
 	rm -rf $(VENV) build dist

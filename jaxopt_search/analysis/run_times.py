@@ -21,7 +21,9 @@ from jaxopt_search.optional import imported
 __all__ = ["Family", "Fit", "Method", "Prediction", "fit", "mean_of_first", "shares_done"]
 
 Family: TypeAlias = Literal["gamma", "normal", "exponential", "lognormal"]
+"""The distributions that `fit` knows."""
 Method: TypeAlias = Literal["least_squares", "likelihood"]
+"""The ways by which `fit` finds parameters."""
 
 _SHORTEST, _LONGEST = 1e-100, 1e100  # between which squares and moments are finite
 _FAMILIES = {"gamma": "gamma", "normal": "norm", "exponential": "expon", "lognormal": "lognorm"}

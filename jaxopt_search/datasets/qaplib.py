@@ -74,7 +74,7 @@ def load_qaplib_solution(
       max_bytes: larger files are refused before they are read.
 
     Returns:
-      (n, value, permutation): permutation is [n] int32, counted from 0, as it stands in the file.
+      n, the value, and the permutation, [n] int32, counted from 0, as it stands in the file.
 
     Raises:
       InstanceFormatError: the file breaks the format, or holds no permutation.

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 BITS = 32
+"""Variables to a word."""
 
 
 def num_words(num_variables: int) -> int:

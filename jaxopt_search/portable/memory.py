@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 LANES = 32
-"""Elements that `copy` and moves of many elements handle at once: the threads of a warp."""
+"""Elements that `copy` and moves of many elements handle at once, a warp's number of threads."""
 
 Index: TypeAlias = jax.Array | tuple[jax.Array, ...]
 """Where in a buffer of one axis or of two."""

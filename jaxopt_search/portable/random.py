@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 MAX_SLOTS = 2**24
+"""Slots that a search may draw from in one step."""
 
 
 class Stream(NamedTuple):

@@ -14,7 +14,9 @@ import jax
 import jax.numpy as jnp
 
 KEY_ROUNDS = 20
+"""Rounds by which keys are derived."""
 WORD_ROUNDS = 13
+"""Rounds by which the words of a step are drawn."""
 
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _PARITY = 0x1BD11BDA  # Skein's key-schedule constant

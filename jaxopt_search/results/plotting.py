@@ -141,7 +141,7 @@ def plot_result(result: Result, ax: Any = None) -> Any:
         None for a new figure.
 
     Returns:
-      The axes: one, or an array of two.
+      One of matplotlib's axes, or an array of two.
 
     Raises:
       ImportError: if matplotlib is not installed.

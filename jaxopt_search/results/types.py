@@ -139,7 +139,7 @@ class Result(NamedTuple):
           ax: matplotlib axes for the solution alone, or a sequence of two; None for a new figure.
 
         Returns:
-          The axes: one, or an array of two.
+          One of matplotlib's axes, or an array of two.
 
         Raises:
           ImportError: if matplotlib is not installed.

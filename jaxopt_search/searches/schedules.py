@@ -41,6 +41,7 @@ _UNTRACEABLE = (
 )
 
 Schedule: TypeAlias = Callable[[jax.Array], Any]
+"""From a step, [] int32, to a temperature, as in optax."""
 
 
 @pytree

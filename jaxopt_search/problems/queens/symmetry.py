@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 Distinct: TypeAlias = Literal["raw", "symmetry"]
+"""Which placements differ: all that are not equal, or those that no turn or mirror makes equal."""
 
 _AT_ONCE = 2**22
 _KEY = (np.uint32(0x51554545), np.uint32(0x4E530000))
