@@ -21,6 +21,13 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture
+def no_bar_left():
+    """Deletes bars that broke: tqdm shows the next one below those that it knows."""
+    yield
+    gc.collect()
+
+
 def snapshot(step, status=js.Status.RUNNING, gap=None):
     return js.Report(step, 1.25, 1234, None, gap, 0.5, status)
 
@@ -80,6 +87,16 @@ def test_a_terminal_has_a_bar(limits, share, status):
     assert "step 20  1.2 s  best 1234  gap 1.500%" in shown[-1]
 
 
+def read_to_the_end(reader):
+    """Returns what was written to a pseudo-terminal whose other end is closed; closes it."""
+    parts = []
+    with contextlib.suppress(OSError):  # Linux's way to say that there is no more
+        while part := os.read(reader, 2**16):
+            parts.append(part)
+    os.close(reader)
+    return b"".join(parts)
+
+
 def test_a_run_on_a_pseudo_terminal(monkeypatch):
     """The bar of `solve`: from compiling to the last step, on one line."""
     pytest.importorskip("tqdm")
@@ -89,9 +106,7 @@ def test_a_run_on_a_pseudo_terminal(monkeypatch):
     with monkeypatch.context() as patch, os.fdopen(writer, "w") as terminal:
         patch.setattr(sys, "stderr", terminal)
         js.solve(line(), countdown(), 0, show_progress=True, **run)
-        terminal.flush()
-        text = os.read(reader, 2**16).decode()
-    os.close(reader)
+    text = read_to_the_end(reader).decode()
     first, *_, last = text.removesuffix("\r\n").removeprefix("\r").split("\r")
     assert first.startswith("  0%|") and last.startswith("100%|")
     assert "compiling (" in text and "step 40" in last and text.count("\n") == 1
@@ -178,7 +193,7 @@ BAD_STREAMS = {"None": lambda: None, "closed": closed, "pipe": broken_pipe, "fai
 
 
 @pytest.mark.parametrize("name", BAD_STREAMS)
-def test_a_result_is_not_lost_to_its_progress(monkeypatch, name):
+def test_a_result_is_not_lost_to_its_progress(monkeypatch, name, no_bar_left):
     """Where nothing can be shown, a run continues without, after one warning at most."""
     stream = BAD_STREAMS[name]()
     run = {"num_searches": 2, "max_steps": 40, "chunk_steps": 10}
@@ -203,7 +218,7 @@ class Breaking(Terminal):
         return super().write(text)
 
 
-def test_a_bar_whose_terminal_breaks(monkeypatch):
+def test_a_bar_whose_terminal_breaks(monkeypatch, no_bar_left):
     """It warns once, and does not try again when it is deleted."""
     pytest.importorskip("tqdm")
     monkeypatch.setattr(sys, "unraisablehook", (found := []).append)
@@ -216,14 +231,14 @@ def test_a_bar_whose_terminal_breaks(monkeypatch):
     assert not found
 
 
-def test_warnings_that_are_errors():
+def test_warnings_that_are_errors(no_bar_left):
     """Nor to the warning, in the suite's own settings."""
     show = progress.Reporter(Failing())
     show(snapshot(1))
     show(snapshot(2))
 
 
-def test_ctrl_c_while_something_is_shown():
+def test_ctrl_c_while_something_is_shown(no_bar_left):
     """Ctrl-C there is one."""
 
     class Interrupted(Terminal):
