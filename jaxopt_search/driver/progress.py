@@ -46,10 +46,10 @@ class _View(Protocol):
 class Reporter:
     """Shows where a run stands: each `Phase`, and each `Report` or what has `step` and `status`.
 
-    With tqdm (the extra `progress`) a terminal and a notebook have a bar: of the seconds of search,
-    or else of the steps, that the run may take; of neither, only a line. Without it, a terminal has
-    one line that is rewritten. Elsewhere (a file, a pipe) plain lines are written every few
-    seconds, without control characters.
+    With tqdm (the extra `progress`), terminals and notebooks have a bar, which shows how much of
+    `max_seconds` is used or, where that is not limited, of `max_steps`; with no limit, one line.
+    Without tqdm, a terminal has one line that is rewritten. Elsewhere (a file, a pipe) plain lines
+    are written every few seconds, without control characters.
 
     It raises nothing, so that no run is lost because of it: after its first failure, such as a
     closed stream, it warns once and shows nothing more.
@@ -124,7 +124,10 @@ def shown(
 
 
 def tqdm_bar(stream: TextIO | None, total: float | None, bar_format: str) -> Any:
-    """Returns a bar of tqdm on a terminal, or of None in the notebook; None if there is no tqdm."""
+    """Returns a bar of tqdm on a terminal, or in the notebook if `stream` is None.
+
+    None if there is no tqdm.
+    """
     try:
         if stream is None:
             from tqdm.auto import tqdm
