@@ -25,6 +25,7 @@ from jaxopt_search.command.starts import use_cpu_cores as use_cpu_cores
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import DATA_VARIABLE
 from jaxopt_search.driver import environment
+from jaxopt_search.driver.progress import tqdm_bar
 from jaxopt_search.problems.queens.attacks.host import num_cores as num_cores
 from jaxopt_search.results import plotting
 
@@ -35,6 +36,7 @@ Instance = TypeVar("Instance", TSPInstance, QAPInstance)
 _KINDS = {QAPInstance: "quadratic assignment problem", TSPInstance: "TSP instance"}
 _NEIGHBOR_DATA = pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
 _SECONDS_BETWEEN_LINES = 10.0
+_BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} runs, {elapsed}<{remaining}{postfix}"
 
 
 def use_compilation_cache() -> None:
@@ -231,8 +233,9 @@ def number(value: float | None, digits: int) -> str:
 class Progress:
     """A line on standard error about a long experiment: runs done, time used, time left.
 
-    On a terminal the line is rewritten in place; elsewhere plain lines are written now and then.
-    Where they cannot be written, as on a closed stream, the experiment continues without.
+    On a terminal it is a bar, if tqdm is installed, or else a line that is rewritten in place;
+    elsewhere plain lines are written now and then. Where they cannot be written, as on a closed
+    stream, the experiment continues without.
     """
 
     def __init__(self, total: int, stream: TextIO | None = None):
@@ -240,6 +243,7 @@ class Progress:
         self._total, self._done, self._skipped = total, 0, 0
         self._start = time.monotonic()
         self._shown_at = -float("inf")
+        self._bar: Any = None  # of tqdm, from the first step on
 
     def skip(self, num_runs: int) -> None:
         """Counts runs that were in the file already."""
@@ -255,18 +259,28 @@ class Progress:
         """
         self._done += num_runs
         if self._out is not None:
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(Exception):
                 self._show(self._out, text)
 
     def _show(self, out: TextIO, text: str) -> None:
         now, is_terminal = time.monotonic(), out.isatty()
         is_last = self._done >= self._total
-        if is_terminal:
+        if is_terminal and self._bar is None:
+            self._bar = tqdm_bar(out, self._total, _BAR)
+        if self._bar is not None:
+            self._show_bar(text, is_last)
+        elif is_terminal:
             out.write(f"\r{self._line(now, text):<79}" + "\n" * is_last)
         elif is_last or now - self._shown_at >= _SECONDS_BETWEEN_LINES:
             out.write(self._line(now, text) + "\n")
             self._shown_at = now
         out.flush()
+
+    def _show_bar(self, text: str, is_last: bool) -> None:
+        self._bar.initial, self._bar.n = self._skipped, self._done  # to tell the time left
+        self._bar.set_postfix_str(text)
+        if is_last:
+            self._bar.close()
 
     def _line(self, now: float, text: str) -> str:
         elapsed, made = now - self._start, self._done - self._skipped

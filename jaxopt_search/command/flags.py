@@ -104,7 +104,7 @@ def _add_run(flags: Any, out: str) -> None:
     flags.add_argument("--out", type=pathlib.Path, metavar="PATH", help=f"solution: {out}")
     flags.add_argument("--plot", type=pathlib.Path, metavar="PATH", help=".png, .svg or .pdf")
     flags.add_argument("--json", action="store_true", help="print one JSON object")
-    flags.add_argument("--progress", action="store_true", help="lines on standard error, always")
+    flags.add_argument("--progress", action="store_true", help="on standard error, always")
     flags.add_argument("--quiet", action="store_true", help="neither summary nor progress")
     _add_cache(flags)
 

@@ -78,7 +78,8 @@ def solve(
       chunk_steps: steps per chunk; None for chunks of half a second or less.
       callback: called with a `Report` after each chunk; True ends the run, a `Steer` changes
         its settings.
-      show_progress: whether to write lines on standard error, also while programs compile.
+      show_progress: whether to show on standard error where the run stands, also while programs
+        compile: as a bar with tqdm (the extra `progress`), else as lines.
       history_size: lines of history kept; beyond, every other line is dropped, as often as needed.
       implementation: how steps are run: `"triton"` as a fused kernel, `"xla"`, or another of
         `kernels.Implementation`; `"auto"` takes the fastest. `Result.env` tells what ran and why.
@@ -121,17 +122,15 @@ def solve(
         )
     )
     timer.limit(checked.limits.max_steps, checked.limits.max_seconds)
-    show = progress.reporter() if show_progress else None
-    if show is not None:
-        show(progress.Phase("compiling", timer.elapsed))
-    with memory_errors_explained(checked.begin.num_searches):
+    with (
+        progress.shown(show_progress, timer) as shown,
+        memory_errors_explained(checked.begin.num_searches),
+    ):
         run = _Run(checked, timer)
         observers: list[Callable[[Any], Any]] = [run.history.note]
         if callback is not None:
             observers.append(run.steered_by(callback))
-        if show is not None:
-            observers.append(show)
-        return run.result(drive(run, timer, observers))
+        return run.result(drive(run, timer, [*observers, *shown]))
 
 
 def _first_state(checked: Checked) -> RunState:

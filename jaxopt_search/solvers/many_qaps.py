@@ -55,7 +55,7 @@ def solve_many_qaps(
       recipe: of the searches of each.
       max_seconds: seconds of search; None for no limit.
       max_steps: steps of each search; None for no limit.
-      show_progress: whether to write lines on standard error, with the mean cost.
+      show_progress: as in `solve`, with the mean cost.
     """
     timer, sizes = Timer(), [problem.capacity for problem in problems]
     timer.limit(*check_clock(max_steps, max_seconds))

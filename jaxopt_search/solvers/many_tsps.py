@@ -45,7 +45,7 @@ def solve_many_tsps(
       recipe: of the annealing.
       max_seconds: seconds of search; None for no limit.
       max_steps: steps of each search; None for no limit.
-      show_progress: whether to write lines on standard error, with the mean length.
+      show_progress: as in `solve`, with the mean length.
     """
     timer, sizes = Timer(), list(map(len, points))
     most = max(sizes)

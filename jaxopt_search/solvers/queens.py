@@ -1,6 +1,5 @@
 """N-Queens: sets of different valid placements, found again and again: `solve_nqueens`."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -12,7 +11,7 @@ from jaxopt_search.driver.chunks import Timer, drive
 from jaxopt_search.engine import device_split
 from jaxopt_search.guards import capacity
 from jaxopt_search.portable import random
-from jaxopt_search.problems.queens.problem import NQueens, nqueens
+from jaxopt_search.problems.queens.problem import nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import QueensResult, Status
 from jaxopt_search.solvers.queens_found import PlacementSet, Standing
@@ -53,7 +52,7 @@ def solve_nqueens(
       max_steps: steps of each search, or rounds of repair of each placement.
       num_searches: searches side by side; None for a number that suits the devices.
       devices: as in `solve`; by default all.
-      show_progress: whether to write lines on standard error.
+      show_progress: as in `solve`.
 
     Raises:
       ValueError: if an argument is out of range.
@@ -73,36 +72,24 @@ def solve_nqueens(
         num_searches = check_count("num_searches", num_searches)
     if max_steps is max_seconds is None:
         max_seconds = _DEFAULT_SECONDS
-    timer.limit(*check_clock(max_steps, max_seconds, MAX_INT32))
+    max_steps, max_seconds = check_clock(max_steps, max_seconds, MAX_INT32)
+    is_repaired = problem.n >= _MANY  # the limit of steps is then one of rounds
+    timer.limit(None if is_repaired else max_steps, max_seconds)
     found = device_split.find_devices(devices)
     words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
-    observers = _observers(finds, show_progress)
-    if problem.n >= _MANY:
-        run, status = _repaired(problem, words, finds, timer, found[0], observers)
-    else:
-        with capacity.memory_errors_explained(num_searches):
-            run = Searches(problem, words, finds, timer, found, num_searches)
+    with progress.shown(show_progress, timer, _describe) as observers:
+        if is_repaired:
+            capacity.check_queens(problem.n, found[0])
+            run = Repairs(problem, words, finds, timer, found[0], max_steps)
             status = drive(run, timer, observers)
-    if status == Status.INTERRUPTED:
-        for show in observers:
-            show(run.report(status))
+        else:
+            with capacity.memory_errors_explained(num_searches):
+                run = Searches(problem, words, finds, timer, found, num_searches)
+                status = drive(run, timer, observers)
+        if status == Status.INTERRUPTED:
+            for show in observers:
+                show(run.report(status))
     return _result(run, status, found)
-
-
-def _repaired(
-    problem: NQueens,
-    key: random.Key,
-    finds: PlacementSet,
-    timer: Timer,
-    device: jax.Device,
-    observers: list[Callable[[Any], None]],
-) -> tuple[Repairs, Status]:
-    """Returns a run of repairs and how it ended; its limit of steps is one of rounds."""
-    capacity.check_queens(problem.n, device)
-    max_rounds = timer.max_steps
-    timer.limit(None, timer.max_seconds)
-    run = Repairs(problem, key, finds, timer, device, max_rounds)
-    return run, drive(run, timer, observers)
 
 
 def _result(
@@ -122,16 +109,5 @@ def _result(
     )
 
 
-def _observers(finds: PlacementSet, show_progress: bool) -> list[Callable[[Any], None]]:
-    """Returns what shows where the run stands, if that is wanted."""
-    if not show_progress:
-        return []
-    show = progress.reporter(describe=_describe)
-    show(finds.standing(0, 0.0, Status.RUNNING))
-    return [show]
-
-
 def _describe(stand: Standing) -> str:
-    if not stand.seconds:
-        return "compiling"
     return f"step {stand.step}  {stand.seconds:.1f} s  {stand.found} of {stand.wanted} placements"

@@ -28,7 +28,7 @@ class Standing(NamedTuple):
       found: different placements.
       wanted: placements asked for.
       step: steps made.
-      seconds: of search; 0 while it compiles.
+      seconds: of search.
       status: `RUNNING`, or why the run ends.
     """
 

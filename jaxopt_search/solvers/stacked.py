@@ -88,14 +88,12 @@ def solve_stack(
     stack: Stack, key: Any, timer: Timer, devices: tuple[jax.Device, ...], show_progress: bool
 ) -> StackedResult:
     """Returns good solutions of all instances, after the steps or seconds that the timer allows."""
-    observers = [progress.reporter()] if show_progress else []
-    for show in observers:
-        show(progress.Phase("compiling", timer.elapsed))
-    runs = _Runs(stack, key, timer, devices)
-    status = drive(runs, timer, observers)
-    if status == Status.INTERRUPTED:
-        for show in observers:
-            show(runs.report(status))
+    with progress.shown(show_progress, timer) as observers:
+        runs = _Runs(stack, key, timer, devices)
+        status = drive(runs, timer, observers)
+        if status == Status.INTERRUPTED:
+            for show in observers:
+                show(runs.report(status))
     found = runs.best()
     return StackedResult(
         x=np.stack(found) if len(set(stack.sizes)) == 1 else found,

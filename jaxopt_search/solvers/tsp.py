@@ -159,7 +159,7 @@ def solve_tsp(
       callback: called with a `Report` after each chunk of steps; True ends the run. Likewise.
       history_size: as in `solve`.
       devices: as in `solve`; by default all.
-      show_progress: whether to write lines on standard error.
+      show_progress: as in `solve`.
 
     Returns:
       A `Result`; of B instances a `StackedResult`.

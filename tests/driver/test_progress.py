@@ -1,6 +1,7 @@
 """Progress: what is written where. Files and pipes are in faults/test_driver.py."""
 
 import contextlib
+import gc
 import io
 import os
 import sys
@@ -12,6 +13,7 @@ from probes import countdown, line
 
 import jaxopt_search as js
 from jaxopt_search.driver import progress
+from jaxopt_search.driver.chunks import Timer
 
 
 class Terminal(io.StringIO):
@@ -19,14 +21,33 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture
+def no_bar_left():
+    """Deletes bars that broke: tqdm shows the next one below those that it knows."""
+    yield
+    gc.collect()
+
+
 def snapshot(step, status=js.Status.RUNNING, gap=None):
     return js.Report(step, 1.25, 1234, None, gap, 0.5, status)
 
 
-def test_a_terminal_has_one_line_rewritten():
+def limited(max_steps=None, max_seconds=None):
+    timer = Timer()
+    timer.limit(max_steps, max_seconds)
+    return timer
+
+
+@pytest.fixture
+def no_tqdm(monkeypatch):
+    for name in ("tqdm", "tqdm.auto"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+def test_a_terminal_has_one_line_rewritten(no_tqdm):
     """Each report starts at the left edge; only the last one ends the line."""
     out = Terminal()
-    show = progress.reporter(out)
+    show = progress.Reporter(out)
     show(snapshot(10))
     show(snapshot(20, js.Status.MAX_STEPS, gap=0.015))
     _, first, last = out.getvalue().split("\r")
@@ -34,29 +55,120 @@ def test_a_terminal_has_one_line_rewritten():
     assert last == f"{'step 20  1.2 s  best 1234  gap 1.500%  acceptance 0.500':<79}\n"
 
 
+@pytest.mark.parametrize(
+    ("limits", "share"),
+    [
+        ({"max_seconds": 5.0}, " 25%|"),
+        ({"max_steps": 40, "max_seconds": 5.0}, " 25%|"),
+        ({"max_steps": 40}, " 50%|"),
+        ({}, "step "),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("status", [js.Status.TARGET, js.Status.INTERRUPTED])
+def test_a_terminal_has_a_bar(limits, share, status):
+    """Of the seconds, or else the steps; full at the end, unless the run was interrupted.
+
+    Without a limit there is a line. Phases are named.
+    """
+    pytest.importorskip("tqdm")
+    out = Terminal()
+    show = progress.Reporter(out, timer=limited(**limits))
+    show(progress.Phase("compiling", 0.5))
+    show._view._bar.mininterval = 0.0  # all are shown, however soon after one another
+    show(snapshot(0, gap=0.5)._replace(seconds=0.0))
+    show(snapshot(20))
+    show(snapshot(20, status, gap=0.015))
+    shown = out.getvalue().split("\r")
+    assert any("compiling (0.5 s so far)" in text for text in shown)
+    assert all(text.startswith(share) for text in shown if "best 1234  accept" in text)
+    full = "100%|" if limits and status == js.Status.TARGET else share
+    assert shown[-1].startswith(full) and shown[-1].endswith("\n")
+    assert "step 20  1.2 s  best 1234  gap 1.500%" in shown[-1]
+
+
+def read_to_the_end(reader):
+    """Returns what was written to a pseudo-terminal whose other end is closed; closes it."""
+    parts = []
+    with contextlib.suppress(OSError):  # Linux's way to say that there is no more
+        while part := os.read(reader, 2**16):
+            parts.append(part)
+    os.close(reader)
+    return b"".join(parts)
+
+
+def test_a_run_on_a_pseudo_terminal(monkeypatch):
+    """The bar of `solve`: from compiling to the last step, on one line."""
+    pytest.importorskip("tqdm")
+    pty = pytest.importorskip("pty")
+    reader, writer = pty.openpty()
+    run = {"num_searches": 2, "max_steps": 40, "chunk_steps": 10}
+    with monkeypatch.context() as patch, os.fdopen(writer, "w") as terminal:
+        patch.setattr(sys, "stderr", terminal)
+        js.solve(line(), countdown(), 0, show_progress=True, **run)
+    text = read_to_the_end(reader).decode()
+    first, *_, last = text.removesuffix("\r\n").removeprefix("\r").split("\r")
+    assert first.startswith("  0%|") and last.startswith("100%|")
+    assert "compiling (" in text and "step 40" in last and text.count("\n") == 1
+
+
+@pytest.mark.parametrize("has_tqdm", [True, False])
+def test_a_line_is_ended_however_the_run_ends(has_tqdm, request, monkeypatch):
+    """By a callback, or an error of one."""
+    pytest.importorskip("tqdm") if has_tqdm else request.getfixturevalue("no_tqdm")
+
+    def fail(report):
+        raise ArithmeticError
+
+    for callback in (lambda report: True, fail):
+        monkeypatch.setattr(sys, "stderr", out := Terminal())
+        with contextlib.suppress(ArithmeticError):
+            js.solve(
+                line(),
+                countdown(),
+                0,
+                num_searches=2,
+                max_steps=40,
+                callback=callback,
+                show_progress=True,
+            )
+        assert out.getvalue().count("\n") == 1 and out.getvalue().endswith("\n")
+
+
+class FakeBar:
+    """A bar that takes down what it is asked to show."""
+
+    def __init__(self, total, bar_format, miniters):
+        self.total, self.n, self.shown = total, 0, []
+
+    def set_description_str(self, text, refresh):
+        self.shown.append(text.split("  ")[0])
+
+    def unpause(self):
+        self.shown.append("unpaused")
+
+    def update(self, change):
+        self.n += change
+        self.shown.append(self.n)
+
+    def close(self):
+        self.shown.append("closed")
+
+
 def test_a_notebook_has_a_bar_of_tqdm(monkeypatch):
-    """Inside a kernel tqdm shows the line and is closed at the end; without tqdm, plain lines."""
-    shown = []
-
-    class Bar:
-        def __init__(self, bar_format):
-            assert bar_format == "{desc}"
-
-        def set_description_str(self, text):
-            shown.append(text)
-
-        def close(self):
-            shown.append("closed")
-
+    """Inside a kernel tqdm shows the run and is closed at the end; without tqdm, plain lines."""
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
-    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=Bar))
-    show = progress.reporter()
+    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=FakeBar))
+    show = progress.Reporter(timer=limited(max_steps=40, max_seconds=5.0))
+    show(progress.Phase("compiling", 0.5))
     show(snapshot(10))
     show(snapshot(20, js.Status.TARGET))
-    assert [text.split("  ")[0] for text in shown] == ["step 10", "step 20", "closed"]
+    first, *others = show._view._bar.shown
+    assert first == "compiling (0.5 s so far)"
+    assert others == ["step 10", "unpaused", 1.25, "step 20", 5.0, "closed"]
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     monkeypatch.setattr(sys, "stderr", out := io.StringIO())
-    progress.reporter()(snapshot(30))
+    progress.Reporter()(snapshot(30))
     assert out.getvalue().startswith("step 30  ")
 
 
@@ -81,7 +193,7 @@ BAD_STREAMS = {"None": lambda: None, "closed": closed, "pipe": broken_pipe, "fai
 
 
 @pytest.mark.parametrize("name", BAD_STREAMS)
-def test_a_result_is_not_lost_to_its_progress(monkeypatch, name):
+def test_a_result_is_not_lost_to_its_progress(monkeypatch, name, no_bar_left):
     """Where nothing can be shown, a run continues without, after one warning at most."""
     stream = BAD_STREAMS[name]()
     run = {"num_searches": 2, "max_steps": 40, "chunk_steps": 10}
@@ -97,14 +209,36 @@ def test_a_result_is_not_lost_to_its_progress(monkeypatch, name):
     assert told.count("no progress is shown any more") == 1
 
 
-def test_warnings_that_are_errors():
+class Breaking(Terminal):
+    """Breaks after the first text."""
+
+    def write(self, text):
+        if self.getvalue():
+            raise UnicodeEncodeError("ascii", text, 0, 1, "no luck")
+        return super().write(text)
+
+
+def test_a_bar_whose_terminal_breaks(monkeypatch, no_bar_left):
+    """It warns once, and does not try again when it is deleted."""
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(sys, "unraisablehook", (found := []).append)
+    show = progress.Reporter(Breaking())
+    with pytest.warns(UserWarning, match="no luck"):
+        show(progress.Phase("compiling", 0.5))
+    show(snapshot(1))
+    del show
+    gc.collect()
+    assert not found
+
+
+def test_warnings_that_are_errors(no_bar_left):
     """Nor to the warning, in the suite's own settings."""
-    show = progress.reporter(Failing())
+    show = progress.Reporter(Failing())
     show(snapshot(1))
     show(snapshot(2))
 
 
-def test_ctrl_c_while_something_is_shown():
+def test_ctrl_c_while_something_is_shown(no_bar_left):
     """Ctrl-C there is one."""
 
     class Interrupted(Terminal):
@@ -112,16 +246,21 @@ def test_ctrl_c_while_something_is_shown():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        progress.reporter(Interrupted())(snapshot(1))
+        progress.Reporter(Interrupted())(snapshot(1))
 
 
-def test_a_bar_that_fails(monkeypatch):
-    """A notebook's bar is a side show, too."""
+@pytest.mark.parametrize("name", [None, "update", "close"])
+def test_a_bar_that_fails(name, monkeypatch):
+    """A bar is a side show, too: when it is made, moved or closed."""
 
-    def bar(bar_format):
+    def fail(*_, **__):
         raise RuntimeError("no widgets")
 
+    bar = fail if name is None else type("Bar", (FakeBar,), {name: fail})
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=bar))
+    show = progress.Reporter()
     with pytest.warns(UserWarning, match="no widgets"):
-        progress.reporter()(snapshot(1))
+        show(snapshot(1, js.Status.TARGET))
+    show(snapshot(2))
+    show.close()

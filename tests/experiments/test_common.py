@@ -50,8 +50,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_plain_in_a_file_and_in_place_on_a_terminal():
+def test_progress_is_plain_in_a_file_and_in_place_on_a_terminal(monkeypatch):
     """Counts include what was in the file before; the time left does not count it."""
+    monkeypatch.setitem(sys.modules, "tqdm", None)
     for stream in (io.StringIO(), Terminal()):
         progress = common.Progress(4, stream)
         progress.skip(2)
@@ -62,6 +63,21 @@ def test_progress_is_plain_in_a_file_and_in_place_on_a_terminal():
         assert text.startswith("2/4" if not stream.isatty() else "\r2/4")
         assert "4/4 runs" in text and text.endswith("\n")
         assert ("\r" in text) == stream.isatty()
+
+
+def test_progress_is_a_bar_on_a_terminal():
+    """Runs of the file count in it; the time left is told by those that were made."""
+    pytest.importorskip("tqdm")
+    stream = Terminal()
+    progress = common.Progress(4, stream)
+    progress.skip(2)
+    progress.step(0, "third")
+    progress.step(1, "third")
+    assert progress._bar.format_dict["initial"] == 2
+    progress.step(1, "fourth")
+    shown = stream.getvalue().split("\r")
+    assert any(text.startswith(" 75%|") and "| 3/4 runs, 00:" in text for text in shown)
+    assert shown[-1].startswith("100%|") and shown[-1].endswith("fourth\n")
 
 
 def test_progress_that_cannot_be_written_ends_nothing(monkeypatch):

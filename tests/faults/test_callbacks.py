@@ -4,6 +4,7 @@ import gc
 import io
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -165,15 +166,16 @@ def test_progress_in_a_file(monkeypatch, capsys):
     assert all(character.isprintable() for character in text.replace("\n", ""))
 
 
-def test_progress_on_a_terminal():
-    """A terminal's line is rewritten in place, and ended at the end."""
+def test_progress_on_a_terminal(monkeypatch):
+    """A terminal's line is rewritten in place, and ended at the end, where there is no tqdm."""
+    monkeypatch.setitem(sys.modules, "tqdm", None)
 
     class Terminal(io.StringIO):
         def isatty(self):
             return True
 
     out = Terminal()
-    solve(callback=progress.reporter(out))
+    solve(callback=progress.Reporter(out))
     assert out.getvalue().count("\n") == 1
     assert out.getvalue().startswith("\rstep 0 ")
     assert out.getvalue().endswith("\n")
