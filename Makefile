@@ -6,13 +6,14 @@ VENV ?= .venv
 PYTEST_ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint docs clean
+.PHONY: help demo test lint docs notebooks clean
 
 help:
 	@echo "make demo    solve small instances, print a table, save plots (about a minute)"
 	@echo "make test    run all tests; a part of them: make test PYTEST_ARGS='-m \"not slow\"'"
 	@echo "make lint    check style, formatting and types"
 	@echo "make docs    write the API pages to build/docs"
+	@echo "make notebooks  run all notebooks and write them as pages to build/notebooks (3 minutes)"
 	@echo "make clean   remove $(VENV), build/ and dist/"
 
 demo: $(VENV)/.with-plot
@@ -28,6 +29,11 @@ lint: $(VENV)/.with-test $(VENV)/.with-lint
 
 docs: $(VENV)/.with-docs
 	$(BIN)/pdoc --docformat google --output-directory build/docs jaxopt_search
+
+notebooks: $(VENV)/.with-notebook
+	$(BIN)/python -m experiments.notebooks
+	$(BIN)/python -m nbconvert --execute --to html \
+	  --output-dir build/notebooks notebooks/*.ipynb
 
 clean:
 	rm -rf $(VENV) build dist
