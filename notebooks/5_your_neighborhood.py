@@ -222,7 +222,9 @@ paces = {
 figure, ax = plt.subplots(figsize=(6, 2.4), layout="constrained")
 bars = ax.barh(list(paces), list(paces.values()), color=["tab:gray", "tab:blue"])
 ax.bar_label(bars, [f" {pace:.1e}" for pace in paces.values()])
-ax.set(title="Moves priced per second", xscale="log", xlim=(None, 5 * max(paces.values())))
+slowest, fastest = sorted(paces.values())
+ax.set(title="Pace", xlabel="moves priced per second", xscale="log")
+ax.set_xlim(slowest / 10, fastest * 10)
 plt.show()
 
 # %% [markdown]

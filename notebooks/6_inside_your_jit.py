@@ -203,7 +203,7 @@ print(f"{found.shape[0]} instances, mean length {found.mean():.3f}")
 # %%
 num_small, num_near = 30, 8
 instances = np.random.default_rng(3).random((num_instances, num_small, 2))
-labeled = js.solve_tsp(instances, max_seconds=20 if is_gpu else 4)
+labeled = js.solve_tsp(instances, max_seconds=20 if is_gpu else 2)
 print(labeled)
 
 # %% [markdown]
