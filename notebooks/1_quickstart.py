@@ -19,7 +19,7 @@
 
 # %% [markdown]
 # This cell does nothing where the package is installed. Elsewhere, as on Colab, it installs it and
-# leaves JAX and NumPy as they are.
+# leaves JAX and NumPy as they are. If this JAX is too old, pip says so and installs nothing.
 
 # %%
 import importlib.metadata

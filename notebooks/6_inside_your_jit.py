@@ -20,7 +20,7 @@
 
 # %% [markdown]
 # This cell does nothing where the package is installed. Elsewhere, as on Colab, it installs it and
-# leaves JAX and NumPy as they are.
+# leaves JAX and NumPy as they are. If this JAX is too old, pip says so and installs nothing.
 
 # %%
 import importlib.metadata
@@ -117,8 +117,8 @@ plt.show()
 # Colder runs get stuck, warmer ones wander. In between lies the best constant temperature.
 
 # %%
-warmest = temperatures[jnp.argmin(jnp.median(by_temperature, axis=1))]
-print(f"the best constant temperature is about {warmest:.3f}")
+best_temperature = temperatures[jnp.argmin(jnp.median(by_temperature, axis=1))]
+print(f"the best constant temperature is about {best_temperature:.3f}")
 
 # %% [markdown]
 # ## Steer it yourself
