@@ -90,6 +90,8 @@ def obstacle(fn: Callable[..., Any], *args: Any) -> str:
             where = _function_with(found[1], fn, args) or "the search"
             return f"{where} uses {found[1]}, which a fused kernel cannot"
         where = _last_frame((error.__cause__ or error).__traceback__) or "the search"
+        if isinstance(error, AttributeError) and error.name == "at":  # of what `.set` returned
+            return f"{where} writes by .at[...].set, expected memory.store"
         first_line = str(error).strip().partition("\n")[0]
         return f"{where} does not lower to a fused kernel: {type(error).__name__}: {first_line}"
     return ""

@@ -117,11 +117,17 @@ def plot_board(queens: Any, ax: Any = None) -> Any:
     """
     queens = check_permutation(queens, np.size(queens), "queens")
     ax, n = _axes(ax), len(queens)
+    places = np.stack([queens, np.arange(n)], axis=1)
     if n <= _MOST_SQUARES:
         squares = np.indices((n, n)).sum(axis=0) % 2
         ax.imshow(squares, cmap="Greys", vmin=0, vmax=4, interpolation="nearest")
-    size = float(np.clip(220 / max(n, 1), 1, 22))
-    ax.plot(queens, np.arange(n), "o", color="tab:blue", markersize=size, markeredgewidth=0)
+        # In units of squares, so that queens fit into them on axes of any size.
+        circles = _matplotlib("collections").EllipseCollection(
+            0.7, 0.7, 0, units="xy", offsets=places, offset_transform=ax.transData, color="tab:blue"
+        )
+        ax.add_collection(circles)
+    else:
+        ax.plot(*places.T, ".", color="tab:blue", markersize=2, markeredgewidth=0)
     ax.set_aspect("equal")
     ax.set_xlim(-0.5, n - 0.5)
     ax.set_ylim(n - 0.5, -0.5)

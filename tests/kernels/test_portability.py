@@ -138,6 +138,24 @@ def test_a_buffer_must_come_back():
         _choose("triton", "cuda", matrix_tsp(9), search)
 
 
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Setting(js.Relocate):
+    """A neighborhood that writes as one does to arrays, twice."""
+
+    def commit(self, problem, representation, move, accept):
+        successor = representation.successor.at[move.city].set(move.after)
+        return representation._replace(successor=successor.at[move.after].set(move.city))
+
+
+def test_writes_go_through_store():
+    """The mistake that is made most is named; what Pallas says of it is about None."""
+    reason = js.why_not_portable(matrix_tsp(9), annealing(Setting()))
+    assert re.fullmatch(
+        r"Setting.commit \(.*\) writes by .at\[...\].set, expected memory.store", reason
+    )
+
+
 @needs_cpu
 @pytest.mark.parametrize(
     ("implementation", "text"),

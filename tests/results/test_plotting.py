@@ -91,8 +91,22 @@ def test_queens_stand_in_their_rows(n):
     """The first row is at the top; of many queens, squares are not drawn."""
     queens = np.roll(np.arange(n), 2)
     ax = plotting.plot_board(queens, plotting.detached_axes())
-    np.testing.assert_array_equal(ax.lines[0].get_xydata(), np.stack([queens, np.arange(n)], 1))
+    drawn = ax.collections[0].get_offsets() if n <= 100 else ax.lines[0].get_xydata()
+    np.testing.assert_array_equal(drawn, np.stack([queens, np.arange(n)], 1))
     assert ax.yaxis_inverted() and len(ax.images) == (n <= 100)
+
+
+@pytest.mark.parametrize("inches", [1.0, 8.0])
+def test_queens_fit_into_their_squares(inches):
+    """On axes of any size a queen covers about a third of its square."""
+    agg = pytest.importorskip("matplotlib.backends.backend_agg")
+    ax = plotting.plot_board([1, 3, 0, 2], plotting.detached_axes((inches, inches)))
+    canvas = agg.FigureCanvasAgg(ax.figure)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[..., :3]
+    is_blue = (pixels == (31, 119, 180)).all(axis=-1)
+    square = ax.get_window_extent().width * ax.get_window_extent().height / 16
+    assert 0.3 < is_blue.sum() / square / 4 < 0.45
 
 
 PROBLEMS = {
@@ -120,7 +134,7 @@ def test_a_result_draws_itself(name):
 def test_queens_draw_their_first_placement():
     ax = plotting.detached_axes()
     made.queens().plot(ax)
-    assert ax.lines[0].get_xdata().tolist() == [1, 3, 0, 2]
+    assert ax.collections[0].get_offsets()[:, 0].tolist() == [1, 3, 0, 2]
     with pytest.raises(ValueError, match="solutions has none"):
         made.queens(solutions=np.zeros((0, 4), np.int16)).plot(ax)
 
