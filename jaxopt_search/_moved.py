@@ -37,7 +37,6 @@ MODULES = {
     "problems.curves": "problems.tsp.curves",
     "problems.finite.couplings": "problems.finite.qubo.couplings",
     "problems.finite.qubo_input": "problems.finite.qubo.build",
-    "problems.nqueens": "problems.queens.problem",
     "problems.qap_input": "problems.qap.build",
     "problems.tsp_input": "problems.tsp.build",
     "random": "portable.random",

@@ -48,6 +48,8 @@ def test_old_modules_are_the_new_ones(old):
     """Also those within old modules: no code is loaded a second time."""
     new = at(_moved.MODULES[old])
     full = f"jaxopt_search.{old}"
+    parent, _, last = full.rpartition(".")
+    assert vars(importlib.import_module(parent)).get(last, new) is new, "it would hide a function"
     sys.modules.pop(full, None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
