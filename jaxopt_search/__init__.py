@@ -24,7 +24,12 @@ from jaxopt_search.engine.outcome import best, first_hit
 from jaxopt_search.engine.starting import init
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.engine.stepping import why_not_portable
-from jaxopt_search.errors import InstanceFormatError, NotPortable, UnsupportedInstance
+from jaxopt_search.errors import (
+    CheckpointError,
+    InstanceFormatError,
+    NotPortable,
+    UnsupportedInstance,
+)
 from jaxopt_search.exchanges.rules import broadcast_best, recombine, resample, ring, shuffle
 from jaxopt_search.neighborhoods import (
     Assign,
@@ -99,6 +104,7 @@ __all__ = [
     "QUBO",
     "TSP",
     "Assign",
+    "CheckpointError",
     "DeltaSwap",
     "Flip",
     "FullEvaluation",

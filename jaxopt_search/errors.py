@@ -13,5 +13,9 @@ class DownloadError(OSError):
     """A file could not be downloaded, or is not the file that was asked for."""
 
 
+class CheckpointError(ValueError):
+    """A file holds no whole checkpoint, or the one of another run. The message names the file."""
+
+
 class NotPortable(ValueError):
     """A search cannot run as a fused kernel. The message names the function and the operation."""

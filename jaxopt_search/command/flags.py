@@ -18,6 +18,7 @@ CSV and NPY: n x 2 are coordinates, n x n distances, 2n x n flows above distance
 examples:
   jaxopt-search solve cities.csv --seconds 10 --out tour.tour --plot tour.png
   jaxopt-search solve tai30a.dat --target 1850000 --seconds 60 --json
+  jaxopt-search solve pr2392.tsp --seconds 36000 --checkpoint night.npz --resume
 
 exit status: 0 success, 1 none (such as a target that is missed), 2 bad input, 130 Ctrl-C, with the
 best so far"""
@@ -82,6 +83,13 @@ def _add_solve(commands: Any) -> None:
         choices=("tsp", "qap", "matrix"),
         help="what the numbers are where that is not clear; matrix: distances of a TSP",
     )
+    flags.add_argument(
+        "--checkpoint", type=pathlib.Path, metavar="PATH", help=".npz, to continue from"
+    )
+    flags.add_argument(
+        "--checkpoint-every", type=_seconds, default=60.0, metavar="SECONDS", help="default: 60"
+    )
+    flags.add_argument("--resume", action="store_true", help="from the checkpoint, if it is there")
     _add_run(flags, out=".txt, .csv, .npy, .tour (TSPLIB) or .sln (QAPLIB)")
 
 

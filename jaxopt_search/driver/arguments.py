@@ -13,6 +13,8 @@ from jaxopt_search.checks import (
     check_option,
     highest_cost_that_meets,
 )
+from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.checkpoints import Checkpoint
 from jaxopt_search.driver.starts import Starts, check_starts
 from jaxopt_search.driver.states import check_state
 from jaxopt_search.engine import device_split, starting, stepping
@@ -44,6 +46,7 @@ class Arguments:
     exchange: Any
     initial: Any
     state: Any
+    resume: Any
     devices: Any
     check_every: Any
     chunk_steps: Any
@@ -90,10 +93,12 @@ class Resumption(NamedTuple):
     Attributes:
       num_searches: side by side.
       state: at its end.
+      saved: the checkpoint that the state is from; None for none.
     """
 
     num_searches: int
     state: RunState
+    saved: Checkpoint | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -135,10 +140,12 @@ def check(given: Arguments) -> Checked:
     split = DeviceSplit(device_split.find_devices(given.devices))
     problem, search, exchange = split.bring((given.problem, given.search, given.exchange))
     choice = stepping.choose(given.implementation, split.devices[0], problem, search)
-    if given.state is None:
-        begin = _check_start(given, problem, search, shape, split)
-    else:
+    if given.resume is not None:
+        begin = _check_resumption(given, problem, search, exchange, limits)
+    elif given.state is not None:
         begin = Resumption(check_state(problem, search, given.state), given.state)
+    else:
+        begin = _check_start(given, problem, search, shape, split)
     return Checked(
         problem=problem,
         search=search,
@@ -250,6 +257,18 @@ def _check_start(
     if given.initial is not None:
         starts = check_starts(problem, shape, num_searches, given.initial)
     return Start(num_searches, key, starts)
+
+
+def _check_resumption(
+    given: Arguments, problem: Problem, search: Search, exchange: Exchange | None, limits: Limits
+) -> Resumption:
+    """Returns how a run continues from a checkpoint."""
+    for name in ("state", "initial"):
+        if getattr(given, name) is not None:
+            raise ValueError(f"{name} is given with resume, expected None")
+    own = checkpoints.identity_of(problem, search, exchange, limits.check_every)
+    saved = checkpoints.read(given.resume, problem, search, own)
+    return Resumption(len(saved.state.index), saved.state, saved)
 
 
 def refuse_tracers(*arguments: Any, caller: str = "solve") -> None:

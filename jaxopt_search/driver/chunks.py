@@ -28,12 +28,14 @@ class Timer:
       max_steps: the limit on steps; None for none.
       max_seconds: the limit on seconds of search; None for none.
       compile_seconds: from the call until the first step could be made; None until then.
+      before: seconds of search in earlier calls, which the limit includes.
     """
 
     def __init__(self) -> None:
         self.max_steps: int | None = None
         self.max_seconds: float | None = None
         self.compile_seconds: float | None = None
+        self.before = 0.0
         self._called = time.perf_counter()
 
     def limit(self, max_steps: int | None, max_seconds: float | None) -> None:
@@ -52,7 +54,9 @@ class Timer:
     @property
     def seconds(self) -> float:
         """Seconds of search."""
-        return 0.0 if self.compile_seconds is None else self.elapsed - self.compile_seconds
+        if self.compile_seconds is None:
+            return self.before
+        return self.before + self.elapsed - self.compile_seconds
 
     @property
     def is_over(self) -> bool:

@@ -62,6 +62,8 @@ class Report(NamedTuple):
 class Recorder:
     """Keeps lines on a run, thinned as they become too many.
 
+    `notes` and `recall` carry it over to a later process.
+
     Attributes:
       lines: so far, at even distances but for the last one.
     """
@@ -70,6 +72,15 @@ class Recorder:
         self.lines = History()
         self._room = size // 2 * 2  # even, so that gaps stay equal
         self._every, self._num_reports = 1, 0
+
+    def notes(self) -> dict[str, Any]:
+        """Returns what it knows, for JSON."""
+        return {"lines": self.lines, "every": self._every, "num_reports": self._num_reports}
+
+    def recall(self, notes: dict[str, Any]) -> None:
+        """Continues from notes."""
+        self.lines = History(Record(*line) for line in notes["lines"])
+        self._every, self._num_reports = notes["every"], notes["num_reports"]
 
     def note(self, report: Report) -> None:
         """Takes note of a chunk."""

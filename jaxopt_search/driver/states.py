@@ -31,7 +31,7 @@ def check_state(problem: Problem, search: Search, state: Any) -> int:
         raise TypeError("state is a Result, expected its .state")
     if not isinstance(state, RunState):
         raise TypeError(f"state is a {type(state).__name__}, expected the .state of a Result")
-    for path, leaf in [("index", state.index), *_leaves_by_path(state)]:
+    for path, leaf in [("index", state.index), *leaves_by_path(state)]:
         if not isinstance(leaf, np.ndarray | np.generic | jax.Array):
             kind = "None" if leaf is None else f"a {type(leaf).__name__}"
             raise TypeError(f"state.{path} is {kind}, expected an array")
@@ -45,7 +45,8 @@ def check_state(problem: Problem, search: Search, state: Any) -> int:
     return num_searches
 
 
-def _leaves_by_path(tree: Any) -> list[tuple[str, Any]]:
+def leaves_by_path(tree: Any) -> list[tuple[str, Any]]:
+    """Returns the leaves of a pytree with where they are, such as `searches.best.cost`."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return [(jax.tree_util.keystr(path).removeprefix("."), leaf) for path, leaf in leaves]
 

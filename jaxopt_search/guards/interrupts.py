@@ -1,4 +1,4 @@
-"""Ctrl-C while JAX compiles: held back until that is over.
+"""Ctrl-C, and SIGTERM where it counts as one, while JAX compiles: held back until that is over.
 
 Raised while JAX compiles, `KeyboardInterrupt` leaves parts of the compiler in the frames of its
 traceback. If it is not caught, the process then sometimes ends in a segmentation fault; so it does
@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
 
 @contextlib.contextmanager
@@ -19,8 +20,8 @@ def held_back() -> Iterator[None]:
     Only in the main thread, and only where Ctrl-C has Python's default handler: a user's own
     handlers are left alone.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    numbers = _numbers_of(signal.default_int_handler)
+    if not numbers:
         yield
         return
     has_come = False
@@ -31,10 +32,34 @@ def held_back() -> Iterator[None]:
             raise KeyboardInterrupt
         has_come = True
 
-    signal.signal(signal.SIGINT, note)
-    try:
+    with _handled(numbers, note, signal.default_int_handler):
         yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     if has_come:
         raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """Lets SIGTERM raise `KeyboardInterrupt` within the block, where nobody else handles it."""
+    numbers = [number for number in _numbers_of(signal.SIG_DFL) if number == signal.SIGTERM]
+    with _handled(numbers, signal.default_int_handler, signal.SIG_DFL):
+        yield
+
+
+def _numbers_of(handler: Any) -> list[int]:
+    """Returns which signals have a handler; none, if this is not the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    both = (signal.SIGINT, signal.SIGTERM)
+    return [number for number in both if signal.getsignal(number) is handler]
+
+
+@contextlib.contextmanager
+def _handled(numbers: list[int], handler: Any, afterwards: Any) -> Iterator[None]:
+    try:
+        for number in numbers:
+            signal.signal(number, handler)
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, afterwards)

@@ -1,5 +1,6 @@
 """What the one-call solvers share: a recipe for annealing, kept at the pace of the run."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from jaxopt_search.driver.starts import First
 from jaxopt_search.driver.steering import Steer
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.results import Result
-from jaxopt_search.solvers.cooling import Pace, Recipe, pacer_of, search_and_exchange
+from jaxopt_search.solvers.cooling import KeptPacer, Pace, Recipe, pacer_of, search_and_exchange
 from jaxopt_search.types import Crossover, Exchange, Neighborhood, Search
 
 DEFAULT_SECONDS = 10.0
@@ -116,16 +117,8 @@ def anneal(
     max_steps, max_seconds = check_clock(max_steps, max_seconds)
     check_callback(callback)
     pacer = pacer_of(recipe, int(problem.n), max_steps, max_seconds)
-
-    def steer(report: Report) -> Steer | bool | None:
-        if callback is not None and is_true(callback(report)):
-            return True
-        changes, left = pacer.note(report.step, report.seconds), pacer.steps_left(report.step)
-        if not changes and left is None:
-            return None
-        return Steer(*ingredients.at_pace(recipe, pacer.pace), ask_after=left)
-
-    search, exchange = ingredients.at_pace(recipe, pacer.pace)
+    at_pace = functools.partial(ingredients.at_pace, recipe)
+    search, exchange = at_pace(pacer.pace)
     return solve(
         problem,
         search,
@@ -135,7 +128,38 @@ def anneal(
         max_steps=max_steps,
         exchange=exchange,
         state=state,
-        callback=steer,
+        callback=_Steering(at_pace, pacer, callback),
         check_every=recipe.check_every,
         **options,
     )
+
+
+class _Steering:
+    """Keeps the pace of an annealing: a callback of `solve`, which asks the user's own."""
+
+    def __init__(
+        self,
+        at_pace: Callable[[Pace], tuple[Search, Exchange]],
+        pacer: KeptPacer,
+        callback: Callable[[Report], Any] | None,
+    ):
+        self._at_pace, self._pacer, self._callback = at_pace, pacer, callback
+        self._is_recalled = False
+
+    def __call__(self, report: Report) -> Steer | bool | None:
+        if self._callback is not None and is_true(self._callback(report)):
+            return True
+        changes = self._pacer.note(report.step, report.seconds) or self._is_recalled
+        left, self._is_recalled = self._pacer.steps_left(report.step), False
+        if not changes and left is None:
+            return None
+        return Steer(*self._at_pace(self._pacer.pace), ask_after=left)
+
+    def notes(self) -> dict[str, Any]:
+        """Returns the pace, for a checkpoint."""
+        return self._pacer.notes()
+
+    def recall(self, notes: dict[str, Any]) -> None:
+        """Continues at the pace of a checkpoint."""
+        self._pacer.recall(notes)
+        self._is_recalled = True

@@ -151,7 +151,19 @@ class Pacer(Protocol):
         raise NotImplementedError
 
 
-def pacer_of(recipe: Recipe, n: int, max_steps: int | None, max_seconds: float | None) -> Pacer:
+class KeptPacer(Pacer, Protocol):
+    """A pacer that a checkpoint can keep."""
+
+    def notes(self) -> dict[str, Any]:
+        """Returns what `recall` needs in a later process, for JSON."""
+        raise NotImplementedError
+
+    def recall(self, notes: dict[str, Any]) -> None:
+        """Continues at the pace of an earlier process."""
+        raise NotImplementedError
+
+
+def pacer_of(recipe: Recipe, n: int, max_steps: int | None, max_seconds: float | None) -> KeptPacer:
     """Returns what keeps a run in pace with its steps or, without a limit on these, its seconds."""
     if max_steps is not None:
         return StepCount(recipe, n, max_steps)
@@ -186,6 +198,13 @@ class StepCount:
     def steps_left(self, step: int) -> int | None:
         """Returns after how many steps the pace changes; None if not any more."""
         return self._cooled_at - step if step < self._cooled_at else None
+
+    def notes(self) -> dict[str, Any]:
+        """Returns nothing: the step says it all."""
+        return {}
+
+    def recall(self, notes: dict[str, Any]) -> None:
+        """Does nothing."""
 
 
 class Clock:
@@ -232,6 +251,16 @@ class Clock:
 
     def steps_left(self, step: int) -> None:
         """Returns None: the pace changes by time only."""
+
+    def notes(self) -> dict[str, Any]:
+        """Returns what `recall` needs in a later process, for JSON."""
+        names = ("pace", "cooled_by", "last", "seconds_per_step")
+        return {name: getattr(self, name) for name in names}
+
+    def recall(self, notes: dict[str, Any]) -> None:
+        """Continues at the pace of an earlier process."""
+        self.pace, self.last = Pace(*notes["pace"]), notes["last"] and tuple(notes["last"])
+        self.cooled_by, self.seconds_per_step = notes["cooled_by"], notes["seconds_per_step"]
 
     def _recombine_every(self, made: int, took: float) -> int:
         every = self.pace.every

@@ -1,11 +1,13 @@
 """One call from flows and distances to a good assignment: `solve_qap`."""
 
+import os
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import jax
 
 from jaxopt_search.checks import check_count, check_option
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.arguments import refuse_tracers
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
@@ -69,6 +71,9 @@ def solve_qap(
     initial: Any = None,
     state: RunState | None = None,
     exchange: Exchange | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
+    resume: str | os.PathLike | bool | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
     devices: device_split.Devices = "all",
@@ -125,13 +130,14 @@ def solve_qap(
     options |= {"devices": found, "show_progress": show_progress}
     if is_several(flow):
         others = {"partial_match": partial_match, "initial": initial, "callback": callback}
-        others |= {"state": state, "exchange": exchange}
+        others |= {"state": state, "exchange": exchange, "checkpoint": checkpoint, "resume": resume}
         refuse_for_several(target, method=None if method != "annealing" else method, **others)
         result = _solve_several(as_qaps(flow, distance, dtype), key, num_searches, options)
     else:
         problem = as_qap(flow, distance, partial_match, dtype)
         options |= {"target": target, "callback": callback, "history_size": history_size}
-        options |= {"state": state, "exchange": exchange}
+        options |= {"state": state, "exchange": exchange, "resume": resume}
+        options |= {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
         wishes = num_searches, moves_per_search
         result = _solve_one(problem, key, method, wishes, initial, options)
     return opposite(result) if maximize else result
@@ -160,7 +166,8 @@ def _solve_one(
     num_searches = recipe.num_searches
     if is_tabu and wishes[0] is None:
         num_searches = len(devices) * _tabu_searches(padded.capacity, is_on_cpu)
-    if options["state"] is None:
+    resumed = checkpoints.to_resume(options["resume"], options["checkpoint"])
+    if options["state"] is None and resumed is None:
         # Whatever happens, the result is as good as this one.
         built = constructed_assignment(problem)[None]
         options |= {"initial": starts_with(initial, built, num_searches)}

@@ -1,5 +1,6 @@
 """One call from coordinates or distances to a short tour: `solve_tsp`."""
 
+import os
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.arguments import check_clock, refuse_tracers
 from jaxopt_search.driver.results import Report
 from jaxopt_search.engine import device_split
@@ -113,6 +115,9 @@ def solve_tsp(
     initial: Any = None,
     state: RunState | None = None,
     exchange: Exchange | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
+    resume: str | os.PathLike | bool | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
     devices: device_split.Devices = "all",
@@ -156,6 +161,8 @@ def solve_tsp(
       state: the `Result.state` of an earlier call on the same instance, to be continued at the
         lowest temperature; as in `solve`. Likewise.
       exchange: what searches learn from one another, in place of what is said above. Likewise.
+      checkpoint, checkpoint_every, resume: as in `solve`, where a run by `max_steps` continues bit
+        for bit if that is the same, and one by the clock at the pace that it had. Likewise.
       callback: called with a `Report` after each chunk of steps; True ends the run. Likewise.
       history_size: as in `solve`.
       devices: as in `solve`; by default all.
@@ -178,7 +185,7 @@ def solve_tsp(
     options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
     if not isinstance(data, TSP | TSPInstance) and is_stack(data):
         others = {"forbidden": forbidden, "initial": initial, "callback": callback}
-        others |= {"state": state, "exchange": exchange}
+        others |= {"state": state, "exchange": exchange, "checkpoint": checkpoint, "resume": resume}
         other_metric = None if metric == "EUCLID" else metric
         refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
         if max_seconds is max_steps is None:
@@ -196,12 +203,13 @@ def solve_tsp(
     capacity.check_tours(int(problem.n), num, num, found[:1])
     near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
     ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
-    if state is None:
+    if state is None and checkpoints.to_resume(resume, checkpoint) is None:
         with capacity.memory_errors_explained(num):
             tours = _tours(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
         options |= {"initial": starts_with(initial, tours, num)}
     options |= {"target": target, "devices": found, "state": state}
     options |= {"callback": callback, "history_size": history_size}
+    options |= {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
     return anneal(padded, recipe, ingredients, key, **options)
 
 

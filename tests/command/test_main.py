@@ -62,6 +62,17 @@ def file(tmp_path):
     return write
 
 
+def test_a_run_that_is_continued(file, tmp_path, capsys):
+    """From the checkpoint, if it is there; else it starts, and overwrites nothing."""
+    cities = file("c.csv", "0,0\n9,0\n9,9\n0,9\n4,4\n")
+    flags = ("solve", cities, "--checkpoint", tmp_path / "run.npz", "--json", "--no-cache")
+    for _ in range(2):
+        assert called(*flags, "--steps", 30, "--resume") == 0
+        assert json.loads(capsys.readouterr().out)["steps"] == 30
+    assert called(*flags, "--steps", 30) in (1, 2)
+    assert "run.npz is there already; resume it or remove it" in refusal(capsys)
+
+
 def test_a_tour_of_a_tsplib_instance(file, tmp_path, capsys):
     """The library's reader gets back the tour whose length is told."""
     out = tmp_path / "t.tour"

@@ -1,5 +1,7 @@
 """How solvers keep pace with the clock, on a machine that is simulated."""
 
+import json
+
 import jax.numpy as jnp
 import pytest
 
@@ -123,3 +125,17 @@ def test_a_run_of_steps_recombines_from_a_step_on():
     resampled = StepCount(RESAMPLED, 70, 1000)
     assert resampled.pace.every == 20
     assert not resampled.note(1000, 1.0)
+
+
+def test_a_clock_goes_on_where_it_was():
+    """Its notes are JSON, and the rest of a run is what it would have been."""
+    unbroken = Clock(RECOMBINED, 20)
+    for step in range(0, 400, 50):
+        unbroken.note(step, 0.01 * step)
+    recalled = Clock(RECOMBINED, 20)
+    recalled.recall(json.loads(json.dumps(unbroken.notes())))
+    assert recalled.pace == unbroken.pace and recalled.pace.done > 0.5
+    for step in range(350, 2000, 50):
+        changes = [clock.note(step, 0.01 * step) for clock in (unbroken, recalled)]
+        assert changes[0] == changes[1] and recalled.pace == unbroken.pace
+    assert recalled.pace.done == 1 and recalled.pace.every < MAX_INT32

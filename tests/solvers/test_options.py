@@ -159,3 +159,32 @@ def test_inexact_costs_of_integers_that_are_too_large():
         js.solve_qap(flow, flow, **QUICK)
     result = js.solve_qap(flow, flow, dtype="float32", **QUICK)
     assert result.fun == pytest.approx((flow * flow[np.ix_(result.x, result.x)]).sum())
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+def test_a_broken_run_continues_from_its_checkpoint(solver, tmp_path):
+    """Bit for bit with max_steps; with max_seconds for what is left of them, and not heated."""
+    path, options = tmp_path / "run.npz", {"max_steps": 400, "target": None}
+    whole = solver(**options)
+    broken = solver(**options, checkpoint=path, callback=lambda report: report.step >= 20)
+    assert broken.status == js.Status.CALLBACK and 20 <= broken.nit < 400
+    found = solver(**options, checkpoint=path, resume=True)
+    assert (found.nit, found.fun) == (whole.nit, whole.fun)
+    np.testing.assert_array_equal(found.solutions, whole.solutions)
+
+
+def test_a_run_by_the_clock_continues_at_its_pace(tmp_path):
+    path, reports = tmp_path / "run.npz", []
+    options = QUICK | {"max_steps": None, "max_seconds": 0.6, "target": None, "checkpoint": path}
+    js.solve_tsp(POINTS, **options, callback=lambda report: report.seconds > 0.5)
+    result = js.solve_tsp(POINTS, **options, resume=True, callback=reports.append)
+    assert reports[0].seconds > 0.5 and reports[-1].seconds < 0.9
+    start = js.solve_tsp(POINTS, **QUICK | {"target": None}, callback=lambda report: True)
+    now, hottest = jnp.int32(reports[0].step), float(start.search.schedule(jnp.int32(0)))
+    assert float(result.search.schedule(now)) < 0.5 * hottest
+
+
+@pytest.mark.parametrize("option", ["checkpoint", "resume"])
+def test_several_instances_have_no_checkpoints(option):
+    with pytest.raises(ValueError, match=f"{option} is 'run.npz', expected None for several"):
+        js.solve_tsp([POINTS, POINTS], **{option: "run.npz"})

@@ -1,0 +1,270 @@
+"""One run of `solve` on the host: its chunks, what is seen of it, and what is kept of it."""
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxopt_search.driver import checkpoints, environment, starts, states
+from jaxopt_search.driver.ahead import Ahead
+from jaxopt_search.driver.arguments import Checked, Resumption
+from jaxopt_search.driver.checkpoints import Checkpoint, Identity, Keeper
+from jaxopt_search.driver.chunks import Timer
+from jaxopt_search.driver.results import Best, Recorder, Report
+from jaxopt_search.driver.steering import Steer, check_steer
+from jaxopt_search.engine import starting
+from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
+from jaxopt_search.guards.interrupts import sigterm_as_ctrl_c
+from jaxopt_search.results import Hit, Result, Status
+
+
+def _first_state(checked: Checked) -> RunState:
+    """Returns the state before the first step."""
+    problem, search, begin = checked.problem, checked.search, checked.begin
+    if isinstance(begin, Resumption):
+        state = checked.split.bring(begin.state)
+        if begin.saved is not None and begin.saved.notes["goal"] == checked.limits.goal:
+            return state
+        return states.reopened(problem, search, state, checked.limits.target)
+    solutions = None
+    if begin.starts is not None:
+        solutions = starts.for_all(problem, begin.key, begin.starts, begin.num_searches)
+    key, solutions = checked.split.bring((begin.key, solutions))
+    return starting.start(key, problem, search, solutions, begin.num_searches)
+
+
+class Run:
+    """One call of `solve`: a `chunks.Chunked`.
+
+    Attributes:
+      checked: what is done; a callback may change the search and the exchange, and the target on
+        the device may fall.
+      state: of the searches, spread over the devices.
+      step: steps made by each search at the last look.
+      best: the best solution so far.
+      history: lines on the chunks.
+    """
+
+    def __init__(
+        self, checked: Checked, timer: Timer, callback: Callable[[Report], Any] | None = None
+    ):
+        self.checked, self.timer, self._callback = checked, timer, callback
+        # A state of a user's is checked before anything is compiled for it.
+        given = _first_state(checked) if isinstance(checked.begin, Resumption) else None
+        self._ahead = Ahead(self._to_compile())
+        first = _first_state(checked) if given is None else given
+        self.state = checked.split.split(jax.block_until_ready(first))
+        self.step = self.first_step = int(self.state.step)
+        self.best = Best(checked.problem, checked.limits)
+        self.history = Recorder(checked.history_size)
+        self._seen: Outcome | None = None  # after the last chunk
+        self._made = 0  # steps of it
+        self._ask_after: int | None = None
+        if isinstance(checked.begin, Resumption) and checked.begin.saved is not None:
+            self._recall(checked.begin.saved)
+
+    def _recall(self, saved: Checkpoint) -> None:
+        """Continues from what a checkpoint knows besides the state."""
+        notes, limits = saved.notes, self.checked.limits
+        self.timer.before, self.first_step = notes["seconds"], notes["first_step"]
+        self.best.x, self.best.fun = saved.best, notes["fun"]
+        self.history.recall(notes["history"])
+        recall = getattr(self._callback, "recall", None)
+        if recall is not None and notes["callback"] is not None:
+            recall(notes["callback"])
+        if notes["goal"] == limits.goal and limits.target is not None:
+            target = limits.target.dtype.type(notes["target"])  # after false hits it is lower
+            limits = dataclasses.replace(limits, target=target)
+            self.checked = dataclasses.replace(self.checked, limits=limits)
+
+    def _checkpoint(self, identity: Identity) -> Checkpoint:
+        """Returns what is kept of the run after the last chunk."""
+        self.look()
+        checked, limits = self.checked, self.checked.limits
+        joined = checked.split.join(self.state, checked.begin.num_searches)
+        notes = {
+            "seconds": self.timer.seconds,
+            "first_step": self.first_step,
+            "fun": self.best.fun,
+            "goal": limits.goal,
+            "target": None if limits.target is None else limits.target.item(),
+            "history": self.history.notes(),
+            "callback": getattr(self._callback, "notes", lambda: None)(),
+            "env": environment.of(checked.split.devices),
+        }
+        return Checkpoint(identity, jax.device_get(joined), self.best.x, notes)
+
+    @contextlib.contextmanager
+    def kept_by(
+        self, keeper: Keeper | None, observers: list[Callable[[Any], Any]]
+    ) -> Iterator[None]:
+        """Writes checkpoints within the block, after chunks, and at its end, however it ends."""
+        if keeper is None:
+            yield
+            return
+
+        checked = self.checked  # before anything is steered
+        identity = checkpoints.identity_of(
+            checked.problem, checked.search, checked.exchange, checked.limits.check_every
+        )
+
+        def keep(report: Report | None = None) -> None:
+            if report is None or keeper.is_due:
+                keeper.write(self._checkpoint(identity))
+
+        observers.append(keep)
+        with sigterm_as_ctrl_c():
+            try:
+                yield
+            except BaseException:
+                with contextlib.suppress(Exception):  # the first one counts
+                    keep()
+                raise
+            keep()
+
+    def _rules(self, dtype: Any) -> Rules:
+        limits, search = self.checked.limits, self.checked.search
+        rules = make_rules(
+            search,
+            dtype,
+            exchange=self.checked.exchange,
+            target=limits.target,
+            patience=limits.patience,
+            check_every=limits.check_every,
+        )
+        return with_all_limits(rules, search, dtype)
+
+    def _to_compile(self) -> list[Callable[[], None]]:
+        checked = self.checked
+        own = checked.problem, checked.search
+        shape = starting.shape(*own, checked.begin.num_searches)
+        rules, choice = self._rules(shape.best_cost.dtype), checked.choice.implementation
+        return checked.split.to_compile(*own, shape, rules, choice)
+
+    def advance(self, num_steps: int) -> None:
+        checked, self._seen = self.checked, None
+        self._ahead.wait()
+        state = checked.split.advance(
+            checked.problem,
+            checked.search,
+            self.state,
+            num_steps,
+            self._rules(self.state.best_cost.dtype),
+            checked.choice.implementation,
+        )
+        self.state, self._made = jax.block_until_ready(state), num_steps
+
+    def look(self) -> Outcome:
+        """Returns what there is to see after the last chunk, at which it looks once."""
+        if self._seen is None:
+            checked = self.checked
+            seen = checked.split.look(checked.problem, checked.search, self.state)
+            self.best.note(seen)
+            self.step, self._seen = seen.step, seen
+        return self._seen
+
+    def status(self, limit: Status) -> Status:
+        """Returns the status after a chunk; the target counts in exact costs."""
+        seen = self.look()
+        status, is_met = seen.status, self.best.meets_goal
+        if status == Status.TARGET and not is_met:
+            self._continue_below(seen)
+            status = Status.RUNNING
+        if status != Status.RUNNING:
+            return status
+        return Status.TARGET if limit != Status.RUNNING and is_met else limit
+
+    def _continue_below(self, seen: Outcome) -> None:
+        """Lets the run continue after a false hit.
+
+        A float cost on the device is rounded, and may meet the target where the exact one does
+        not: then the run continues towards a lower one. So it does after a hit whose solution the
+        search has lost.
+        """
+        checked, num_searches = self.checked, self.checked.begin.num_searches
+        if np.issubdtype(seen.cost.dtype, np.floating):
+            lower = np.nextafter(seen.cost, np.array(-np.inf, seen.cost.dtype))
+            limits = dataclasses.replace(checked.limits, target=lower)
+            self.checked = checked = dataclasses.replace(checked, limits=limits)
+        joined = checked.split.join(self.state, num_searches)
+        joined = states.retargeted(checked.problem, checked.search, joined, checked.limits.target)
+        self.state = checked.split.split(joined)
+
+    def report(self, status: Status) -> Report:
+        seen = self.look()
+        num_moves = self._made * self.checked.begin.num_searches
+        return Report(
+            step=seen.step,
+            seconds=self.timer.seconds,
+            fun=self.best.fun,
+            x=jax.tree.map(np.array, self.best.x),
+            gap=self.best.gap,
+            acceptance=seen.accepted / max(num_moves, 1),
+            status=status,
+        )
+
+    def next_steps(self, made: int, seconds: float) -> int:
+        limits = self.checked.limits
+        # Where steps may be slow, the first chunk tells.
+        is_fast = self.checked.choice.implementation in ("triton", "native")
+        first = limits.check_every if is_fast else 1
+        if limits.chunk_steps is not None:
+            made, first = 0, limits.chunk_steps
+        num_steps = self.timer.next_steps(self.step, made, seconds, first)
+        if self._ask_after is not None:
+            num_steps = min(num_steps, max(self._ask_after, 1))
+            self._ask_after = None
+        return num_steps
+
+    def steered(self, report: Report) -> Any:
+        """Asks the callback, an observer whose answer may steer the run."""
+        assert self._callback is not None
+        answer = self._callback(report)
+        if isinstance(answer, Steer):
+            self._steer(answer)
+        return answer
+
+    def _steer(self, steer: Steer) -> None:
+        search, exchange, self._ask_after = steer
+        check_steer(self.checked.problem, self.checked.search, self.checked.exchange, steer)
+        self.checked = dataclasses.replace(self.checked, search=search, exchange=exchange)
+
+    def result(self, status: Status) -> Result:
+        """Returns the result of the run, which has ended."""
+        seen, checked, best = self.look(), self.checked, self.best
+        problem, search = checked.problem, checked.search
+        state = checked.split.join(self.state, checked.begin.num_searches)
+        solutions, costs = checked.split.all_best(seen, checked.begin.num_searches)
+        ancestors = np.array(state.ancestor)
+        if checked.original is not None:
+            costs = checked.original.all_in_full(costs)
+            solutions = checked.original.own(solutions)
+        made, hit = seen.step, seen.first_hit or Hit(seen.step, seen.best_search)
+        return Result(
+            x=best.x,
+            fun=best.fun,
+            success=best.is_success(status, made),
+            status=status,
+            message=best.message(status, made),
+            nit=made,
+            nfev=(made - self.first_step) * len(costs) * search.evaluations_per_step(problem),
+            gap=best.gap,
+            first_hit=hit if best.meets_goal else None,
+            feasible=math.isfinite(best.fun),
+            history=self.history.lines,
+            costs=costs,
+            solutions=solutions,
+            ancestors=ancestors,
+            state=state._replace(status=jax.device_put(np.int32(status))),
+            compile_seconds=self.timer.compile_seconds or 0.0,
+            elapsed=self.timer.elapsed,
+            env=environment.of(checked.split.devices) | {"implementation": str(checked.choice)},
+            problem=problem,
+            search=search,
+            exchange=checked.exchange,
+        )
