@@ -1,6 +1,7 @@
 """Public names, old names that still work, and what `import jaxopt_search` costs."""
 
 import importlib
+import os
 import pickle
 import statistics
 import subprocess
@@ -99,9 +100,14 @@ def test_what_was_pickled_before_is_read():
     assert pickle.loads(new) is js.Result
 
 
-def in_a_process(code):
+def in_a_process(code, **environment):
     found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=100,
+        env=os.environ | environment,
     )
     return found.stdout.split()
 
@@ -121,15 +127,16 @@ def test_importing_loads_nothing_that_few_need():
 
 
 @pytest.mark.slow
-def test_importing_takes_little_longer_than_jax():
+def test_importing_takes_little_longer_than_jax(tmp_path):
     """Of the processor's time, which a busy machine stretches less than the clock's.
 
-    0.08 s of 0.6 s, with bytecode; Python makes that on the first import, and here nowhere.
+    0.08 s of 0.6 s, with bytecode, which Python makes on the first import.
     """
     code = (
         "import time; start = time.process_time(); import jax; then = time.process_time();"
         "import jaxopt_search; print(then - start, time.process_time() - then)"
     )
-    times = [tuple(map(float, in_a_process(code))) for _ in range(3)]
+    bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    _, *times = [tuple(map(float, in_a_process(code, **bytecode))) for _ in range(4)]
     shares = [ours / theirs for theirs, ours in times]
-    assert statistics.median(shares) < 0.75, times
+    assert statistics.median(shares) < 0.5, times

@@ -112,8 +112,8 @@ def plot_board(queens: Any, ax: Any = None) -> Any:
 
     Example:
       >>> ax = plot_board([1, 3, 0, 2], ax=detached_axes())
-      >>> ax.lines[0].get_xdata().tolist(), ax.lines[0].get_ydata().tolist()
-      ([1, 3, 0, 2], [0, 1, 2, 3])
+      >>> ax.collections[0].get_offsets().tolist()  # columns and rows
+      [[1.0, 0.0], [3.0, 1.0], [0.0, 2.0], [2.0, 3.0]]
     """
     queens = check_permutation(queens, np.size(queens), "queens")
     ax, n = _axes(ax), len(queens)
@@ -180,7 +180,7 @@ def plot_first_board(result: QueensResult, ax: Any = None) -> Any:
     Example:
       >>> import jaxopt_search as js
       >>> result = js.solve_nqueens(7)
-      >>> len(plot_first_board(result, detached_axes()).lines[0].get_xdata())
+      >>> len(plot_first_board(result, detached_axes()).collections[0].get_offsets())
       7
     """
     if not len(result.solutions):

@@ -28,7 +28,7 @@ def job(seeds=(0, 1), scheme=SCHEMES["pssm"], kind="quality", limit=None, device
     ("name", "searches", "moves", "every"),
     [("sspm", 1, 12, None), ("pssm", 12, 1, 1000 * 12), ("pspm", 98, 12, 1000 * 12)],
 )
-def test_each_scheme_has_the_settings_of_the_papers_table_1(name, searches, moves, every):
+def test_each_scheme_has_the_settings_of_the_papers_table_1(data_dir, name, searches, moves, every):
     """From the command's defaults: searches, moves, temperatures, sweeps, exchanges, light storing.
 
     On 12 cities: 120 steps at each temperature, and 100 temperatures from exchange to exchange.
