@@ -18,8 +18,9 @@
 # the result, and how to watch a run. It takes a minute or two.
 
 # %% [markdown]
-# This cell does nothing where the package is installed. Elsewhere, as on Colab, it installs it and
-# leaves JAX and NumPy as they are. If this JAX is too old, pip says so and installs nothing.
+# This cell does nothing where the package is installed, as after `pip install -e ".[notebook]"` in
+# a checkout. Elsewhere it installs the published package, once there is one, and leaves JAX and
+# NumPy as they are. If this JAX is too old, pip says so and installs nothing.
 
 # %%
 import importlib.metadata
@@ -161,7 +162,7 @@ plt.show()
 # ## Your distances
 #
 # A matrix [n, n] works as well. Where streets run along the two axes, a city-block distance is
-# closer to the truth. The tour is another one.
+# closer to the truth. The best tour is a different one.
 
 # %%
 blocks = np.abs(cities[:, None] - cities[None]).sum(axis=-1)

@@ -19,12 +19,13 @@
 # runs, and more GPUs, would bring. It takes a minute or two.
 #
 # The method is Tsutsui and Fujimoto's ("An Analytical Study of GPU Computation for Solving QAPs by
-# Parallel Evolutionary Computation with Independent Run", 2010). `docs/islands.md` has their
-# instances, on GPUs.
+# Parallel Evolutionary Computation with Independent Run", 2010). [The page on islands](../docs/islands.md) has
+# their instances, on GPUs.
 
 # %% [markdown]
-# This cell does nothing where the package is installed. Elsewhere, as on Colab, it installs it and
-# leaves JAX and NumPy as they are. If this JAX is too old, pip says so and installs nothing.
+# This cell does nothing where the package is installed, as after `pip install -e ".[notebook]"` in
+# a checkout. Elsewhere it installs the published package, once there is one, and leaves JAX and
+# NumPy as they are. If this JAX is too old, pip says so and installs nothing.
 
 # %%
 import importlib.metadata
@@ -115,6 +116,7 @@ def generations(key):
         max_steps=max_generations,
         target=target,
     )
+    # A count of steps is two words, of which the lower one is enough here; -1 is no island.
     count, island = js.first_hit(state)
     return jnp.where(island >= 0, count.low, jnp.inf)
 

@@ -20,8 +20,9 @@
 # Heuristic Optimization on GPUs"). It takes about a minute.
 
 # %% [markdown]
-# This cell does nothing where the package is installed. Elsewhere, as on Colab, it installs it and
-# leaves JAX and NumPy as they are. If this JAX is too old, pip says so and installs nothing.
+# This cell does nothing where the package is installed, as after `pip install -e ".[notebook]"` in
+# a checkout. Elsewhere it installs the published package, once there is one, and leaves JAX and
+# NumPy as they are. If this JAX is too old, pip says so and installs nothing.
 
 # %%
 import importlib.metadata
@@ -190,7 +191,7 @@ plt.show()
 # ## A search
 #
 # The simplest one: keep the best successor and make successors of it, until nothing is in conflict.
-# By default all towers are assigned anew. `active` names those that are: here, the towers that are
+# By default all towers are reassigned. `active` names those that are: here, the towers that are
 # in conflict, and their neighbors.
 
 
@@ -228,7 +229,7 @@ print(f"those in conflict: {course_of_some[-1]} conflicts after {len(course_of_s
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")
-left.plot(course_of_all, label="all towers are assigned anew")
+left.plot(course_of_all, label="all towers are reassigned")
 left.plot(course_of_some, label="those in conflict, and their neighbors")
 left.set(title="The best state of each round", xlabel="round", ylabel="pairs in conflict")
 left.set_ylim(bottom=0)

@@ -19,8 +19,9 @@
 # No GPU is needed. It takes a minute or two.
 
 # %% [markdown]
-# This cell does nothing where the package is installed. Elsewhere, as on Colab, it installs it and
-# leaves JAX and NumPy as they are. If this JAX is too old, pip says so and installs nothing.
+# This cell does nothing where the package is installed, as after `pip install -e ".[notebook]"` in
+# a checkout. Elsewhere it installs the published package, once there is one, and leaves JAX and
+# NumPy as they are. If this JAX is too old, pip says so and installs nothing.
 
 # %%
 import importlib.metadata

@@ -19,8 +19,9 @@
 # and make labels from which a small model learns. It takes a minute or two.
 
 # %% [markdown]
-# This cell does nothing where the package is installed. Elsewhere, as on Colab, it installs it and
-# leaves JAX and NumPy as they are. If this JAX is too old, pip says so and installs nothing.
+# This cell does nothing where the package is installed, as after `pip install -e ".[notebook]"` in
+# a checkout. Elsewhere it installs the published package, once there is one, and leaves JAX and
+# NumPy as they are. If this JAX is too old, pip says so and installs nothing.
 
 # %%
 import importlib.metadata
@@ -92,8 +93,8 @@ print(f"mean length {lengths.mean():.3f} +- {error:.3f}, best {lengths.min():.3f
 # %% [markdown]
 # ## A sweep of temperatures
 #
-# A second `vmap` runs all keys at all temperatures in one program. Nothing is compiled anew for
-# another temperature, because it is data.
+# A second `vmap` runs all keys at all temperatures in one program. Another temperature needs no new
+# compilation, because it is data.
 
 # %%
 temperatures = jnp.geomspace(1e-3, 0.3, 13)
