@@ -19,8 +19,8 @@
 # runs, and more GPUs, would bring. It takes a minute or two.
 #
 # The method is Tsutsui and Fujimoto's ("An Analytical Study of GPU Computation for Solving QAPs by
-# Parallel Evolutionary Computation with Independent Run", 2010). [The page on islands](../docs/islands.md) has
-# their instances, on GPUs.
+# Parallel Evolutionary Computation with Independent Run", 2010). [The page on
+# islands](../docs/islands.md) has their instances, on GPUs.
 
 # %% [markdown]
 # This cell does nothing where the package is installed, as after `pip install -e ".[notebook]"` in
