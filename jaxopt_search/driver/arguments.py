@@ -197,12 +197,17 @@ def _check_limits(given: Arguments, dtype: Any, original: Original | None, goal:
         max_steps=max_steps,
         max_seconds=max_seconds,
         target=target,
-        goal=None if goal is None else check_number("target", goal),
+        goal=None if goal is None else _plain(check_number("target", goal)),
         is_optional=isinstance(given.target, str),
         patience=None if patience is None else check_count("patience", patience, 1, MAX_PATIENCE),
         check_every=check_count("check_every", check_every, 1, MAX_PATIENCE),
         chunk_steps=None if chunk_steps is None else check_count("chunk_steps", chunk_steps),
     )
+
+
+def _plain(number: Any) -> int | float:
+    """Returns a number as Python has it."""
+    return number.item() if isinstance(number, np.generic) else number
 
 
 def _ends_by_itself(given: Arguments, dtype: Any) -> bool:
@@ -263,9 +268,6 @@ def _check_resumption(
     given: Arguments, problem: Problem, search: Search, exchange: Exchange | None, limits: Limits
 ) -> Resumption:
     """Returns how a run continues from a checkpoint."""
-    for name in ("state", "initial"):
-        if getattr(given, name) is not None:
-            raise ValueError(f"{name} is given with resume, expected None")
     own = checkpoints.identity_of(problem, search, exchange, limits.check_every)
     saved = checkpoints.read(given.resume, problem, search, own)
     return Resumption(len(saved.state.index), saved.state, saved)

@@ -1,10 +1,11 @@
 """Runs in files, from which they continue bit for bit after whatever has ended them.
 
 A checkpoint is an `.npz` without pickle: the leaves of the run's state as on one device, and a
-header of JSON. It is written beside its place and takes it only once it is whole, so that there is
-always an old one or a new one.
+header of JSON. It is written to another file, which takes its place once it is whole, so that there
+is always an old one or a new one.
 """
 
+import errno
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import pathlib
 import time
 import warnings
 import zipfile
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -32,6 +34,10 @@ FORMAT, SCHEMA = "jaxopt_search checkpoint", 1
 DEFAULT_SECONDS = 60.0
 _HEADER, _MOST_HEADER = "header", 2**26
 _NPY_HEADER = 2**12  # bytes in front of an array, amply
+_COUNTS = {
+    "instance": "the numbers of the problem",
+    "configuration": "search, exchange and check_every, and max_steps in solve_tsp and solve_qap,",
+}
 _SHARE = 0.01  # of a run's time, at most, goes into checkpoints
 
 
@@ -49,7 +55,11 @@ class Identity(NamedTuple):
 
 def identity_of(problem: Any, search: Any, exchange: Any, check_every: int) -> Identity:
     """Returns the fingerprints of a run."""
-    return Identity(fingerprint(problem), fingerprint(search, exchange, np.int32(check_every)))
+    original = capabilities.original(problem)
+    units = None if original is None else repr((original.unit, original.offset))
+    return Identity(
+        fingerprint(problem, units), fingerprint(search, exchange, np.int32(check_every))
+    )
 
 
 class Checkpoint(NamedTuple):
@@ -81,20 +91,23 @@ class Keeper:
             raise FileExistsError(
                 f"checkpoint {self.path} is there already; resume it or remove it"
             )
+        self._is_new = not self.path.exists()
         with beside(self.path) as (file, _):
             file.write(b"is there a folder, and room?")
         self._last, self._took, self._has_failed = time.monotonic(), 0.0, False
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time; never so often that it would take much of the run's."""
+        """Whether it is time, which comes less often where checkpoints take long."""
         return time.monotonic() - self._last >= max(self._every, self._took / _SHARE)
 
-    def write(self, checkpoint: Checkpoint) -> None:
-        """Writes one; warns at the first failure, as the run goes on."""
+    def write(self, make: Callable[[], Checkpoint]) -> None:
+        """Writes what `make` returns; the first failure is a warning, and the run continues."""
         began = time.monotonic()
+        checkpoint = make()
         try:
-            write(self.path, checkpoint)
+            write(self.path, checkpoint, self._is_new)
+            self._is_new = False
         except OSError as error:
             if not self._has_failed:
                 warnings.warn(f"no checkpoint was written: {error}", stacklevel=2)
@@ -128,8 +141,11 @@ def checked_path(path: Any, name: str = "checkpoint") -> pathlib.Path:
     return pathlib.Path(path)
 
 
-def write(path: pathlib.Path, checkpoint: Checkpoint) -> None:
+def write(path: pathlib.Path, checkpoint: Checkpoint, is_new: bool) -> None:
     """Writes a checkpoint, whole or not at all.
+
+    Args:
+      is_new: whether there is no such file yet; one that has come since is not overwritten.
 
     Raises:
       OSError: if that cannot be done.
@@ -138,7 +154,7 @@ def write(path: pathlib.Path, checkpoint: Checkpoint) -> None:
     header |= checkpoint.identity._asdict() | {"notes": checkpoint.notes}
     arrays = {_HEADER: np.frombuffer(json.dumps(header).encode(), np.uint8)}
     arrays |= _named("state", checkpoint.state) | _named("best", checkpoint.best)
-    with whole(path) as file:
+    with whole(path, is_new) as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 
@@ -168,7 +184,11 @@ def read(path: pathlib.Path, problem: Problem, search: Search, identity: Identit
             return _read(archive, problem, search, identity)
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
+    except MemoryError:
+        raise
     except Exception as error:  # a torn archive has many ways to fail
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
         line = (str(error) or type(error).__name__).splitlines()[0]
         raise CheckpointError(
             f"{path} is no whole checkpoint ({line}), expected one that `checkpoint` wrote"
@@ -185,7 +205,9 @@ def _read(
         raise CheckpointError(f"it is of schema {header['schema']}, expected {SCHEMA}")
     for name, own in identity._asdict().items():
         if header[name] != own:
-            raise CheckpointError(f"it is of {name} {header[name]}, expected {own}")
+            raise CheckpointError(
+                f"it is of {name} {header[name]}, expected {own}; {_COUNTS[name]} count"
+            )
     num_searches = header["num_searches"]
     if type(num_searches) is not int or num_searches < 1:
         raise ValueError(f"num_searches is {num_searches!r}")
@@ -223,12 +245,14 @@ def _array(archive: zipfile.ZipFile, name: str, shape: Any) -> np.ndarray:
     most = _MOST_HEADER if shape is None else shape.size * shape.dtype.itemsize
     if info.compress_type != zipfile.ZIP_STORED or info.file_size > most + _NPY_HEADER:
         raise ValueError(f"{name} has {info.file_size} bytes, expected {most} and a header")
-    file = io.BytesIO(archive.read(info))  # which compares check sums
+    file = io.BytesIO(archive.read(info))  # which compares checksums
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError(f"{name} is no array of NumPy's format 1.0")
     found_shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
     rest = file.read()
+    if dtype.kind == "V" and shape is not None and dtype.itemsize == shape.dtype.itemsize:
+        dtype = shape.dtype  # such as bfloat16, which NumPy does not know
     wanted = ((len(rest),), np.dtype(np.uint8)) if shape is None else (shape.shape, shape.dtype)
     if (found_shape, dtype) != wanted or is_fortran:
         raise ValueError(f"{name} is {dtype} {found_shape}, expected {wanted[1]} {wanted[0]}")
-    return np.frombuffer(rest, dtype).reshape(found_shape)
+    return np.frombuffer(rest, dtype).reshape(found_shape).copy()

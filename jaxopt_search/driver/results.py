@@ -20,7 +20,7 @@ MESSAGES = {
     Status.LOCAL_OPTIMA: "all searches are at local optima",
     Status.MAX_SECONDS: "max_seconds were over",
     Status.CALLBACK: "the callback asked to stop",
-    Status.INTERRUPTED: "interrupted from the keyboard",
+    Status.INTERRUPTED: "interrupted",
     Status.EXHAUSTED: "there are no more",
 }
 
@@ -84,6 +84,10 @@ class Recorder:
 
     def note(self, report: Report) -> None:
         """Takes note of a chunk."""
+        if self.lines and self.lines[-1].step == report.step:  # where a run resumes
+            if report.status == Status.RUNNING:
+                return
+            self.lines.pop()
         is_due = self._num_reports % self._every == 0 or report.status != Status.RUNNING
         self._num_reports += 1
         if not is_due:

@@ -2,11 +2,14 @@
 
 import contextlib
 import dataclasses
+import functools
+import json
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.driver import checkpoints, environment, starts, states
@@ -19,7 +22,7 @@ from jaxopt_search.driver.steering import Steer, check_steer
 from jaxopt_search.engine import starting
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
-from jaxopt_search.guards.interrupts import sigterm_as_ctrl_c
+from jaxopt_search.guards.interrupts import held_back, sigterm_as_ctrl_c
 from jaxopt_search.results import Hit, Result, Status
 
 
@@ -29,13 +32,20 @@ def _first_state(checked: Checked) -> RunState:
     if isinstance(begin, Resumption):
         state = checked.split.bring(begin.state)
         if begin.saved is not None and begin.saved.notes["goal"] == checked.limits.goal:
-            return state
+            return _with_patience(state, begin.saved.notes["patience"], checked.limits.patience)
         return states.reopened(problem, search, state, checked.limits.target)
     solutions = None
     if begin.starts is not None:
         solutions = starts.for_all(problem, begin.key, begin.starts, begin.num_searches)
     key, solutions = checked.split.bring((begin.key, solutions))
     return starting.start(key, problem, search, solutions, begin.num_searches)
+
+
+def _with_patience(state: RunState, old: int | None, new: int | None) -> RunState:
+    """Returns a state that continues if another patience had ended it."""
+    if old == new or int(state.status) != Status.PATIENCE:
+        return state
+    return state._replace(status=jnp.int32(Status.RUNNING))
 
 
 class Run:
@@ -92,12 +102,26 @@ class Run:
             "first_step": self.first_step,
             "fun": self.best.fun,
             "goal": limits.goal,
+            "patience": limits.patience,
             "target": None if limits.target is None else limits.target.item(),
             "history": self.history.notes(),
-            "callback": getattr(self._callback, "notes", lambda: None)(),
+            "callback": self._callback_notes(),
             "env": environment.of(checked.split.devices),
         }
         return Checkpoint(identity, jax.device_get(joined), self.best.x, notes)
+
+    def _callback_notes(self) -> Any:
+        """Returns what the callback wants to be kept.
+
+        Raises:
+          TypeError: if JSON cannot hold it.
+        """
+        notes = getattr(self._callback, "notes", lambda: None)()
+        try:
+            json.dumps(notes)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"callback.notes() returns what JSON cannot hold: {error}") from None
+        return notes
 
     @contextlib.contextmanager
     def kept_by(
@@ -108,6 +132,7 @@ class Run:
             yield
             return
 
+        self._callback_notes()  # before a search is lost because of them
         checked = self.checked  # before anything is steered
         identity = checkpoints.identity_of(
             checked.problem, checked.search, checked.exchange, checked.limits.check_every
@@ -115,17 +140,18 @@ class Run:
 
         def keep(report: Report | None = None) -> None:
             if report is None or keeper.is_due:
-                keeper.write(self._checkpoint(identity))
+                keeper.write(functools.partial(self._checkpoint, identity))
 
         observers.append(keep)
         with sigterm_as_ctrl_c():
             try:
                 yield
             except BaseException:
-                with contextlib.suppress(Exception):  # the first one counts
+                with contextlib.suppress(Exception), held_back():  # the first one counts
                     keep()
                 raise
-            keep()
+            with held_back():  # an impatient person shall not lose the run
+                keep()
 
     def _rules(self, dtype: Any) -> Rules:
         limits, search = self.checked.limits, self.checked.search

@@ -72,7 +72,11 @@ def reopened(problem: Problem, search: Search, state: RunState, target: Any) -> 
         is_own = original.cost(solution) == original.in_full(cost.item())
     if not is_own:
         raise ValueError("state is of another instance, expected one made with this problem")
-    return retargeted(problem, search, state, target)
+    # A search that meets a new target without a hit meets it now.
+    step = jax.tree.map(lambda word: jnp.broadcast_to(word, state.hit.low.shape), state.step)
+    is_open = counts.is_never(state.hit)
+    hit = jax.tree.map(lambda now, at: jnp.where(is_open, now, at), step, state.hit)
+    return retargeted(problem, search, state._replace(hit=hit), target)
 
 
 def retargeted(problem: Problem, search: Search, state: RunState, target: Any) -> RunState:

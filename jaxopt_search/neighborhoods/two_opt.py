@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
-from jaxopt_search.checks import check_count, check_option, check_suits
+from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap
 from jaxopt_search.portable import memory
@@ -184,7 +184,10 @@ def two_opt(
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
     num_candidates = check_count("num_candidates", num_candidates)
     if traced.is_on_device_only(problem):
-        check_option("candidates", candidates, ("nearest",))
+        if candidates != "nearest":
+            raise ValueError(
+                f"candidates is {candidates!r}, expected 'nearest' for a problem that is traced"
+            )
         return from_candidates(traced.nearest(problem, num_candidates), problem.num_entries)
     lists = candidate_lists.neighbors(problem, num_candidates, candidates)
     return on_lists(problem, lists, num_candidates)

@@ -42,8 +42,8 @@ class Count(NamedTuple):
     __index__ = __int__
 
     def __str__(self) -> str:
-        is_one = all(np.ndim(word) == 0 and not isinstance(word, Tracer) for word in self)
-        return str(int(self)) if is_one else repr(self)
+        is_open = any(isinstance(word, Tracer | jax.ShapeDtypeStruct) for word in self)
+        return repr(self) if is_open or any(map(np.ndim, self)) else str(int(self))
 
 
 Steps: TypeAlias = Count

@@ -22,6 +22,7 @@ def numbers(array: Any, name: str, dtype: Any = None) -> jax.Array:
       dtype: of the two, or None for the one that suits.
 
     Raises:
+      ValueError: for int32 from floats.
       TypeError: for complex numbers, keys and the like.
     """
     array = jnp.asarray(array)
@@ -29,6 +30,8 @@ def numbers(array: Any, name: str, dtype: Any = None) -> jax.Array:
     if not is_real:
         raise TypeError(f"{name} has dtype {array.dtype}, expected real numbers")
     is_float = jnp.issubdtype(array.dtype, jnp.floating)
+    if is_float and dtype == "int32":
+        raise ValueError(f"dtype is 'int32', expected None or 'float32': {name} may be fractional")
     return array.astype(dtype or (jnp.float32 if is_float else jnp.int32))
 
 

@@ -156,10 +156,14 @@ class _Steering:
         return Steer(*self._at_pace(self._pacer.pace), ask_after=left)
 
     def notes(self) -> dict[str, Any]:
-        """Returns the pace, for a checkpoint."""
-        return self._pacer.notes()
+        """Returns the pace, and what the user's callback wants to be kept."""
+        own = getattr(self._callback, "notes", lambda: None)()
+        return {"pace": self._pacer.notes(), "callback": own}
 
     def recall(self, notes: dict[str, Any]) -> None:
         """Continues at the pace of a checkpoint."""
-        self._pacer.recall(notes)
+        self._pacer.recall(notes["pace"])
         self._is_recalled = True
+        recall = getattr(self._callback, "recall", None)
+        if recall is not None and notes["callback"] is not None:
+            recall(notes["callback"])

@@ -19,7 +19,21 @@ def opposite_callback(callback: Callable[[Report], Any] | None) -> Callable[[Rep
     """Returns a callback for the opposite problem that shows a user the maximum so far."""
     if not callable(callback):
         return callback
-    return lambda report: callback(report._replace(fun=0 - report.fun))
+    opposite = _Opposite(callback)
+    for name in ("notes", "recall"):
+        if hasattr(callback, name):
+            setattr(opposite, name, getattr(callback, name))
+    return opposite
+
+
+class _Opposite:
+    """A user's callback, which is shown the maximum so far."""
+
+    def __init__(self, callback: Callable[[Report], Any]):
+        self._callback = callback
+
+    def __call__(self, report: Report) -> Any:
+        return self._callback(report._replace(fun=0 - report.fun))
 
 
 def opposite(result: Result | StackedResult) -> Any:

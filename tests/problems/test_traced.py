@@ -79,6 +79,32 @@ def test_the_diagonal_is_ignored():
     assert not problem.matrix[:: 9 + 1].any() and problem.matrix.dtype == np.int32
 
 
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+def test_what_is_on_the_diagonal_does_not_matter(bad):
+    matrix = np.where(np.eye(9, dtype=bool), bad, SYMMETRIC[0]).astype(np.float32)
+    problem = jax.jit(functools.partial(js.tsp, is_symmetric=True))(matrix)
+    assert np.isfinite(problem.matrix).all()
+
+
+def test_large_coordinates_that_are_close_together():
+    """They are taken apart before they are rounded to float32."""
+    near = np.array([[0, 0], [3, 0], [3, 4], [-1, 4]], np.int32)
+    for far in (near + 2**30, near * 2**29):
+        found = jax.jit(js.tsp_from_coords)(far).coords
+        expected = (far.astype(np.int64) - far.min(axis=0)).T
+        np.testing.assert_array_equal(np.stack([found.first, found.second]), expected)
+
+
+def test_matrices_of_two_dtypes():
+    """One of fractions makes both float32, also under strict promotion."""
+    with jax.numpy_dtype_promotion("strict"):
+        make = jax.jit(functools.partial(js.qap, is_symmetric=True))
+        problem = make(
+            jnp.asarray(SYMMETRIC[0], jnp.int32), jnp.asarray(SYMMETRIC[1] / 2, jnp.float32)
+        )
+    assert problem.flow.dtype == problem.distance.dtype == np.float32
+
+
 def test_what_comes_out_of_a_function_can_be_searched():
     """But costs as the user counts them are known to the host only."""
     problem = jax.jit(js.tsp_from_coords)(POINTS[0])
@@ -107,42 +133,49 @@ def test_few_cities(n):
     assert moves.pairs.size == n * max(min(10, n - 1), 1)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda xy: js.tsp_from_coords(xy, metric="EUC_2D"), "metric is given, expected None"),
-        (lambda xy: js.tsp_from_coords(xy, best_known=3), "best_known is given, expected None"),
-        (lambda xy: js.tsp_from_coords(xy[:, :1]), r"coords has shape \(9, 1\), expected \(n, 2\)"),
-        (lambda xy: js.tsp_from_coords(xy * 1j), "coords has dtype complex64, expected real"),
-        (lambda xy: js.tsp(xy @ xy.T), "is_symmetric is None, expected True or False"),
-        (lambda xy: js.tsp(xy, is_symmetric=True), r"distances has shape \(9, 2\), expected"),
-        (
-            lambda xy: js.tsp(xy @ xy.T, is_symmetric=True, forbidden="inf"),
-            "forbidden is given, expected None for arrays that are being traced",
-        ),
-        (lambda xy: js.qap(xy @ xy.T, np.ones((9, 9))), "is_symmetric is None"),
-        (
-            lambda xy: js.qap(xy @ xy.T, np.ones((8, 8)), is_symmetric=True),
-            r"distance has shape \(8, 8\), expected \(9, 9\)",
-        ),
-        (
-            lambda xy: js.qap(xy @ xy.T, xy @ xy.T, is_symmetric=True, partial_match=[[0, 0]]),
-            "partial_match is given",
-        ),
-        (
-            lambda xy: js.two_opt(js.tsp_from_coords(xy), candidates="quadrant"),
-            "candidates is 'quadrant', expected one of nearest",
-        ),
-        (
-            lambda xy: js.two_opt(js.tsp(xy @ xy.T, is_symmetric=False)),
-            "asymmetric distances, expected symmetric",
-        ),
-        (
-            lambda xy: js.curve_tours(0, js.tsp(xy @ xy.T, is_symmetric=True), 2),
-            "problem has no coordinates",
-        ),
-    ],
-)
+CANNOT = [
+    (
+        lambda xy: js.tsp_from_coords(xy, metric="EUC_2D"),
+        "metric is 'EUC_2D', expected 'EUCLID'",
+    ),
+    (lambda xy: js.tsp_from_coords(xy, best_known=3), "best_known is given, expected None"),
+    (lambda xy: js.tsp_from_coords(xy[:, :1]), r"coords has shape \(9, 1\), expected \(n, 2\)"),
+    (lambda xy: js.tsp_from_coords(xy * 1j), "coords has dtype complex64, expected real"),
+    (lambda xy: js.tsp(xy @ xy.T), "is_symmetric is None, expected True or False"),
+    (lambda xy: js.tsp(xy, is_symmetric=True), r"distances has shape \(9, 2\), expected"),
+    (
+        lambda xy: js.tsp(xy @ xy.T, is_symmetric=True, forbidden="inf"),
+        "forbidden is given, expected None for arrays that are being traced",
+    ),
+    (
+        lambda xy: js.tsp(xy @ xy.T, is_symmetric=True, dtype="int32"),
+        "dtype is 'int32', expected None or 'float32': distances may be fractional",
+    ),
+    (lambda xy: js.qap(xy @ xy.T, np.ones((9, 9))), "is_symmetric is None"),
+    (
+        lambda xy: js.qap(xy @ xy.T, np.ones((8, 8)), is_symmetric=True),
+        r"distance has shape \(8, 8\), expected \(9, 9\)",
+    ),
+    (
+        lambda xy: js.qap(xy @ xy.T, xy @ xy.T, is_symmetric=True, partial_match=[[0, 0]]),
+        "partial_match is given",
+    ),
+    (
+        lambda xy: js.two_opt(js.tsp_from_coords(xy), candidates="quadrant"),
+        "candidates is 'quadrant', expected 'nearest'",
+    ),
+    (
+        lambda xy: js.two_opt(js.tsp(xy @ xy.T, is_symmetric=False)),
+        "asymmetric distances, expected symmetric",
+    ),
+    (
+        lambda xy: js.curve_tours(0, js.tsp(xy @ xy.T, is_symmetric=True), 2),
+        "problem has no coordinates",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), CANNOT)
 def test_what_cannot_be_done_with_tracers(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
         jax.eval_shape(make, POINTS[0])

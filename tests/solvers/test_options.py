@@ -188,3 +188,28 @@ def test_a_run_by_the_clock_continues_at_its_pace(tmp_path):
 def test_several_instances_have_no_checkpoints(option):
     with pytest.raises(ValueError, match=f"{option} is 'run.npz', expected None for several"):
         js.solve_tsp([POINTS, POINTS], **{option: "run.npz"})
+
+
+@pytest.mark.parametrize("solver", ["tsp", "maximize"])
+def test_a_callback_keeps_notes(solver, tmp_path):
+    """In addition to the solver's own, also where it is shown the opposite."""
+
+    class Counter:
+        def __init__(self):
+            self.calls = 0
+
+        def __call__(self, report):
+            self.calls += 1
+
+        def notes(self):
+            return self.calls
+
+        def recall(self, notes):
+            self.calls = notes
+
+    options = {"checkpoint": tmp_path / "run.npz", "resume": True, "target": None}
+    options |= {} if solver == "tsp" else {"maximize": True}
+    run, counters = SOLVERS["tsp" if solver == "tsp" else "tabu"], (Counter(), Counter())
+    for counter in counters:
+        run(callback=counter, **options)
+    assert counters[1].calls > counters[0].calls > 0

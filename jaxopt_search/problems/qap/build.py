@@ -260,7 +260,7 @@ def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | Non
         for matrix, name in ((flow, "flow"), (distance, "distance"))
     )
     _check_same_shape(flow, distance)
-    common = jnp.result_type(flow, distance)
+    common = jnp.float32 if jnp.float32 in (flow.dtype, distance.dtype) else jnp.int32
     return QAP(
         flow=flow.ravel().astype(common),
         distance=distance.ravel().astype(common),

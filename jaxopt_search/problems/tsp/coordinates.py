@@ -66,9 +66,8 @@ def tsp_from_coords(
     check_option("storage", storage, ("auto", "matrix", "coordinates"))
     check_best_known(best_known)
     if traced_input.is_traced(coords):
-        other_metric = None if metric == "EUCLID" else metric
-        traced_input.refuse_options(metric=other_metric, best_known=best_known)
-        return traced.of_coords(coords, storage)
+        traced_input.refuse_options(best_known=best_known)
+        return traced.of_coords(coords, metric, storage)
     points = checked_coords(coords)
     storage = _storage(points, metric, storage)
     unit = _unit(points, metric)

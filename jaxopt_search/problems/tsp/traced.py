@@ -13,12 +13,19 @@ from jaxopt_search.problems.tsp import ranges
 from jaxopt_search.problems.tsp.problem import TSP
 
 
-def of_coords(coords: Any, storage: str) -> TSP:
+def of_coords(coords: Any, metric: str, storage: str) -> TSP:
     """Returns the TSP of Euclidean distances between places, [n, 2]; see `tsp_from_coords`."""
-    points = traced_input.numbers(coords, "coords", jnp.float32)
+    if metric != "EUCLID":
+        raise ValueError(f"metric is {metric!r}, expected 'EUCLID' for coords that are traced")
+    traced_input.numbers(coords, "coords")
+    points = jnp.asarray(coords)
     if points.ndim != 2 or points.shape[1] != 2 or not points.size:
         raise ValueError(f"coords has shape {points.shape}, expected (n, 2) with n >= 1")
-    problem = of_points(points - points.min(axis=0, keepdims=True))
+    # Before they are rounded to float32, which large ones that are close together do not survive.
+    points = points - points.min(axis=0, keepdims=True)
+    if points.dtype == jnp.int32:
+        points = points.astype(jnp.uint32)  # of any distance from one another
+    problem = of_points(points.astype(jnp.float32))
     if storage != "matrix":
         return problem
     ranges.check_memory(len(points), "storage='coordinates'")
@@ -30,7 +37,7 @@ def of_points(points: jax.Array, num_cities: jax.Array | None = None) -> TSP:
 
     Args:
       points: [capacity, 2] float32, from 0 on.
-      num_cities: [] int32, so many first ones count; None for all.
+      num_cities: [] int32, this many first ones count; None for all.
     """
     return TSP(
         coords=Pairs(points[:, 0], points[:, 1]),
@@ -46,7 +53,8 @@ def of_matrix(distances: Any, is_symmetric: bool, dtype: str | None) -> TSP:
     """Returns the TSP of a matrix of distances, [n, n]; see `tsp`."""
     matrix = traced_input.square(distances, "distances", dtype)
     ranges.check_memory(len(matrix), "tsp_from_coords")
-    return _of_square(matrix * (1 - jnp.eye(len(matrix), dtype=matrix.dtype)), is_symmetric)
+    matrix = jnp.where(jnp.eye(len(matrix), dtype=bool), jnp.zeros_like(matrix), matrix)
+    return _of_square(matrix, is_symmetric)
 
 
 def _of_square(matrix: jax.Array, is_symmetric: bool) -> TSP:
