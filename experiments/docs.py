@@ -22,6 +22,8 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 
+from experiments.made_files import keep_current
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(r"(<!-- table: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _COMMAND = "python -m experiments.SCRIPT ... --report FILE"
@@ -83,20 +85,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags.add_argument("files", nargs="*", type=pathlib.Path, help="default: docs/*.md")
     flags.add_argument("--check", action="store_true", help="only tell which documents differ")
     args = flags.parse_args(arguments)
-    stale = []
-    for path in [path.resolve() for path in args.files] or sorted((ROOT / "docs").glob("*.md")):
-        before = path.read_text(encoding="utf-8")
-        try:
-            with _in(ROOT):
-                after = renewed(before)
-        except (ValueError, ImportError) as error:
-            flags.error(f"{path.name}: {error}")
-        if after != before:
-            stale.append(path)
-            print(f"{path.name}: {'differs from its records' if args.check else 'tables written'}")
-            if not args.check:
-                path.write_text(after, encoding="utf-8")
-    return int(args.check and bool(stale))
+    paths = [path.resolve() for path in args.files] or sorted((ROOT / "docs").glob("*.md"))
+
+    def made() -> Iterator[tuple[pathlib.Path, str]]:
+        for path in paths:
+            try:
+                with _in(ROOT):
+                    yield path, renewed(path.read_text(encoding="utf-8"))
+            except (ValueError, ImportError) as error:
+                flags.error(f"{path.name}: {error}")
+
+    return keep_current(made(), args.check, "differs from its records", "tables written")
 
 
 if __name__ == "__main__":

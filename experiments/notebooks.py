@@ -1,4 +1,4 @@
-"""Makes the notebooks from the scripts beside them.
+"""Makes the notebooks from scripts.
 
     python -m experiments.notebooks
     python -m experiments.notebooks --check
@@ -16,6 +16,8 @@ import re
 import sys
 from collections.abc import Sequence
 from typing import Any
+
+from experiments.made_files import keep_current
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "notebooks"
 _MARK = re.compile(r"^# %%( \[markdown\])?\n", re.MULTILINE)
@@ -71,16 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     flags.add_argument("--check", action="store_true", help="only tell which ones differ")
     args = flags.parse_args(arguments)
-    stale = []
-    for script in sources():
-        path, made = script.with_suffix(".ipynb"), notebook(script.read_text(encoding="utf-8"))
-        if path.exists() and path.read_text(encoding="utf-8") == made:
-            continue
-        stale.append(path)
-        print(f"{path.name}: {'differs from its script' if args.check else 'written'}")
-        if not args.check:
-            path.write_text(made, encoding="utf-8")
-    return int(args.check and bool(stale))
+    made = (
+        (script.with_suffix(".ipynb"), notebook(script.read_text(encoding="utf-8")))
+        for script in sources()
+    )
+    return keep_current(made, args.check, "differs from its script", "written")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """The code of the README and the first pages runs, with shorter limits; links lead somewhere."""
 
-import pathlib
 import re
 
+import pages
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pages.ROOT
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 # Of each page, how many blocks of code it has, and the limits that are shortened.
 CODE = {
@@ -30,10 +30,8 @@ CODE = {
 
 
 def blocks(page):
-    """Returns the indented blocks that use the library."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    found = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", text, flags=re.MULTILINE)
-    return [re.sub(r"^ {4}", "", block, flags=re.MULTILINE) for block in found if "js." in block]
+    """Returns the blocks of a page that use the library."""
+    return [block for block in pages.blocks(page) if "js." in block]
 
 
 @pytest.mark.slow

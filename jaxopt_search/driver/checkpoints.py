@@ -87,11 +87,11 @@ class Keeper:
 
     def __init__(self, path: str | os.PathLike, every: float, resumed: pathlib.Path | None):
         self.path, self._every = checked_path(path), check_number("checkpoint_every", every, 0)
-        if self.path.exists() and not (resumed is not None and self.path.samefile(resumed)):
+        self._is_new = not self.path.exists()
+        if not self._is_new and not (resumed is not None and self.path.samefile(resumed)):
             raise FileExistsError(
                 f"checkpoint {self.path} is there already; resume it or remove it"
             )
-        self._is_new = not self.path.exists()
         with beside(self.path) as (file, _):
             file.write(b"is there a folder, and room?")
         self._last, self._took, self._has_failed = time.monotonic(), 0.0, False

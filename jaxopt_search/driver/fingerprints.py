@@ -11,73 +11,75 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxopt_search.pytrees import described
+
 _DIGITS = 16
-_DEPTH = 12  # of parts in parts, some of which hold themselves
 
 
 def fingerprint(*trees: Any) -> str:
     """Returns a few hexadecimal digits that pytrees of equal classes and equal numbers share.
 
-    Functions count by their code and what it holds, so that processes of one version of Python
-    agree. The host's part of a problem does not count: its numbers are those of the device.
+    Functions count by their code and what it holds, but for global variables, so that processes of
+    one version of Python agree. The host's part of a problem does not count: its numbers are those
+    of the device.
 
     Args:
       trees: problems, searches, exchanges, numbers, None; on any device.
     """
     found = hashlib.sha256()
     for path, leaf in jax.tree_util.tree_leaves_with_path(jax.device_get(trees)):
-        array = np.asarray(leaf)
-        words = jax.tree_util.keystr(path), array.dtype.str, array.shape
-        found.update(repr(words).encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    found.update(repr(_described(jax.tree.structure(trees))).encode())
+        found.update(repr((jax.tree_util.keystr(path), _words_of_array(leaf))).encode())
+    found.update(repr(described(jax.tree.structure(trees), _Words().of)).encode())
     return found.hexdigest()[:_DIGITS]
 
 
-def _described(structure: Any) -> Any:
-    """Returns what a structure of pytrees is, in words."""
-    node = structure.node_data()
-    if node is None:
-        return "leaf" if structure.num_leaves else "nothing"
-    return *map(_static, node), list(map(_described, structure.children()))
+def _words_of_array(array: Any) -> tuple[str, tuple[int, ...], str]:
+    array = np.ascontiguousarray(array)
+    return array.dtype.str, array.shape, hashlib.sha256(array.tobytes()).hexdigest()
 
 
-def _static(part: Any, depth: int = _DEPTH) -> Any:
-    """Returns a static part of a pytree, in words: of functions the code, with what it holds."""
-    name = getattr(part, "__qualname__", type(part).__qualname__)
-    if depth == 0 or getattr(part, "all_are_equal", False):
-        return name
-    if part is None or isinstance(part, str | bytes | int | float | complex | enum.Enum):
-        return repr(part)
-    if isinstance(part, np.ndarray | np.generic | jax.Array):
-        array = np.asarray(part)
-        return array.dtype.str, array.shape, array.tobytes().hex()
-    if isinstance(part, types.CodeType):
-        return part.co_code.hex(), part.co_names, _all(part.co_consts, depth)
-    return name, _held(part, depth)
+class _Words:
+    """Describes static parts of pytrees; those that may hold themselves once, then by name."""
+
+    def __init__(self) -> None:
+        self._seen = dict[int, Any]()  # by identity, which lasts as long as they are held here
+
+    def of(self, part: Any) -> Any:
+        """Returns a part in words."""
+        if part is None or isinstance(part, str | bytes | int | float | complex | enum.Enum):
+            return repr(part)
+        if isinstance(part, np.ndarray | np.generic | jax.Array):
+            return _words_of_array(part)
+        if isinstance(part, types.CodeType):
+            return part.co_code.hex(), part.co_names, self._all(part.co_consts)
+        if isinstance(part, dict):
+            return sorted((repr(key), self.of(value)) for key, value in part.items())
+        if isinstance(part, set | frozenset):
+            return sorted(map(repr, part))
+        if isinstance(part, tuple | list):
+            return self._all(part)
+        name = getattr(part, "__qualname__", type(part).__qualname__)
+        is_known = isinstance(part, type | types.ModuleType) or id(part) in self._seen
+        if is_known or getattr(part, "all_are_equal", False):
+            return name
+        self._seen[id(part)] = part
+        return name, self._all(_held(part))
+
+    def _all(self, parts: Iterable[Any]) -> list[Any]:
+        return list(map(self.of, parts))
 
 
-def _held(part: Any, depth: int) -> Any:
-    """Returns what a static part holds, in words; nothing of what is not known."""
-    if isinstance(part, dict):
-        return sorted((repr(key), _static(value, depth - 1)) for key, value in part.items())
-    if isinstance(part, tuple | list):
-        return _all(part, depth)
-    if isinstance(part, set | frozenset):
-        return sorted(map(repr, part))
+def _held(part: Any) -> tuple[Any, ...]:
+    """Returns what a function or an object holds."""
     if isinstance(part, functools.partial):
-        return _all((part.func, part.args, part.keywords), depth)
+        return part.func, part.args, part.keywords
+    if isinstance(part, types.MethodType):
+        return part.__func__, part.__self__
     if isinstance(part, types.FunctionType):
         cells = [cell.cell_contents for cell in part.__closure__ or ()]
-        return _all((part.__code__, part.__defaults__, part.__kwdefaults__, *cells), depth)
-    if isinstance(part, types.MethodType):
-        return _all((part.__func__, part.__self__), depth)
-    if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        return _all([getattr(part, field.name) for field in dataclasses.fields(part)], depth)
-    # Of functions of `jit`, and of what `tree_util.Partial` makes of partial functions.
-    inside = getattr(part, "__wrapped__", getattr(part, "fun", None))
-    return None if inside is None or isinstance(part, type) else _static(inside, depth - 1)
-
-
-def _all(parts: Iterable[Any], depth: int) -> list[Any]:
-    return [_static(part, depth - 1) for part in parts]
+        return part.__code__, part.__defaults__, part.__kwdefaults__, *cells
+    if dataclasses.is_dataclass(part):
+        return tuple(getattr(part, field.name) for field in dataclasses.fields(part))
+    if hasattr(part, "__wrapped__"):  # such as functions of `jit`
+        return (part.__wrapped__,)
+    return (getattr(part, "__dict__", None),)

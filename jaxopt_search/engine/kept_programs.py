@@ -28,6 +28,7 @@ from jax.core import Tracer
 from jaxlib import version
 
 from jaxopt_search.files import whole
+from jaxopt_search.pytrees import described
 
 _PACKAGE = pathlib.Path(__file__).parents[1]
 _KNOWN = (_PACKAGE.name, "builtins", "jax", "collections", "numpy")
@@ -138,7 +139,11 @@ def _name(what: Any, structure: Any, kinds: Any) -> str | None:
     None if a class is unknown, or caches are turned off.
     """
     is_on = getattr(jax.config, "jax_enable_compilation_cache", True)
-    if not is_on or (parts := _described(structure)) is None:
+    if not is_on:
+        return None
+    try:
+        parts = described(structure, _words_of)
+    except _Unknown:
         return None
     of_programs = {name: value for name, value in settings().items() if name not in _PATHS}
     words = repr((what, parts, kinds, of_programs, _surroundings()))
@@ -155,32 +160,30 @@ def _devices(tree: Any) -> list[jax.Device]:
     return list(set().union(*(array.devices() for array in arrays)))
 
 
-def _described(structure: Any) -> Any:
-    """Returns what a structure of pytrees is, in words; None if they might not say all of it."""
-    if (node := structure.node_data()) is None:
-        return "nothing" if structure.num_leaves == 0 else "leaf"
-    kind, static = node
-    words = _static_described(kind), _static_described(static)
-    children = [_described(child) for child in structure.children()]
-    return None if None in (*words, *children) else (words, children)
+class _Unknown(Exception):
+    """A static part of a pytree that words might not tell from another one."""
 
 
-def _static_described(static: Any) -> Any:
-    """Returns a static part in words; None for what they might not tell apart."""
+def _words_of(static: Any) -> Any:
+    """Returns a static part in words.
+
+    Raises:
+      _Unknown: if they might not tell it from another one.
+    """
     if static is None or isinstance(static, str | int | float | bool):
         return repr(static)
     if isinstance(static, type):
-        is_known = static.__module__.partition(".")[0] in _KNOWN
-        return f"{static.__module__}.{static.__qualname__}" if is_known else None
+        if static.__module__.partition(".")[0] not in _KNOWN:
+            raise _Unknown
+        return f"{static.__module__}.{static.__qualname__}"
     if getattr(static, "all_are_equal", False):
-        return _static_described(type(static))
+        return _words_of(type(static))
     if dataclasses.is_dataclass(static):
         fields = [field.name for field in dataclasses.fields(static)]
         static = type(static), *((name, getattr(static, name)) for name in fields)
     if not isinstance(static, tuple | list):
-        return None
-    words = [_static_described(part) for part in static]
-    return None if None in words else words
+        raise _Unknown
+    return list(map(_words_of, static))
 
 
 @functools.cache

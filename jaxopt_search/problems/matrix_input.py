@@ -34,6 +34,18 @@ def is_stack(data: Any) -> bool:
     return len(quick_shape(data)) == 3
 
 
+def check_square(matrix: Any, name: str, hint: str = "") -> None:
+    """Refuses what has not the shape of a matrix, [n, n]."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"{name} has shape {matrix.shape}, expected (n, n) with n >= 1{hint}")
+
+
+def check_places(points: Any, name: str) -> None:
+    """Refuses what has not the shape of places in the plane, [n, 2]."""
+    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
+        raise ValueError(f"{name} has shape {points.shape}, expected (n, 2) with n >= 1")
+
+
 def refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str, hint: str = "") -> None:
     """Refuses an array with a bad entry, naming the first one.
 

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
+from jaxopt_search.problems.matrix_input import check_square
+
 
 def is_traced(*trees: Any) -> bool:
     """Returns whether some array among the leaves is being traced."""
@@ -38,8 +40,7 @@ def numbers(array: Any, name: str, dtype: Any = None) -> jax.Array:
 def square(array: Any, name: str, dtype: Any = None) -> jax.Array:
     """Returns a matrix, [n, n] int32 or float32."""
     matrix = numbers(array, name, dtype)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ValueError(f"{name} has shape {matrix.shape}, expected (n, n) with n >= 1")
+    check_square(matrix, name)
     return matrix
 
 

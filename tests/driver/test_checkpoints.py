@@ -10,6 +10,7 @@ import time
 import warnings
 
 import chex
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import matrix_tsp, small_qap
@@ -119,6 +120,16 @@ def test_other_runs_are_refused(tmp_path):
     refused(f"configuration {numbers}", check_every=13, **exchange)
 
 
+class Constant:
+    """A schedule of a class that nobody has registered; it holds itself."""
+
+    def __init__(self, temperature):
+        self.temperature, self.itself = temperature, self
+
+    def __call__(self, step):
+        return jnp.float32(self.temperature)
+
+
 def test_a_configuration_is_known_by_what_its_functions_do():
     """Closures, partial functions and constants; and of equal numbers on the device, the units."""
 
@@ -130,6 +141,7 @@ def test_a_configuration_is_known_by_what_its_functions_do():
 
     parts = [cooling(1.0), cooling(2.0), lambda step: 1.0, lambda step: 2.0]
     parts += [functools.partial(pow, 2.0), functools.partial(pow, 3.0)]
+    parts += [Constant(1.0), Constant(2.0), Constant(2.0).__call__]
     found = [fingerprint(search(part)) for part in parts]
     assert len(set(found)) == len(found)
     assert fingerprint(search(cooling(1.0))) == found[0]

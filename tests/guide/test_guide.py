@@ -2,16 +2,14 @@
 
 import inspect
 import itertools
-import pathlib
-import re
 import sys
-import textwrap
 import types
 
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pages
 import pytest
 from cases import Case, matrix_tsp, small_qap
 from guide.max_cut import Flips, MaxCut
@@ -21,18 +19,15 @@ from ways import KERNEL, PORTABLE
 
 import jaxopt_search as js
 
-DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-
 
 def module_of(page, num_blocks, monkeypatch):
     """Returns a module of all blocks of a page, in order; their assertions hold."""
-    text = (DOCS / page).read_text("utf-8")
-    found = re.findall(r"(?:^ {4}.*\n|^\n+(?= {4}))+", text, flags=re.MULTILINE)
+    found = pages.blocks(f"docs/{page}")
     assert len(found) == num_blocks
     module = types.ModuleType("guide_page")
     monkeypatch.setitem(sys.modules, "guide_page", module)
     for block in found:
-        block = textwrap.dedent(block).replace("max_seconds=2", "max_steps=50")
+        block = block.replace("max_seconds=2", "max_steps=50")
         exec(compile(block, page, "exec"), module.__dict__)
     return module
 

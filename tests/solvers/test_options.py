@@ -178,7 +178,7 @@ def test_a_run_by_the_clock_continues_at_its_pace(tmp_path):
     options = QUICK | {"max_steps": None, "max_seconds": 0.6, "target": None, "checkpoint": path}
     js.solve_tsp(POINTS, **options, callback=lambda report: report.seconds > 0.5)
     result = js.solve_tsp(POINTS, **options, resume=True, callback=reports.append)
-    assert reports[0].seconds > 0.5 and reports[-1].seconds < 0.9
+    assert reports[0].seconds > 0.5 and reports[-1].seconds < 1.1  # not 0.6 more
     start = js.solve_tsp(POINTS, **QUICK | {"target": None}, callback=lambda report: True)
     now, hottest = jnp.int32(reports[0].step), float(start.search.schedule(jnp.int32(0)))
     assert float(result.search.schedule(now)) < 0.5 * hottest

@@ -18,6 +18,7 @@ from jaxopt_search.problems.host import ON_DEVICE, Original
 from jaxopt_search.problems.matrix_input import (
     DType,
     as_told,
+    check_square,
     is_integral,
     is_stack,
     on_device,
@@ -297,8 +298,7 @@ def _checked_matrix(values: Any, name: str) -> np.ndarray:
             f" {4 * shape[0] * shape[1] / 2**30:.1f} GiB on each device, and 1 GiB is the limit"
         )
     matrix = real_array(values, name)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ValueError(f"{name} has shape {matrix.shape}, expected (n, n) with n >= 1")
+    check_square(matrix, name)
     refuse_first(matrix, ~np.isfinite(matrix), name)
     return matrix
 

@@ -15,6 +15,7 @@ from jaxopt_search.portable.packed_pairs import Pairs, pack
 from jaxopt_search.problems import permutation, traced_input
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
+    check_places,
     is_integral,
     on_device,
     refuse_first,
@@ -123,8 +124,7 @@ def _unit(points: np.ndarray, metric: str) -> float:
 def checked_coords(coords: Any, name: str = "coords") -> np.ndarray:
     """Returns [n, 2] float64."""
     points = real_array(coords, name)
-    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
-        raise ValueError(f"{name} has shape {points.shape}, expected (n, 2) with n >= 1")
+    check_places(points, name)
     refuse_first(points, ~np.isfinite(points), name)
     return points.astype(np.float64)
 

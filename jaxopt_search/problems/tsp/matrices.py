@@ -14,6 +14,7 @@ from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     DType,
     as_told,
+    check_square,
     is_integral,
     is_nearly_symmetric,
     largest_of,
@@ -168,9 +169,8 @@ def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
             f"distances has shape {matrix.shape}, expected (n, n); for coordinates use"
             " tsp_from_coords"
         )
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        hint = "; of places in space, pass distances" if matrix.shape[1:] == (3,) else ""
-        raise ValueError(f"distances has shape {matrix.shape}, expected (n, n) with n >= 1{hint}")
+    hint = "; of places in space, pass distances" if matrix.shape[1:] == (3,) else ""
+    check_square(matrix, "distances", hint)
     matrix = matrix.copy()
     np.fill_diagonal(matrix, 0)
     is_bad = ~np.isfinite(matrix)

@@ -9,6 +9,7 @@ from jax import lax
 from jaxopt_search.portable.packed_pairs import Pairs, load_pair
 from jaxopt_search.problems import traced_input
 from jaxopt_search.problems.host import ON_DEVICE
+from jaxopt_search.problems.matrix_input import check_places
 from jaxopt_search.problems.tsp import ranges
 from jaxopt_search.problems.tsp.problem import TSP
 
@@ -19,8 +20,7 @@ def of_coords(coords: Any, metric: str, storage: str) -> TSP:
         raise ValueError(f"metric is {metric!r}, expected 'EUCLID' for coords that are traced")
     traced_input.numbers(coords, "coords")
     points = jnp.asarray(coords)
-    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
-        raise ValueError(f"coords has shape {points.shape}, expected (n, 2) with n >= 1")
+    check_places(points, "coords")
     # Before they are rounded to float32, which large ones that are close together do not survive.
     points = points - points.min(axis=0, keepdims=True)
     if points.dtype == jnp.int32:

@@ -5,16 +5,11 @@ What depends on the machine and its speed is left out: times, steps, versions, t
 
 import contextlib
 import io
-import pathlib
-import re
 import sys
 
+from pages import blocks
+
 _SAME = ("cost", "success", "ended")
-
-
-def _blocks(text: str) -> list[str]:
-    found = re.findall(r"(?:^ {4}.*\n)+", text, flags=re.MULTILINE)
-    return [re.sub(r"^ {4}", "", block, flags=re.MULTILINE) for block in found]
 
 
 def _lines(output: str) -> list[str]:
@@ -23,9 +18,8 @@ def _lines(output: str) -> list[str]:
 
 def main() -> int:
     """Returns the exit status."""
-    text = (pathlib.Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
-    blocks = _blocks(text[text.index("## Three lines to a result") :])
-    code, expected = blocks[0], _lines(blocks[1])
+    code, output, *_ = blocks("README.md", after="## Three lines to a result")
+    expected = _lines(output)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(code, {})
