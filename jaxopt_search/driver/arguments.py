@@ -15,6 +15,7 @@ from jaxopt_search.checks import (
 )
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Checkpoint
+from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.starts import Starts, check_starts
 from jaxopt_search.driver.states import check_state
 from jaxopt_search.engine import device_split, starting, stepping
@@ -139,7 +140,7 @@ def check(given: Arguments) -> Checked:
     capabilities.check(given.search, given.problem, limits.max_steps)
     split = DeviceSplit(device_split.find_devices(given.devices))
     problem, search, exchange = split.bring((given.problem, given.search, given.exchange))
-    choice = stepping.choose(given.implementation, split.devices[0], problem, search)
+    choice = stepping.choose(given.implementation, split.first, problem, search)
     if given.resume is not None:
         begin = _check_resumption(given, problem, search, exchange, limits)
     elif given.state is not None:
@@ -249,6 +250,18 @@ def check_clock(
     if max_seconds is not None:
         max_seconds = check_number("max_seconds", max_seconds, 0)
     return max_steps, max_seconds
+
+
+def words_of(checked: Checked) -> tuple[Any, ...]:
+    """Returns what tells one call from another one, for `repr`."""
+    begin = checked.begin
+    if isinstance(begin, Start):
+        start = begin.num_searches, fingerprint(begin.key, begin.starts)
+    else:
+        start = begin.num_searches, fingerprint(begin.state), begin.saved is None
+    every = checked.limits.check_every
+    identity = checkpoints.identity_of(checked.problem, checked.search, checked.exchange, every)
+    return identity, start, checked.limits, checked.choice.implementation
 
 
 def _check_start(

@@ -81,12 +81,24 @@ class Checkpoint(NamedTuple):
 class Keeper:
     """Writes checkpoints of a run into one file, now and then.
 
+    Of several processes that share a run, only the lead writes.
+
     Raises:
       OSError: if nothing can be written there, or there is one that is not resumed.
     """
 
-    def __init__(self, path: str | os.PathLike, every: float, resumed: pathlib.Path | None):
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        every: float,
+        resumed: pathlib.Path | None,
+        writes: bool = True,
+    ):
         self.path, self._every = checked_path(path), check_number("checkpoint_every", every, 0)
+        self._last, self._took, self._has_failed = time.monotonic(), 0.0, False
+        self._writes = writes
+        if not writes:
+            return
         self._is_new = not self.path.exists()
         if not self._is_new and not (resumed is not None and self.path.samefile(resumed)):
             raise FileExistsError(
@@ -94,7 +106,6 @@ class Keeper:
             )
         with beside(self.path) as (file, _):
             file.write(b"is there a folder, and room?")
-        self._last, self._took, self._has_failed = time.monotonic(), 0.0, False
 
     @property
     def is_due(self) -> bool:
@@ -105,6 +116,8 @@ class Keeper:
         """Writes what `make` returns; the first failure is a warning, and the run continues."""
         began = time.monotonic()
         checkpoint = make()
+        if not self._writes:
+            return
         try:
             write(self.path, checkpoint, self._is_new)
             self._is_new = False

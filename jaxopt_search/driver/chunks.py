@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from jaxopt_search.checks import MAX_INT32
-from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.engine.processes import Team
+from jaxopt_search.guards.interrupts import held_back, noted
 from jaxopt_search.results import Status
 
 _CHUNK_SECONDS = 0.5
@@ -29,6 +30,7 @@ class Timer:
       max_seconds: the limit on seconds of search; None for none.
       compile_seconds: from the call until the first step could be made; None until then.
       before: seconds of search in earlier calls, which the limit includes.
+      team: the processes that go by this clock.
     """
 
     def __init__(self) -> None:
@@ -36,6 +38,8 @@ class Timer:
         self.max_seconds: float | None = None
         self.compile_seconds: float | None = None
         self.before = 0.0
+        self.team = Team(())
+        self._told = 0.0
         self._called = time.perf_counter()
 
     def limit(self, max_steps: int | None, max_seconds: float | None) -> None:
@@ -46,10 +50,20 @@ class Timer:
         """Takes note that all is compiled."""
         self.compile_seconds = self.elapsed
 
+    def share(self, team: Team) -> None:
+        """Has the lead's clock count in all processes, as it stands at the last `tick`."""
+        self.team = team
+        self.tick()
+
+    def tick(self) -> None:
+        """Asks the lead what time it is."""
+        if self.team.is_shared:
+            self._told = self.team.told(time.perf_counter() - self._called)
+
     @property
     def elapsed(self) -> float:
         """Seconds since the call."""
-        return time.perf_counter() - self._called
+        return self._told if self.team.is_shared else time.perf_counter() - self._called
 
     @property
     def seconds(self) -> float:
@@ -130,7 +144,8 @@ class Chunked(Protocol):
 def drive(run: Chunked, timer: Timer, observers: Sequence[Callable[[Any], Any]] = ()) -> Status:
     """Makes chunks of a run until it ends, and returns why it did.
 
-    Ctrl-C ends it after the first chunk; before, there is nothing to return, and it is raised.
+    Ctrl-C ends it after the first chunk; before, there is nothing to return, and it is raised. In
+    one of several processes it ends the run in all of them, as a callback does.
 
     Args:
       timer: starts to count seconds of search after the first chunk.
@@ -138,20 +153,35 @@ def drive(run: Chunked, timer: Timer, observers: Sequence[Callable[[Any], Any]] 
     """
     status, num_steps = Status.RUNNING, 0
     try:
-        while status == Status.RUNNING:
-            seconds = _make_chunk(run, timer, num_steps)
-            status = run.status(timer.status(run.step))
-            report = run.report(status) if observers else None
-            for observe in observers:
-                if is_true(observe(report)) and status == Status.RUNNING:
-                    status = Status.CALLBACK
-            num_steps = run.next_steps(num_steps, seconds)
+        with (
+            timer.team.losses_explained(),
+            noted() if timer.team.is_shared else contextlib.nullcontext(_never) as is_interrupted,
+        ):
+            while status == Status.RUNNING:
+                seconds = _make_chunk(run, timer, num_steps)
+                status = run.status(timer.status(run.step))
+                report = run.report(status) if observers else None
+                answers = [observe(report) for observe in observers]
+                if status == Status.RUNNING:
+                    status = _agreed(timer, answers, is_interrupted())
+                num_steps = run.next_steps(num_steps, seconds)
     except KeyboardInterrupt:
-        if timer.compile_seconds is None:
+        if timer.compile_seconds is None or timer.team.is_shared:
             raise
         if status == Status.RUNNING:
             status = Status.INTERRUPTED
     return status
+
+
+def _never() -> bool:
+    return False
+
+
+def _agreed(timer: Timer, answers: Sequence[Any], is_interrupted: bool) -> Status:
+    """Returns whether somebody wants the run to end, in any of the processes that share it."""
+    wish = Status.CALLBACK if any(map(is_true, answers)) else Status.RUNNING
+    wish = Status.INTERRUPTED if is_interrupted else wish
+    return Status(timer.team.highest(wish))
 
 
 def _make_chunk(run: Chunked, timer: Timer, num_steps: int) -> float:
@@ -159,6 +189,7 @@ def _make_chunk(run: Chunked, timer: Timer, num_steps: int) -> float:
     is_first, began = timer.compile_seconds is None, timer.elapsed
     with held_back() if is_first else contextlib.nullcontext():
         run.advance(num_steps)
+        timer.tick()
         seconds = timer.elapsed - began
         run.look()
     if is_first:

@@ -111,8 +111,11 @@ def shown(
 ) -> Iterator[list[Callable[[Any], None]]]:
     """Gives what shows a run, if that is wanted: a list of one `Reporter`, which says "compiling".
 
-    Its bar or line is ended however the run ends.
+    Its bar or line is ended however the run ends. Of several processes only the lead shows a run.
     """
+    if is_wanted and not timer.team.is_lead:
+        yield [_ignore]  # reports may need all processes
+        return
     reporters = [Reporter(describe=describe, timer=timer)] if is_wanted else []
     for show in reporters:
         show(Phase("compiling", timer.elapsed))
@@ -121,6 +124,10 @@ def shown(
     finally:
         for show in reporters:
             show.close()
+
+
+def _ignore(report: Any) -> None:
+    """Does nothing with a report."""
 
 
 def tqdm_bar(stream: TextIO | None, total: float | None, bar_format: str) -> Any:

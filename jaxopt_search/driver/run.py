@@ -15,6 +15,7 @@ from jaxopt_search.driver.chunks import Timer, drive
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.running import Run
 from jaxopt_search.engine import device_split
+from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.kernels import Implementation
@@ -79,7 +80,9 @@ def solve(
         unbroken run would, on any number of devices. It takes the place of `key`, `num_searches`
         and `initial`; `max_steps` and `max_seconds` count what was made before. True for that of
         `checkpoint`, if it is there.
-      devices: None for the default device, `"all"`, a platform, a number, or a list.
+      devices: None for the default device, `"all"`, a platform, a number, or a list. After
+        `jax.distributed.initialize`, `"all"` and platforms mean those of all processes, each of
+        which makes the same call.
       check_every: steps between stop tests; None for 100, or what the search asks for. First hits
         are exact whatever it is.
       chunk_steps: steps per chunk; None for chunks of half a second or less.
@@ -109,32 +112,40 @@ def solve(
       >>> result.fun, result.success
       (160, True)
     """
-    timer, resumed = Timer(), checkpoints.to_resume(resume, checkpoint)
-    checked = arguments.check(
-        Arguments(
-            problem=problem,
-            search=search,
-            key=key,
-            num_searches=num_searches,
-            max_steps=max_steps,
-            max_seconds=max_seconds,
-            target=target,
-            patience=patience,
-            exchange=exchange,
-            initial=initial,
-            state=state,
-            resume=resumed,
-            devices=devices,
-            check_every=check_every,
-            chunk_steps=chunk_steps,
-            callback=callback,
-            history_size=history_size,
-            implementation=implementation,
+    timer, team = Timer(), Team(device_split.find_devices(devices))
+    with team.same_call() as note:
+        resumed = checkpoints.to_resume(resume, checkpoint)
+        checked = arguments.check(
+            Arguments(
+                problem=problem,
+                search=search,
+                key=key,
+                num_searches=num_searches,
+                max_steps=max_steps,
+                max_seconds=max_seconds,
+                target=target,
+                patience=patience,
+                exchange=exchange,
+                initial=initial,
+                state=state,
+                resume=resumed,
+                devices=team.devices,
+                check_every=check_every,
+                chunk_steps=chunk_steps,
+                callback=callback,
+                history_size=history_size,
+                implementation=implementation,
+            )
         )
-    )
+        keeper = None
+        if checkpoint is not None:
+            keeper = Keeper(checkpoint, checkpoint_every, resumed, writes=team.is_lead)
+        if team.is_shared:
+            note(arguments.words_of(checked), keeper is None, callback is None)
     timer.limit(checked.limits.max_steps, checked.limits.max_seconds)
-    keeper = None if checkpoint is None else Keeper(checkpoint, checkpoint_every, resumed)
+    timer.share(team)
     with (
+        team.losses_explained(),
         progress.shown(show_progress, timer) as shown,
         memory_errors_explained(checked.begin.num_searches),
     ):

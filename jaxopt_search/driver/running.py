@@ -137,9 +137,10 @@ class Run:
         identity = checkpoints.identity_of(
             checked.problem, checked.search, checked.exchange, checked.limits.check_every
         )
+        team = checked.split.team
 
         def keep(report: Report | None = None) -> None:
-            if report is None or keeper.is_due:
+            if report is None or team.told(keeper.is_due):
                 keeper.write(functools.partial(self._checkpoint, identity))
 
         observers.append(keep)
@@ -147,8 +148,9 @@ class Run:
             try:
                 yield
             except BaseException:
-                with contextlib.suppress(Exception), held_back():  # the first one counts
-                    keep()
+                if not team.is_shared:  # alone, a process cannot say what all have
+                    with contextlib.suppress(Exception), held_back():  # the first one counts
+                        keep()
                 raise
             with held_back():  # an impatient person shall not lose the run
                 keep()

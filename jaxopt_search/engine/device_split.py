@@ -19,8 +19,9 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jaxopt_search import capabilities
-from jaxopt_search.engine import apart, loop, outcome, starting, stepping
+from jaxopt_search.engine import apart, loop, outcome, processes, starting, stepping
 from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import Later, Rules, RunState
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
@@ -42,7 +43,8 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
 
     Args:
       devices: None for the default device; `"all"`; a platform such as `"gpu"` for all of it; how
-        many of the local devices; one device, or several.
+        many of this process's devices; one device, or several. After `jax.distributed.initialize`,
+        those of all processes count as all.
 
     Raises:
       ValueError: if there are no such devices, with the list of those there are.
@@ -53,7 +55,7 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
     if not found or len(set(found)) < len(found):
         names = ", ".join(str(device) for device in jax.devices())
         raise ValueError(f"devices is {devices!r}, expected different ones of: {names}")
-    return found
+    return processes.check(found)
 
 
 def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
@@ -62,7 +64,7 @@ def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
         case None:
             return (starting.default_device(),)
         case "all":
-            return tuple(local)
+            return tuple(jax.devices())
         case str():
             return tuple(_platform_devices(devices))
         case jax.Device():
@@ -79,7 +81,7 @@ def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
 
 def _platform_devices(platform: str) -> list[jax.Device]:
     try:
-        return jax.local_devices(backend=platform) if platform else []
+        return jax.devices(platform) if platform else []
     except RuntimeError:
         return []
 
@@ -90,16 +92,29 @@ class DeviceSplit:
 
     devices: tuple[jax.Device, ...]
 
+    @functools.cached_property
+    def team(self) -> Team:
+        """The processes that the devices belong to."""
+        return Team(self.devices)
+
+    @property
+    def first(self) -> jax.Device:
+        """The first device of this process."""
+        return self.team.own[0]
+
     def bring(self, tree: Tree) -> Tree:
-        """Returns a pytree with all of its arrays on the first device."""
-        first = self.devices[0]
+        """Returns a pytree with all of its arrays on the first device of this process."""
+        first = self.first
         arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
         if all(array.devices() == {first} for array in arrays):
             return tree
         return jax.device_put(tree, first)
 
     def split(self, state: RunState) -> RunState:
-        """Returns `state` for `advance`: on several devices with leaves [D, S / D, ...]."""
+        """Returns `state` for `advance`: on several devices with leaves [D, S / D, ...].
+
+        Of D devices in several processes, each process has the leaves of its own ones.
+        """
         if len(self.devices) == 1:
             return self.bring(state)
         num_searches = state.index.shape[0]
@@ -112,8 +127,9 @@ class DeviceSplit:
         return self._put(split._replace(index=index))
 
     def _put(self, split: RunState) -> RunState:
-        """Places the parts as `pmap` returns them, so that the first chunk compiles for all."""
-        mesh = Mesh(np.array(self.devices), (_AXIS,))
+        """Places the own parts as `pmap` returns them, so that the first chunk compiles for all."""
+        split = _map_searches(operator.itemgetter(self.team.rows), split)
+        mesh = Mesh(np.array(self.team.own), (_AXIS,))
         whole, split_up = NamedSharding(mesh, P()), NamedSharding(mesh, P(_AXIS))
         shardings = [split_up if name in _PER_SEARCH else whole for name in RunState._fields]
         return RunState._make(map(jax.device_put, split, shardings))
@@ -128,7 +144,7 @@ class DeviceSplit:
         implementation: Implementation = "auto",
     ) -> RunState:
         """Like `loop.advance`, of a state from `split` and by rules from `make_rules`."""
-        chosen = stepping.choose(implementation, self.devices[0], problem, search).implementation
+        chosen = stepping.choose(implementation, self.first, problem, search).implementation
         if rules.exchange is not None and capabilities.compiles_apart(rules.exchange):
             return self._in_parts(chosen, problem, search, state, num_steps, rules)
         return self._steps(chosen)(problem, search, state, num_steps, rules)
@@ -204,7 +220,7 @@ class DeviceSplit:
         if len(self.devices) == 1:
             return outcome.look(problem, search, state)
         *packed, everyone = _pmapped_look(self.devices)(problem, search, state)
-        fetched, numbers = jax.device_get(packed), range(len(self.devices))
+        fetched, numbers = self.team.gathered(packed), range(len(self.devices))
         parts = [jax.tree.map(operator.itemgetter(number), fetched) for number in numbers]
         return outcome.merged(list(map(outcome.read, parts)))._replace(all_best=everyone)
 
@@ -213,15 +229,16 @@ class DeviceSplit:
         axes = 1 if len(self.devices) == 1 else 2
         return jax.tree.map(
             lambda leaf: np.array(leaf).reshape(-1, *leaf.shape[axes:])[:num_searches],
-            jax.device_get(seen.all_best),
+            self.team.gathered(seen.all_best),
         )
 
     def join(self, state: RunState, num_searches: int) -> RunState:
-        """Returns the state as `split` got it, on the first device."""
+        """Returns the state as `split` got it, on the first device of this process."""
         if len(self.devices) == 1:
             return state
-        first = self.devices[0]
-        gathered = jax.tree.map(lambda leaf: jax.device_put(leaf, first), state)
+        if self.team.is_shared:
+            state = _map_searches(self.team.gathered, state)
+        gathered = jax.tree.map(lambda leaf: jax.device_put(leaf, self.first), state)
         return _map_searches(
             lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:num_searches], gathered
         )
@@ -280,13 +297,15 @@ def split_up(
       shared: a pytree that every device gets whole.
       tree: a pytree, leaves [N, ...].
     """
-    number = jax.tree.leaves(tree)[0].shape[0]
+    number, team = jax.tree.leaves(tree)[0].shape[0], Team(devices)
     padding = -number % len(devices)
-    split_each = functools.partial(split_leaf, len(devices))
-    made = _pmapped_fn(devices, fn)(shared, jax.tree.map(split_each, tree))
+    split = jax.tree.map(lambda leaf: split_leaf(len(devices), leaf)[team.rows], tree)
+    made = _pmapped_fn(devices, fn)(shared, split)
+    if team.is_shared:
+        made = team.gathered(made)
 
-    def join_leaf(leaf: jax.Array) -> jax.Array:
-        leaf = jax.device_put(leaf, devices[0]).reshape(-1, *leaf.shape[2:])
+    def join_leaf(leaf: Any) -> jax.Array:
+        leaf = jax.device_put(leaf, team.own[0]).reshape(-1, *leaf.shape[2:])
         return leaf[: leaf.shape[0] * number // (number + padding)]
 
     return jax.tree.map(join_leaf, made)

@@ -115,7 +115,7 @@ def default_device() -> jax.Device:
 
 def device_of(array: jax.Array) -> jax.Device:
     """Returns a device that holds `array`; one of JAX's default platform while it is traced."""
-    return jax.devices()[0] if isinstance(array, Tracer) else next(iter(array.devices()))
+    return jax.local_devices()[0] if isinstance(array, Tracer) else next(iter(array.devices()))
 
 
 def is_traced(tree: Any) -> bool:

@@ -83,7 +83,12 @@ def _check_bytes(
 
 
 def free_bytes(device: jax.Device) -> float:
-    """Returns how much memory a device has left; infinity if that is unknown."""
+    """Returns how much memory a device has left; infinity if that is unknown.
+
+    A device of another process counts as one of this process's.
+    """
+    if device.process_index != jax.process_index():
+        device = jax.local_devices(backend=device.platform)[0]
     if device.platform == "cpu":
         return max(0, min(_available(), _left_to_the_group(), _left_to_the_process()))
     stats = device.memory_stats() or {}

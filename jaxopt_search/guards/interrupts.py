@@ -8,22 +8,19 @@ with JAX alone.
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
 
 @contextlib.contextmanager
-def held_back() -> Iterator[None]:
-    """Raises the `KeyboardInterrupt` of a Ctrl-C within the block at its end; a second one at once.
+def noted() -> Iterator[Callable[[], bool]]:
+    """Takes note of a Ctrl-C within the block; a second one raises `KeyboardInterrupt` at once.
 
     Only in the main thread, and only where Ctrl-C has Python's default handler: a user's own
-    handlers are left alone.
+    handlers are left alone. Yields a function that tells whether one has come.
     """
     numbers = _numbers_of(signal.default_int_handler)
-    if not numbers:
-        yield
-        return
     has_come = False
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -33,8 +30,18 @@ def held_back() -> Iterator[None]:
         has_come = True
 
     with _handled(numbers, note, signal.default_int_handler):
+        yield lambda: has_come
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Raises the `KeyboardInterrupt` of a Ctrl-C within the block at its end; a second one at once.
+
+    For whom, `noted` says.
+    """
+    with noted() as has_come:
         yield
-    if has_come:
+    if has_come():
         raise KeyboardInterrupt
 
 

@@ -9,6 +9,7 @@ from jaxopt_search.driver import environment, progress
 from jaxopt_search.driver.arguments import check_clock, refuse_tracers
 from jaxopt_search.driver.chunks import Timer, drive
 from jaxopt_search.engine import device_split
+from jaxopt_search.engine.processes import Team
 from jaxopt_search.guards import capacity
 from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.problem import nqueens
@@ -76,11 +77,12 @@ def solve_nqueens(
     is_repaired = problem.n >= _MANY  # the limit of steps is then one of rounds
     timer.limit(None if is_repaired else max_steps, max_seconds)
     found = device_split.find_devices(devices)
+    timer.share(Team(found))
     words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
     with progress.shown(show_progress, timer, _describe) as observers:
         if is_repaired:
             capacity.check_queens(problem.n, found[0])
-            run = Repairs(problem, words, finds, timer, found[0], max_steps)
+            run = Repairs(problem, words, finds, timer, timer.team.own[0], max_steps)
             status = drive(run, timer, observers)
         else:
             with capacity.memory_errors_explained(num_searches):

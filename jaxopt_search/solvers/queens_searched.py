@@ -122,7 +122,7 @@ class Searches:
         self.problem, self.finds, self.timer = problem.padded(), finds, timer
         self.plan = plan_of(problem.n, devices[0].platform)
         self.search, self.split = search_of(self.plan), DeviceSplit(devices)
-        self._choice = stepping.choose("auto", devices[0], self.problem, self.search)
+        self._choice = stepping.choose("auto", self.split.first, self.problem, self.search)
         self.implementation, self.made, self.step = str(self._choice), 0, 0
         if num_searches is None:
             each = num_searches_for(self.plan, -(-finds.wanted // len(devices)))
@@ -131,7 +131,7 @@ class Searches:
         state = blank(key, self.problem, self.search, num_searches)
         capacity.check_state(state, num_searches, devices)
         index: Any = np.arange(num_searches, dtype=np.int32)
-        with held_back(), jax.default_device(devices[0]):
+        with held_back(), jax.default_device(self.split.first):
             state = jax.device_put(state._replace(index=index, ancestor=index))
         self.state = self.split.split(state)
         self._rules = make_rules(self.search, self.state.best_cost.dtype)
@@ -186,9 +186,10 @@ class Searches:
     def look(self) -> object:
         """Takes down what was found, while the next steps are made."""
         if self._has_started and self._harvest is not None:
-            is_valid = np.asarray(self._harvest.is_valid)
+            team = self.split.team
+            is_valid = team.gathered(self._harvest.is_valid)
             if is_valid.any():
-                queens, words = np.asarray(self._harvest.queens), np.asarray(self._harvest.words)
+                queens, words = team.gathered((self._harvest.queens, self._harvest.words))
                 self.finds.add(self.problem.host.own(queens[is_valid]), words[is_valid])
             self._harvest = None
 

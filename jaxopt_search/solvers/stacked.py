@@ -4,6 +4,7 @@ All stand in arrays with room for the largest (`padding`). What is done with eac
 """
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +18,7 @@ from jaxopt_search.driver import environment, progress
 from jaxopt_search.driver.chunks import Timer, drive
 from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.device_split import split_leaf
+from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.kernels import Choice, Implementation
@@ -88,13 +90,14 @@ def solve_stack(
     stack: Stack, key: Any, timer: Timer, devices: tuple[jax.Device, ...], show_progress: bool
 ) -> StackedResult:
     """Returns good solutions of all instances, after the steps or seconds that the timer allows."""
+    timer.share(Team(devices))
     with progress.shown(show_progress, timer) as observers:
         runs = _Runs(stack, key, timer, devices)
         status = drive(runs, timer, observers)
         if status == Status.INTERRUPTED:
             for show in observers:
                 show(runs.report(status))
-    found = runs.best()
+        found = runs.best()
     return StackedResult(
         x=np.stack(found) if len(set(stack.sizes)) == 1 else found,
         fun=np.array([stack.cost(i, solution) for i, solution in enumerate(found)]),
@@ -145,15 +148,16 @@ class _Runs:
     """
 
     def __init__(self, stack: Stack, key: Any, timer: Timer, devices: tuple[jax.Device, ...]):
-        self.stack, self.timer, self.devices = stack, timer, devices
+        self.stack, self.timer, self.devices, self._team = stack, timer, devices, Team(devices)
         self.step, self._made = 0, 0
-        self.choice = _choice(stack.kind, stack.instances, devices[0])
+        self.choice = _choice(stack.kind, stack.instances, self._team.own[0])
         split = jax.tree.map(functools.partial(split_leaf, len(devices)), stack.instances)
         size = len(stack.sizes)
         # Copies of the last instance fill the devices up; their keys are others.
         numbers = np.arange(size + -size % len(devices), dtype=np.uint32).reshape(len(devices), -1)
         with held_back():
-            self.runs = _start(stack.kind, devices)(random.as_key(key), numbers, split)
+            own = jax.tree.map(operator.itemgetter(self._team.rows), (numbers, split))
+            self.runs = _start(stack.kind, devices)(random.as_key(key), *own)
         self._advance = _advance(stack.kind, self.choice.implementation, devices)
 
     def advance(self, num_steps: int) -> None:
@@ -168,9 +172,9 @@ class _Runs:
         return limit
 
     def report(self, status: Status) -> _MeanReport:
-        costs, accepted = jax.device_get(_costs_and_accepted(self.runs))
+        costs, accepted = self._team.gathered(_costs_and_accepted(self.runs))
         mean = float(self.stack.in_full(costs.ravel()[: len(self.stack.sizes)]).mean())
-        acceptance = float(accepted) / max(self._made, 1)
+        acceptance = accepted.mean().item() / max(self._made, 1)
         return _MeanReport(self.step, self.timer.seconds, mean, None, acceptance, status)
 
     def next_steps(self, made: int, seconds: float) -> int:
@@ -181,7 +185,7 @@ class _Runs:
 
     def best(self) -> list[np.ndarray]:
         """Returns the best solution of each instance, [n]."""
-        found = jax.device_get(_best(self.stack.kind, self.devices)(self.runs))
+        found = self._team.gathered(_best(self.stack.kind, self.devices)(self.runs))
         found = found.reshape(-1, found.shape[-1])
         return [one[:n] for one, n in zip(found, self.stack.sizes, strict=False)]
 
@@ -249,9 +253,9 @@ def _best(kind: Kind, devices: tuple[jax.Device, ...]) -> Any:
 
 @jax.jit
 def _costs_and_accepted(runs: _Run) -> tuple[jax.Array, jax.Array]:
-    """Returns the lowest costs [D, B / D], and moves accepted per search."""
-    costs = runs.state.searches.best_cost.min(axis=-1)
-    return costs, runs.state.info.accepted.astype(jnp.float32).mean()
+    """Returns the lowest costs [D, B / D], and moves accepted per search, [D]."""
+    costs, accepted = runs.state.searches.best_cost.min(axis=-1), runs.state.info.accepted
+    return costs, accepted.astype(jnp.float32).mean(axis=(1, 2))
 
 
 def _choice(kind: Kind, instances: Any, device: jax.Device) -> Choice:

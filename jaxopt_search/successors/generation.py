@@ -11,6 +11,7 @@ from jaxopt_search import kernels
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.engine import device_split, starting
 from jaxopt_search.engine.device_split import Devices
+from jaxopt_search.engine.processes import Team
 from jaxopt_search.guards import forks
 from jaxopt_search.kernels import Choice, Implementation, portability
 from jaxopt_search.portable import random
@@ -99,12 +100,13 @@ def generate(
     active = arguments.as_active(active, types, num_states)
     found = _devices_of(devices, states)
     is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((problem, states, active)))
-    chosen = _choose(implementation, found[0], kind, is_traced).implementation
+    first = Team(found).own[0]
+    chosen = _choose(implementation, first, kind, is_traced).implementation
     ratings = memory_use.choose(ratings, Job(kind, num_successors, chosen), found)
     setup = Setup(num_successors, order, ratings, chosen)
     shared = types, problem, random.as_argument(key)
     if not is_traced:
-        shared, states, active = _brought(found[0], (shared, states, active))
+        shared, states, active = _brought(first, (shared, states, active))
     if len(found) > 1:
         index = np.arange(num_states, dtype=np.uint32)
         if active is not None:

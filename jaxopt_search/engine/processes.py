@@ -1,0 +1,155 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
+"""The processes that share a run, each with devices of its own; most runs have but one.
+
+All make the same calls in the same order, and see the same results. What depends on a clock, a
+person or a file is up to the first of them, the lead, who tells the others.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+# What goes wrong between processes shows where results are waited for, as one of several errors.
+_OF_XLA = re.compile(r"[A-Z_]{5,}: ")
+_REFUSED = np.zeros(2, np.uint32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Team:
+    """The processes of some devices.
+
+    Attributes:
+      devices: of all of them, in order of the processes, as many of each.
+    """
+
+    devices: tuple[jax.Device, ...]
+
+    @functools.cached_property
+    def own(self) -> tuple[jax.Device, ...]:
+        """Those of this process."""
+        if jax.process_count() == 1:
+            return self.devices
+        me = jax.process_index()
+        return tuple(device for device in self.devices if device.process_index == me)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether there are other processes."""
+        return len(self.own) < len(self.devices)
+
+    @property
+    def is_lead(self) -> bool:
+        """Whether this is the process that decides, and writes files."""
+        return self.own[:1] == self.devices[:1]
+
+    @property
+    def rows(self) -> slice:
+        """Where the own devices are among all."""
+        first = self.devices.index(self.own[0])
+        return slice(first, first + len(self.own))
+
+    def gathered(self, tree: Any) -> Any:
+        """Returns leaves [D, ...], NumPy's, of all devices, from those of the own ones.
+
+        One leaf after the other: each of them is on every device for a moment.
+        """
+        return jax.tree.map(_from_all, tree) if self.is_shared else jax.device_get(tree)
+
+    def told(self, number: float) -> float:
+        """Returns the lead's number."""
+        if not self.is_shared:
+            return number
+        words = np.array([number], np.float64).view(np.uint32)  # JAX may know no float64
+        return _from_all(words[None])[0].view(np.float64).item()
+
+    def highest(self, number: int) -> int:
+        """Returns the highest number of any process."""
+        return int(_from_all(np.array([number], np.int32)).max()) if self.is_shared else number
+
+    @contextlib.contextmanager
+    def same_call(self) -> Generator[Callable[..., None]]:
+        """Compares, at the end of the block, what the processes are about to do.
+
+        Yields a function that takes what has to be the same; its `repr` counts. Where the block
+        fails in a process, the others fail with it.
+
+        Raises:
+          ValueError: if it is not the same in all processes.
+          RuntimeError: if another process has refused the call.
+        """
+        digest = hashlib.sha256()
+
+        def note(*parts: Any) -> None:
+            digest.update(repr(parts).encode())
+
+        if not self.is_shared:
+            yield note
+            return
+        try:
+            yield note
+        except BaseException:
+            with contextlib.suppress(Exception):
+                _from_all(_REFUSED[None])
+            raise
+        words = np.frombuffer(digest.digest()[:8], np.uint32)
+        _check_alike(_from_all(words[None]))
+
+    @contextlib.contextmanager
+    def losses_explained(self) -> Generator[None]:
+        """Has the error of a device tell that another process may be gone."""
+        try:
+            yield
+        except (jax.errors.JaxRuntimeError, ValueError) as error:
+            if not self.is_shared or not _OF_XLA.match(str(error)):
+                raise
+            number, line = jax.process_count(), str(error).splitlines()[0]
+            raise RuntimeError(
+                f"one of the {number} processes of this run has ended or is out of reach: {line}"
+            ) from error
+
+
+def _check_alike(words: np.ndarray) -> None:
+    """Refuses calls of which one was refused elsewhere, or is another one."""
+    for number, own in enumerate(words):
+        if (own == _REFUSED).all():
+            raise RuntimeError(f"process {number} has refused this call; its error says why")
+        if (own != words[0]).any():
+            raise ValueError(
+                f"process {number} was called with other arguments than process 0, expected the"
+                " same in all processes"
+            )
+
+
+def _from_all(array: Any) -> np.ndarray:
+    """Returns the arrays [N, ...] of all processes after one another."""
+    from jax.experimental import multihost_utils
+
+    return np.asarray(multihost_utils.process_allgather(np.asarray(array), tiled=True))
+
+
+def check(devices: Sequence[jax.Device]) -> tuple[jax.Device, ...]:
+    """Returns devices in order of their processes.
+
+    Raises:
+      ValueError: if they are of several processes, but not as many of each.
+    """
+    counts = Counter(device.process_index for device in devices)
+    if set(counts) == {jax.process_index()}:
+        return tuple(devices)
+    if len(counts) < jax.process_count() or len(set(counts.values())) > 1:
+        found = ", ".join(f"{count} of process {one}" for one, count in sorted(counts.items()))
+        raise ValueError(
+            f"devices are {found}, expected those of this process alone or as many of each of the"
+            f" {jax.process_count()} processes"
+        )
+    return tuple(sorted(devices, key=lambda device: device.process_index))
