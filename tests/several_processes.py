@@ -152,6 +152,13 @@ def interrupted_in_one(folder):
     return seen(solve(tsp(), annealing(), max_seconds=30, callback=callback))
 
 
+def terminated_in_one(folder):
+    """With a checkpoint, which all of them bring together."""
+    callback = _in_one(lambda: os.kill(os.getpid(), signal.SIGTERM))
+    options = {"max_seconds": 30, "callback": callback, "checkpoint": folder / "ended.npz"}
+    return seen(solve(tsp(), annealing(), **options))
+
+
 def another_call_in_one(folder):
     steps = 50 + jax.process_index()
     return refusal(lambda: solve(tsp(), annealing(), max_steps=steps))
@@ -198,8 +205,8 @@ def lost(folder):
 
 
 _ALL = [first_finisher, resampling, islands, one_liner, queens, several_instances, successors]
-_ALL += [broken, continued, clocked, stopped_by_one, interrupted_in_one, another_call_in_one]
-_ALL += [refused_in_one, some_devices, own_devices, lost]
+_ALL += [broken, continued, clocked, stopped_by_one, interrupted_in_one, terminated_in_one]
+_ALL += [another_call_in_one, refused_in_one, some_devices, own_devices, lost]
 CASES = {case.__name__: case for case in _ALL}
 
 

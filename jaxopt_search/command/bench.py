@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
       ValueError: if there are no such devices.
     """
-    starts.use_machine(args.no_cache)
+    starts.use_machine(args)
     devices = device_split.find_devices(args.devices)
     rows = []
     for case in cases(args.cities, args.facilities, devices):

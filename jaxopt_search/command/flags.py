@@ -19,6 +19,7 @@ examples:
   jaxopt-search solve cities.csv --seconds 10 --out tour.tour --plot tour.png
   jaxopt-search solve tai30a.dat --target 1850000 --seconds 60 --json
   jaxopt-search solve pr2392.tsp --seconds 36000 --checkpoint night.npz --resume
+  jaxopt-search solve pr2392.tsp --coordinator host0:7000 --processes 2 --process 0
 
 exit status: 0 success, 1 none (such as a target that is missed), 2 bad input, 130 Ctrl-C, with the
 best so far"""
@@ -102,6 +103,24 @@ def _add_queens(commands: Any) -> None:
     _add_run(flags, out=".txt or .csv (a placement a line) or .npy")
 
 
+def _add_processes(flags: Any) -> None:
+    """Adds what processes on several hosts need to find one another."""
+    flags.add_argument(
+        "--coordinator",
+        metavar="HOST:PORT",
+        help="of the first process, for one run in several; auto: as SLURM or MPI say",
+    )
+    flags.add_argument("--processes", type=_count, metavar="N", help="of the run")
+    flags.add_argument("--process", type=_index, metavar="I", help="number of this one, from 0")
+    flags.add_argument(
+        "--wait",
+        type=_count,
+        default=60,
+        metavar="SECONDS",
+        help="with other processes that do not answer (default: %(default)s)",
+    )
+
+
 def _add_run(flags: Any, out: str) -> None:
     """Adds what a search has: limits, where results go, what is shown."""
     flags.add_argument("--seconds", type=_seconds, help="of search (default: 10 without --steps)")
@@ -109,6 +128,7 @@ def _add_run(flags: Any, out: str) -> None:
     flags.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     flags.add_argument("--searches", type=_count, metavar="N", help="searches side by side")
     _add_devices(flags)
+    _add_processes(flags)
     flags.add_argument("--out", type=pathlib.Path, metavar="PATH", help=f"solution: {out}")
     flags.add_argument("--plot", type=pathlib.Path, metavar="PATH", help=".png, .svg or .pdf")
     flags.add_argument("--json", action="store_true", help="print one JSON object")
@@ -157,6 +177,10 @@ def _steps(text: str) -> int:
 
 def _count(text: str) -> int:
     return _integer(text, 1)
+
+
+def _index(text: str) -> int:
+    return _integer(text, 0)
 
 
 def _integer(text: str, least: int) -> int:

@@ -48,10 +48,10 @@ def _run(args: argparse.Namespace) -> int:
         raise
     except (MemoryError, RuntimeError) as error:
         say(reason_of(error))
-        return NO_SUCCESS
+        return _left(args, NO_SUCCESS)
     except (ValueError, TypeError, ImportError, OSError) as error:
         say(_with_line(reason_of(error)))
-        return USAGE
+        return _left(args, USAGE)
 
 
 def _dispatch(args: argparse.Namespace) -> int:
@@ -65,6 +65,17 @@ def _dispatch(args: argparse.Namespace) -> int:
         case _:
             from jaxopt_search.command import doctor as command
     return command.run(args)
+
+
+def _left(args: argparse.Namespace, status: int) -> int:
+    """Returns a status or, of one of several processes, ends this one with it at once.
+
+    After an error the others may be gone, and JAX would wait for them.
+    """
+    if getattr(args, "coordinator", None) is not None:
+        sys.stderr.flush()
+        os._exit(status)
+    return status
 
 
 def _with_line(message: str) -> str:

@@ -14,8 +14,10 @@ def run(args: argparse.Namespace) -> int:
       ValueError: for bad arguments, before the search.
     """
     starts.check_paths(args, files.OF_KIND["queens"])
-    starts.use_machine(args.no_cache)
+    starts.use_machine(args)
     result = js.solve_nqueens(args.n, args.count, **starts.options_of(args))
+    if not starts.is_lead():
+        return endings.status_of(result, 0)
     wanted = [(args.out, files.write_placements), (args.plot, _draw)]
     num_failed = endings.write_all(wanted, result.solutions)
     endings.show(args, _facts(args, result), result)

@@ -19,8 +19,10 @@ def run(args: argparse.Namespace) -> int:
         files.check_suffix("--out", args.out, files.OF_KIND[instance.kind])
         if args.out.suffix.lower() == ".sln" and not instance.is_integral:
             raise ValueError(f"--out {args.out}: .sln holds integer costs, which these are not")
-    starts.use_machine(args.no_cache)
+    starts.use_machine(args)
     result = _solved(instance, args)
+    if not starts.is_lead():
+        return endings.status_of(result, 0)
     wanted = [(args.out, _write), (args.plot, _draw)]
     num_failed = endings.write_all(wanted, instance, result)
     endings.show(args, _facts(args, result), result)

@@ -2,12 +2,15 @@
 
 import argparse
 import os
+import socket
 import sys
+import time
 from typing import Any
 
 from jaxopt_search.command import files, pictures
 from jaxopt_search.command.endings import say
 
+_BETWEEN_TRIES = 0.2  # seconds
 _CPU_DEVICES = "--xla_force_host_platform_device_count"
 
 
@@ -37,6 +40,61 @@ def options_of(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _join(args: argparse.Namespace) -> None:
+    """Makes this process one of several that share their devices.
+
+    Raises:
+      ValueError: if it is not said which.
+      OSError: if the first one does not answer.
+    """
+    import jax
+
+    places = {} if args.coordinator == "auto" else {"coordinator_address": args.coordinator}
+    if places:
+        host, port = _host_and_port(args.coordinator)
+        if host in ("127.0.0.1", "localhost", "::1"):
+            places["coordinator_bind_address"] = args.coordinator  # nobody else can connect
+        if args.process:
+            _wait_for(host, port, args.wait)
+    jax.distributed.initialize(
+        **places,
+        num_processes=args.processes,
+        process_id=args.process,
+        initialization_timeout=args.wait,
+        heartbeat_timeout_seconds=args.wait,
+        shutdown_timeout_seconds=args.wait,
+    )
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"--coordinator is {address!r}, expected HOST:PORT or auto")
+    return host.strip("[]"), int(port)
+
+
+def _wait_for(host: str, port: int, seconds: float) -> None:
+    """Waits for a server; JAX itself would end this process with a trace of its stack."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection((host, port), timeout=max(end - time.monotonic(), 0.1)).close()
+            return
+        except OSError as error:
+            if time.monotonic() > end:
+                raise TimeoutError(
+                    f"no coordinator answers at {host}:{port} within {seconds} seconds: {error}"
+                ) from error
+        time.sleep(_BETWEEN_TRIES)
+
+
+def is_lead() -> bool:
+    """Returns whether this process is the one that tells and writes what was found."""
+    import jax
+
+    return jax.process_index() == 0
+
+
 def use_cpu_cores(num: int | None = None) -> None:
     """Makes JAX's CPU platform show `num` devices, so that searches spread over the cores.
 
@@ -54,12 +112,17 @@ def use_cpu_cores(num: int | None = None) -> None:
     os.environ["XLA_FLAGS"] = f"{flags} {_CPU_DEVICES}={num or num_cores()}".strip()
 
 
-def use_machine(no_cache: bool) -> None:
-    """Takes all cores and, unless unwanted, the compilation cache; says so if there can be none."""
+def use_machine(args: argparse.Namespace) -> None:
+    """Takes all cores, other processes if wanted and, unless unwanted, the compilation cache.
+
+    Says so if there can be no cache.
+    """
     from jaxopt_search.driver.compilation_cache import enable_compilation_cache
 
     use_cpu_cores()
-    if no_cache:
+    if getattr(args, "coordinator", None) is not None:
+        _join(args)
+    if args.no_cache:
         return
     try:
         enable_compilation_cache()

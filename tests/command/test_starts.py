@@ -1,6 +1,10 @@
 """What a search needs before it starts: the cache where it can be, progress where it is wanted."""
 
+import argparse
+import socket
 import types
+
+import pytest
 
 from jaxopt_search.command import starts
 from jaxopt_search.driver import compilation_cache
@@ -13,9 +17,9 @@ def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
         raise PermissionError("others can write there")
 
     monkeypatch.setattr(compilation_cache, "enable_compilation_cache", refuse)
-    starts.use_machine(no_cache=True)
+    starts.use_machine(argparse.Namespace(no_cache=True))
     assert capsys.readouterr().err == ""
-    starts.use_machine(no_cache=False)
+    starts.use_machine(argparse.Namespace(no_cache=False))
     assert capsys.readouterr().err == (
         "jaxopt-search: compiled programs are not kept: others can write there\n"
     )
@@ -32,3 +36,16 @@ def test_progress_is_for_terminals_and_those_who_ask(monkeypatch):
         names = ("seed", "seconds", "steps", "searches", "devices")
         args = types.SimpleNamespace(**dict.fromkeys(names), progress=progress, quiet=quiet)
         assert starts.options_of(args)["show_progress"] is expected
+
+
+def test_a_coordinator_that_does_not_answer_is_named(capsys):
+    """In one line, within the patience; so is an address that is none."""
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        args = argparse.Namespace(coordinator=address, process=1, wait=0, no_cache=True)
+        with pytest.raises(TimeoutError, match=f"no coordinator answers at {address} within 0"):
+            starts.use_machine(args)
+    args.coordinator = "host0"
+    with pytest.raises(ValueError, match="'host0', expected HOST:PORT or auto"):
+        starts.use_machine(args)

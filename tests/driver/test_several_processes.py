@@ -91,14 +91,15 @@ def test_four_processes_make_the_run_of_one(tmp_path):
 
 def test_processes_end_together(tmp_path):
     """By the lead's clock, by what one of them wants, and by what one of them refuses."""
-    names = ["clocked", "stopped_by_one", "interrupted_in_one", "another_call_in_one"]
-    names += ["refused_in_one", "some_devices", "own_devices", "first_finisher"]
+    same = ["clocked", "stopped_by_one", "interrupted_in_one", "terminated_in_one", "some_devices"]
+    names = [*same, "another_call_in_one", "refused_in_one", "own_devices", "first_finisher"]
     first, second = answers(2, 2, tmp_path, *names)
-    for name in ("clocked", "stopped_by_one", "interrupted_in_one", "some_devices"):
+    for name in same:
         assert first[name] == second[name], name
     assert first["clocked"][3] == "MAX_SECONDS" and first["clocked"][1] > 0
     assert first["stopped_by_one"][3] == "CALLBACK"
-    assert first["interrupted_in_one"][3] == "INTERRUPTED"
+    assert first["interrupted_in_one"][3] == first["terminated_in_one"][3] == "INTERRUPTED"
+    assert (tmp_path / "ended.npz").exists()
     for found in (first, second):
         kind, text = found["another_call_in_one"]
         assert kind == "ValueError" and "process 1 was called with other arguments" in text
@@ -126,3 +127,29 @@ def test_a_lost_process_ends_the_others(victim, tmp_path):
         assert _lines(written) or "JAX distributed service detected fatal errors" in errors
     assert (tmp_path / "run.npz").exists()
     assert alone("continued", tmp_path)[1] >= 90
+
+
+def test_the_command_line_joins_processes(tmp_path):
+    """The first one tells what all have found."""
+    instance = tmp_path / "cities.csv"
+    instance.write_text("\n".join(f"{x},{y}" for x, y in several_processes.POINTS))
+    port = _free_port()
+    words = [sys.executable, "-m", "jaxopt_search", "solve", str(instance), "--steps", "200"]
+    words += ["--searches", "4", "--no-cache", "--json", "--coordinator", f"127.0.0.1:{port}"]
+    flags = "--xla_force_host_platform_device_count=1"
+    env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(_ROOT)}
+    lead, other = (
+        subprocess.Popen(
+            [*words, "--processes", "2", "--process", str(number)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env,
+        )
+        for number in range(2)
+    )
+    written, _ = lead.communicate(timeout=_LIMIT)
+    assert other.communicate(timeout=_LIMIT)[0].count("{") == 0
+    found = json.loads(next(line for line in written.splitlines() if line.startswith("{")))
+    assert (found["env"]["devices"], found["steps"]) == ("2 x cpu", 200)
+    assert (lead.returncode, other.returncode) == (0, 0)
