@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.results import Status
 
@@ -124,6 +125,14 @@ class Chunked(Protocol):
 
     def next_steps(self, made: int, seconds: float) -> int:
         """Returns the steps of the next chunk, after one of `made` steps in `seconds`."""
+        ...
+
+    def identity(self) -> Identity:
+        """Returns fingerprints of what the run is about, before its first chunk."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """Returns what a checkpoint keeps, from which the run continues; also when interrupted."""
         ...
 
 

@@ -8,10 +8,10 @@ import os
 from collections.abc import Callable
 from typing import Any, Literal
 
-from jaxopt_search.driver import arguments, checkpoints, progress
+from jaxopt_search.driver import arguments, keeping, progress
 from jaxopt_search.driver.arguments import Arguments
-from jaxopt_search.driver.checkpoints import Keeper
 from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.driver.keeping import Files
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.running import Run
 from jaxopt_search.engine import device_split
@@ -37,7 +37,7 @@ def solve(
     initial: Any = None,
     state: RunState | None = None,
     checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
+    checkpoint_every: float = keeping.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
     devices: device_split.Devices = None,
     check_every: int | None = None,
@@ -109,7 +109,7 @@ def solve(
       >>> result.fun, result.success
       (160, True)
     """
-    timer, resumed = Timer(), checkpoints.to_resume(resume, checkpoint)
+    timer, files = Timer(), Files(checkpoint, checkpoint_every, resume)
     checked = arguments.check(
         Arguments(
             problem=problem,
@@ -123,7 +123,7 @@ def solve(
             exchange=exchange,
             initial=initial,
             state=state,
-            resume=resumed,
+            resume=files.to_resume(),
             devices=devices,
             check_every=check_every,
             chunk_steps=chunk_steps,
@@ -133,7 +133,7 @@ def solve(
         )
     )
     timer.limit(checked.limits.max_steps, checked.limits.max_seconds)
-    keeper = None if checkpoint is None else Keeper(checkpoint, checkpoint_every, resumed)
+    keeper = files.keeper()
     with (
         progress.shown(show_progress, timer) as shown,
         memory_errors_explained(checked.begin.num_searches),
@@ -142,6 +142,8 @@ def solve(
         observers: list[Callable[[Any], Any]] = [run.history.note]
         if callback is not None:
             observers.append(run.steered)
-        with run.kept_by(keeper, observers):
-            status = drive(run, timer, [*observers, *shown])
+        if keeper is not None:
+            run.callback_notes()  # before a search is lost because of them
+        with keeping.kept_by(keeper, run) as keeps:
+            status = drive(run, timer, [*observers, *keeps, *shown])
         return run.result(status)

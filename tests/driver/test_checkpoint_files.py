@@ -5,12 +5,14 @@ import json
 import zipfile
 
 import chex
+import jax
 import numpy as np
 import pytest
 from cases import matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.driver import checkpoints
+from jaxopt_search.engine import starting
 
 PROBLEM = matrix_tsp(14)
 SEARCH = js.simulated_annealing(js.Relocate(), 300.0)
@@ -37,9 +39,11 @@ def npy(array, allow_pickle=False):
     return file.getvalue()
 
 
-def with_header(found, **changes):
+def with_header(found, num_searches=None, **changes):
     file = io.BytesIO(found["header.npy"])
     header = json.loads(np.load(file).tobytes()) | changes
+    if num_searches is not None:
+        header["notes"]["num_searches"] = num_searches
     return found | {"header.npy": npy(np.frombuffer(json.dumps(header).encode(), np.uint8))}
 
 
@@ -78,18 +82,23 @@ def test_damaged_files_are_refused(tmp_path):
     solve(5, checkpoint=path)
     good, generator = path.read_bytes(), np.random.default_rng()
     identity = checkpoints.identity_of(PROBLEM, SEARCH, None, 100)
-    expected = checkpoints.read(path, PROBLEM, SEARCH, identity)
+
+    def shapes_of(notes):
+        state = starting.shape(PROBLEM, SEARCH, notes["num_searches"])
+        return state, jax.ShapeDtypeStruct((14,), np.int32)
+
+    expected = checkpoints.read(path, identity, shapes_of)
     for size in generator.integers(0, len(good), 20):
         damaged.write_bytes(good[:size])
         with pytest.raises(js.CheckpointError, match="is no whole checkpoint"):
-            checkpoints.read(damaged, PROBLEM, SEARCH, identity)
+            checkpoints.read(damaged, identity, shapes_of)
     num_refused = 0
     for place in generator.integers(0, len(good), 300):
         data = bytearray(good)
         data[place] ^= 1 << generator.integers(8)
         damaged.write_bytes(data)
         try:
-            found = checkpoints.read(damaged, PROBLEM, SEARCH, identity)
+            found = checkpoints.read(damaged, identity, shapes_of)
         except js.CheckpointError:
             num_refused += 1
         else:

@@ -16,7 +16,7 @@ import pytest
 from cases import matrix_tsp, small_qap
 
 import jaxopt_search as js
-from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver import checkpoints, keeping
 from jaxopt_search.driver.fingerprints import fingerprint
 
 COOLING = js.geometric(300.0, 0.95, 20)
@@ -290,10 +290,10 @@ def test_an_error_of_a_callback_loses_nothing(tmp_path):
 def test_checkpoints_take_a_hundredth_of_the_time(tmp_path, monkeypatch):
     """However often they are wanted."""
     clock = iter(np.arange(0, 1000, 0.25))
-    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(keeping.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(checkpoints, "write", lambda *_: None)
-    keeper = checkpoints.Keeper(tmp_path / "run.npz", 0, None)
-    keeper.write(lambda: None)  # takes a quarter of a second
+    keeper = keeping.Keeper(tmp_path / "run.npz", 0, None)
+    keeper.write(None, lambda: None)  # takes a quarter of a second
     waits = 0
     while not keeper.is_due:
         waits += 1
