@@ -37,6 +37,11 @@ def options_of(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def files_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns what is said of checkpoints."""
+    return {name: getattr(args, name) for name in ("checkpoint", "checkpoint_every", "resume")}
+
+
 def use_cpu_cores(num: int | None = None) -> None:
     """Makes JAX's CPU platform show `num` devices, so that searches spread over the cores.
 
