@@ -129,7 +129,9 @@ def read_best(path: pathlib.Path) -> tuple[list[np.ndarray], Any]:
       OSError, CheckpointError: as `read`.
     """
     with _opened(path) as archive:
-        fun = _header(archive)["notes"]["fun"]
+        fun = _header(archive)["notes"].get("fun")
+        if fun is None:
+            raise CheckpointError("it is of no run, and has no best solution")
         numbers = fun if isinstance(fun, list) else [fun]
         if not all(isinstance(number, int | float) for number in numbers):
             raise ValueError("its cost is no number")
