@@ -15,6 +15,7 @@ from jaxopt_search import (
 from jaxopt_search.analysis import run_times
 from jaxopt_search.crossovers import permutations as crossover
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
+from jaxopt_search.driver.checkpoint_files import load_best, load_checkpoint, save_checkpoint
 from jaxopt_search.driver.compilation_cache import enable_compilation_cache
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
@@ -155,6 +156,8 @@ __all__ = [
     "hoffman",
     "init",
     "kernels",
+    "load_best",
+    "load_checkpoint",
     "load_result",
     "local_search",
     "max_cut",
@@ -176,6 +179,7 @@ __all__ = [
     "ring",
     "run",
     "run_times",
+    "save_checkpoint",
     "schedules",
     "searches",
     "shuffle",

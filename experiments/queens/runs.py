@@ -24,7 +24,7 @@ from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
 from jaxopt_search.problems.queens.problem import hoffman
-from jaxopt_search.solvers import queens_searched
+from jaxopt_search.solvers import queens_plans, queens_searched
 
 _REPEATS, _LONG = 7, 2.0
 
@@ -169,8 +169,8 @@ def _find_set(job: Job, seed: int) -> dict[str, Any]:
 
 
 def _stream(job: Job, seed: int) -> dict[str, Any]:
-    chosen = queens_searched.plan_of(job.n, jax.default_backend())
-    problem, search = js.nqueens(job.n), queens_searched.search_of(chosen)
+    chosen = queens_plans.plan_of(job.n, jax.default_backend())
+    problem, search = js.nqueens(job.n), queens_plans.search_of(chosen)
     count, looks = chosen.num_searches, itertools.count()
 
     def rounds(state: js.RunState, age: jax.Array, number: int) -> tuple[Any, Any, list[Any]]:

@@ -84,13 +84,6 @@ def _add_solve(commands: Any) -> None:
         choices=("tsp", "qap", "matrix"),
         help="what the numbers are where that is not clear; matrix: distances of a TSP",
     )
-    flags.add_argument(
-        "--checkpoint", type=pathlib.Path, metavar="PATH", help=".npz, to continue from"
-    )
-    flags.add_argument(
-        "--checkpoint-every", type=_seconds, default=60.0, metavar="SECONDS", help="default: 60"
-    )
-    flags.add_argument("--resume", action="store_true", help="from the checkpoint, if it is there")
     _add_run(flags, out=".txt, .csv, .npy, .tour (TSPLIB) or .sln (QAPLIB)")
 
 
@@ -129,6 +122,13 @@ def _add_run(flags: Any, out: str) -> None:
     flags.add_argument("--searches", type=_count, metavar="N", help="searches side by side")
     _add_devices(flags)
     _add_processes(flags)
+    flags.add_argument(
+        "--checkpoint", type=pathlib.Path, metavar="PATH", help=".npz, to continue from"
+    )
+    flags.add_argument(
+        "--checkpoint-every", type=_seconds, default=60.0, metavar="SECONDS", help="default: 60"
+    )
+    flags.add_argument("--resume", action="store_true", help="from the checkpoint, if it is there")
     flags.add_argument("--out", type=pathlib.Path, metavar="PATH", help=f"solution: {out}")
     flags.add_argument("--plot", type=pathlib.Path, metavar="PATH", help=".png, .svg or .pdf")
     flags.add_argument("--json", action="store_true", help="print one JSON object")

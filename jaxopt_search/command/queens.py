@@ -15,7 +15,8 @@ def run(args: argparse.Namespace) -> int:
     """
     starts.check_paths(args, files.OF_KIND["queens"])
     starts.use_machine(args)
-    result = js.solve_nqueens(args.n, args.count, **starts.options_of(args))
+    options = starts.options_of(args) | starts.files_of(args)
+    result = js.solve_nqueens(args.n, args.count, **options)
     if not starts.is_lead():
         return endings.status_of(result, 0)
     wanted = [(args.out, files.write_placements), (args.plot, _draw)]

@@ -30,9 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _solved(instance: reading.Instance, args: argparse.Namespace) -> js.Result:
-    options = starts.options_of(args)
-    options |= {"checkpoint": args.checkpoint, "checkpoint_every": args.checkpoint_every}
-    options["resume"] = args.resume
+    options = starts.options_of(args) | starts.files_of(args)
     if args.target is not None:
         options["target"] = args.target
     if instance.kind == "qap":

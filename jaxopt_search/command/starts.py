@@ -40,6 +40,11 @@ def options_of(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def files_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns what is said of checkpoints."""
+    return {name: getattr(args, name) for name in ("checkpoint", "checkpoint_every", "resume")}
+
+
 def _join(args: argparse.Namespace) -> None:
     """Makes this process one of several that share their devices.
 

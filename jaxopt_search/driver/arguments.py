@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from jaxopt_search import capabilities
@@ -14,7 +15,7 @@ from jaxopt_search.checks import (
     highest_cost_that_meets,
 )
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.checkpoints import Checkpoint
+from jaxopt_search.driver.checkpoints import Snapshot
 from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.starts import Starts, check_starts
 from jaxopt_search.driver.states import check_state
@@ -94,12 +95,12 @@ class Resumption(NamedTuple):
     Attributes:
       num_searches: side by side.
       state: at its end.
-      saved: the checkpoint that the state is from; None for none.
+      saved: what a checkpoint has, which the state is from; None for none.
     """
 
     num_searches: int
     state: RunState
-    saved: Checkpoint | None = None
+    saved: Snapshot | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -281,9 +282,23 @@ def _check_resumption(
     given: Arguments, problem: Problem, search: Search, exchange: Exchange | None, limits: Limits
 ) -> Resumption:
     """Returns how a run continues from a checkpoint."""
+
+    def shapes_of(notes: dict[str, Any]) -> tuple[RunState, Any]:
+        num_searches = check_count("num_searches", notes["num_searches"], 1, None)
+        return starting.shape(problem, search, num_searches), _own_solution(problem)
+
     own = checkpoints.identity_of(problem, search, exchange, limits.check_every)
-    saved = checkpoints.read(given.resume, problem, search, own)
+    saved = checkpoints.read(given.resume, own, shapes_of)
     return Resumption(len(saved.state.index), saved.state, saved)
+
+
+def _own_solution(problem: Problem) -> Any:
+    """Returns the shape and dtype of a solution as the user has it."""
+    shape, _ = contracts.check_problem(problem)
+    original = capabilities.original(problem)
+    if original is None or original.num_entries is None:
+        return shape
+    return jax.ShapeDtypeStruct((original.num_entries,), shape.dtype)
 
 
 def refuse_tracers(*arguments: Any, caller: str = "solve") -> None:

@@ -1,44 +1,37 @@
-"""Runs in files, from which they continue bit for bit after whatever has ended them.
+"""Files from which runs continue, bit for bit: what is in them, and what is refused.
 
-A checkpoint is an `.npz` without pickle: the leaves of the run's state as on one device, and a
-header of JSON. It is written to another file, which takes its place once it is whole, so that there
-is always an old one or a new one.
+A checkpoint is an `.npz` without pickle: the leaves of what a run needs to continue and of the best
+that it has found, and a header of JSON. It is written to another file, which takes its place once
+it is whole, so that there is always an old one or a new one. Who writes when: `driver.keeping`.
 """
 
+import contextlib
 import errno
 import io
 import json
-import os
+import math
 import pathlib
-import time
-import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from jaxopt_search import capabilities
-from jaxopt_search.checks import check_number
 from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.states import leaves_by_path
-from jaxopt_search.engine import starting
-from jaxopt_search.engine.state import RunState
 from jaxopt_search.errors import CheckpointError
-from jaxopt_search.files import beside, whole
-from jaxopt_search.guards import contracts
-from jaxopt_search.types import Problem, Search
+from jaxopt_search.files import whole
 
 FORMAT, SCHEMA = "jaxopt_search checkpoint", 1
-DEFAULT_SECONDS = 60.0
 _HEADER, _MOST_HEADER = "header", 2**26
 _NPY_HEADER = 2**12  # bytes in front of an array, amply
 _COUNTS = {
-    "instance": "the numbers of the problem",
-    "configuration": "search, exchange and check_every, and max_steps in solve_tsp and solve_qap,",
+    "instance": "the numbers of the problem count",
+    "configuration": "the search, the exchange, check_every, distinct and such count, and max_steps"
+    " where it sets the pace",
 }
-_SHARE = 0.01  # of a run's time, at most, goes into checkpoints
 
 
 class Identity(NamedTuple):
@@ -46,7 +39,8 @@ class Identity(NamedTuple):
 
     Attributes:
       instance: of the problem.
-      configuration: of the search, the exchange, and the steps between stop tests.
+      configuration: of what its searches do, such as the search, the exchange, and the steps
+        between stop tests.
     """
 
     instance: str
@@ -54,7 +48,7 @@ class Identity(NamedTuple):
 
 
 def identity_of(problem: Any, search: Any, exchange: Any, check_every: int) -> Identity:
-    """Returns the fingerprints of a run."""
+    """Returns the fingerprints of a run of `solve`."""
     original = capabilities.original(problem)
     units = None if original is None else repr((original.unit, original.offset))
     return Identity(
@@ -62,111 +56,33 @@ def identity_of(problem: Any, search: Any, exchange: Any, check_every: int) -> I
     )
 
 
-class Checkpoint(NamedTuple):
-    """What is kept of a run.
+class Snapshot(NamedTuple):
+    """What is kept of a run, whatever its kind.
 
     Attributes:
-      identity: of what it is about.
-      state: leaves are NumPy's, as on one device.
-      best: the best solution, a pytree of NumPy arrays.
-      notes: numbers and lists for JSON: seconds of search, history and the like.
+      state: what it continues from, a pytree of NumPy arrays, as on one device.
+      best: the best that it has found, a pytree of NumPy arrays, as the user has solutions.
+      notes: numbers and lists for JSON. `fun` is the cost of the best.
     """
 
-    identity: Identity
-    state: RunState
+    state: Any
     best: Any
     notes: dict[str, Any]
 
 
-class Keeper:
-    """Writes checkpoints of a run into one file, now and then.
-
-    Of several processes that share a run, only the lead writes.
-
-    Raises:
-      OSError: if nothing can be written there, or there is one that is not resumed.
-    """
-
-    def __init__(
-        self,
-        path: str | os.PathLike,
-        every: float,
-        resumed: pathlib.Path | None,
-        writes: bool = True,
-    ):
-        self.path, self._every = checked_path(path), check_number("checkpoint_every", every, 0)
-        self._last, self._took, self._has_failed = time.monotonic(), 0.0, False
-        self._writes = writes
-        if not writes:
-            return
-        self._is_new = not self.path.exists()
-        if not self._is_new and not (resumed is not None and self.path.samefile(resumed)):
-            raise FileExistsError(
-                f"checkpoint {self.path} is there already; resume it or remove it"
-            )
-        with beside(self.path) as (file, _):
-            file.write(b"is there a folder, and room?")
-
-    @property
-    def is_due(self) -> bool:
-        """Whether it is time, which comes less often where checkpoints take long."""
-        return time.monotonic() - self._last >= max(self._every, self._took / _SHARE)
-
-    def write(self, make: Callable[[], Checkpoint]) -> None:
-        """Writes what `make` returns; the first failure is a warning, and the run continues."""
-        began = time.monotonic()
-        checkpoint = make()
-        if not self._writes:
-            return
-        try:
-            write(self.path, checkpoint, self._is_new)
-            self._is_new = False
-        except OSError as error:
-            if not self._has_failed:
-                warnings.warn(f"no checkpoint was written: {error}", stacklevel=2)
-            self._has_failed = True
-        self._last = time.monotonic()
-        self._took = self._last - began
-
-
-def to_resume(resume: Any, checkpoint: Any) -> pathlib.Path | None:
-    """Returns the checkpoint that a run continues; None for none.
-
-    Args:
-      resume: a path, or True for `checkpoint` if it is there.
-    """
-    if resume is None or resume is False:
-        return None
-    if resume is not True:
-        return checked_path(resume, "resume")
-    if checkpoint is None:
-        raise ValueError("resume is True without a checkpoint, expected a path")
-    path = checked_path(checkpoint)
-    return path if path.exists() else None
-
-
-def checked_path(path: Any, name: str = "checkpoint") -> pathlib.Path:
-    """Returns the path of a checkpoint."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"{name} is a {type(path).__name__}, expected a path that ends in .npz")
-    if not os.fspath(path).endswith(".npz"):
-        raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path that ends in .npz")
-    return pathlib.Path(path)
-
-
-def write(path: pathlib.Path, checkpoint: Checkpoint, is_new: bool) -> None:
+def write(path: pathlib.Path, identity: Identity, kept: Snapshot, is_new: bool) -> None:
     """Writes a checkpoint, whole or not at all.
 
     Args:
+      identity: of what the run is about.
       is_new: whether there is no such file yet; one that has come since is not overwritten.
 
     Raises:
       OSError: if that cannot be done.
     """
-    header = {"format": FORMAT, "schema": SCHEMA, "num_searches": len(checkpoint.state.index)}
-    header |= checkpoint.identity._asdict() | {"notes": checkpoint.notes}
+    header = {"format": FORMAT, "schema": SCHEMA, **identity._asdict(), "notes": kept.notes}
     arrays = {_HEADER: np.frombuffer(json.dumps(header).encode(), np.uint8)}
-    arrays |= _named("state", checkpoint.state) | _named("best", checkpoint.best)
+    arrays |= _named("state", kept.state) | _named("best", kept.best)
     with whole(path, is_new) as file:
         np.savez(file, allow_pickle=False, **arrays)
 
@@ -176,25 +92,64 @@ def _named(name: str, tree: Any) -> dict[str, Any]:
     return {f"{name}.{path}".rstrip("."): leaf for path, leaf in leaves_by_path(tree)}
 
 
-def read(path: pathlib.Path, problem: Problem, search: Search, identity: Identity) -> Checkpoint:
-    """Returns the checkpoint of a run that is to be continued.
+def read(
+    path: pathlib.Path, identity: Identity, shapes_of: Callable[[dict[str, Any]], tuple[Any, Any]]
+) -> Snapshot:
+    """Returns what is kept of a run that is to be continued.
 
     Nothing in the file is executed, and no more memory is taken than the run needs.
 
     Args:
-      problem: of the run that continues.
-      search: likewise.
-      identity: likewise.
+      identity: of the run that continues.
+      shapes_of: maps the notes to the state and the best, of which only shapes and dtypes count.
 
     Raises:
       OSError: if the file cannot be read.
       CheckpointError: in one line, if it holds no whole checkpoint, or one of another run.
     """
+    with _opened(path) as archive:
+        header = _header(archive)
+        for name, own in identity._asdict().items():
+            if header[name] != own:
+                raise CheckpointError(
+                    f"it is of {name} {header[name]}, expected {own}; {_COUNTS[name]}"
+                )
+        state, best = shapes_of(header["notes"])
+        return Snapshot(
+            _tree(archive, "state", state), _tree(archive, "best", best), header["notes"]
+        )
+
+
+def read_best(path: pathlib.Path) -> tuple[list[np.ndarray], Any]:
+    """Returns the best that any run has kept: its arrays, and the note of its cost.
+
+    No more memory is taken than the file has bytes.
+
+    Raises:
+      OSError, CheckpointError: as `read`.
+    """
+    with _opened(path) as archive:
+        fun = _header(archive)["notes"].get("fun")
+        if fun is None:
+            raise CheckpointError("it is of no run, and has no best solution")
+        numbers = fun if isinstance(fun, list) else [fun]
+        if not all(isinstance(number, int | float) for number in numbers):
+            raise ValueError("its cost is no number")
+        found = [info for info in archive.infolist() if info.filename.startswith("best")]
+        if sum(info.file_size for info in found) > path.stat().st_size:
+            raise ValueError("its parts are larger than the file")
+        names = [info.filename.removesuffix(".npy") for info in found]
+        return [_array(archive, name, None, path.stat().st_size) for name in names], fun
+
+
+@contextlib.contextmanager
+def _opened(path: pathlib.Path) -> Iterator[zipfile.ZipFile]:
+    """Opens a checkpoint; what goes wrong while it is read is raised as `read` says."""
     with path.open("rb"):  # what cannot be read at all says so by itself
         pass
     try:
         with zipfile.ZipFile(path) as archive:
-            return _read(archive, problem, search, identity)
+            yield archive
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
     except MemoryError:
@@ -208,34 +163,15 @@ def read(path: pathlib.Path, problem: Problem, search: Search, identity: Identit
         ) from None
 
 
-def _read(
-    archive: zipfile.ZipFile, problem: Problem, search: Search, identity: Identity
-) -> Checkpoint:
-    header = json.loads(_array(archive, _HEADER, None).tobytes())
+def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
+    """Returns the header of a checkpoint of this format and schema."""
+    found = _array(archive, _HEADER, None, _MOST_HEADER)
+    header = json.loads(found.tobytes())
     if header["format"] != FORMAT:
         raise CheckpointError("it is of another format")
     if header["schema"] != SCHEMA:
         raise CheckpointError(f"it is of schema {header['schema']}, expected {SCHEMA}")
-    for name, own in identity._asdict().items():
-        if header[name] != own:
-            raise CheckpointError(
-                f"it is of {name} {header[name]}, expected {own}; {_COUNTS[name]} count"
-            )
-    num_searches = header["num_searches"]
-    if type(num_searches) is not int or num_searches < 1:
-        raise ValueError(f"num_searches is {num_searches!r}")
-    state = _tree(archive, "state", starting.shape(problem, search, num_searches))
-    best = _tree(archive, "best", _own_solution(problem))
-    return Checkpoint(identity, state, best, header["notes"])
-
-
-def _own_solution(problem: Problem) -> Any:
-    """Returns the shape and dtype of a solution as the user has it."""
-    shape, _ = contracts.check_problem(problem)
-    original = capabilities.original(problem)
-    if original is None or original.num_entries is None:
-        return shape
-    return jax.ShapeDtypeStruct((original.num_entries,), shape.dtype)
+    return header
 
 
 def _tree(archive: zipfile.ZipFile, name: str, shape: Any) -> Any:
@@ -244,18 +180,21 @@ def _tree(archive: zipfile.ZipFile, name: str, shape: Any) -> Any:
     Args:
       shape: of the pytree: its leaves have shapes and dtypes.
     """
-    found = [_array(archive, path, leaf) for path, leaf in _named(name, shape).items()]
+    found = [
+        _array(archive, path, leaf, leaf.size * leaf.dtype.itemsize)
+        for path, leaf in _named(name, shape).items()
+    ]
     return jax.tree.unflatten(jax.tree.structure(shape), found)
 
 
-def _array(archive: zipfile.ZipFile, name: str, shape: Any) -> np.ndarray:
+def _array(archive: zipfile.ZipFile, name: str, shape: Any, most: int) -> np.ndarray:
     """Returns an array, after comparing what it says of its size with what is there.
 
     Args:
-      shape: its shape and dtype; None for bytes of whatever number.
+      shape: its shape and dtype; None for any numbers.
+      most: bytes that it may have.
     """
     info = archive.getinfo(f"{name}.npy")
-    most = _MOST_HEADER if shape is None else shape.size * shape.dtype.itemsize
     if info.compress_type != zipfile.ZIP_STORED or info.file_size > most + _NPY_HEADER:
         raise ValueError(f"{name} has {info.file_size} bytes, expected {most} and a header")
     file = io.BytesIO(archive.read(info))  # which compares checksums
@@ -265,7 +204,12 @@ def _array(archive: zipfile.ZipFile, name: str, shape: Any) -> np.ndarray:
     rest = file.read()
     if dtype.kind == "V" and shape is not None and dtype.itemsize == shape.dtype.itemsize:
         dtype = shape.dtype  # such as bfloat16, which NumPy does not know
-    wanted = ((len(rest),), np.dtype(np.uint8)) if shape is None else (shape.shape, shape.dtype)
-    if (found_shape, dtype) != wanted or is_fortran:
-        raise ValueError(f"{name} is {dtype} {found_shape}, expected {wanted[1]} {wanted[0]}")
+    if shape is None:
+        is_as_wanted = dtype.kind in "biuf" and math.prod(found_shape) * dtype.itemsize == len(rest)
+        wanted = f"numbers in {len(rest)} bytes"
+    else:
+        is_as_wanted = (found_shape, dtype) == (shape.shape, shape.dtype)
+        wanted = f"{shape.dtype} {shape.shape}"
+    if not is_as_wanted or is_fortran:
+        raise ValueError(f"{name} is {dtype} {found_shape}, expected {wanted}")
     return np.frombuffer(rest, dtype).reshape(found_shape).copy()

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from jaxopt_search.checks import MAX_INT32
-from jaxopt_search.engine.processes import Team
+from jaxopt_search.driver.checkpoints import Identity, Snapshot
+from jaxopt_search.engine.processes import ALONE, Team
 from jaxopt_search.guards.interrupts import held_back, noted
 from jaxopt_search.results import Status
 
@@ -38,7 +39,7 @@ class Timer:
         self.max_seconds: float | None = None
         self.compile_seconds: float | None = None
         self.before = 0.0
-        self.team = Team(())
+        self.team = ALONE
         self._told = 0.0
         self._called = time.perf_counter()
 
@@ -138,6 +139,14 @@ class Chunked(Protocol):
 
     def next_steps(self, made: int, seconds: float) -> int:
         """Returns the steps of the next chunk, after one of `made` steps in `seconds`."""
+        ...
+
+    def identity(self) -> Identity:
+        """Returns fingerprints of what the run is about, before its first chunk."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """Returns what a checkpoint keeps, from which the run continues; also when interrupted."""
         ...
 
 

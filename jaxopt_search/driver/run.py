@@ -8,10 +8,10 @@ import os
 from collections.abc import Callable
 from typing import Any, Literal
 
-from jaxopt_search.driver import arguments, checkpoints, progress
+from jaxopt_search.driver import arguments, keeping, progress
 from jaxopt_search.driver.arguments import Arguments
-from jaxopt_search.driver.checkpoints import Keeper
 from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.driver.keeping import Files
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.running import Run
 from jaxopt_search.engine import device_split
@@ -38,7 +38,7 @@ def solve(
     initial: Any = None,
     state: RunState | None = None,
     checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
+    checkpoint_every: float = keeping.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
     devices: device_split.Devices = None,
     check_every: int | None = None,
@@ -113,8 +113,9 @@ def solve(
       (160, True)
     """
     timer, team = Timer(), Team(device_split.find_devices(devices))
+    files = Files(checkpoint, checkpoint_every, resume)
+    resumed = files.to_resume(team)
     with team.same_call() as note:
-        resumed = checkpoints.to_resume(resume, checkpoint)
         checked = arguments.check(
             Arguments(
                 problem=problem,
@@ -137,9 +138,7 @@ def solve(
                 implementation=implementation,
             )
         )
-        keeper = None
-        if checkpoint is not None:
-            keeper = Keeper(checkpoint, checkpoint_every, resumed, writes=team.is_lead)
+        keeper = files.keeper(team)
         if team.is_shared:
             note(arguments.words_of(checked), keeper is None, callback is None)
     timer.limit(checked.limits.max_steps, checked.limits.max_seconds)
@@ -153,6 +152,8 @@ def solve(
         observers: list[Callable[[Any], Any]] = [run.history.note]
         if callback is not None:
             observers.append(run.steered)
-        with run.kept_by(keeper, observers):
-            status = drive(run, timer, [*observers, *shown])
+        if keeper is not None:
+            run.callback_notes()  # before a search is lost because of them
+        with keeping.kept_by(keeper, run) as keeps:
+            status = drive(run, timer, [*observers, *keeps, *shown])
         return run.result(status)

@@ -1,11 +1,9 @@
 """One run of `solve` on the host: its chunks, what is seen of it, and what is kept of it."""
 
-import contextlib
 import dataclasses
-import functools
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,14 +13,13 @@ import numpy as np
 from jaxopt_search.driver import checkpoints, environment, starts, states
 from jaxopt_search.driver.ahead import Ahead
 from jaxopt_search.driver.arguments import Checked, Resumption
-from jaxopt_search.driver.checkpoints import Checkpoint, Identity, Keeper
+from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.driver.steering import Steer, check_steer
 from jaxopt_search.engine import starting
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
-from jaxopt_search.guards.interrupts import held_back, sigterm_as_ctrl_c
 from jaxopt_search.results import Hit, Result, Status
 
 
@@ -78,7 +75,7 @@ class Run:
         if isinstance(checked.begin, Resumption) and checked.begin.saved is not None:
             self._recall(checked.begin.saved)
 
-    def _recall(self, saved: Checkpoint) -> None:
+    def _recall(self, saved: Snapshot) -> None:
         """Continues from what a checkpoint knows besides the state."""
         notes, limits = saved.notes, self.checked.limits
         self.timer.before, self.first_step = notes["seconds"], notes["first_step"]
@@ -92,12 +89,18 @@ class Run:
             limits = dataclasses.replace(limits, target=target)
             self.checked = dataclasses.replace(self.checked, limits=limits)
 
-    def _checkpoint(self, identity: Identity) -> Checkpoint:
-        """Returns what is kept of the run after the last chunk."""
+    def identity(self) -> Identity:
+        checked = self.checked
+        return checkpoints.identity_of(
+            checked.problem, checked.search, checked.exchange, checked.limits.check_every
+        )
+
+    def snapshot(self) -> Snapshot:
         self.look()
         checked, limits = self.checked, self.checked.limits
         joined = checked.split.join(self.state, checked.begin.num_searches)
         notes = {
+            "num_searches": checked.begin.num_searches,
             "seconds": self.timer.seconds,
             "first_step": self.first_step,
             "fun": self.best.fun,
@@ -105,12 +108,12 @@ class Run:
             "patience": limits.patience,
             "target": None if limits.target is None else limits.target.item(),
             "history": self.history.notes(),
-            "callback": self._callback_notes(),
+            "callback": self.callback_notes(),
             "env": environment.of(checked.split.devices),
         }
-        return Checkpoint(identity, jax.device_get(joined), self.best.x, notes)
+        return Snapshot(jax.device_get(joined), self.best.x, notes)
 
-    def _callback_notes(self) -> Any:
+    def callback_notes(self) -> Any:
         """Returns what the callback wants to be kept.
 
         Raises:
@@ -122,38 +125,6 @@ class Run:
         except (TypeError, ValueError) as error:
             raise TypeError(f"callback.notes() returns what JSON cannot hold: {error}") from None
         return notes
-
-    @contextlib.contextmanager
-    def kept_by(
-        self, keeper: Keeper | None, observers: list[Callable[[Any], Any]]
-    ) -> Iterator[None]:
-        """Writes checkpoints within the block, after chunks, and at its end, however it ends."""
-        if keeper is None:
-            yield
-            return
-
-        self._callback_notes()  # before a search is lost because of them
-        checked = self.checked  # before anything is steered
-        identity = checkpoints.identity_of(
-            checked.problem, checked.search, checked.exchange, checked.limits.check_every
-        )
-        team = checked.split.team
-
-        def keep(report: Report | None = None) -> None:
-            if report is None or team.told(keeper.is_due):
-                keeper.write(functools.partial(self._checkpoint, identity))
-
-        observers.append(keep)
-        with sigterm_as_ctrl_c():
-            try:
-                yield
-            except BaseException:
-                if not team.is_shared:  # alone, a process cannot say what all have
-                    with contextlib.suppress(Exception), held_back():  # the first one counts
-                        keep()
-                raise
-            with held_back():  # an impatient person shall not lose the run
-                keep()
 
     def _rules(self, dtype: Any) -> Rules:
         limits, search = self.checked.limits, self.checked.search

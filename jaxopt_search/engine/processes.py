@@ -137,6 +137,10 @@ def _from_all(array: Any) -> np.ndarray:
     return np.asarray(multihost_utils.process_allgather(np.asarray(array), tiled=True))
 
 
+ALONE = Team(())
+"""One process, where no devices are known."""
+
+
 def check(devices: Sequence[jax.Device]) -> tuple[jax.Device, ...]:
     """Returns devices in order of their processes.
 

@@ -16,7 +16,7 @@ from jaxopt_search.driver.starts import First
 from jaxopt_search.driver.steering import Steer
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.results import Result
-from jaxopt_search.solvers.cooling import KeptPacer, Pace, Recipe, pacer_of, search_and_exchange
+from jaxopt_search.solvers.cooling import Pace, Pacer, Recipe, pacer_of, search_and_exchange
 from jaxopt_search.types import Crossover, Exchange, Neighborhood, Search
 
 DEFAULT_SECONDS = 10.0
@@ -140,7 +140,7 @@ class _Steering:
     def __init__(
         self,
         at_pace: Callable[[Pace], tuple[Search, Exchange]],
-        pacer: KeptPacer,
+        pacer: Pacer,
         callback: Callable[[Report], Any] | None,
     ):
         self._at_pace, self._pacer, self._callback = at_pace, pacer, callback

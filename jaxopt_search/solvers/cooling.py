@@ -150,10 +150,6 @@ class Pacer(Protocol):
         """Returns after how many steps the pace is known to change; None if that is not known."""
         raise NotImplementedError
 
-
-class KeptPacer(Pacer, Protocol):
-    """A pacer that a checkpoint can keep."""
-
     def notes(self) -> dict[str, Any]:
         """Returns what `recall` needs in a later process, for JSON."""
         raise NotImplementedError
@@ -163,7 +159,7 @@ class KeptPacer(Pacer, Protocol):
         raise NotImplementedError
 
 
-def pacer_of(recipe: Recipe, n: int, max_steps: int | None, max_seconds: float | None) -> KeptPacer:
+def pacer_of(recipe: Recipe, n: int, max_steps: int | None, max_seconds: float | None) -> Pacer:
     """Returns what keeps a run in pace with its steps or, without a limit on these, its seconds."""
     if max_steps is not None:
         return StepCount(recipe, n, max_steps)

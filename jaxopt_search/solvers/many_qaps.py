@@ -10,6 +10,7 @@ import numpy as np
 from jaxopt_search.checks import int32
 from jaxopt_search.driver.arguments import check_clock
 from jaxopt_search.driver.chunks import Timer
+from jaxopt_search.driver.keeping import Files
 from jaxopt_search.exchanges.rules import Recombine, recombine
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods import SwapTable
@@ -47,6 +48,7 @@ def solve_many_qaps(
     max_steps: int | None,
     devices: tuple[jax.Device, ...],
     show_progress: bool,
+    files: Files,
 ) -> StackedResult:
     """Returns good assignments of B instances, each by searches of its own.
 
@@ -55,6 +57,7 @@ def solve_many_qaps(
       recipe: of the searches of each.
       max_seconds: seconds of search; None for no limit.
       max_steps: steps of each search; None for no limit.
+      files: of checkpoints.
       show_progress: as in `solve`, with the mean cost.
     """
     timer, sizes = Timer(), [problem.capacity for problem in problems]
@@ -73,7 +76,7 @@ def solve_many_qaps(
         moves_per_step=sum(math.comb(n, 2) for n in sizes),
         is_trivial=max(sizes) == 1,
     )
-    return solve_stack(stack, key, timer, devices, show_progress)
+    return solve_stack(stack, key, timer, devices, show_progress, files)
 
 
 def _in_full(problem: QAP, cost: int | float) -> int | float:
@@ -91,6 +94,12 @@ class _Steady:
 
     def steps_left(self, step: int) -> None:
         """Returns None: it is not known to change."""
+
+    def notes(self) -> dict[str, Any]:
+        return {}
+
+    def recall(self, notes: dict[str, Any]) -> None:
+        """Does nothing."""
 
 
 class _Instance(NamedTuple):

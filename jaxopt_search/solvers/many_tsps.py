@@ -9,6 +9,7 @@ import numpy as np
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver.arguments import check_clock
 from jaxopt_search.driver.chunks import Timer
+from jaxopt_search.driver.keeping import Files
 from jaxopt_search.exchanges.rules import Recombine, Resample
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
@@ -37,6 +38,7 @@ def solve_many_tsps(
     max_steps: int | None,
     devices: tuple[jax.Device, ...],
     show_progress: bool,
+    files: Files,
 ) -> StackedResult:
     """Returns short tours of B instances, each by searches of its own.
 
@@ -45,6 +47,7 @@ def solve_many_tsps(
       recipe: of the annealing.
       max_seconds: seconds of search; None for no limit.
       max_steps: steps of each search; None for no limit.
+      files: of checkpoints.
       show_progress: as in `solve`, with the mean length.
     """
     timer, sizes = Timer(), list(map(len, points))
@@ -63,7 +66,7 @@ def solve_many_tsps(
         moves_per_step=len(points) * recipe.moves_per_search,
         is_trivial=most <= _TRIVIAL,
     )
-    return solve_stack(stack, key, timer, devices, show_progress)
+    return solve_stack(stack, key, timer, devices, show_progress, files)
 
 
 class _Instance(NamedTuple):

@@ -7,8 +7,9 @@ from typing import Any, Literal, TypeAlias
 import jax
 
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver import keeping
 from jaxopt_search.driver.arguments import refuse_tracers
+from jaxopt_search.driver.keeping import Files
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
 from jaxopt_search.engine import device_split
@@ -72,7 +73,7 @@ def solve_qap(
     state: RunState | None = None,
     exchange: Exchange | None = None,
     checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
+    checkpoint_every: float = keeping.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
@@ -123,21 +124,21 @@ def solve_qap(
     if maximize:
         flow, target = negated(flow), opposite_target(target)
         callback = opposite_callback(callback)
-    found = device_split.find_devices(devices)
+    found, files = device_split.find_devices(devices), Files(checkpoint, checkpoint_every, resume)
     if max_seconds is max_steps is None:
         max_seconds = DEFAULT_SECONDS
     options = {"max_seconds": max_seconds, "max_steps": max_steps}
     options |= {"devices": found, "show_progress": show_progress}
     if is_several(flow):
         others = {"partial_match": partial_match, "initial": initial, "callback": callback}
-        others |= {"state": state, "exchange": exchange, "checkpoint": checkpoint, "resume": resume}
+        others |= {"state": state, "exchange": exchange}
         refuse_for_several(target, method=None if method != "annealing" else method, **others)
+        options |= {"files": files}
         result = _solve_several(as_qaps(flow, distance, dtype), key, num_searches, options)
     else:
         problem = as_qap(flow, distance, partial_match, dtype)
         options |= {"target": target, "callback": callback, "history_size": history_size}
-        options |= {"state": state, "exchange": exchange, "resume": resume}
-        options |= {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
+        options |= {"state": state, "exchange": exchange, **files._asdict()}
         wishes = num_searches, moves_per_search
         result = _solve_one(problem, key, method, wishes, initial, options)
     return opposite(result) if maximize else result
@@ -166,8 +167,8 @@ def _solve_one(
     num_searches = recipe.num_searches
     if is_tabu and wishes[0] is None:
         num_searches = len(devices) * _tabu_searches(padded.capacity, is_on_cpu)
-    resumed = checkpoints.to_resume(options["resume"], options["checkpoint"])
-    if options["state"] is None and resumed is None:
+    files = Files(options["checkpoint"], resume=options["resume"])
+    if options["state"] is None and files.to_resume() is None:
         # Whatever happens, the result is as good as this one.
         built = constructed_assignment(problem)[None]
         options |= {"initial": starts_with(initial, built, num_searches)}

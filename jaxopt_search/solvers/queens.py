@@ -1,13 +1,16 @@
 """N-Queens: sets of different valid placements, found again and again: `solve_nqueens`."""
 
+import os
 from typing import Any
 
 import jax
 
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
-from jaxopt_search.driver import environment, progress
+from jaxopt_search.driver import environment, keeping, progress
 from jaxopt_search.driver.arguments import check_clock, refuse_tracers
 from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.driver.fingerprints import fingerprint
+from jaxopt_search.driver.keeping import Files, Keeper
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.guards import capacity
@@ -24,6 +27,7 @@ _MANY = 10_000
 """Queens from which placements are repaired, one after the other."""
 
 
+# size: each of the public parameters takes a line here.
 def solve_nqueens(
     n: int,
     num_solutions: int = 1,
@@ -33,6 +37,9 @@ def solve_nqueens(
     max_seconds: float | None = None,
     max_steps: int | None = None,
     num_searches: int | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = keeping.DEFAULT_SECONDS,
+    resume: str | os.PathLike | bool | None = None,
     devices: device_split.Devices = "all",
     show_progress: bool = False,
 ) -> QueensResult:
@@ -52,11 +59,14 @@ def solve_nqueens(
         limit is given.
       max_steps: steps of each search, or rounds of repair of each placement.
       num_searches: searches side by side; None for a number that suits the devices.
+      checkpoint, checkpoint_every, resume: as in `solve`, with the placements found so far. A run
+        that resumes has as many searches as before; more placements or steps may be wanted.
       devices: as in `solve`; by default all.
       show_progress: as in `solve`.
 
     Raises:
       ValueError: if an argument is out of range.
+      CheckpointError, OSError: as `solve`.
       MemoryError: if the searches do not fit into memory, or a device runs out of it.
 
     Example:
@@ -64,10 +74,9 @@ def solve_nqueens(
       >>> result.solutions.shape, result.success
       ((12, 8), True)
     """
-    timer = Timer()
+    timer, files = Timer(), Files(checkpoint, checkpoint_every, resume)
     refuse_tracers(key, caller="solve_nqueens")
-    problem = nqueens(n)
-    num_solutions = check_count("num_solutions", num_solutions)
+    problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
     check_option("distinct", distinct, ("raw", "symmetry"))
     if num_searches is not None:
         num_searches = check_count("num_searches", num_searches)
@@ -76,22 +85,31 @@ def solve_nqueens(
     max_steps, max_seconds = check_clock(max_steps, max_seconds, MAX_INT32)
     is_repaired = problem.n >= _MANY  # the limit of steps is then one of rounds
     timer.limit(None if is_repaired else max_steps, max_seconds)
-    found = device_split.find_devices(devices)
-    timer.share(Team(found))
-    words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
-    with progress.shown(show_progress, timer, _describe) as observers:
+    found, words = device_split.find_devices(devices), random.as_key(key)
+    team, finds = Team(found), PlacementSet(num_solutions, distinct, problem.n)
+    resumed = files.to_resume(team)
+    with team.same_call() as note:
+        keeper = files.keeper(team)
+        note(n, num_solutions, fingerprint(words), distinct, max_seconds, max_steps, num_searches)
+    timer.share(team)
+    with progress.shown(show_progress, timer, _describe) as shown:
         if is_repaired:
             capacity.check_queens(problem.n, found[0])
-            run = Repairs(problem, words, finds, timer, timer.team.own[0], max_steps)
-            status = drive(run, timer, observers)
+            run = Repairs(problem, words, finds, timer, team.own[0], max_steps, resumed)
+            status = _driven(run, keeper, shown)
         else:
             with capacity.memory_errors_explained(num_searches):
-                run = Searches(problem, words, finds, timer, found, num_searches)
-                status = drive(run, timer, observers)
+                run = Searches(problem, words, finds, timer, found, num_searches, resumed)
+                status = _driven(run, keeper, shown)
         if status == Status.INTERRUPTED:
-            for show in observers:
+            for show in shown:
                 show(run.report(status))
     return _result(run, status, found)
+
+
+def _driven(run: Repairs | Searches, keeper: Keeper | None, shown: list[Any]) -> Status:
+    with keeping.kept_by(keeper, run) as keeps:
+        return drive(run, run.timer, [*keeps, *shown])
 
 
 def _result(

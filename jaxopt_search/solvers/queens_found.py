@@ -1,9 +1,11 @@
 """Different valid placements of queens, as they are found."""
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxopt_search.checks import check_count
 from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.symmetry import Distinct
@@ -39,55 +41,85 @@ class Standing(NamedTuple):
     status: Status
 
 
+class Counts(NamedTuple):
+    """How many placements were found: different ones, and all of them."""
+
+    different: int
+    found: int
+
+
 class PlacementSet:
-    """The placements found so far, of those that are wanted."""
+    """The placements found so far: those that are wanted, and what was found with the last one."""
 
     def __init__(self, wanted: int, distinct: Distinct, n: int):
         self.wanted, self.distinct, self.n = wanted, distinct, n
-        self.num_found, self._size, self._seen = 0, 0, set[int]()
+        self.num_found, self._seen = 0, dict[int, None]()  # the numbers of `_queens`
         known = ALL if distinct == "raw" else CLASSES
         self.total = known[n - 1] if n <= len(known) else None
         self._queens = np.empty((0, n), dtype_of(n))
 
     def add(self, queens: np.ndarray, words: np.ndarray) -> None:
         """Takes down placements [B, n] with their fingerprints [B, 2]."""
-        new = []
+        new, size = [], len(self._seen)
         for place, number in enumerate(symmetry.as_numbers(words).tolist()):
             if number not in self._seen:
-                self._seen.add(number)
+                self._seen[number] = None
                 new.append(place)
         self.num_found += len(queens)
-        new = new[: self.wanted - self._size]
-        self._make_room(self._size + len(new))
-        self._queens[self._size : self._size + len(new)] = queens[new]
-        self._size += len(new)
+        self._make_room(size, len(self._seen))
+        self._queens[size : len(self._seen)] = queens[new]
 
-    def _make_room(self, size: int) -> None:
+    def _make_room(self, old: int, size: int) -> None:
         """Grows by half or more, so that placements which are never found take no memory."""
         if size > len(self._queens):
-            room = min(max(size, self._size * 3 // 2), self.wanted)
+            room = max(size, min(old * 3 // 2, self.wanted))
             more = np.empty((room, self.n), dtype_of(self.n))
-            more[: self._size] = self.solutions
+            more[:old] = self._queens[:old]
             self._queens = more
+
+    @property
+    def counts(self) -> Counts:
+        """How many there are by now."""
+        return Counts(len(self._seen), self.num_found)
+
+    def kept(self, counts: Counts) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the first ones, with those beyond what is wanted, and their numbers before."""
+        numbers = itertools.islice(self._seen, counts.different)
+        return (
+            np.fromiter(numbers, np.uint64, counts.different),
+            self._queens[: counts.different],
+        )
+
+    def shapes_of(self, counts: Counts) -> tuple[np.ndarray, np.ndarray]:
+        """Returns arrays like those of `kept`, which take no memory."""
+        size = check_count("different", counts.different, 0, None)
+        queens = np.zeros((), dtype_of(self.n))
+        return np.broadcast_to(np.uint64(0), size), np.broadcast_to(queens, (size, self.n))
+
+    def recall(self, numbers: np.ndarray, queens: np.ndarray, counts: Counts) -> None:
+        """Continues from what was kept."""
+        self._seen = dict.fromkeys(numbers.tolist())
+        self._queens, self.num_found = queens, counts.found
 
     def status(self) -> Status:
         """Returns `TARGET` if there are as many as are wanted, `EXHAUSTED` if there are no more."""
-        if self._size >= self.wanted:
+        size = len(self._seen)
+        if size >= self.wanted:
             return Status.TARGET
-        return Status.EXHAUSTED if self._size == self.total else Status.RUNNING
+        return Status.EXHAUSTED if size == self.total else Status.RUNNING
 
     def standing(self, step: int, seconds: float, status: Status) -> Standing:
         """Returns where a run stands that has made `step` steps."""
-        return Standing(self._size, self.wanted, step, seconds, status)
+        return Standing(len(self.solutions), self.wanted, step, seconds, status)
 
     @property
     def solutions(self) -> np.ndarray:
-        """The different ones, [B, n]."""
-        return self._queens[: self._size]
+        """The different ones that are wanted, [B, n]."""
+        return self._queens[: min(len(self._seen), self.wanted)]
 
     def message(self, status: Status) -> str:
         """Returns how the run ended."""
-        number = self._size
+        number = len(self.solutions)
         kind = "classes of placements" if self.distinct == "symmetry" else "placements"
         if status == Status.EXHAUSTED:
             return f"{MESSAGES[status]}: {self.n} queens have {number} valid {kind}"

@@ -1,14 +1,19 @@
 """Valid placements of many queens, each repaired from a start of its own."""
 
 import functools
-from typing import Any
+import pathlib
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
+from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.engine.kept_programs import Kept
+from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
@@ -16,11 +21,18 @@ from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import Status
 from jaxopt_search.searches.queens_repair import repair
-from jaxopt_search.solvers.queens_found import PlacementSet, Standing
+from jaxopt_search.solvers.queens_found import Counts, PlacementSet, Standing
 
 _MAX_ROUNDS = 10_000
 _PER_DOUBLING = 8
 """Sizes of problems: rounds take longer the more room there is."""
+
+
+class _KeptRepairs(NamedTuple):
+    """What a checkpoint keeps besides the placements: the key, and the numbers of placements."""
+
+    key: random.Key
+    numbers: Any
 
 
 class Repairs:
@@ -43,6 +55,7 @@ class Repairs:
         timer: Timer,
         device: jax.Device,
         max_rounds: int | None,
+        resumed: pathlib.Path | None,
     ):
         padded = problem.padded(padding.capacity_for(problem.n, _PER_DOUBLING))
         self.problem, self._key = jax.device_put((padded, key), device)
@@ -51,6 +64,37 @@ class Repairs:
         self._ends_at_failure = max_rounds is not None
         self._number, self._has_failed = 0, False
         self._repaired: Any = None  # a placement, its attacked queens, its fingerprint
+        if resumed is not None:
+            self._recall(checkpoints.read(resumed, self.identity(), self._shapes_of))
+
+    def _shapes_of(self, notes: dict[str, Any]) -> tuple[Any, Any]:
+        numbers, queens = self.finds.shapes_of(Counts(*notes["counts"]))
+        return _KeptRepairs(random.as_key(0), numbers), queens
+
+    def _recall(self, saved: Snapshot) -> None:
+        state, queens, notes = saved
+        self._key = jax.device_put(state.key, self._key.first.device)
+        self.finds.recall(state.numbers, queens, Counts(*notes["counts"]))
+        self._number, self._has_failed = notes["number"], notes["has_failed"]
+        self.made = self._max_rounds if self._number else 0
+        self.timer.before = notes["seconds"]
+
+    def identity(self) -> Identity:
+        max_rounds = self._max_rounds if self._ends_at_failure else None
+        how = "repaired", self.finds.distinct, max_rounds
+        return Identity(fingerprint(np.int32(self.finds.n)), fingerprint(repr(how)))
+
+    def snapshot(self) -> Snapshot:
+        counts = self.finds.counts
+        numbers, queens = self.finds.kept(counts)
+        notes = {
+            "counts": counts,
+            "number": self._number,
+            "has_failed": self._has_failed,
+            "seconds": self.timer.seconds,
+            "fun": 0,
+        }
+        return Snapshot(_KeptRepairs(jax.device_get(self._key), numbers), queens, notes)
 
     def advance(self, num_steps: int) -> None:
         """Repairs a placement; compiles, the first time."""
@@ -60,15 +104,17 @@ class Repairs:
                 compile_it()
             return
         self._repaired = jax.device_get(_repaired(*call, distinct=self.finds.distinct))
-        self._number, self.made = self._number + 1, self._max_rounds
 
     def look(self) -> object:
         """Takes down the placement if it is valid."""
         if self._repaired is not None:
             queens, num_attacked, words = self._repaired
-            self._has_failed = num_attacked > 0
-            if not self._has_failed:
-                self.finds.add(self.problem.host.own(queens[None]), words[None])
+            with held_back():  # a checkpoint has all of it
+                self._has_failed = bool(num_attacked > 0)
+                if not self._has_failed:
+                    self.finds.add(self.problem.host.own(queens[None]), words[None])
+                self._number, self.made = self._number + 1, self._max_rounds
+                self._repaired = None
 
     def status(self, limit: Status) -> Status:
         status = self.finds.status()

@@ -5,6 +5,8 @@ they restart, as do those that have tried for long.
 """
 
 import functools
+import math
+import pathlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,10 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.checks import check_count
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.ahead import Ahead
+from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
+from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.engine import device_split, loop, stepping
-from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine.device_split import DeviceSplit, split_leaf
 from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.engine.state import RunState, Since, make_rules
 from jaxopt_search.guards import capacity
@@ -24,67 +30,17 @@ from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.neighborhoods.queen_swap import CountedQueens, QueenSwap
 from jaxopt_search.portable import random
 from jaxopt_search.portable.counts import Steps
-from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens, greedy_placement
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import Status
-from jaxopt_search.searches.min_conflicts import MinConflicts, MinConflictsState, min_conflicts
-from jaxopt_search.solvers.queens_found import PlacementSet, Standing, dtype_of
+from jaxopt_search.searches.min_conflicts import MinConflicts, MinConflictsState
+from jaxopt_search.solvers import queens_plans
+from jaxopt_search.solvers.queens_found import Counts, PlacementSet, Standing, dtype_of
 from jaxopt_search.types import Info
 
-_PLACED_AT_ONCE = 2 * 10**8
-"""Queens of all searches together."""
 _MAX_LOOKS = 16
 """A search that has found nothing by this many restarts."""
-_MORE = 8
-"""From one number of searches to the next: of few, so that few programs are compiled."""
-
-
-class Plan(NamedTuple):
-    """How placements are searched for.
-
-    Attributes:
-      num_searches: side by side, on each device, if as many placements are wanted.
-      least_searches: if few are wanted.
-      moves_per_search: priced per step.
-      temperature: all the time the same.
-      steps: between two looks.
-      tries: of `greedy_placement`, by which searches start; 0 for random placements.
-    """
-
-    num_searches: int
-    least_searches: int
-    moves_per_search: int
-    temperature: float
-    steps: int
-    tries: int
-
-
-def plan_of(n: int, platform: str) -> Plan:
-    """Returns how placements of n queens are searched for on a device of this platform.
-
-    What is compiled for depends on the capacity only.
-    """
-    temperature, capacity = 0.4 if n < 16 else 0.1, padding.capacity_for(n)
-    if platform == "cpu":
-        num_searches = min(max(200_000 // capacity, 16), 1024)
-        return Plan(num_searches, 4, 64, temperature, max(32, n * 3 // 10), 16)
-    num_searches, moves = min(16_896, _PLACED_AT_ONCE // capacity), 16 if capacity <= 64 else 32
-    return Plan(num_searches, 132, moves, temperature, max(32, n * 7 // 10), 0)
-
-
-def num_searches_for(plan: Plan, wanted: int) -> int:
-    """Returns the searches on each device that are to find as many placements."""
-    number = plan.least_searches
-    while number < wanted:
-        number *= _MORE
-    return min(number, plan.num_searches)
-
-
-def search_of(plan: Plan) -> MinConflicts:
-    """Returns the search of a plan."""
-    return min_conflicts(QueenSwap(), plan.temperature, moves_per_search=plan.moves_per_search)
 
 
 class Harvest(NamedTuple):
@@ -99,6 +55,20 @@ class Harvest(NamedTuple):
     is_valid: jax.Array
     queens: jax.Array
     words: jax.Array
+
+
+class _KeptSearches(NamedTuple):
+    """What a checkpoint keeps besides the placements.
+
+    Attributes:
+      searches: their state.
+      age: as in `harvested`.
+      numbers: of the placements.
+    """
+
+    searches: RunState
+    age: Any
+    numbers: Any
 
 
 class Searches:
@@ -118,30 +88,84 @@ class Searches:
         timer: Timer,
         devices: tuple[jax.Device, ...],
         num_searches: int | None,
+        resumed: pathlib.Path | None,
     ):
         self.problem, self.finds, self.timer = problem.padded(), finds, timer
-        self.plan = plan_of(problem.n, devices[0].platform)
-        self.search, self.split = search_of(self.plan), DeviceSplit(devices)
+        self.plan = queens_plans.plan_of(problem.n, devices[0].platform)
+        self.search, self.split = queens_plans.search_of(self.plan), DeviceSplit(devices)
         self._choice = stepping.choose("auto", self.split.first, self.problem, self.search)
         self.implementation, self.made, self.step = str(self._choice), 0, 0
-        if num_searches is None:
-            each = num_searches_for(self.plan, -(-finds.wanted // len(devices)))
-            num_searches = each * len(devices)
-        capacity.check_size(np.broadcast_to(0, self.problem.capacity), num_searches)
-        state = blank(key, self.problem, self.search, num_searches)
-        capacity.check_state(state, num_searches, devices)
-        index: Any = np.arange(num_searches, dtype=np.int32)
+        self._num_looks, self._counts = 0, finds.counts  # these are what checkpoints have
+        kept = self._new(key, num_searches) if resumed is None else self._recalled(resumed)
+        self._num_searches = len(kept.age)
         with held_back(), jax.default_device(self.split.first):
-            state = jax.device_put(state._replace(index=index, ancestor=index))
-        self.state = self.split.split(state)
+            state = jax.device_put(kept.searches)
+        self.state, self._age = self.split.split(state), self._own(kept.age)
         self._rules = make_rules(self.search, self.state.best_cost.dtype)
-        # The first look starts them all.
-        self._age: Any = np.full(self.state.index.shape, _MAX_LOOKS, np.int32)
         self._harvest_of = _harvester(devices, finds.distinct, self.plan.tries)
-        self._num_looks = 0
         self._ahead = Ahead(self._to_compile())
         self._harvest: Harvest | None = None  # what is not yet taken down
-        self._has_started = False
+        self._has_started = self._is_last = False
+
+    def _new(self, key: random.Key, num_searches: int | None) -> _KeptSearches:
+        """Returns what the searches begin with, all of which the first look starts."""
+        devices = self.split.devices
+        if num_searches is None:
+            each = queens_plans.num_searches_for(self.plan, -(-self.finds.wanted // len(devices)))
+            num_searches = each * len(devices)
+        state = self._blank(key, num_searches)
+        index: Any = np.arange(num_searches, dtype=np.int32)
+        state = state._replace(index=index, ancestor=index)
+        return _KeptSearches(state, np.full(num_searches, _MAX_LOOKS, np.int32), None)
+
+    def _blank(self, key: random.Key, num_searches: int) -> RunState:
+        """Returns a state like those to come, of no more searches than memory holds."""
+        capacity.check_size(np.broadcast_to(0, self.problem.capacity), num_searches)
+        state = blank(key, self.problem, self.search, num_searches)
+        capacity.check_state(state, num_searches, self.split.devices)
+        return state
+
+    def _shapes_of(self, notes: dict[str, Any]) -> tuple[Any, Any]:
+        num_searches = check_count("num_searches", notes["num_searches"], 1, None)
+        state = self._blank(random.as_key(0), num_searches)
+        numbers, queens = self.finds.shapes_of(Counts(*notes["counts"]))
+        return _KeptSearches(state, state.index, numbers), queens
+
+    def _recalled(self, path: pathlib.Path) -> _KeptSearches:
+        """Continues from a checkpoint, and returns what it has of the searches."""
+        state, queens, notes = checkpoints.read(path, self.identity(), self._shapes_of)
+        self._counts = Counts(*notes["counts"])
+        self.finds.recall(state.numbers, queens, self._counts)
+        self.made = self.step = notes["made"]
+        self._num_looks, self.timer.before = notes["num_looks"], notes["seconds"]
+        return state
+
+    def _own(self, age: np.ndarray) -> Any:
+        """Returns the ages of all searches as `split` splits them."""
+        number = len(self.split.devices)
+        return age if number == 1 else split_leaf(number, age)[self.split.team.rows]
+
+    def identity(self) -> Identity:
+        how = self.finds.distinct, self.plan.steps, self.plan.tries, _MAX_LOOKS
+        return Identity(
+            fingerprint(np.int32(self.problem.n)), fingerprint(self.search, repr(("searched", how)))
+        )
+
+    def snapshot(self) -> Snapshot:
+        self.look()
+        num = self._num_searches
+        state = jax.device_get(self.split.join(self.state, num))
+        numbers, queens = self.finds.kept(self._counts)
+        notes = {
+            "num_searches": num,
+            "counts": self._counts,
+            "made": self.made,
+            "num_looks": self._num_looks,
+            "seconds": self.timer.seconds,
+            "fun": 0,
+        }
+        age = self.split.team.gathered(self._age).reshape(-1)[:num]
+        return Snapshot(_KeptSearches(state, age, numbers), queens, notes)
 
     def _to_compile(self) -> list[Callable[[], None]]:
         if len(self.split.devices) > 1:
@@ -154,23 +178,40 @@ class Searches:
         ]
 
     def advance(self, num_steps: int) -> None:
-        """Finds out what was found, and starts the next steps; compiles, the first time."""
+        """Finds out what was found, and starts the next steps; compiles, the first time.
+
+        A last look changes no search: a checkpoint is of before it, so that a run with more steps
+        has the same looks as if it had never ended.
+        """
         self._ahead.wait()
-        if self._harvest is None:
-            self.state, self._age, self._harvest = self._harvest_of(
-                self.problem, self.search, self.state, self._age, np.uint32(self._num_looks)
-            )
-            self._num_looks += 1
         if not num_steps:
-            jax.block_until_ready(self._advanced(0))
-            self._harvest = None  # of searches that had not started
+            self._start()
             return
-        self.step, self._has_started = self.made, True
-        if self.timer.max_steps is not None:
-            num_steps = min(num_steps, self.timer.max_steps - self.made)
-        if num_steps:
+        left = math.inf if self.timer.max_steps is None else self.timer.max_steps - self.made
+        with held_back():  # a checkpoint has all of it
+            self.step, self._has_started, self._is_last = self.made, True, left <= 0
+            since = self.made % self.plan.steps
+            if self._is_last or not since:
+                state, age, self._harvest = self._harvested()
+                if self._is_last:
+                    return
+                self.state, self._age, self._num_looks = state, age, self._num_looks + 1
+            num_steps = int(min(num_steps - since, left))
             self.state = self._advanced(num_steps)
             self.made += num_steps
+
+    def _start(self) -> None:
+        """Compiles, and starts the searches if they have not started."""
+        state, age, _ = self._harvested()
+        if not self._num_looks:
+            self.state, self._age, self._num_looks = state, age, 1
+        jax.block_until_ready(self._advanced(0))
+
+    def _harvested(self) -> Any:
+        """Returns the state, the ages, and what there is to take down, after a look."""
+        return self._harvest_of(
+            self.problem, self.search, self.state, self._age, np.uint32(self._num_looks)
+        )
 
     def _advanced(self, num_steps: int) -> RunState:
         """Returns the state after some steps, which need not be made by then."""
@@ -185,13 +226,15 @@ class Searches:
 
     def look(self) -> object:
         """Takes down what was found, while the next steps are made."""
-        if self._has_started and self._harvest is not None:
-            team = self.split.team
-            is_valid = team.gathered(self._harvest.is_valid)
-            if is_valid.any():
-                queens, words = team.gathered((self._harvest.queens, self._harvest.words))
-                self.finds.add(self.problem.host.own(queens[is_valid]), words[is_valid])
-            self._harvest = None
+        if self._harvest is not None:
+            gathered = self.split.team.gathered
+            is_valid = gathered(self._harvest.is_valid)
+            with held_back():  # a checkpoint has all of it
+                if is_valid.any():
+                    queens, words = gathered((self._harvest.queens, self._harvest.words))
+                    self.finds.add(self.problem.host.own(queens[is_valid]), words[is_valid])
+                self._counts = self._counts if self._is_last else self.finds.counts
+                self._harvest = None
 
     def status(self, limit: Status) -> Status:
         status = self.finds.status()
@@ -267,7 +310,7 @@ def harvested(
     Args:
       age: [S] int32 looks since each search started.
       look: [] uint32 number of this look.
-      tries: as in `Plan`.
+      tries: as in `queens_plans.Plan`.
 
     Returns:
       The state, the ages, and what was found.

@@ -14,8 +14,11 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.checks import MAX_INT32
-from jaxopt_search.driver import environment, progress
+from jaxopt_search.driver import checkpoints, environment, keeping, progress
+from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.driver.fingerprints import fingerprint
+from jaxopt_search.driver.keeping import Files
 from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.device_split import split_leaf
 from jaxopt_search.engine.processes import Team
@@ -85,22 +88,41 @@ class Stack(NamedTuple):
     moves_per_step: int
     is_trivial: bool
 
+    def costs(self, solutions: list[np.ndarray]) -> list[int | float]:
+        """Returns the exact cost of a solution of each instance."""
+        return [self.cost(i, solution) for i, solution in enumerate(solutions)]
+
 
 def solve_stack(
-    stack: Stack, key: Any, timer: Timer, devices: tuple[jax.Device, ...], show_progress: bool
+    stack: Stack,
+    key: Any,
+    timer: Timer,
+    devices: tuple[jax.Device, ...],
+    show_progress: bool,
+    files: Files,
 ) -> StackedResult:
     """Returns good solutions of all instances, after the steps or seconds that the timer allows."""
-    timer.share(Team(devices))
-    with progress.shown(show_progress, timer) as observers:
+    team, identity, saved = Team(devices), identity_of(stack), None
+    resumed = files.to_resume(team)
+    with team.same_call() as note:
+        keeper = files.keeper(team)
+        if resumed is not None:
+            saved = checkpoints.read(resumed, identity, functools.partial(_shapes_of, stack))
+        note(identity, fingerprint(random.as_key(key)), timer.max_steps, timer.max_seconds)
+    timer.share(team)
+    with progress.shown(show_progress, timer) as shown:
         runs = _Runs(stack, key, timer, devices)
-        status = drive(runs, timer, observers)
+        if saved is not None:
+            runs.recall(saved)
+        with keeping.kept_by(keeper, runs) as keeps:
+            status = drive(runs, timer, [*keeps, *shown])
         if status == Status.INTERRUPTED:
-            for show in observers:
+            for show in shown:
                 show(runs.report(status))
         found = runs.best()
     return StackedResult(
-        x=np.stack(found) if len(set(stack.sizes)) == 1 else found,
-        fun=np.array([stack.cost(i, solution) for i, solution in enumerate(found)]),
+        x=_together(found),
+        fun=np.array(stack.costs(found)),
         success=status != Status.INTERRUPTED and (runs.step > 0 or stack.is_trivial),
         status=status,
         nit=runs.step,
@@ -109,6 +131,25 @@ def solve_stack(
         elapsed=timer.elapsed,
         env=environment.of(devices) | {"implementation": str(runs.choice)},
     )
+
+
+def _together(solutions: list[Any]) -> Any:
+    """Returns a solution of each instance, [B, n], or as a list if their sizes differ."""
+    are_alike = len({solution.shape for solution in solutions}) == 1
+    return np.stack(solutions) if are_alike else solutions
+
+
+def identity_of(stack: Stack) -> Identity:
+    """Returns the fingerprints of the runs of a stack that have not begun."""
+    return Identity(fingerprint(stack.instances), fingerprint(repr((stack.kind, stack.pacer.pace))))
+
+
+def _shapes_of(stack: Stack, notes: dict[str, Any]) -> tuple[RunState, Any]:
+    """Returns the states that a checkpoint keeps, leaves [B, ...], and the best solutions."""
+    numbers = np.arange(len(stack.sizes), dtype=np.uint32)
+    start = functools.partial(start_all, stack.kind)
+    runs = jax.eval_shape(start, random.as_key(0), numbers, stack.instances)
+    return runs.state, _together([np.empty(size, np.int32) for size in stack.sizes])
 
 
 class _MeanReport(NamedTuple):
@@ -149,7 +190,7 @@ class _Runs:
 
     def __init__(self, stack: Stack, key: Any, timer: Timer, devices: tuple[jax.Device, ...]):
         self.stack, self.timer, self.devices, self._team = stack, timer, devices, Team(devices)
-        self.step, self._made = 0, 0
+        self.step, self._made, self._identity = 0, 0, identity_of(stack)
         self.choice = _choice(stack.kind, stack.instances, self._team.own[0])
         split = jax.tree.map(functools.partial(split_leaf, len(devices)), stack.instances)
         size = len(stack.sizes)
@@ -162,11 +203,13 @@ class _Runs:
 
     def advance(self, num_steps: int) -> None:
         pace = self.stack.pacer.pace
-        self.runs = jax.block_until_ready(self._advance(self.runs, pace, num_steps))
-        self.step, self._made = self.step + num_steps, num_steps
+        runs = jax.block_until_ready(self._advance(self.runs, pace, num_steps))
+        with held_back():  # a checkpoint has all of it
+            self.runs, self.step, self._made = runs, self.step + num_steps, num_steps
 
     def look(self) -> object:
-        """Does nothing: whether a run ends is no matter of its costs."""
+        """Looks at the clock only: whether a run ends is no matter of its costs."""
+        self.stack.pacer.note(self.step, self.timer.seconds)
 
     def status(self, limit: Status) -> Status:
         return limit
@@ -178,10 +221,35 @@ class _Runs:
         return _MeanReport(self.step, self.timer.seconds, mean, None, acceptance, status)
 
     def next_steps(self, made: int, seconds: float) -> int:
-        pacer = self.stack.pacer
-        pacer.note(self.step, self.timer.seconds)
         wanted = self.timer.next_steps(self.step, made, seconds, _PILOT_STEPS)
-        return min(wanted, pacer.steps_left(self.step) or wanted)
+        return min(wanted, self.stack.pacer.steps_left(self.step) or wanted)
+
+    def identity(self) -> Identity:
+        return self._identity
+
+    def snapshot(self) -> Snapshot:
+        size, found = len(self.stack.sizes), self.best()
+        state = jax.tree.map(
+            lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:size],
+            self._team.gathered(self.runs.state),
+        )
+        notes = {
+            "step": self.step,
+            "seconds": self.timer.seconds,
+            "pace": self.stack.pacer.notes(),
+            "fun": self.stack.costs(found),
+            "env": environment.of(self.devices),
+        }
+        return Snapshot(state, _together(found), notes)
+
+    def recall(self, saved: Snapshot) -> None:
+        """Continues from a checkpoint."""
+        split = jax.tree.map(functools.partial(split_leaf, len(self.devices)), saved.state)
+        split = jax.tree.map(operator.itemgetter(self._team.rows), split)
+        own = jax.tree.map(lambda leaf: leaf.sharding, self.runs.state)
+        self.runs = self.runs._replace(state=jax.device_put(split, own))
+        self.step, self.timer.before = saved.notes["step"], saved.notes["seconds"]
+        self.stack.pacer.recall(saved.notes["pace"])
 
     def best(self) -> list[np.ndarray]:
         """Returns the best solution of each instance, [n]."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver import keeping
 from jaxopt_search.driver.arguments import check_clock, refuse_tracers
+from jaxopt_search.driver.keeping import Files
 from jaxopt_search.driver.results import Report
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.state import RunState
@@ -116,7 +117,7 @@ def solve_tsp(
     state: RunState | None = None,
     exchange: Exchange | None = None,
     checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
+    checkpoint_every: float = keeping.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
@@ -162,8 +163,9 @@ def solve_tsp(
         lowest temperature; as in `solve`. Likewise.
       exchange: what searches learn from one another, in place of what is said above. Likewise.
       checkpoint, checkpoint_every, resume: as in `solve`, where a run by `max_steps` continues bit
-        for bit if that is the same, and one by the clock at the pace that it had. Likewise.
-      callback: called with a `Report` after each chunk of steps; True ends the run. Likewise.
+        for bit if that is the same, and one by the clock at the pace that it had.
+      callback: called with a `Report` after each chunk of steps; True ends the run. Not of several
+        instances.
       history_size: as in `solve`.
       devices: as in `solve`; by default all.
       show_progress: as in `solve`.
@@ -181,11 +183,11 @@ def solve_tsp(
       8.828
     """
     refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
-    found = device_split.find_devices(devices)
+    found, files = device_split.find_devices(devices), Files(checkpoint, checkpoint_every, resume)
     options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
     if not isinstance(data, TSP | TSPInstance) and is_stack(data):
         others = {"forbidden": forbidden, "initial": initial, "callback": callback}
-        others |= {"state": state, "exchange": exchange, "checkpoint": checkpoint, "resume": resume}
+        others |= {"state": state, "exchange": exchange}
         other_metric = None if metric == "EUCLID" else metric
         refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
         if max_seconds is max_steps is None:
@@ -193,7 +195,8 @@ def solve_tsp(
         recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
         recipe = chosen(recipe, num_searches, moves_per_search)
         with capacity.memory_errors_explained(recipe.num_searches):
-            return solve_many_tsps(stack_of_coords(data), key, recipe, devices=found, **options)
+            points, options = stack_of_coords(data), options | {"devices": found, "files": files}
+            return solve_many_tsps(points, key, recipe, **options)
     problem = as_tsp(data, metric, dtype, forbidden)
     # All that is compiled depends on the capacity only: instances of many sizes share it.
     padded = problem if problem.num_entries is not None else problem.padded()
@@ -203,14 +206,13 @@ def solve_tsp(
     capacity.check_tours(int(problem.n), num, num, found[:1])
     near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
     ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
-    if state is None and checkpoints.to_resume(resume, checkpoint) is None:
+    if state is None and files.to_resume() is None:
         with capacity.memory_errors_explained(num):
             tours = _tours(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
         options |= {"initial": starts_with(initial, tours, num)}
     options |= {"target": target, "devices": found, "state": state}
     options |= {"callback": callback, "history_size": history_size}
-    options |= {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
-    return anneal(padded, recipe, ingredients, key, **options)
+    return anneal(padded, recipe, ingredients, key, **options, **files._asdict())
 
 
 def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:

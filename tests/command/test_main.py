@@ -71,6 +71,10 @@ def test_a_run_that_is_continued(file, tmp_path, capsys):
         assert json.loads(capsys.readouterr().out)["steps"] == 30
     assert called(*flags, "--steps", 30) in (1, 2)
     assert "run.npz is there already; resume it or remove it" in refusal(capsys)
+    flags = ("queens", 8, "--checkpoint", tmp_path / "queens.npz", "--json", "--no-cache")
+    for count in (3, 5):
+        assert called(*flags, "--count", count, "--resume") == 0
+        assert json.loads(capsys.readouterr().out)["found"] == count
 
 
 def test_a_tour_of_a_tsplib_instance(file, tmp_path, capsys):

@@ -5,12 +5,15 @@ import json
 import zipfile
 
 import chex
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.driver import checkpoints
+from jaxopt_search.engine import starting
 
 PROBLEM = matrix_tsp(14)
 SEARCH = js.simulated_annealing(js.Relocate(), 300.0)
@@ -37,9 +40,11 @@ def npy(array, allow_pickle=False):
     return file.getvalue()
 
 
-def with_header(found, **changes):
+def with_header(found, num_searches=None, **changes):
     file = io.BytesIO(found["header.npy"])
     header = json.loads(np.load(file).tobytes()) | changes
+    if num_searches is not None:
+        header["notes"]["num_searches"] = num_searches
     return found | {"header.npy": npy(np.frombuffer(json.dumps(header).encode(), np.uint8))}
 
 
@@ -57,6 +62,113 @@ FORGERIES = {
         found | {"best.npy": found["best.npy"].replace(b"(14,), }    ", b"(10000000,), }"[:13])}
     ),
 }
+
+
+OF_BEST = {
+    **{
+        name: FORGERIES[name]
+        for name in ("objects", "a schema to come", "another format", "no json")
+    },
+    "no cost": lambda found: with_header(found, notes={}),
+    "a text as cost": lambda found: with_header(found, notes={"fun": "5"}),
+    "four terabytes": lambda found: (
+        found | {"best.npy": found["best.npy"].replace(b"(14,), }    ", b"(10000000,), }"[:13])}
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", OF_BEST)
+def test_forged_files_have_no_best(forgery, tmp_path):
+    """As nothing is known of its shape, the size of the file is the limit."""
+    path = tmp_path / "run.npz"
+    first = solve(5, checkpoint=path)
+    x, fun = js.load_best(path)
+    np.testing.assert_array_equal(x, first.x)
+    assert (fun, x.dtype) == (first.fun, np.int32)
+    written(path, OF_BEST[forgery](members(path)))
+    with pytest.raises(js.CheckpointError, match=r"run\.npz") as caught:
+        js.load_best(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_parts_that_claim_more_than_the_file_has(tmp_path):
+    """Many names for the same bytes, or one for bytes that are not there, take no memory."""
+    path = tmp_path / "run.npz"
+    solve(5, checkpoint=path)
+    data = path.read_bytes()
+    size = len(members(path)["best.npy"]).to_bytes(4, "little")
+    entry = data.rindex(b"best.npy") - 22  # the sizes in the archive's list of its parts
+    assert data[entry : entry + 4] == size
+    path.write_bytes(data[:entry] + (2**30).to_bytes(4, "little") + data[entry + 4 :])
+    with pytest.raises(js.CheckpointError, match="its parts are larger than the file"):
+        js.load_best(path)
+
+
+def test_the_best_starts_another_run(tmp_path):
+    """Of an instance that has changed, where the run itself cannot continue."""
+    path, other = tmp_path / "run.npz", matrix_tsp(14, seed=5)
+    solve(200, checkpoint=path)
+    with pytest.raises(js.CheckpointError, match="of instance"):
+        js.solve(other, SEARCH, num_searches=5, max_steps=300, resume=path)
+    tour, _ = js.load_best(path)
+    result = js.solve(other, SEARCH, num_searches=1, max_steps=0, initial=tour)
+    np.testing.assert_array_equal(result.x, tour)
+
+
+def test_the_best_of_other_runs(tmp_path):
+    """All placements of queens, and a tour of each instance, whether or not of one size."""
+    path = tmp_path / "queens.npz"
+    queens = js.solve_nqueens(8, 5, max_steps=1000, devices=1, checkpoint=path)
+    x, fun = js.load_best(path)
+    np.testing.assert_array_equal(x[:5], queens.solutions)
+    assert fun == 0
+    for sizes in ((5, 5), (5, 6)):
+        path = tmp_path / f"{sizes}.npz"
+        points = [np.random.default_rng(n).random((n, 2)) for n in sizes]
+        found = js.solve_tsp(points, max_steps=20, devices=1, checkpoint=path)
+        x, fun = js.load_best(path)
+        assert fun == found.fun.tolist()
+        for one, other in zip(x, found.x, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+STATE = {"round": 3, "x": (jnp.arange(4), np.float64(0.5), jnp.zeros((2, 0), jnp.bfloat16))}
+
+
+def test_what_a_loop_of_ones_own_keeps(tmp_path):
+    """Comes back with its dtypes; the file is replaced, and refused where something differs."""
+    path = tmp_path / "rounds.npz"
+    for number in (1, 2):
+        js.save_checkpoint(path, STATE | {"round": number}, of=(PROBLEM, SEARCH))
+    found = js.load_checkpoint(path, STATE, of=(PROBLEM, SEARCH))
+    chex.assert_trees_all_equal(found, jax.tree.map(np.asarray, STATE | {"round": 2}))
+    assert list(tmp_path.iterdir()) == [path]
+    for like, of, text in (
+        (STATE, (matrix_tsp(14, seed=5), SEARCH), "it is of instance"),
+        (STATE | {"round": 2.0}, (PROBLEM, SEARCH), "expected float64"),
+        (STATE | {"x": jnp.arange(4)}, (PROBLEM, SEARCH), "is no whole checkpoint"),
+    ):
+        with pytest.raises(js.CheckpointError, match=text):
+            js.load_checkpoint(path, like, of=of)
+    with pytest.raises(js.CheckpointError, match="it is of no run"):
+        js.load_best(path)
+    solve(5, checkpoint=tmp_path / "run.npz")
+    with pytest.raises(js.CheckpointError, match="it is of instance"):
+        js.load_checkpoint(tmp_path / "run.npz", STATE)
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ({"a": [jax.random.key(0)]}, r"state\['a'\]\[0\] is a key, expected numbers"),
+        ((1, "text"), r"state\[1\] is a str, expected numbers"),
+        (print, "state is a builtin_function_or_method, expected numbers"),
+    ],
+)
+def test_only_numbers_are_kept(state, text, tmp_path):
+    with pytest.raises(TypeError, match=text):
+        js.save_checkpoint(tmp_path / "rounds.npz", state)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
@@ -78,18 +190,23 @@ def test_damaged_files_are_refused(tmp_path):
     solve(5, checkpoint=path)
     good, generator = path.read_bytes(), np.random.default_rng()
     identity = checkpoints.identity_of(PROBLEM, SEARCH, None, 100)
-    expected = checkpoints.read(path, PROBLEM, SEARCH, identity)
+
+    def shapes_of(notes):
+        state = starting.shape(PROBLEM, SEARCH, notes["num_searches"])
+        return state, jax.ShapeDtypeStruct((14,), np.int32)
+
+    expected = checkpoints.read(path, identity, shapes_of)
     for size in generator.integers(0, len(good), 20):
         damaged.write_bytes(good[:size])
         with pytest.raises(js.CheckpointError, match="is no whole checkpoint"):
-            checkpoints.read(damaged, PROBLEM, SEARCH, identity)
+            checkpoints.read(damaged, identity, shapes_of)
     num_refused = 0
     for place in generator.integers(0, len(good), 300):
         data = bytearray(good)
         data[place] ^= 1 << generator.integers(8)
         damaged.write_bytes(data)
         try:
-            found = checkpoints.read(damaged, PROBLEM, SEARCH, identity)
+            found = checkpoints.read(damaged, identity, shapes_of)
         except js.CheckpointError:
             num_refused += 1
         else:

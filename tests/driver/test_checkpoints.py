@@ -4,8 +4,6 @@ import functools
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 import warnings
 
@@ -16,7 +14,7 @@ import pytest
 from cases import matrix_tsp, small_qap
 
 import jaxopt_search as js
-from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver import checkpoints, keeping
 from jaxopt_search.driver.fingerprints import fingerprint
 
 COOLING = js.geometric(300.0, 0.95, 20)
@@ -290,49 +288,11 @@ def test_an_error_of_a_callback_loses_nothing(tmp_path):
 def test_checkpoints_take_a_hundredth_of_the_time(tmp_path, monkeypatch):
     """However often they are wanted."""
     clock = iter(np.arange(0, 1000, 0.25))
-    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(keeping.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(checkpoints, "write", lambda *_: None)
-    keeper = checkpoints.Keeper(tmp_path / "run.npz", 0, None)
-    keeper.write(lambda: None)  # takes a quarter of a second
+    keeper = keeping.Keeper(tmp_path / "run.npz", 0, None)
+    keeper.write(None, lambda: None)  # takes a quarter of a second
     waits = 0
     while not keeper.is_due:
         waits += 1
     assert 95 <= waits <= 100
-
-
-RUN = """
-import sys
-import jaxopt_search as js
-problem = js.tsp_from_instance(js.datasets.grid_tsp(6, 6, spacing=10))
-search = js.simulated_annealing(js.Relocate(), js.geometric(20.0, 0.9999))
-options = {"exchange": js.broadcast_best(every=30), "chunk_steps": 200, "num_searches": 8}
-print("ready", flush=True)
-result = js.solve(
-    problem, search, 3, max_steps=40_000, checkpoint=sys.argv[1], checkpoint_every=0,
-    callback=lambda report: print(report.step, flush=True), resume=True, **options,
-)
-print("x", result.fun, result.x.tolist(), result.costs.tolist())
-"""
-
-
-@pytest.mark.slow
-def test_kill_9(tmp_path):
-    """At random moments, three times; then to the end, as a run does that nobody kills."""
-    path, generator = tmp_path / "run.npz", np.random.default_rng()
-
-    def start(path):
-        command = [sys.executable, "-W", "ignore", "-c", RUN, str(path)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
-
-    undisturbed = start(tmp_path / "whole.npz").communicate(timeout=120)[0]
-    for _ in range(3):
-        process = start(path)
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip().isdigit() and generator.random() < 0.05:
-                break
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert path.exists()
-    end = start(path).communicate(timeout=120)[0]
-    assert end.splitlines()[-1] == undisturbed.splitlines()[-1]

@@ -184,12 +184,6 @@ def test_a_run_by_the_clock_continues_at_its_pace(tmp_path):
     assert float(result.search.schedule(now)) < 0.5 * hottest
 
 
-@pytest.mark.parametrize("option", ["checkpoint", "resume"])
-def test_several_instances_have_no_checkpoints(option):
-    with pytest.raises(ValueError, match=f"{option} is 'run.npz', expected None for several"):
-        js.solve_tsp([POINTS, POINTS], **{option: "run.npz"})
-
-
 @pytest.mark.parametrize("solver", ["tsp", "maximize"])
 def test_a_callback_keeps_notes(solver, tmp_path):
     """In addition to the solver's own, also where it is shown the opposite."""

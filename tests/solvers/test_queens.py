@@ -12,7 +12,7 @@ import jaxopt_search as js
 from jaxopt_search.engine import starting
 from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.symmetry import canonical
-from jaxopt_search.solvers import queens_found, queens_repaired, queens_searched
+from jaxopt_search.solvers import queens_found, queens_plans, queens_repaired, queens_searched
 
 AMPLE = {"max_seconds": 300.0, "devices": 1}
 
@@ -113,12 +113,10 @@ def test_other_sizes_compile_nothing(first, second, caplog):
 
 def test_few_numbers_of_searches():
     """The least that a plan has for few placements, then more by leaps, up to the most it has."""
-    plan = queens_searched.plan_of(100, "cpu")
-    numbers = [
-        queens_searched.num_searches_for(plan, wanted) for wanted in (1, 4, 5, 32, 33, 10**9)
-    ]
+    plan = queens_plans.plan_of(100, "cpu")
+    numbers = [queens_plans.num_searches_for(plan, wanted) for wanted in (1, 4, 5, 32, 33, 10**9)]
     assert numbers == [4, 4, 32, 32, 256, 1024]
-    sizes = [queens_searched.plan_of(n, "cpu")._replace(steps=0) for n in (97, 128)]
+    sizes = [queens_plans.plan_of(n, "cpu")._replace(steps=0) for n in (97, 128)]
     assert sizes[0] == sizes[1]
 
 
@@ -127,7 +125,7 @@ def test_a_blank_state_is_like_others(n):
     """Of the same structure, shapes and types as one that has started."""
     problem, search = (
         js.nqueens(n).padded(),
-        queens_searched.search_of(queens_searched.plan_of(n, "cpu")),
+        queens_plans.search_of(queens_plans.plan_of(n, "cpu")),
     )
     state = queens_searched.blank(random.as_key(0), problem, search, 3)
     expected = starting.shape(problem, search, 3)
