@@ -94,10 +94,9 @@ def one_liner(folder):
     return seen(js.solve_tsp(POINTS, key=2, max_steps=300, num_searches=6, devices="all"))
 
 
-def queens(folder):
-    result = js.solve_nqueens(
-        8, num_solutions=40, distinct="symmetry", max_steps=500, devices="all"
-    )
+def queens(folder, **options):
+    options = {"num_solutions": 12, "max_steps": 500, "devices": "all"} | options
+    result = js.solve_nqueens(8, distinct="symmetry", **options)
     return [digest(result.solutions), result.status.name, len(result.solutions)]
 
 
@@ -107,9 +106,7 @@ def several_instances(folder):
 
 
 def successors(folder):
-    states = np.random.default_rng(1).permuted(
-        np.tile(np.arange(6, dtype=np.int32), (7, 1)), axis=1
-    )
+    states = [np.random.default_rng(seed).permutation(6).astype(np.int32) for seed in range(7)]
     options = {"num_successors": 3, "devices": "all"}
     return digest(js.successors.generate(4, AnyColumn(), None, np.array(states), **options))
 
@@ -119,11 +116,19 @@ def broken(folder):
     problem, exchange = tsp(), js.broadcast_best(every=7)
     options = {"exchange": exchange, "checkpoint": folder / "run.npz", "checkpoint_every": 0}
     solve(problem, annealing(), max_steps=31, chunk_steps=8, **options)
-    return (folder / "run.npz").exists()
+    queens(folder, num_solutions=5, checkpoint=folder / "queens.npz")
+    return sorted(path.name for path in folder.glob("*.npz"))
 
 
 def continued(folder):
     exchange, path = js.broadcast_best(every=7), folder / "run.npz"
+    result = solve(tsp(), annealing(), exchange=exchange, max_steps=90, resume=path)
+    return [seen(result), queens(folder, resume=folder / "queens.npz")]
+
+
+def rescued(folder):
+    """Continues what `lost` has left."""
+    path, exchange = folder / "run.npz", js.broadcast_best(every=7)
     return seen(solve(tsp(), annealing(), exchange=exchange, max_steps=90, resume=path))
 
 
@@ -204,9 +209,27 @@ def lost(folder):
     os._exit(3)  # JAX itself would wait for the others
 
 
-_ALL = [first_finisher, resampling, islands, one_liner, queens, several_instances, successors]
-_ALL += [broken, continued, clocked, stopped_by_one, interrupted_in_one, terminated_in_one]
-_ALL += [another_call_in_one, refused_in_one, some_devices, own_devices, lost]
+_ALL = [
+    first_finisher,
+    resampling,
+    islands,
+    one_liner,
+    queens,
+    several_instances,
+    successors,
+    broken,
+    continued,
+    rescued,
+    clocked,
+    stopped_by_one,
+    interrupted_in_one,
+    terminated_in_one,
+    another_call_in_one,
+    refused_in_one,
+    some_devices,
+    own_devices,
+    lost,
+]
 CASES = {case.__name__: case for case in _ALL}
 
 

@@ -126,7 +126,7 @@ def test_a_lost_process_ends_the_others(victim, tmp_path):
     else:
         assert _lines(written) or "JAX distributed service detected fatal errors" in errors
     assert (tmp_path / "run.npz").exists()
-    assert alone("continued", tmp_path)[1] >= 90
+    assert alone("rescued", tmp_path)[1] >= 90
 
 
 def test_the_command_line_joins_processes(tmp_path):
