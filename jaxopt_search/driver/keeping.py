@@ -37,15 +37,18 @@ class Files(NamedTuple):
         path = checked_path(self.checkpoint)
         return path if path.exists() else None
 
-    def keeper(self) -> "Keeper | None":
+    def keeper(self, resumed: pathlib.Path | None) -> "Keeper | None":
         """Returns what writes checkpoints; None if nobody asks for any.
+
+        Args:
+          resumed: what `to_resume` returned, once: there may be a new file since.
 
         Raises:
           OSError: as `Keeper`.
         """
         if self.checkpoint is None:
             return None
-        return Keeper(self.checkpoint, self.checkpoint_every, self.to_resume())
+        return Keeper(self.checkpoint, self.checkpoint_every, resumed)
 
 
 class Keeper:

@@ -110,6 +110,7 @@ def solve(
       (160, True)
     """
     timer, files = Timer(), Files(checkpoint, checkpoint_every, resume)
+    resumed = files.to_resume()
     checked = arguments.check(
         Arguments(
             problem=problem,
@@ -123,7 +124,7 @@ def solve(
             exchange=exchange,
             initial=initial,
             state=state,
-            resume=files.to_resume(),
+            resume=resumed,
             devices=devices,
             check_every=check_every,
             chunk_steps=chunk_steps,
@@ -133,7 +134,7 @@ def solve(
         )
     )
     timer.limit(checked.limits.max_steps, checked.limits.max_seconds)
-    keeper = files.keeper()
+    keeper = files.keeper(resumed)
     with (
         progress.shown(show_progress, timer) as shown,
         memory_errors_explained(checked.begin.num_searches),

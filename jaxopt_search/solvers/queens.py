@@ -83,16 +83,17 @@ def solve_nqueens(
     max_steps, max_seconds = check_clock(max_steps, max_seconds, MAX_INT32)
     is_repaired = problem.n >= _MANY  # the limit of steps is then one of rounds
     timer.limit(None if is_repaired else max_steps, max_seconds)
-    found, keeper = device_split.find_devices(devices), files.keeper()
+    found, resumed = device_split.find_devices(devices), files.to_resume()
+    keeper = files.keeper(resumed)
     words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
     with progress.shown(show_progress, timer, _describe) as shown:
         if is_repaired:
             capacity.check_queens(problem.n, found[0])
-            run = Repairs(problem, words, finds, timer, found[0], max_steps, files.to_resume())
+            run = Repairs(problem, words, finds, timer, found[0], max_steps, resumed)
             status = _driven(run, keeper, shown)
         else:
             with capacity.memory_errors_explained(num_searches):
-                run = Searches(problem, words, finds, timer, found, num_searches, files.to_resume())
+                run = Searches(problem, words, finds, timer, found, num_searches, resumed)
                 status = _driven(run, keeper, shown)
         if status == Status.INTERRUPTED:
             for show in shown:

@@ -100,7 +100,8 @@ def solve_stack(
     files: Files,
 ) -> StackedResult:
     """Returns good solutions of all instances, after the steps or seconds that the timer allows."""
-    keeper, resumed, saved = files.keeper(), files.to_resume(), None
+    resumed, saved = files.to_resume(), None
+    keeper = files.keeper(resumed)
     if resumed is not None:
         saved = checkpoints.read(resumed, identity_of(stack), functools.partial(_shapes_of, stack))
     with progress.shown(show_progress, timer) as shown:

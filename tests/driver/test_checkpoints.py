@@ -208,6 +208,20 @@ def test_a_file_that_has_come_since_is_left_alone(tmp_path):
     assert path.read_bytes() == b"of another run"
 
 
+def test_a_file_that_comes_while_a_run_begins(tmp_path, monkeypatch):
+    """Is not taken for the one that is resumed, which was not there."""
+    path, plain = tmp_path / "run.npz", keeping.Files.keeper
+
+    def late(files, resumed):
+        path.write_bytes(b"of another run")
+        return plain(files, resumed)
+
+    monkeypatch.setattr(keeping.Files, "keeper", late)
+    with pytest.raises(FileExistsError, match="resume it or remove it"):
+        solve("annealing", 9, checkpoint=path, resume=True)
+    assert path.read_bytes() == b"of another run"
+
+
 def test_places_where_nothing_can_be_written(tmp_path):
     """Are refused at the start, before anything is compiled; and files that are not there."""
     with pytest.raises(FileNotFoundError):
