@@ -1,7 +1,7 @@
 """A process of `test_kill_9`: runs of the kinds that are named, which continue from their files.
 
 Each is kept after every chunk, of few steps, and a line is printed once that is written. At its end
-a run prints a digest of all that it has found.
+a run prints a digest of all that it has found, and of its searches.
 
     python tests/kept_runs.py FOLDER KIND ...
 
@@ -86,6 +86,12 @@ KINDS = {
 }
 
 
+def arrays_of(path):
+    """Returns what a checkpoint keeps, but for what depends on how chunks were cut."""
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file if name != "header" and ".info." not in name}
+
+
 def digest(tree):
     """Returns what differs where a bit of any array does."""
     leaves = map(np.asarray, jax.tree.leaves(tree))
@@ -106,7 +112,7 @@ def main(folder, *kinds):
     for kind in kinds:
         path = folder / f"{kind}.npz"
         found = KINDS[kind](checkpoint=path, checkpoint_every=0, resume=True)
-        print("end", kind, digest(found), flush=True)
+        print("end", kind, digest((found, arrays_of(path))), flush=True)
 
 
 if __name__ == "__main__":

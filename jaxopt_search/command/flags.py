@@ -26,7 +26,8 @@ best so far"""
 _ABOUT_QUEENS = """\
 examples:
   jaxopt-search queens 8 --plot board.png
-  jaxopt-search queens 1000 --count 100 --seconds 20 --out placements.npy --json"""
+  jaxopt-search queens 1000 --count 100 --seconds 20 --out placements.npy --json
+  jaxopt-search queens 200 --count 1000000 --seconds 36000 --checkpoint night.npz --resume"""
 _ABOUT_BENCH = """\
 examples:
   jaxopt-search bench

@@ -42,15 +42,18 @@ class Files(NamedTuple):
         path = checked_path(self.checkpoint)
         return path if team.told(path.exists()) else None
 
-    def keeper(self, team: Team) -> "Keeper | None":
+    def keeper(self, resumed: pathlib.Path | None, team: Team) -> "Keeper | None":
         """Returns what writes checkpoints; None if nobody asks for any.
+
+        Args:
+          resumed: what `to_resume` returned, once: there may be a new file since.
 
         Raises:
           OSError: as `Keeper`.
         """
         if self.checkpoint is None:
             return None
-        return Keeper(self.checkpoint, self.checkpoint_every, self.to_resume(), team)
+        return Keeper(self.checkpoint, self.checkpoint_every, resumed, team)
 
 
 class Keeper:

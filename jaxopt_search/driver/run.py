@@ -138,7 +138,7 @@ def solve(
                 implementation=implementation,
             )
         )
-        keeper = files.keeper(team)
+        keeper = files.keeper(resumed, team)
         if team.is_shared:
             note(arguments.words_of(checked), keeper is None, callback is None)
     timer.limit(checked.limits.max_steps, checked.limits.max_seconds)

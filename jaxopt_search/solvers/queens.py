@@ -89,7 +89,7 @@ def solve_nqueens(
     team, finds = Team(found), PlacementSet(num_solutions, distinct, problem.n)
     resumed = files.to_resume(team)
     with team.same_call() as note:
-        keeper = files.keeper(team)
+        keeper = files.keeper(resumed, team)
         note(n, num_solutions, fingerprint(words), distinct, max_seconds, max_steps, num_searches)
     timer.share(team)
     with progress.shown(show_progress, timer, _describe) as shown:

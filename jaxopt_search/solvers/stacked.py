@@ -105,7 +105,7 @@ def solve_stack(
     team, identity, saved = Team(devices), identity_of(stack), None
     resumed = files.to_resume(team)
     with team.same_call() as note:
-        keeper = files.keeper(team)
+        keeper = files.keeper(resumed, team)
         if resumed is not None:
             saved = checkpoints.read(resumed, identity, functools.partial(_shapes_of, stack))
         note(identity, fingerprint(random.as_key(key)), timer.max_steps, timer.max_seconds)

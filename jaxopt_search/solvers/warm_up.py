@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.driver.arguments import refuse_tracers
+from jaxopt_search.driver.keeping import Files
 from jaxopt_search.solvers.qap import solve_qap
 from jaxopt_search.solvers.queens import solve_nqueens
 from jaxopt_search.solvers.tsp import solve_tsp
@@ -25,7 +26,7 @@ def warm_up(solver: Any, *instance: Any, **options: Any) -> float:
       solver: `solve_tsp`, `solve_qap` or `solve_nqueens`.
       instance: an instance like those to come, as the solver takes it; or only a size, which stands
         for coordinates, or for symmetric matrices of integers.
-      options: of the solver, as in later calls; limits aside.
+      options: of the solver, as in later calls; limits and checkpoints aside.
 
     Raises:
       ValueError: if there is no such solver, and as the solver.
@@ -46,7 +47,7 @@ def warm_up(solver: Any, *instance: Any, **options: Any) -> float:
     began = time.perf_counter()
     if len(instance) == 1 and isinstance(instance[0], int | float | np.generic):
         instance = _STAND_INS[solver](check_count("size", instance[0]))
-    solver(*instance, **options | {"max_steps": 0, "max_seconds": None})
+    solver(*instance, **options | {"max_steps": 0, "max_seconds": None, **Files()._asdict()})
     return time.perf_counter() - began
 
 

@@ -21,15 +21,17 @@ COOLING = js.geometric(300.0, 0.95, 20)
 PROBLEM = matrix_tsp(14)
 SEARCH = js.simulated_annealing(js.Relocate(), COOLING)
 FAST = {"num_searches": 5, "check_every": 12, "checkpoint_every": 0}
+COLORING = js.graph_coloring([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]], 3)  # one conflict
 RARELY = {"checkpoint_every": 1000}
 RUNS = {
     "annealing": (PROBLEM, SEARCH, js.broadcast_best(every=7)),
     "floats": (matrix_tsp(14, dtype=np.float64), SEARCH, js.resample(COOLING, every=9)),
     "tabu": (small_qap(7), js.tabu_search(js.SwapTable()), js.recombine(every=11)),
     "islands": (small_qap(6), js.genetic(population_size=4), js.ring(every=5)),
-    "colors": (
-        js.graph_coloring([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], 3),
-        js.simulated_annealing(js.Assign(), 1.0),
+    "colors": (COLORING, js.simulated_annealing(js.Assign(), 1.0), None),
+    "a heuristic of successors": (
+        COLORING,
+        js.tabu_search(js.Guided(js.successors.ConflictsOnly()), ties="random"),
         None,
     ),
 }
@@ -203,6 +205,20 @@ def test_a_file_that_has_come_since_is_left_alone(tmp_path):
 
     with pytest.warns(UserWarning, match=r"run\.npz is there already"):
         solve("annealing", 9, checkpoint=path, **RARELY, callback=another)
+    assert path.read_bytes() == b"of another run"
+
+
+def test_a_file_that_comes_while_a_run_begins(tmp_path, monkeypatch):
+    """Is not taken for the one that is resumed, which was not there."""
+    path, plain = tmp_path / "run.npz", keeping.Files.keeper
+
+    def late(files, *args):
+        path.write_bytes(b"of another run")
+        return plain(files, *args)
+
+    monkeypatch.setattr(keeping.Files, "keeper", late)
+    with pytest.raises(FileExistsError, match="resume it or remove it"):
+        solve("annealing", 9, checkpoint=path, resume=True)
     assert path.read_bytes() == b"of another run"
 
 

@@ -1,7 +1,9 @@
 """Checkpoints of what is no run of `solve`: sets of placements, and several instances at once."""
 
+import chex
 import numpy as np
 import pytest
+from kept_runs import arrays_of
 
 import jaxopt_search as js
 from jaxopt_search.driver import keeping
@@ -123,7 +125,7 @@ def test_other_placements_are_refused(tmp_path):
 @pytest.mark.parametrize("call", [2, 3])
 def test_several_instances_continue(solver, call, tmp_path, monkeypatch):
     """From a chunk in the middle, with the pace that they had."""
-    path, whole = tmp_path / "run.npz", solver()
+    path, whole = tmp_path / "run.npz", solver(checkpoint=tmp_path / "whole.npz")
     with monkeypatch.context() as patch:
         broken_at(patch, stacked._Runs, "advance", call)
         first = solver(checkpoint=path)
@@ -131,8 +133,7 @@ def test_several_instances_continue(solver, call, tmp_path, monkeypatch):
     found = solver(checkpoint=path, resume=True)
     assert (found.nit, found.nfev, found.status) == (300, whole.nfev, js.Status.MAX_STEPS)
     np.testing.assert_array_equal(found.fun, whole.fun)
-    for one, other in zip(found.x, whole.x, strict=True):
-        np.testing.assert_array_equal(one, other)
+    chex.assert_trees_all_equal(arrays_of(path), arrays_of(tmp_path / "whole.npz"))
     again = solver(resume=path)
     assert again.nit == 300 and again.fun.tolist() == whole.fun.tolist()
 
@@ -140,12 +141,13 @@ def test_several_instances_continue(solver, call, tmp_path, monkeypatch):
 @pytest.mark.devices(2)
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 def test_several_instances_on_other_devices(solver, tmp_path, monkeypatch):
-    path, whole = tmp_path / "run.npz", solver()
+    path, whole = tmp_path / "run.npz", tmp_path / "whole.npz"
+    solver(checkpoint=whole)
     with monkeypatch.context() as patch:
         broken_at(patch, stacked._Runs, "advance", 3)
         solver(checkpoint=path, devices=2)
-    found = solver(resume=path)
-    np.testing.assert_array_equal(found.fun, whole.fun)
+    solver(checkpoint=path, resume=True)
+    chex.assert_trees_all_equal(arrays_of(path), arrays_of(whole))
 
 
 def test_other_instances_are_refused(tmp_path):

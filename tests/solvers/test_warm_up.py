@@ -21,8 +21,8 @@ CASES = {
 
 
 @pytest.mark.parametrize(("solver", "instance_of"), CASES.values(), ids=CASES)
-def test_later_calls_compile_nothing(solver, instance_of, compiled):
-    """Of other sizes of the class, with other seeds and limits."""
+def test_later_calls_compile_nothing(solver, instance_of, compiled, tmp_path):
+    """Of other sizes of the class, with other seeds and limits; and no checkpoint is written."""
     options = {"devices": 1, "num_searches": 3}
     assert js.warm_up(solver, 20, **options) > 0
     assert "jit(_advance)" in compiled
@@ -31,8 +31,8 @@ def test_later_calls_compile_nothing(solver, instance_of, compiled):
         result = solver(*instance_of(n), key=n, **limits, **options)
         assert result.solutions.shape[1] == n
         assert result.nit > 0
-    js.warm_up(solver, 20, **options, max_seconds=1)
-    assert not compiled
+    js.warm_up(solver, 20, **options, max_seconds=1, checkpoint=tmp_path / "run.npz", resume=True)
+    assert not compiled and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
