@@ -7,7 +7,6 @@ from typing import Any
 
 import jaxopt_search as js
 from experiments import common, flag_types
-from experiments.common import Runs
 from experiments.jobs import Job, make_missing
 from experiments.together import runs
 
