@@ -14,7 +14,7 @@ FIELDS = {"row", "fault", "tests", "why_not", "differs"}
 
 
 @functools.cache
-def tests_in(file):
+def names_in(file):
     """Returns the functions of a file that pytest would run."""
     tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
     names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -35,4 +35,4 @@ def test_a_fault_has_tests_or_a_reason(fault):
     assert len(set(named)) == len(named)
     for test in named:
         file, _, name = test.partition("::")
-        assert name in tests_in(file), test
+        assert name in names_in(file), test
