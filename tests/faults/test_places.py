@@ -58,6 +58,8 @@ def test_a_small_file_that_claims_terabytes(tmp_path):
             archive.writestr(name, data)
     with pytest.raises(MemoryError), np.load(path) as arrays:
         arrays["best"]  # what the library has to do better
-    with pytest.raises(js.CheckpointError, match=rf"best is int32 \({size},\), expected int32") as e:
+    with pytest.raises(
+        js.CheckpointError, match=rf"best is int32 \({size},\), expected int32"
+    ) as e:
         solve(9, resume=path)
     assert "\n" not in str(e.value)
