@@ -14,6 +14,7 @@ from probes import annealing, assert_same_results, small_tsp
 import jaxopt_search as js
 from jaxopt_search.engine import kept_programs
 from jaxopt_search.kernels.portability import lower_for_cuda
+from jaxopt_search.portable import memory
 
 XY = np.random.default_rng(0).random((3, 12, 2))
 QAP = js.datasets.planted_qap(3, 3, seed=0)
@@ -28,6 +29,9 @@ def tabu(key, **options):
 
 CALLS = {
     "solve": lambda key: js.solve(small_tsp(9), annealing(), key, **RUN),
+    "solve by XLA": lambda key: js.solve(
+        small_tsp(9), annealing(), key, implementation="xla", **RUN
+    ),
     "solve on two": lambda key: tabu(key, devices=2),
     "solve on all": lambda key: tabu(key, devices="all", chunk_steps=5),
     "solve_tsp": lambda key: js.solve_tsp(XY[0], key, devices=1, target=None, **RUN),
@@ -86,9 +90,19 @@ def test_programs_that_two_threads_compile_at_once(has_folder, tmp_path, monkeyp
     monkeypatch.setattr(kept_programs, "folder", tmp_path if has_folder else None)
     monkeypatch.setattr(kept_programs, "_loaded", {})
     jax.clear_caches()
-    check("solve", "solve", "solve")
+    check("solve", "solve by XLA", "solve")
     assert bool(list(tmp_path.glob("*.program"))) == has_folder
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_what_a_thread_traces_for_is_its_own():
+    """Another one may be at a kernel."""
+    with memory.one_search("gpu"), memory.in_turns():
+        seen, also_seen = at_once(
+            *2 * [lambda: (memory.is_alone(), memory.is_on_gpu(), memory.takes_turns())]
+        )
+        assert memory.is_on_gpu() and memory.takes_turns()
+    assert seen == also_seen == (False, False, False)
 
 
 def test_a_checkpoint_of_a_thread(tmp_path):
