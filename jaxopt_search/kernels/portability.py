@@ -3,6 +3,7 @@
 import importlib
 import pathlib
 import re
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ _OURS = tuple(
     for name in ("kernels", "portable/memory.py", "portable/backend.py")
 )
 _COMPILER = ("jax._src.interpreters.mlir", "jaxlib.triton.dialect", "jaxlib.mlir.ir")
+_filters = threading.RLock()  # of warnings belong to the whole process
 _CUDA_DEVICE = {"device_kind": "NVIDIA H200", "num_cores": 132, "platform": "gpu"}
 
 
@@ -26,7 +28,7 @@ def lower_for_cuda(fn: Callable[..., Any], *args: Any) -> str:
     mesh = jax.sharding.AbstractMesh(
         (1,), ("x",), (jax.sharding.AxisType.Explicit,), abstract_device=device
     )
-    with jax.sharding.use_abstract_mesh(mesh), warnings.catch_warnings():
+    with jax.sharding.use_abstract_mesh(mesh), _filters, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The Pallas Triton backend is deprecated")
         text = jax.jit(fn).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
     for kernel in re.findall(r'\bir = "((?:[^"\\]|\\.)*)"', text):

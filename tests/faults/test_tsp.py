@@ -210,6 +210,14 @@ def test_nearly_symmetric():
     assert not js.tsp(noisy).is_symmetric
 
 
+def test_moves_that_reverse_want_symmetric_distances():
+    """Their price would be that of other tours; the error names a move that will do."""
+    problem = js.tsp(changed(0, 1, 9))
+    with refuses(ValueError, "problem has asymmetric distances, expected symmetric ones; use Rel"):
+        js.two_opt(problem)
+    assert js.solve(problem, annealing(3.0), 0, max_steps=300).fun == optimum(changed(0, 1, 9))
+
+
 @pytest.mark.parametrize(
     "dtype",
     [np.uint8, np.int8, np.uint16, np.float16, ml_dtypes.bfloat16, np.float32, np.uint64],

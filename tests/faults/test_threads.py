@@ -1,0 +1,141 @@
+"""Calls in several threads at once share nothing that matters."""
+
+import signal
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import annealing, assert_same_results, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.engine import kept_programs
+from jaxopt_search.kernels.portability import lower_for_cuda
+from jaxopt_search.portable import memory
+
+XY = np.random.default_rng(0).random((3, 12, 2))
+QAP = js.datasets.planted_qap(3, 3, seed=0)
+RUN = {"max_steps": 300, "num_searches": 4}
+
+
+def tabu(key, **options):
+    search = js.tabu_search(js.SwapTable())
+    exchange = js.recombine(every=20)
+    return js.solve(js.qap_from_instance(QAP), search, key, exchange=exchange, **RUN | options)
+
+
+CALLS = {
+    "solve": lambda key: js.solve(small_tsp(9), annealing(), key, **RUN),
+    "solve by XLA": lambda key: js.solve(
+        small_tsp(9), annealing(), key, implementation="xla", **RUN
+    ),
+    "solve on two": lambda key: tabu(key, devices=2),
+    "solve on all": lambda key: tabu(key, devices="all", chunk_steps=5),
+    "solve_tsp": lambda key: js.solve_tsp(XY[0], key, devices=1, target=None, **RUN),
+    "solve_tsp of several": lambda key: js.solve_tsp(XY, key, devices=1, max_steps=300),
+    "solve_qap": lambda key: js.solve_qap(QAP, key=key, devices=1, target=None, **RUN),
+    "solve_nqueens": lambda key: js.solve_nqueens(12, 30, key, devices=1, max_steps=2000),
+}
+
+
+def at_once(*calls):
+    """Returns what calls return that begin together, each in a thread of its own."""
+    start = threading.Barrier(len(calls))
+
+    def begun(call):
+        start.wait(60)
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [one.result(300) for one in [pool.submit(begun, call) for call in calls]]
+
+
+def check(*names):
+    """Whether calls, with a key of its own each, give at once what they give alone."""
+    calls = [lambda key=key, name=name: CALLS[name](key) for key, name in enumerate(names)]
+    for together, call in zip(at_once(*calls), calls, strict=True):
+        alone = call()
+        if isinstance(alone, js.Result):
+            assert_same_results(together, alone)
+        else:
+            name = "x" if isinstance(alone, js.StackedResult) else "solutions"
+            np.testing.assert_array_equal(getattr(together, name), getattr(alone, name))
+
+
+@pytest.mark.slow
+@pytest.mark.devices(4)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("solve", "solve"),
+        ("solve_tsp", "solve_qap"),
+        ("solve_tsp", "solve_tsp"),
+        ("solve_tsp of several", "solve_nqueens"),
+        ("solve on two", "solve on all", "solve on all"),
+    ],
+    ids=" + ".join,
+)
+def test_calls_at_once_give_what_they_give_alone(names):
+    """Bit for bit, of one kind or of two, on devices that they share."""
+    check(*names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_folder", [False, True], ids=["cold", "kept"])
+def test_programs_that_two_threads_compile_at_once(has_folder, tmp_path, monkeypatch):
+    """Where nothing is compiled before; also if both write the same files of programs."""
+    monkeypatch.setattr(kept_programs, "folder", tmp_path if has_folder else None)
+    monkeypatch.setattr(kept_programs, "_loaded", {})
+    jax.clear_caches()
+    check("solve", "solve by XLA", "solve")
+    assert bool(list(tmp_path.glob("*.program"))) == has_folder
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_what_a_thread_traces_for_is_its_own():
+    """Another one may be at a kernel."""
+    with memory.one_search("gpu"), memory.in_turns():
+        seen, also_seen = at_once(
+            *2 * [lambda: (memory.is_alone(), memory.is_on_gpu(), memory.takes_turns())]
+        )
+        assert memory.is_on_gpu() and memory.takes_turns()
+    assert seen == also_seen == (False, False, False)
+
+
+def test_a_checkpoint_of_a_thread(tmp_path):
+    """It needs no signals, which belong to the main thread, and leaves them alone."""
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    paths = [tmp_path / f"{number}.npz" for number in range(2)]
+    calls = [
+        lambda path=path: js.solve(small_tsp(9), annealing(), 0, checkpoint=path, **RUN)
+        for path in paths
+    ]
+    first, second = at_once(*calls)
+    assert_same_results(first, second)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert all(path.exists() for path in paths)
+
+
+def test_filters_of_warnings_are_put_back():
+    """Two threads that lower kernels for a GPU: the first to begin is the first to end."""
+    before = list(warnings.filters)
+    has_begun, has_ended = threading.Event(), threading.Event()
+
+    def first(x):
+        has_begun.wait(0.5)  # if they can be there together, they are
+        return x + 1
+
+    def second(x):
+        has_begun.set()
+        has_ended.wait(0.5)
+        return x + 2
+
+    def lower(fn):
+        lower_for_cuda(fn, jnp.float32(1))
+        has_ended.set()
+
+    at_once(lambda: lower(first), lambda: (threading.Event().wait(0.1), lower(second)))
+    assert warnings.filters == before
