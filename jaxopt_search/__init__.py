@@ -20,7 +20,9 @@ from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
 from jaxopt_search.driver.steering import Steer
 from jaxopt_search.engine.loop import advance, run
+from jaxopt_search.engine.memory_use import memory_estimate
 from jaxopt_search.engine.outcome import best, first_hit
+from jaxopt_search.engine.room import MemoryEstimate
 from jaxopt_search.engine.starting import init
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.engine.stepping import why_not_portable
@@ -115,6 +117,7 @@ __all__ = [
     "HillClimbing",
     "InstanceFormatError",
     "LocalSearch",
+    "MemoryEstimate",
     "MinConflicts",
     "NQueens",
     "NotPortable",
@@ -159,6 +162,7 @@ __all__ = [
     "local_search",
     "max_cut",
     "memory",
+    "memory_estimate",
     "min_conflicts",
     "neighborhoods",
     "nqueens",

@@ -172,7 +172,8 @@ class Run:
         own = checked.problem, checked.search
         shape = starting.shape(*own, checked.begin.num_searches)
         rules, choice = self._rules(shape.best_cost.dtype), checked.choice.implementation
-        return checked.split.to_compile(*own, shape, rules, choice)
+        programs = checked.split.programs(*own, shape, rules, choice)
+        return [job for program in programs.values() for job in program.to_compile()]
 
     def advance(self, num_steps: int) -> None:
         checked, self._seen = self.checked, None

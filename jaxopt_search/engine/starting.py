@@ -15,8 +15,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
 from jaxopt_search.checks import check_count
-from jaxopt_search.engine import exchanging
-from jaxopt_search.engine.kept_programs import Kept
+from jaxopt_search.engine import exchanging, room
+from jaxopt_search.engine.kept_programs import Kept, Program
 from jaxopt_search.engine.state import RunState, Since
 from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
@@ -82,6 +82,11 @@ def start(
         )
 
 
+def program(problem: Problem, search: Search, num_searches: int) -> Program:
+    """Returns the program of `start`, from random solutions."""
+    return Program(_init, (random.as_key(0), problem, search, None), {"num_searches": num_searches})
+
+
 def check_room(
     problem: Problem,
     search: Search,
@@ -99,7 +104,9 @@ def check_room(
       ValueError, MemoryError: with the sizes.
     """
     capacity.check_size(solution, num_searches)
-    capacity.check_state(shape(problem, search, num_searches), num_searches, devices)
+    state = shape(problem, search, num_searches)
+    needed = room.estimate((problem, search), state, devices, solution=solution)
+    room.check(problem, needed, num_searches, devices)
 
 
 def shape(problem: Problem, search: Search, num_searches: int) -> RunState:

@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxopt_search.driver.ahead import Ahead
 from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.engine import device_split, loop, stepping
+from jaxopt_search.engine import device_split, loop, room, stepping
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.engine.state import RunState, Since, make_rules
@@ -129,7 +129,8 @@ class Searches:
             num_searches = each * len(devices)
         capacity.check_size(np.broadcast_to(0, self.problem.capacity), num_searches)
         state = blank(key, self.problem, self.search, num_searches)
-        capacity.check_state(state, num_searches, devices)
+        needed = room.estimate((self.problem, self.search), state, devices)
+        room.check(self.problem, needed, num_searches, devices)
         index: Any = np.arange(num_searches, dtype=np.int32)
         with held_back(), jax.default_device(self.split.first):
             state = jax.device_put(state._replace(index=index, ancestor=index))
@@ -149,7 +150,7 @@ class Searches:
         own = self.problem, self.search, self.state
         options = {"distinct": self.finds.distinct, "tries": self.plan.tries}
         return [
-            *loop.to_compile(self._choice.implementation, *own, self._rules),
+            *loop.program(self._choice.implementation, *own, self._rules).to_compile(),
             *harvested.to_compile(*own, self._age, np.uint32(0), **options),
         ]
 

@@ -67,6 +67,12 @@ class TSP:
         return self.capacity if self.num_entries is None else self.num_entries
 
     @property
+    def lighter(self) -> str:
+        """How to build it in less memory."""
+        is_matrix = self.matrix is not None
+        return "coordinates, by tsp_from_coords(..., storage='coordinates')" if is_matrix else ""
+
+    @property
     def is_trivial(self) -> bool:
         """Whether all tours have the same length."""
         return bool(self.n <= (3 if self.is_symmetric else 2))

@@ -1,0 +1,77 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+"""`memory_estimate`: what a run will take of a device's memory, asked before it begins."""
+
+from typing import Any
+
+import jax
+
+from jaxopt_search import capabilities
+from jaxopt_search.checks import check_count
+from jaxopt_search.engine import room, starting, stepping
+from jaxopt_search.engine.device_split import Devices, DeviceSplit, find_devices
+from jaxopt_search.engine.room import MemoryEstimate
+from jaxopt_search.engine.state import make_rules, with_all_limits
+from jaxopt_search.guards import capacity, contracts
+from jaxopt_search.kernels import Implementation
+from jaxopt_search.types import Exchange, Problem, Search
+
+
+def memory_estimate(
+    problem: Problem,
+    search: Search,
+    num_searches: int = 128,
+    *,
+    exchange: Exchange | None = None,
+    devices: Devices = None,
+    implementation: Implementation = "auto",
+) -> MemoryEstimate:
+    """Returns how many bytes `solve` takes on the device that holds most, and what for.
+
+    It allocates nothing. It compiles the run's programs, since what they need besides their
+    arguments only XLA knows; that takes some seconds, which `solve` saves where it is called with
+    the same shapes afterwards. Not counted are start solutions that are given, a state or a
+    checkpoint that is continued, and what JAX and XLA hold for themselves.
+
+    Args:
+      problem: what is minimized; its arrays may be shapes, such as `jax.eval_shape` returns. Then
+        the problem may be too large for any device.
+      search: the algorithm, likewise.
+      num_searches: S, how many searches run side by side.
+      exchange: as in `solve`; its arrays may be shapes.
+      devices, implementation: as in `solve`.
+
+    Raises:
+      ValueError: for arguments out of range, or more searches than arrays can index.
+      TypeError: for what is no problem, search or exchange.
+
+    Example:
+      >>> import jax, jax.numpy as jnp, jaxopt_search as js
+      >>> cities = jax.ShapeDtypeStruct((1000, 2), jnp.float32)
+      >>> problem = jax.eval_shape(lambda xy: js.tsp_from_coords(xy, metric="EUCLID"), cities)
+      >>> search = js.simulated_annealing(js.Relocate(), 1.0)
+      >>> needed = memory_estimate(problem, search, num_searches=10_000)
+      >>> needed.when, needed.states, needed.total > needed.states
+      ('steps', 240640090, True)
+    """
+    solution, cost = contracts.check_problem(problem)
+    contracts.check_search(search)
+    contracts.check_exchange(exchange)
+    num_searches = check_count("num_searches", num_searches, 1, None)
+    capacity.check_size(solution, num_searches)
+    split = DeviceSplit(find_devices(devices))
+    chosen = stepping.choose(implementation, split.first, problem, search).implementation
+    shape = starting.shape(problem, search, num_searches)
+    rules = with_all_limits(make_rules(search, cost.dtype, exchange=exchange), search, cost.dtype)
+    with jax.default_device(split.first):
+        programs = {"start": starting.program(problem, search, num_searches)}
+        programs |= split.programs(problem, search, shape, rules, chosen)
+        temporaries = {name: program.temporaries() for name, program in programs.items()}
+    return room.estimate(
+        (problem, search, exchange),
+        shape,
+        split.devices,
+        is_apart=exchange is not None and capabilities.compiles_apart(exchange),
+        solution=solution,
+        temporaries=temporaries,
+    )
