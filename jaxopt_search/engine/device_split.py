@@ -223,7 +223,9 @@ class DeviceSplit:
             return shape
 
         def split(leaf: Any) -> jax.ShapeDtypeStruct:
-            return jax.ShapeDtypeStruct((num, -(-leaf.shape[0] // num), *leaf.shape[1:]), leaf.dtype)
+            return jax.ShapeDtypeStruct(
+                (num, -(-leaf.shape[0] // num), *leaf.shape[1:]), leaf.dtype
+            )
 
         return _map_searches(split, shape)
 

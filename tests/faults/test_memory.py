@@ -58,7 +58,7 @@ def test_what_a_gpu_has_left():
     """A GPU tells its memory; what tells nothing is taken for large enough."""
 
     def gpu(stats):
-        return types.SimpleNamespace(platform="gpu", memory_stats=lambda: stats)
+        return types.SimpleNamespace(platform="gpu", process_index=0, memory_stats=lambda: stats)
 
     assert capacity.free_bytes(gpu({"bytes_limit": 100, "bytes_in_use": 30})) == 70
     assert capacity.free_bytes(gpu(None)) == float("inf")
