@@ -12,14 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.driver import checkpoints, environment, starts, states
+from jaxopt_search.driver import checkpoints, environment, memory_use, starts, states
 from jaxopt_search.driver.ahead import Ahead
 from jaxopt_search.driver.arguments import Checked, Resumption
 from jaxopt_search.driver.checkpoints import Checkpoint, Identity, Keeper
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.driver.steering import Steer, check_steer
-from jaxopt_search.engine import starting
+from jaxopt_search.engine import room, starting
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
 from jaxopt_search.guards.interrupts import held_back, sigterm_as_ctrl_c
@@ -67,6 +67,8 @@ class Run:
         # A state of a user's is checked before anything is compiled for it.
         given = _first_state(checked) if isinstance(checked.begin, Resumption) else None
         self._ahead = Ahead(self._to_compile())
+        with held_back():
+            self._check_room()
         first = _first_state(checked) if given is None else given
         self.state = checked.split.split(jax.block_until_ready(first))
         self.step = self.first_step = int(self.state.step)
@@ -174,6 +176,25 @@ class Run:
         rules, choice = self._rules(shape.best_cost.dtype), checked.choice.implementation
         programs = checked.split.programs(*own, shape, rules, choice)
         return [job for program in programs.values() for job in program.to_compile()]
+
+    def _check_room(self) -> None:
+        """Refuses a run that does not fit, once it is known what the programs need besides.
+
+        Raises:
+          MemoryError: with the sizes.
+        """
+        checked, (problem, search) = self.checked, (self.checked.problem, self.checked.search)
+        if len(checked.split.devices) > 1 or getattr(jax.config, "jax_disable_jit", False):
+            return  # what is compiled here would not be what runs
+        self._ahead.wait()
+        num_searches, exchange = checked.begin.num_searches, checked.exchange
+        dtype = starting.shape(problem, search, num_searches).best_cost.dtype
+        rules, chosen = self._rules(dtype), checked.choice.implementation
+        needed = memory_use.of_run(
+            checked.split, problem, search, num_searches, rules, exchange, chosen
+        )
+        parts = problem, search, exchange
+        room.check(parts, needed, num_searches, checked.split.devices)
 
     def advance(self, num_steps: int) -> None:
         checked, self._seen = self.checked, None

@@ -196,13 +196,14 @@ class DeviceSplit:
         rules: Rules,
         implementation: Implementation,
     ) -> dict[str, Program]:
-        """Returns the programs of a run after its start, by the moments of `room`.
+        """Returns the programs of a run, by the moments of `room`.
 
         Args:
           shape: of the state: `starting.shape`.
         """
         own = problem, search, self._split_shape(shape)
-        found, exchange = dict[str, Program](), rules.exchange
+        found = {"start": starting.program(problem, search, len(shape.index))}
+        exchange = rules.exchange
         is_one = len(self.devices) == 1
         if exchange is not None and capabilities.compiles_apart(exchange):
             fn = apart.exchange_if_due if is_one else _pmapped_exchange(self.devices)
@@ -223,9 +224,8 @@ class DeviceSplit:
             return shape
 
         def split(leaf: Any) -> jax.ShapeDtypeStruct:
-            return jax.ShapeDtypeStruct(
-                (num, -(-leaf.shape[0] // num), *leaf.shape[1:]), leaf.dtype
-            )
+            num_searches, *rest = leaf.shape
+            return jax.ShapeDtypeStruct((num, -(-num_searches // num), *rest), leaf.dtype)
 
         return _map_searches(split, shape)
 

@@ -1,4 +1,7 @@
-"""What a run takes of a device's memory: the one place that counts it, and refuses what is too much.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
+"""What a run takes of a device's memory: counted here only, and refused if it is too much.
 
 The most is taken at one of few moments. What stays there then follows from shapes; what programs
 need besides only compiling them tells: see `memory_use`.
@@ -53,24 +56,24 @@ def estimate(
     state: RunState,
     devices: Sequence[jax.Device],
     *,
-    is_apart: bool = False,
     solution: Any = None,
     temporaries: Mapping[str, int] | None = None,
 ) -> MemoryEstimate:
     """Returns what a run takes when it takes most.
 
     Args:
-      parts: the problem, the search and the exchange, or their shapes.
+      parts: the problem, the search and, if there is one, the exchange; or their shapes.
       state: of all searches, or its shapes.
       devices: those over which the searches are spread.
-      is_apart: whether the exchange is a program of its own, whose chunk has a third state.
       solution: the shape of one.
       temporaries: what a program needs besides, by the moment; without, only what stays.
     """
+    # Then a chunk has a third state.
+    is_apart = any(capabilities.compiles_apart(part) for part in parts[2:] if part is not None)
     (num_searches,), num = state.index.shape, len(devices)
     instance, everyone = num_bytes(parts), num_bytes(state)
     # On one device, or in the memory that all of them share.
-    times = num if is_shared(devices) else 1
+    times = num if capacity.is_shared(devices) else 1
     own = times * -(-num_searches // num) / num_searches
     each = math.ceil(own * everyone)
     read_out = math.ceil(own * num_searches * (num_bytes(solution) + 4))
@@ -97,32 +100,26 @@ def estimate(
 
 
 def check(
-    problem: Any, needed: MemoryEstimate, num_searches: int, devices: Sequence[jax.Device]
+    parts: Sequence[Any], needed: MemoryEstimate, num_searches: int, devices: Sequence[jax.Device]
 ) -> None:
     """Refuses searches that do not fit into the memory that is free on the first device.
+
+    Args:
+      parts: the problem and others, as in `estimate`.
 
     Raises:
       MemoryError: with what they take, what is free, and what to change.
     """
-    first, advice = devices[0], "fewer searches"
-    advice += "" if is_shared(devices) else " or more devices"
-    lighter = capabilities.lighter(problem)
-    if lighter and 2 * needed.instance > needed.total:
-        advice = f"{lighter}, or {advice}"
+    lighter = capabilities.lighter(parts[0]) if 2 * needed.instance > needed.total else ""
     bound = "" if needed.temporaries else " at least"
-    to_come = needed.total - _already_on(first, problem)
-    capacity.check_bytes(to_come, f"num_searches is {num_searches}", first, bound, advice)
+    to_come = needed.total - _already_on(devices[0], parts)
+    capacity.check_searches(to_come, num_searches, devices, bound, lighter)
 
 
 def _already_on(device: jax.Device, tree: Any) -> int:
     """Returns the bytes of arrays that a device holds, which are not free there any more."""
     arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
     return sum(num_bytes(leaf) for leaf in arrays if device in leaf.devices())
-
-
-def is_shared(devices: Sequence[jax.Device]) -> bool:
-    """Returns whether all devices have one memory."""
-    return devices[0].platform == "cpu"
 
 
 def num_bytes(tree: Any) -> int:

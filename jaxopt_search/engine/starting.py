@@ -23,7 +23,7 @@ from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.portable import counts, random
 from jaxopt_search.results import Status
-from jaxopt_search.types import Info, Problem, Search, Solution
+from jaxopt_search.types import Exchange, Info, Problem, Search, Solution
 
 
 def init(
@@ -93,20 +93,23 @@ def check_room(
     solution: Any,
     num_searches: int,
     devices: Sequence[jax.Device],
+    exchange: Exchange | None = None,
 ) -> None:
-    """Refuses more searches than arrays can index or memory holds.
+    """Refuses more searches than arrays can index or memory holds, as far as shapes tell.
 
     Args:
       solution: the shape of one.
       devices: those over which the searches will be spread.
+      exchange: what they learn from one another.
 
     Raises:
       ValueError, MemoryError: with the sizes.
     """
     capacity.check_size(solution, num_searches)
     state = shape(problem, search, num_searches)
-    needed = room.estimate((problem, search), state, devices, solution=solution)
-    room.check(problem, needed, num_searches, devices)
+    parts = problem, search, exchange
+    needed = room.estimate(parts, state, devices, solution=solution)
+    room.check(parts, needed, num_searches, devices)
 
 
 def shape(problem: Problem, search: Search, num_searches: int) -> RunState:

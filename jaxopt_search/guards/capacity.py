@@ -42,12 +42,33 @@ def check_tours(n: int, num_tours: int, num_searches: int, devices: Sequence[jax
     Raises:
       ValueError, MemoryError: as `check_size` and `check_bytes`.
     """
-    is_shared = devices[0].platform == "cpu"
     each = -(-num_tours // len(devices))
     check_size(jax.ShapeDtypeStruct((n * each,), "int32"), 1)
-    needed = _TOUR_BYTES * n * (num_tours if is_shared else each)
-    advice = "fewer searches" + ("" if is_shared else " or more devices")
-    check_bytes(needed, f"num_searches is {num_searches}", devices[0], " at least", advice)
+    needed = _TOUR_BYTES * n * (num_tours if is_shared(devices) else each)
+    check_searches(needed, num_searches, devices, " at least")
+
+
+def check_searches(
+    needed: float, num_searches: int, devices: Sequence[jax.Device], bound: str, further: str = ""
+) -> None:
+    """Refuses searches that do not fit into the memory that is free on the first device.
+
+    Args:
+      needed: bytes.
+      bound: " at least" if they may take more.
+      further: what else may help; "" for nothing.
+
+    Raises:
+      MemoryError: with the sizes.
+    """
+    advice = "fewer searches" + ("" if is_shared(devices) else " or more devices")
+    advice += f"; or, {further}" if further else ""
+    check_bytes(needed, f"num_searches is {num_searches}", devices[0], bound, advice)
+
+
+def is_shared(devices: Sequence[jax.Device]) -> bool:
+    """Returns whether all devices have one memory."""
+    return devices[0].platform == "cpu"
 
 
 def check_queens(n: int, device: jax.Device) -> None:

@@ -129,8 +129,8 @@ class Searches:
             num_searches = each * len(devices)
         capacity.check_size(np.broadcast_to(0, self.problem.capacity), num_searches)
         state = blank(key, self.problem, self.search, num_searches)
-        needed = room.estimate((self.problem, self.search), state, devices)
-        room.check(self.problem, needed, num_searches, devices)
+        parts = self.problem, self.search
+        room.check(parts, room.estimate(parts, state, devices), num_searches, devices)
         index: Any = np.arange(num_searches, dtype=np.int32)
         with held_back(), jax.default_device(self.split.first):
             state = jax.device_put(state._replace(index=index, ancestor=index))

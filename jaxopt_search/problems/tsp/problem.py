@@ -69,8 +69,9 @@ class TSP:
     @property
     def lighter(self) -> str:
         """How to build it in less memory."""
-        is_matrix = self.matrix is not None
-        return "coordinates, by tsp_from_coords(..., storage='coordinates')" if is_matrix else ""
+        if self.matrix is None:
+            return ""
+        return "if distances follow from coordinates, tsp_from_coords(..., storage='coordinates')"
 
     @property
     def is_trivial(self) -> bool:

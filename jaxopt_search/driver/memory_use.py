@@ -2,17 +2,17 @@
 # pyright: reportUnknownArgumentType=false
 """`memory_estimate`: what a run will take of a device's memory, asked before it begins."""
 
-from typing import Any
+import contextlib
 
 import jax
 
-from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count
+from jaxopt_search.driver.arguments import refuse_tracers
 from jaxopt_search.engine import room, starting, stepping
 from jaxopt_search.engine.device_split import Devices, DeviceSplit, find_devices
 from jaxopt_search.engine.room import MemoryEstimate
-from jaxopt_search.engine.state import make_rules, with_all_limits
-from jaxopt_search.guards import capacity, contracts
+from jaxopt_search.engine.state import Rules, make_rules, with_all_limits
+from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.types import Exchange, Problem, Search
 
@@ -44,6 +44,7 @@ def memory_estimate(
     Raises:
       ValueError: for arguments out of range, or more searches than arrays can index.
       TypeError: for what is no problem, search or exchange.
+      RuntimeError: if called under `jit`, or in a forked process.
 
     Example:
       >>> import jax, jax.numpy as jnp, jaxopt_search as js
@@ -51,27 +52,46 @@ def memory_estimate(
       >>> problem = jax.eval_shape(lambda xy: js.tsp_from_coords(xy, metric="EUCLID"), cities)
       >>> search = js.simulated_annealing(js.Relocate(), 1.0)
       >>> needed = memory_estimate(problem, search, num_searches=10_000)
-      >>> needed.when, needed.states, needed.total > needed.states
-      ('steps', 240640090, True)
+      >>> needed.total > needed.states > 10_000 * 1000 * 4
+      True
     """
-    solution, cost = contracts.check_problem(problem)
+    refuse_tracers(problem, search, exchange, caller="memory_estimate")
+    contracts.check_problem(problem)
     contracts.check_search(search)
     contracts.check_exchange(exchange)
+    if not any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(problem)):
+        spaces.check(problem, search, exchange)  # which looks at values
     num_searches = check_count("num_searches", num_searches, 1, None)
-    capacity.check_size(solution, num_searches)
+    capacity.check_size(contracts.solution_shape(problem), num_searches)
     split = DeviceSplit(find_devices(devices))
     chosen = stepping.choose(implementation, split.first, problem, search).implementation
+    dtype = starting.shape(problem, search, num_searches).best_cost.dtype
+    rules = with_all_limits(make_rules(search, dtype, exchange=exchange), search, dtype)
+    is_default = split.first == starting.default_device()  # then `solve` has the same programs
+    with contextlib.nullcontext() if is_default else jax.default_device(split.first):
+        return of_run(split, problem, search, num_searches, rules, exchange, chosen)
+
+
+def of_run(
+    split: DeviceSplit,
+    problem: Problem,
+    search: Search,
+    num_searches: int,
+    rules: Rules,
+    exchange: Exchange | None,
+    implementation: Implementation,
+) -> MemoryEstimate:
+    """Returns what a run takes, by its programs; those that are not there yet are compiled.
+
+    Args:
+      rules: by which it runs.
+    """
     shape = starting.shape(problem, search, num_searches)
-    rules = with_all_limits(make_rules(search, cost.dtype, exchange=exchange), search, cost.dtype)
-    with jax.default_device(split.first):
-        programs = {"start": starting.program(problem, search, num_searches)}
-        programs |= split.programs(problem, search, shape, rules, chosen)
-        temporaries = {name: program.temporaries() for name, program in programs.items()}
+    programs = split.programs(problem, search, shape, rules, implementation)
     return room.estimate(
         (problem, search, exchange),
         shape,
         split.devices,
-        is_apart=exchange is not None and capabilities.compiles_apart(exchange),
-        solution=solution,
-        temporaries=temporaries,
+        solution=contracts.solution_shape(problem),
+        temporaries={name: program.temporaries() for name, program in programs.items()},
     )
