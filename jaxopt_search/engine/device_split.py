@@ -196,14 +196,13 @@ class DeviceSplit:
         rules: Rules,
         implementation: Implementation,
     ) -> dict[str, Program]:
-        """Returns the programs of a run, by the moments of `room`.
+        """Returns the programs of a run after its start, by the moments of `room`.
 
         Args:
           shape: of the state: `starting.shape`.
         """
         own = problem, search, self._split_shape(shape)
-        found = {"start": starting.program(problem, search, len(shape.index))}
-        exchange = rules.exchange
+        found, exchange = dict[str, Program](), rules.exchange
         is_one = len(self.devices) == 1
         if exchange is not None and capabilities.compiles_apart(exchange):
             fn = apart.exchange_if_due if is_one else _pmapped_exchange(self.devices)

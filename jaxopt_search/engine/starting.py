@@ -82,9 +82,10 @@ def start(
         )
 
 
-def program(problem: Problem, search: Search, num_searches: int) -> Program:
-    """Returns the program of `start`, from random solutions."""
-    return Program(_init, (random.as_key(0), problem, search, None), {"num_searches": num_searches})
+def program(problem: Problem, search: Search, num_searches: int, solutions: Any = None) -> Program:
+    """Returns the program of `start`, from solutions of these shapes; None for random ones."""
+    arguments = random.as_key(0), problem, search, solutions
+    return Program(_init, arguments, {"num_searches": num_searches})
 
 
 def check_room(
