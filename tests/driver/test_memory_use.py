@@ -1,6 +1,7 @@
 """What a run takes of memory is known before it begins; it is what programs and arrays take."""
 
 import gc
+import re
 
 import jax
 import jax.numpy as jnp
@@ -133,6 +134,24 @@ def test_several_devices():
     assert joined.when in ("steps", "end") and joined.states >= 2 * room.num_bytes(state)
 
 
+def test_what_is_compiled_serves_the_run():
+    """No program of a run is compiled a second time after its estimate."""
+    problem, search = small_tsp(), js.simulated_annealing(js.Relocate(), 2.0, moves_per_search=3)
+    js.memory_estimate(problem, search, 77)
+    compiled = []
+
+    def note(event, seconds, **names):
+        if event.endswith("backend_compile_duration"):
+            compiled.append(names.get("fun_name", ""))
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        js.solve(problem, search, num_searches=77, max_steps=1)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    assert not [name for name in compiled if re.search("fresh|_advance|packed", name)]
+
+
 def test_one_line():
     """With all parts, in MiB."""
     needed = room.MemoryEstimate(2**20, 2**21, 2**19, 0, "steps")
@@ -147,14 +166,14 @@ def test_refused_by_all_that_it_takes(monkeypatch):
     needed = js.memory_estimate(problem, search, S)
     least = room.estimate((problem, search), starting.shape(problem, search, S), [CPU])
     assert needed.total > 1.2 * least.total
-    present = room.num_bytes((problem, search))
+    present = room.num_bytes(problem)
     monkeypatch.setattr(starting, "start", lambda *args: pytest.fail("something was allocated"))
     for free, words in ((needed.total - present - 1, ""), (least.total - present - 1, " at least")):
         monkeypatch.setattr(capacity, "free_bytes", lambda device, free=free: free)
         with pytest.raises(MemoryError, match=f"GiB{words}, and .* use fewer searches$"):
             js.solve(problem, search, num_searches=S, max_steps=1)
     monkeypatch.undo()
-    monkeypatch.setattr(capacity, "free_bytes", lambda device: needed.total)
+    monkeypatch.setattr(capacity, "free_bytes", lambda device: needed.total - present)
     assert js.solve(problem, search, num_searches=S, max_steps=1).nit == 1
 
 
