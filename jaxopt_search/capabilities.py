@@ -66,6 +66,11 @@ def is_trivial(problem: object) -> bool:
     return bool(getattr(problem, "is_trivial", False))
 
 
+def lighter(problem: object) -> str:
+    """`lighter`: how to build the same problem in less memory; "" if there is no such way."""
+    return cast("str", getattr(problem, "lighter", ""))
+
+
 def num_entries(problem: object) -> jax.Array | None:
     """`num_entries`: [] int32, so many first entries of a permutation count; None for all.
 

@@ -137,9 +137,17 @@ def check(given: Arguments) -> Checked:
       ValueError, TypeError, MemoryError, RuntimeError: as `solve` says.
     """
     shape, limits = _check_run(given)
+    devices = device_split.find_devices(given.devices)
+    if given.resume is None:  # before the instance is brought to a device
+        num_searches = check_count("num_searches", given.num_searches, 1, None)
+        if given.state is not None:
+            num_searches = check_state(given.problem, given.search, given.state)
+        starting.check_room(
+            given.problem, given.search, shape, num_searches, devices, given.exchange
+        )
     history_size = check_count("history_size", given.history_size, 2, None)
     capabilities.check(given.search, given.problem, limits.max_steps)
-    split = DeviceSplit(device_split.find_devices(given.devices))
+    split = DeviceSplit(devices)
     problem, search, exchange = split.bring((given.problem, given.search, given.exchange))
     choice = stepping.choose(given.implementation, split.first, problem, search)
     if given.resume is not None:
@@ -147,7 +155,7 @@ def check(given: Arguments) -> Checked:
     elif given.state is not None:
         begin = Resumption(check_state(problem, search, given.state), given.state)
     else:
-        begin = _check_start(given, problem, search, shape, split)
+        begin = _check_start(given, problem, shape)
     return Checked(
         problem=problem,
         search=search,
@@ -265,13 +273,10 @@ def words_of(checked: Checked) -> tuple[Any, ...]:
     return identity, start, checked.limits, checked.choice.implementation
 
 
-def _check_start(
-    given: Arguments, problem: Problem, search: Search, shape: Any, split: DeviceSplit
-) -> Start:
+def _check_start(given: Arguments, problem: Problem, shape: Any) -> Start:
     """Returns how a run starts that continues no other one."""
     key = random.as_key(given.key)
     num_searches = check_count("num_searches", given.num_searches, 1, None)
-    starting.check_room(problem, search, shape, num_searches, split.devices)
     starts = None
     if given.initial is not None:
         starts = check_starts(problem, shape, num_searches, given.initial)

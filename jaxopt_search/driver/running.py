@@ -10,16 +10,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.driver import checkpoints, environment, starts, states
+from jaxopt_search.driver import checkpoints, environment, memory_use, starts, states
 from jaxopt_search.driver.ahead import Ahead
-from jaxopt_search.driver.arguments import Checked, Resumption
+from jaxopt_search.driver.arguments import Checked, Resumption, Start
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.driver.steering import Steer, check_steer
-from jaxopt_search.engine import starting
+from jaxopt_search.engine import room, starting
+from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
+from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.results import Hit, Result, Status
 
 
@@ -63,7 +65,7 @@ class Run:
         self.checked, self.timer, self._callback = checked, timer, callback
         # A state of a user's is checked before anything is compiled for it.
         given = _first_state(checked) if isinstance(checked.begin, Resumption) else None
-        self._ahead = Ahead(self._to_compile())
+        self._compile_ahead()
         first = _first_state(checked) if given is None else given
         self.state = checked.split.split(jax.block_until_ready(first))
         self.step = self.first_step = int(self.state.step)
@@ -138,16 +140,38 @@ class Run:
         )
         return with_all_limits(rules, search, dtype)
 
-    def _to_compile(self) -> list[Callable[[], None]]:
-        checked = self.checked
+    def _programs(self) -> dict[str, Program]:
+        """Returns the programs of the run, by the moments of `room`."""
+        checked, begin = self.checked, self.checked.begin
         own = checked.problem, checked.search
-        shape = starting.shape(*own, checked.begin.num_searches)
+        shape = starting.shape(*own, begin.num_searches)
         rules, choice = self._rules(shape.best_cost.dtype), checked.choice.implementation
-        return checked.split.to_compile(*own, shape, rules, choice)
+        programs = checked.split.programs(*own, shape, rules, choice)
+        if isinstance(begin, Start):
+            given = begin.starts and starts.shapes(begin.starts, begin.num_searches)
+            programs["start"] = starting.program(*own, begin.num_searches, given)
+        return programs
+
+    def _compile_ahead(self) -> None:
+        """Compiles side by side, and refuses a run that then turns out not to fit.
+
+        Raises:
+          MemoryError: with the sizes.
+        """
+        checked, devices = self.checked, self.checked.split.devices
+        if len(devices) > 1 or getattr(jax.config, "jax_disable_jit", False):
+            return  # what is compiled here would not be what runs
+        programs = self._programs()
+        ahead = Ahead([job for program in programs.values() for job in program.to_compile()])
+        with held_back():
+            ahead.wait()
+            parts = checked.problem, checked.search, checked.exchange
+            shape = starting.shape(*parts[:2], checked.begin.num_searches)
+            needed = memory_use.of_programs(programs, parts, shape, devices)
+            room.check(parts, needed, checked.begin.num_searches, devices)
 
     def advance(self, num_steps: int) -> None:
         checked, self._seen = self.checked, None
-        self._ahead.wait()
         state = checked.split.advance(
             checked.problem,
             checked.search,

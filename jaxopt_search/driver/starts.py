@@ -108,6 +108,14 @@ def _checked_leaf(leaf: Any, lead: tuple[int, ...], one: jax.ShapeDtypeStruct) -
     return converted
 
 
+def shapes(starts: Starts, num_searches: int) -> Any:
+    """Returns the shapes of what `for_all` returns."""
+    lead = (num_searches,) if starts.is_one else ()
+    return jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(lead + leaf.shape, leaf.dtype), starts.solutions
+    )
+
+
 def for_all(problem: Problem, key: random.Key, starts: Starts, num_searches: int) -> Solution:
     """Returns start solutions for the searches, leaves [num_searches, ...] or less, on the device.
 

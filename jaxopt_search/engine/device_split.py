@@ -20,6 +20,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxopt_search import capabilities
 from jaxopt_search.engine import apart, loop, outcome, processes, starting, stepping
+from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import Later, Rules, RunState
@@ -187,33 +188,46 @@ class DeviceSplit:
             return functools.partial(apart.exchange_if_due, axis_name=None)
         return _pmapped_exchange(self.devices)
 
-    def to_compile(
+    def programs(
         self,
         problem: Any,
         search: Any,
         shape: RunState,
         rules: Rules,
         implementation: Implementation,
-    ) -> list[Callable[[], None]]:
-        """Returns what compiles the programs of a run, one each; to be called in any threads.
+    ) -> dict[str, Program]:
+        """Returns the programs of a run after its start, by the moments of `room`.
 
         Args:
           shape: of the state: `starting.shape`.
         """
-        if len(self.devices) > 1:
-            return []
-        jobs, own = list[Callable[[], None]](), (problem, search, shape)
-        if rules.exchange is not None and capabilities.compiles_apart(rules.exchange):
-            jobs += apart.exchange_if_due.to_compile(
-                rules.exchange, *own, np.bool_(False), axis_name=None
-            )
-            every = np.int32(jax.device_get(rules.exchange.every))
-            rules = rules._replace(exchange=Later(every, np.bool_(False)))
-        return [
-            *loop.to_compile(implementation, *own, rules),
-            *jobs,
-            *outcome.packed.to_compile(*own),
-        ]
+        own = problem, search, self._split_shape(shape)
+        found, exchange = dict[str, Program](), rules.exchange
+        is_one = len(self.devices) == 1
+        if exchange is not None and capabilities.compiles_apart(exchange):
+            fn = apart.exchange_if_due if is_one else _pmapped_exchange(self.devices)
+            static = {"axis_name": None} if is_one else {}
+            found["exchange"] = Program(fn, (exchange, *own, np.bool_(False)), static)
+            rules = rules._replace(exchange=Later(np.int32(0), np.bool_(False)))
+        if is_one:
+            found["steps"] = loop.program(implementation, *own, rules)
+            return found | {"look": Program(outcome.packed, own, {})}
+        steps = _pmapped(self.devices, implementation)
+        found["steps"] = Program(steps, (*own, np.int32(0), rules), {})
+        return found | {"look": Program(_pmapped_look(self.devices), own, {})}
+
+    def _split_shape(self, shape: RunState) -> RunState:
+        """Returns the shapes of what `split` makes of a state."""
+        num = len(self.devices)
+        if num == 1:
+            return shape
+
+        def split(leaf: Any) -> jax.ShapeDtypeStruct:
+            num_searches, *rest = leaf.shape
+            each = -(-num_searches // num)
+            return jax.ShapeDtypeStruct((len(self.team.own), each, *rest), leaf.dtype)
+
+        return _map_searches(split, shape)
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""
@@ -238,10 +252,13 @@ class DeviceSplit:
             return state
         if self.team.is_shared:
             state = _map_searches(self.team.gathered, state)
-        gathered = jax.tree.map(lambda leaf: jax.device_put(leaf, self.first), state)
-        return _map_searches(
-            lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:num_searches], gathered
-        )
+
+        def joined(leaf: Any) -> jax.Array:
+            # Leaf by leaf: there is no room for all of them twice.
+            return jax.device_put(leaf, self.first).reshape(-1, *leaf.shape[2:])[:num_searches]
+
+        whole = _map_searches(joined, state)
+        return jax.device_put(whole, self.first)
 
 
 def split_leaf(num_devices: int, leaf: Any) -> np.ndarray:

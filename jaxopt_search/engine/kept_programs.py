@@ -21,7 +21,7 @@ import platform
 import threading
 import zlib
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax.core import Tracer
@@ -49,6 +49,7 @@ class Kept:
     def __init__(self, jitted: Any):
         self.jitted = jitted
         self._prepared: set[Any] = set()
+        self._temporaries: dict[Any, int] = {}
         functools.update_wrapper(self, jitted)
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
@@ -63,8 +64,7 @@ class Kept:
         Args:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
-        leaves, structure = jax.tree.flatten(arguments)
-        call = structure, tuple(map(_kind, leaves)), tuple(sorted(static.items()))
+        call = _call(arguments, static)
         if call in self._prepared and not self._is_forgotten():
             return []
         self._prepared.add(call)
@@ -75,11 +75,32 @@ class Kept:
         return not _loaded and getattr(self.jitted, "_cache_size", lambda: 1)() == 0
 
     def _prepare(self, arguments: Any, static: dict[str, Any]) -> None:
+        self.compiled(*arguments, **static)
+
+    def compiled(self, *arguments: Any, **static: Any) -> Any:
+        """Returns the program of a call, a `jax.stages.Compiled`.
+
+        Args:
+          arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
+        """
         key = None if folder is None else _key(self.jitted, arguments, static)
         if folder is None or key is None:
-            self.jitted.lower(*arguments, **static).compile()  # which JAX remembers for the call
-        else:
-            self._found(folder, key, arguments, static)
+            # JAX remembers it for the call.
+            return self.jitted.lower(*arguments, **static).compile()
+        return self._found(folder, key, arguments, static)
+
+    def temporaries(self, *arguments: Any, **static: Any) -> int:
+        """Returns the bytes that the program of a call needs besides arguments and results.
+
+        It is compiled, and asked once: that takes some milliseconds.
+
+        Args:
+          arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
+        """
+        call = *_call(arguments, static), frozenset(_devices(arguments))
+        if call not in self._temporaries:
+            self._temporaries[call] = temporaries_of(self.compiled(*arguments, **static))
+        return self._temporaries[call]
 
     def _found(
         self, where: pathlib.Path, key: str, arguments: Any, static: dict[str, Any]
@@ -88,6 +109,47 @@ class Kept:
             found = _load(where / f"{key}.program", arguments)
             _loaded[key] = found or _compile(where, key, self.jitted, arguments, static)
         return _loaded[key]
+
+
+class Program(NamedTuple):
+    """One of the programs of a run: a call that is not made.
+
+    Attributes:
+      fn: `Kept`, or a function of `jax.pmap`.
+      arguments: arrays, or their shapes.
+      static: arguments that are given by name.
+    """
+
+    fn: Any
+    arguments: tuple[Any, ...]
+    static: dict[str, Any]
+
+    def to_compile(self) -> list[Callable[[], None]]:
+        """Returns what makes the program ready, as `Kept.to_compile`; nothing for `jax.pmap`."""
+        if not isinstance(self.fn, Kept):
+            return []
+        return self.fn.to_compile(*self.arguments, **self.static)
+
+    def temporaries(self) -> int:
+        """Returns the bytes that the program needs on each device besides arguments and results.
+
+        It is compiled, unless that was done before.
+        """
+        if isinstance(self.fn, Kept):
+            return self.fn.temporaries(*self.arguments, **self.static)
+        return temporaries_of(self.fn.lower(*self.arguments, **self.static).compile())
+
+
+def temporaries_of(compiled: Any) -> int:
+    """Returns the bytes that a `jax.stages.Compiled` needs on each device while it runs."""
+    found = compiled.memory_analysis()
+    return 0 if found is None else int(found.temp_size_in_bytes)
+
+
+def _call(arguments: Any, static: dict[str, Any]) -> tuple[Any, ...]:
+    """Returns what tells the program of a call from others of its function."""
+    leaves, structure = jax.tree.flatten(arguments)
+    return structure, tuple(map(_kind, leaves)), tuple(sorted(static.items()))
 
 
 def _kind(leaf: Any) -> tuple[Any, ...]:

@@ -9,7 +9,6 @@ does not depend on how it is cut into calls of `advance`.
 """
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,7 +21,7 @@ from jaxopt_search.checks import int32
 from jaxopt_search.engine import collectives, events, exchanging, stepping
 from jaxopt_search.engine.apart import exchanged
 from jaxopt_search.engine.events import Events, Run
-from jaxopt_search.engine.kept_programs import Kept
+from jaxopt_search.engine.kept_programs import Kept, Program
 from jaxopt_search.engine.starting import device_of, init, is_traced, no_info
 from jaxopt_search.engine.state import (
     MAX_PATIENCE,
@@ -173,19 +172,12 @@ def advance_by(
     )
 
 
-def to_compile(
+def program(
     implementation: Implementation, problem: Problem, search: Search, state: Any, rules: Rules
-) -> list[Callable[[], None]]:
-    """Returns what compiles `advance_by` of a single device, for a state of these shapes."""
-    return _advance.to_compile(
-        problem,
-        search,
-        state,
-        np.int32(0),
-        rules,
-        implementation=implementation,
-        axis_name=None,
-    )
+) -> Program:
+    """Returns the program of `advance_by` on a single device, for a state of these shapes."""
+    static = {"implementation": implementation, "axis_name": None}
+    return Program(_advance, (problem, search, state, np.int32(0), rules), static)
 
 
 @Kept

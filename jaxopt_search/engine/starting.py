@@ -15,15 +15,15 @@ from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
 from jaxopt_search.checks import check_count
-from jaxopt_search.engine import exchanging
-from jaxopt_search.engine.kept_programs import Kept
+from jaxopt_search.engine import exchanging, room
+from jaxopt_search.engine.kept_programs import Kept, Program
 from jaxopt_search.engine.state import RunState, Since
 from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.portable import counts, random
 from jaxopt_search.results import Status
-from jaxopt_search.types import Info, Problem, Search, Solution
+from jaxopt_search.types import Exchange, Info, Problem, Search, Solution
 
 
 def init(
@@ -82,24 +82,35 @@ def start(
         )
 
 
+def program(problem: Problem, search: Search, num_searches: int, solutions: Any = None) -> Program:
+    """Returns the program of `start`, from solutions of these shapes; None for random ones."""
+    arguments = random.as_key(0), problem, search, solutions
+    return Program(_init, arguments, {"num_searches": num_searches})
+
+
 def check_room(
     problem: Problem,
     search: Search,
     solution: Any,
     num_searches: int,
     devices: Sequence[jax.Device],
+    exchange: Exchange | None = None,
 ) -> None:
-    """Refuses more searches than arrays can index or memory holds.
+    """Refuses more searches than arrays can index or memory holds, as far as shapes tell.
 
     Args:
       solution: the shape of one.
       devices: those over which the searches will be spread.
+      exchange: what they learn from one another.
 
     Raises:
       ValueError, MemoryError: with the sizes.
     """
     capacity.check_size(solution, num_searches)
-    capacity.check_state(shape(problem, search, num_searches), num_searches, devices)
+    state = shape(problem, search, num_searches)
+    parts = problem, search, exchange
+    needed = room.estimate(parts, state, devices, solution=solution)
+    room.check(parts, needed, num_searches, devices)
 
 
 def shape(problem: Problem, search: Search, num_searches: int) -> RunState:

@@ -36,31 +36,39 @@ def check_size(solution: Any, num_searches: int) -> None:
         )
 
 
-def check_state(state: Any, num_searches: int, devices: Sequence[jax.Device]) -> None:
-    """Refuses states that do not fit into memory, from before and after a chunk.
-
-    Args:
-      state: of all searches, or its shapes.
-
-    Raises:
-      MemoryError: with the sizes.
-    """
-    needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
-    # Searches start on the first device, and are then spread.
-    is_shared = devices[0].platform == "cpu"
-    _check_bytes(needed * (2 if is_shared else max(1, 2 / len(devices))), num_searches, devices[0])
-
-
 def check_tours(n: int, num_tours: int, num_searches: int, devices: Sequence[jax.Device]) -> None:
     """Refuses more tours of n cities than fit into memory, judged by the least that they take.
 
     Raises:
-      ValueError, MemoryError: as `check_size` and `check_state`.
+      ValueError, MemoryError: as `check_size` and `check_bytes`.
     """
-    is_shared = devices[0].platform == "cpu"
     each = -(-num_tours // len(devices))
     check_size(jax.ShapeDtypeStruct((n * each,), "int32"), 1)
-    _check_bytes(_TOUR_BYTES * n * (num_tours if is_shared else each), num_searches, devices[0])
+    needed = _TOUR_BYTES * n * (num_tours if is_shared(devices) else each)
+    check_searches(needed, num_searches, devices, " at least")
+
+
+def check_searches(
+    needed: float, num_searches: int, devices: Sequence[jax.Device], bound: str, further: str = ""
+) -> None:
+    """Refuses searches that do not fit into the memory that is free on the first device.
+
+    Args:
+      needed: bytes.
+      bound: " at least" if they may take more.
+      further: what else may help; "" for nothing.
+
+    Raises:
+      MemoryError: with the sizes.
+    """
+    advice = "fewer searches" + ("" if is_shared(devices) else " or more devices")
+    advice += f"; or, {further}" if further else ""
+    check_bytes(needed, f"num_searches is {num_searches}", devices[0], bound, advice)
+
+
+def is_shared(devices: Sequence[jax.Device]) -> bool:
+    """Returns whether all devices have one memory."""
+    return devices[0].platform == "cpu"
 
 
 def check_queens(n: int, device: jax.Device) -> None:
@@ -69,16 +77,24 @@ def check_queens(n: int, device: jax.Device) -> None:
     Raises:
       MemoryError: with the sizes.
     """
-    _check_bytes(_QUEEN_BYTES * n, n, device, "n")
+    check_bytes(_QUEEN_BYTES * n, f"n is {n}", device, " at least", "fewer queens")
 
 
-def _check_bytes(
-    needed: float, number: int, device: jax.Device, name: str = "num_searches"
-) -> None:
+def check_bytes(needed: float, what: str, device: jax.Device, bound: str, advice: str) -> None:
+    """Refuses what does not fit into the memory that is free on a device.
+
+    Args:
+      what: is asked for, such as "n is 8".
+      bound: " at least" if it may take more.
+      advice: what to use instead.
+
+    Raises:
+      MemoryError: with the sizes.
+    """
     if needed > (free := free_bytes(device)):
         raise MemoryError(
-            f"{name} is {number}, expected fewer: they take {needed / _GIB:.1f} GiB at"
-            f" least, and {free / _GIB:.1f} GiB are free on {device}"
+            f"{what}, expected fewer: they take {needed / _GIB:.1f} GiB{bound}, and"
+            f" {free / _GIB:.1f} GiB are free on {device}; use {advice}"
         )
 
 

@@ -21,7 +21,7 @@ from jaxopt_search.driver.ahead import Ahead
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.fingerprints import fingerprint
-from jaxopt_search.engine import device_split, loop, stepping
+from jaxopt_search.engine import device_split, loop, room, stepping
 from jaxopt_search.engine.device_split import DeviceSplit, split_leaf
 from jaxopt_search.engine.kept_programs import Kept
 from jaxopt_search.engine.state import RunState, Since, make_rules
@@ -122,7 +122,8 @@ class Searches:
         """Returns a state like those to come, of no more searches than memory holds."""
         capacity.check_size(np.broadcast_to(0, self.problem.capacity), num_searches)
         state = blank(key, self.problem, self.search, num_searches)
-        capacity.check_state(state, num_searches, self.split.devices)
+        parts, devices = (self.problem, self.search), self.split.devices
+        room.check(parts, room.estimate(parts, state, devices), num_searches, devices)
         return state
 
     def _shapes_of(self, notes: dict[str, Any]) -> tuple[Any, Any]:
@@ -173,7 +174,7 @@ class Searches:
         own = self.problem, self.search, self.state
         options = {"distinct": self.finds.distinct, "tries": self.plan.tries}
         return [
-            *loop.to_compile(self._choice.implementation, *own, self._rules),
+            *loop.program(self._choice.implementation, *own, self._rules).to_compile(),
             *harvested.to_compile(*own, self._age, np.uint32(0), **options),
         ]
 

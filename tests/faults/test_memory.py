@@ -12,6 +12,7 @@ import pytest
 from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
+from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.guards import capacity
 from jaxopt_search.solvers import queens_found
 
@@ -58,7 +59,7 @@ def test_what_a_gpu_has_left():
     """A GPU tells its memory; what tells nothing is taken for large enough."""
 
     def gpu(stats):
-        return types.SimpleNamespace(platform="gpu", memory_stats=lambda: stats)
+        return types.SimpleNamespace(platform="gpu", process_index=0, memory_stats=lambda: stats)
 
     assert capacity.free_bytes(gpu({"bytes_limit": 100, "bytes_in_use": 30})) == 70
     assert capacity.free_bytes(gpu(None)) == float("inf")
@@ -101,6 +102,32 @@ def test_both_ways_to_say_it(text):
         capacity.memory_errors_explained(7),
     ):
         raise jax.errors.JaxRuntimeError(text)
+
+
+@pytest.mark.parametrize("has_exchange", [False, True])
+def test_out_of_memory_in_a_chunk(has_exchange, tmp_path, monkeypatch):
+    """No more than the chunk is lost: the checkpoint has the one before, and is continued."""
+    file, advance, made = tmp_path / "run.npz", DeviceSplit.advance, []
+
+    def fails_at_the_third(*args):
+        made.append(args)
+        if len(made) == 4:  # the first one compiles
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: no room")
+        return advance(*args)
+
+    exchange = js.ring(every=5) if has_exchange else None
+    options = {"num_searches": 4, "exchange": exchange, "chunk_steps": 10}
+    unbroken = js.solve(PROBLEM, SEARCH, 0, max_steps=60, **options)
+    monkeypatch.setattr(DeviceSplit, "advance", fails_at_the_third)
+    with pytest.raises(MemoryError, match="num_searches=4"):
+        js.solve(PROBLEM, SEARCH, 0, max_steps=60, checkpoint=file, **options)
+    monkeypatch.undo()
+    options.pop("num_searches")
+    kept = js.solve(PROBLEM, SEARCH, max_steps=20, resume=file, **options)
+    assert kept.nit == 20
+    resumed = js.solve(PROBLEM, SEARCH, max_steps=60, resume=file, **options)
+    np.testing.assert_array_equal(resumed.costs, unbroken.costs)
+    np.testing.assert_array_equal(resumed.solutions, unbroken.solutions)
 
 
 def test_placements_take_room_as_they_are_found():

@@ -67,6 +67,13 @@ class TSP:
         return self.capacity if self.num_entries is None else self.num_entries
 
     @property
+    def lighter(self) -> str:
+        """How to build it in less memory."""
+        if self.matrix is None:
+            return ""
+        return "if distances follow from coordinates, tsp_from_coords(..., storage='coordinates')"
+
+    @property
     def is_trivial(self) -> bool:
         """Whether all tours have the same length."""
         return bool(self.n <= (3 if self.is_symmetric else 2))
