@@ -134,8 +134,10 @@ def assert_same_results(a: js.Result, b: js.Result) -> None:
 
 
 def in_place_of_a_program(effect: Any) -> mock.Mock:
-    """Returns what raises or calls `effect`, and has nothing to compile ahead."""
-    return mock.Mock(side_effect=effect, to_compile=lambda *args, **kwargs: [])
+    """Returns what raises or calls `effect`, has nothing to compile ahead and takes no memory."""
+    fake = mock.Mock(side_effect=effect, to_compile=lambda *args, **kwargs: [])
+    fake.lower().compile().memory_analysis.return_value = None
+    return fake
 
 
 @contextlib.contextmanager

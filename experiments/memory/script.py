@@ -18,6 +18,11 @@ from experiments.memory.tables import report
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _DEFAULT_CASES = ("tsp100-coordinates-annealing-two_opt", "qap30-tabu")
 
+_SETTINGS = {
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    "MALLOC_MMAP_THRESHOLD_": "65536",  # what is freed is then the system's at once
+}
+
 Records = list[dict[str, Any]]
 
 
@@ -64,8 +69,7 @@ def answer(name: str) -> dict[str, Any]:
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
         [sys.executable, "-m", "experiments.memory.worker", name],
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join(paths), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+        env=os.environ | _SETTINGS | {"PYTHONPATH": os.pathsep.join(paths)},
         cwd=_ROOT,
         capture_output=True,
         text=True,
