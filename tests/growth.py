@@ -24,7 +24,7 @@ import numpy as np
 import jaxopt_search as js
 from jaxopt_search.driver import chunks as driver_chunks
 
-EVERY = 200
+EVERY = 60
 """Chunks from one look to the next."""
 
 

@@ -43,7 +43,7 @@ def _run(args: argparse.Namespace) -> int:
         return _dispatch(args)
     except KeyboardInterrupt:
         say("interrupted before there was anything to keep")
-        return INTERRUPTED
+        return _left(args, INTERRUPTED)
     except LostOutput:
         raise
     except (MemoryError, RuntimeError) as error:

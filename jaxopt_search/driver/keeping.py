@@ -14,7 +14,7 @@ from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Chunked
 from jaxopt_search.engine.processes import ALONE, Team
 from jaxopt_search.files import beside
-from jaxopt_search.guards.interrupts import held_back, sigterm_as_ctrl_c
+from jaxopt_search.guards.interrupts import held_back, noted, sigterm_as_ctrl_c
 
 DEFAULT_SECONDS = 60.0
 _SHARE = 0.01  # of a run's time, at most, goes into checkpoints
@@ -143,5 +143,6 @@ def kept_by(keeper: Keeper | None, run: Chunked) -> Iterator[list[Callable[[Any]
                 with contextlib.suppress(Exception), held_back():  # the first one counts
                     keep()
             raise
-        with held_back():  # an impatient person shall not lose the run
+        # An impatient person shall not lose the run. Of several processes, none shall go alone.
+        with noted() if keeper.team.is_shared else held_back():
             keep()

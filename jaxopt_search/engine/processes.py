@@ -19,6 +19,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxopt_search.guards import capacity
+
 # What goes wrong between processes shows where results are waited for, as one of several errors.
 _OF_XLA = re.compile(r"[A-Z_]{5,}: ")
 _REFUSED = np.zeros(2, np.uint32)
@@ -102,7 +104,9 @@ class Team:
                 _from_all(_REFUSED[None])
             raise
         words = np.frombuffer(digest.digest()[:8], np.uint32)
-        _check_alike(_from_all(words[None]))
+        with self.losses_explained():
+            found = _from_all(words[None])
+        _check_alike(found)
 
     @contextlib.contextmanager
     def losses_explained(self) -> Generator[None]:
@@ -110,7 +114,8 @@ class Team:
         try:
             yield
         except (jax.errors.JaxRuntimeError, ValueError) as error:
-            if not self.is_shared or not _OF_XLA.match(str(error)):
+            is_told = _OF_XLA.match(str(error)) and not capacity.is_about_memory(error)
+            if not self.is_shared or not is_told:
                 raise
             number, line = jax.process_count(), str(error).splitlines()[0]
             raise RuntimeError(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxopt_search import capabilities
+from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.guards import capacity
 
@@ -73,7 +74,7 @@ def estimate(
     (num_searches,), num = state.index.shape, len(devices)
     instance, everyone = num_bytes(parts), num_bytes(state)
     # On one device, or in the memory that all of them share.
-    times = num if capacity.is_shared(devices) else 1
+    times = len(Team(tuple(devices)).own) if capacity.is_shared(devices) else 1
     own = times * -(-num_searches // num) / num_searches
     each = math.ceil(own * everyone)
     read_out = math.ceil(own * num_searches * (num_bytes(solution) + 4))
@@ -112,7 +113,7 @@ def check(
     """
     lighter = capabilities.lighter(parts[0]) if 2 * needed.instance > needed.total else ""
     bound = "" if needed.temporaries else " at least"
-    to_come = needed.total - _already_on(devices[0], parts)
+    to_come = needed.total - _already_on(Team(tuple(devices)).own[0], parts)
     capacity.check_searches(to_come, num_searches, devices, bound, lighter)
 
 

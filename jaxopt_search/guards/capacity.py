@@ -149,6 +149,12 @@ def _kilobytes(file: pathlib.Path, name: str, unknown: float) -> float:
     return int(found[1]) * 1024 if found else unknown
 
 
+def is_about_memory(error: Exception) -> bool:
+    """Returns whether an error says that there is too little memory."""
+    found = re.search("RESOURCE_EXHAUSTED|[Oo]ut of memory|Unable to allocate", str(error))
+    return found is not None
+
+
 @contextlib.contextmanager
 def memory_errors_explained(num_searches: int | None) -> Iterator[None]:
     """Has a `MemoryError` of a device or of the host's arrays say what to change.
@@ -158,7 +164,7 @@ def memory_errors_explained(num_searches: int | None) -> Iterator[None]:
     try:
         yield
     except (jax.errors.JaxRuntimeError, MemoryError) as error:
-        if not re.search("RESOURCE_EXHAUSTED|[Oo]ut of memory|Unable to allocate", str(error)):
+        if not is_about_memory(error):
             raise
         where, others = (
             ("host", "") if isinstance(error, MemoryError) else ("device", ", or more devices")

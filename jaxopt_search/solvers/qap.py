@@ -13,6 +13,7 @@ from jaxopt_search.driver.keeping import Files
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
 from jaxopt_search.engine import device_split
+from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.exchanges.rules import recombine
 from jaxopt_search.guards.capacity import memory_errors_explained
@@ -168,7 +169,7 @@ def _solve_one(
     if is_tabu and wishes[0] is None:
         num_searches = len(devices) * _tabu_searches(padded.capacity, is_on_cpu)
     files = Files(options["checkpoint"], resume=options["resume"])
-    if options["state"] is None and files.to_resume() is None:
+    if options["state"] is None and files.to_resume(Team(devices)) is None:
         # Whatever happens, the result is as good as this one.
         built = constructed_assignment(problem)[None]
         options |= {"initial": starts_with(initial, built, num_searches)}

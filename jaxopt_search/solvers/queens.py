@@ -1,5 +1,6 @@
 """N-Queens: sets of different valid placements, found again and again: `solve_nqueens`."""
 
+import contextlib
 import os
 from typing import Any
 
@@ -88,27 +89,35 @@ def solve_nqueens(
     found, words = device_split.find_devices(devices), random.as_key(key)
     team, finds = Team(found), PlacementSet(num_solutions, distinct, problem.n)
     resumed = files.to_resume(team)
-    with team.same_call() as note:
-        keeper = files.keeper(resumed, team)
-        note(n, num_solutions, fingerprint(words), distinct, max_seconds, max_steps, num_searches)
     timer.share(team)
     with progress.shown(show_progress, timer, _describe) as shown:
-        if is_repaired:
-            capacity.check_queens(problem.n, found[0])
-            run = Repairs(problem, words, finds, timer, team.own[0], max_steps, resumed)
-            status = _driven(run, keeper, shown)
-        else:
-            with capacity.memory_errors_explained(num_searches):
-                run = Searches(problem, words, finds, timer, found, num_searches, resumed)
-                status = _driven(run, keeper, shown)
+        with team.same_call() as note:
+            keeper = files.keeper(resumed, team)
+            note(n, num_solutions, fingerprint(words), distinct, max_seconds, max_steps)
+            note(num_searches, keeper is None, resumed is None)
+            if is_repaired:
+                capacity.check_queens(problem.n, found[0])
+                run = Repairs(problem, words, finds, timer, team.own[0], max_steps, resumed)
+            else:
+                with capacity.memory_errors_explained(num_searches):
+                    run = Searches(problem, words, finds, timer, found, num_searches, resumed)
+        status = _driven(run, keeper, shown, num_searches)
         if status == Status.INTERRUPTED:
             for show in shown:
                 show(run.report(status))
     return _result(run, status, found)
 
 
-def _driven(run: Repairs | Searches, keeper: Keeper | None, shown: list[Any]) -> Status:
-    with keeping.kept_by(keeper, run) as keeps:
+def _driven(
+    run: Repairs | Searches, keeper: Keeper | None, shown: list[Any], num_searches: int | None
+) -> Status:
+    is_repaired = isinstance(run, Repairs)
+    explained = capacity.memory_errors_explained(num_searches)
+    with (
+        run.timer.team.losses_explained(),
+        contextlib.nullcontext() if is_repaired else explained,
+        keeping.kept_by(keeper, run) as keeps,
+    ):
         return drive(run, run.timer, [*keeps, *shown])
 
 

@@ -109,8 +109,9 @@ def solve_stack(
         if resumed is not None:
             saved = checkpoints.read(resumed, identity, functools.partial(_shapes_of, stack))
         note(identity, fingerprint(random.as_key(key)), timer.max_steps, timer.max_seconds)
+        note(keeper is None, resumed is None, show_progress)  # who makes collective calls
     timer.share(team)
-    with progress.shown(show_progress, timer) as shown:
+    with team.losses_explained(), progress.shown(show_progress, timer) as shown:
         runs = _Runs(stack, key, timer, devices)
         if saved is not None:
             runs.recall(saved)

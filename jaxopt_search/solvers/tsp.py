@@ -14,6 +14,7 @@ from jaxopt_search.driver.arguments import check_clock, refuse_tracers
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.driver.results import Report
 from jaxopt_search.engine import device_split
+from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.guards import capacity
 from jaxopt_search.kernels import runs_kernels
@@ -206,7 +207,7 @@ def solve_tsp(
     capacity.check_tours(int(problem.n), num, num, found[:1])
     near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
     ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
-    if state is None and files.to_resume() is None:
+    if state is None and files.to_resume(Team(found)) is None:
         with capacity.memory_errors_explained(num):
             tours = _tours(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
         options |= {"initial": starts_with(initial, tours, num)}

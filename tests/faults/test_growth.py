@@ -10,7 +10,7 @@ import pytest
 def test_short_chunks_leave_nothing_behind(name, tmp_path):
     """Neither arrays nor objects, nor memory of the process beyond what comes and goes."""
     call = growth.kinds(tmp_path)[name]
-    most = 500 if name == "queens" else 10 * growth.EVERY  # of these, calls
+    most = 250 if name == "queens" else 10 * growth.EVERY  # of these, calls
     result, looks = growth.looks(lambda: call(max_steps=most))
     assert len(looks) >= 5
     early, late = looks[len(looks) // 4], looks[-1]

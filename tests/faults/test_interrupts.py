@@ -99,15 +99,14 @@ import jaxopt_search as js
 
 problem = js.tsp_from_coords(np.random.default_rng(0).random((20, 2)))
 search = js.simulated_annealing(js.two_opt(problem), 1.0)
-compile = js.engine.starting._init
+wait = js.driver.running.Ahead.wait
 
-def told(*arguments, **static):
+def told(ahead):
     print("compiling", flush=True)
-    state = jax.block_until_ready(compile(*arguments, **static))
+    wait(ahead)
     print("compiled", flush=True)
-    return state
 
-js.engine.starting._init = told
+js.driver.running.Ahead.wait = told
 js.solve(problem, search, 0, max_steps=1)
 print("solved", flush=True)
 """
