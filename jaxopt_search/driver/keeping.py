@@ -98,17 +98,20 @@ class Keeper:
         """Writes what `make` returns; the first failure is a warning, and the run continues."""
         began = time.monotonic()
         kept = make()
-        if not self.team.is_lead:
-            return
+        if self.team.is_lead:
+            self._write(identity, kept)
+        self.team.told(0)  # nobody goes on before it is there
+        self._last = time.monotonic()
+        self._took = self._last - began
+
+    def _write(self, identity: Identity, kept: Snapshot) -> None:
         try:
             checkpoints.write(self.path, identity, kept, self._is_new)
             self._is_new = False
         except OSError as error:
             if not self._has_failed:
-                warnings.warn(f"no checkpoint was written: {error}", stacklevel=2)
+                warnings.warn(f"no checkpoint was written: {error}", stacklevel=3)
             self._has_failed = True
-        self._last = time.monotonic()
-        self._took = self._last - began
 
 
 def checked_path(path: Any, name: str = "checkpoint") -> pathlib.Path:
