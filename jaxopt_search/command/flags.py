@@ -105,7 +105,7 @@ def _add_processes(flags: Any) -> None:
         help="of the first process, for one run in several; auto: as SLURM or MPI say",
     )
     flags.add_argument("--processes", type=_count, metavar="N", help="of the run")
-    flags.add_argument("--process", type=_index, metavar="I", help="number of this one, from 0")
+    flags.add_argument("--process", type=_from_zero, metavar="I", help="number of this one, from 0")
     flags.add_argument(
         "--wait",
         type=_count,
@@ -118,7 +118,7 @@ def _add_processes(flags: Any) -> None:
 def _add_run(flags: Any, out: str) -> None:
     """Adds what a search has: limits, where results go, what is shown."""
     flags.add_argument("--seconds", type=_seconds, help="of search (default: 10 without --steps)")
-    flags.add_argument("--steps", type=_steps, metavar="N", help="the most steps of each search")
+    flags.add_argument("--steps", type=_from_zero, metavar="N", help="most steps of each search")
     flags.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     flags.add_argument("--searches", type=_count, metavar="N", help="searches side by side")
     _add_devices(flags)
@@ -172,16 +172,12 @@ def _texts(description: str, about: str) -> dict[str, Any]:
     }
 
 
-def _steps(text: str) -> int:
+def _from_zero(text: str) -> int:
     return _integer(text, 0)
 
 
 def _count(text: str) -> int:
     return _integer(text, 1)
-
-
-def _index(text: str) -> int:
-    return _integer(text, 0)
 
 
 def _integer(text: str, least: int) -> int:

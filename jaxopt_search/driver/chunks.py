@@ -162,10 +162,7 @@ def drive(run: Chunked, timer: Timer, observers: Sequence[Callable[[Any], Any]] 
     """
     status, num_steps = Status.RUNNING, 0
     try:
-        with (
-            timer.team.losses_explained(),
-            noted() if timer.team.is_shared else contextlib.nullcontext(_never) as is_interrupted,
-        ):
+        with noted() if timer.team.is_shared else contextlib.nullcontext(_never) as is_interrupted:
             while status == Status.RUNNING:
                 seconds = _make_chunk(run, timer, num_steps)
                 status = run.status(timer.status(run.step))
