@@ -25,7 +25,7 @@ import jaxopt_search as js
 from jaxopt_search.driver import chunks as driver_chunks
 
 EVERY = 60
-"""Chunks from one look to the next."""
+"""Chunks from one look to the next, unless told otherwise."""
 
 
 class Look(NamedTuple):
@@ -48,24 +48,34 @@ def _mib() -> float:
     return int(path.read_text().split()[1]) * 4096 / 2**20 if path.exists() else 0.0
 
 
-def looks(call: Callable[[], Any]) -> tuple[Any, list[Look]]:
-    """Returns what a call returns that makes chunks of one step, and what it took meanwhile."""
+def looks(call: Callable[[], Any], every: int = EVERY) -> tuple[Any, list[Look]]:
+    """Returns what a call returns that makes chunks of one step, and what it took meanwhile.
+
+    Objects that are there before are left alone: to look through all of them each time is slow.
+
+    Args:
+      every: chunks from one look to the next.
+    """
     found, chunks = list[Look](), 0
 
     def made(*arguments: Any) -> float:
         nonlocal chunks
         chunks += 1
-        if chunks % EVERY == 0:
+        if chunks % every == 0:
             gc.collect()
             found.append(Look(chunks, len(jax.live_arrays()), len(gc.get_objects()), _mib()))
         return make(*arguments)
 
     make = driver_chunks._make_chunk
-    with (
-        mock.patch.object(driver_chunks, "_make_chunk", made),
-        mock.patch.object(driver_chunks.Timer, "next_steps", lambda *_: 1),
-    ):
-        return call(), found
+    gc.freeze()
+    try:
+        with (
+            mock.patch.object(driver_chunks, "_make_chunk", made),
+            mock.patch.object(driver_chunks.Timer, "next_steps", lambda *_: 1),
+        ):
+            return call(), found
+    finally:
+        gc.unfreeze()
 
 
 XY = np.random.default_rng(0).random((3, 12, 2))

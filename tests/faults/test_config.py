@@ -53,7 +53,6 @@ CALLS = {
     "solve_tsp stacked": lambda: solver(js.solve_tsp, XY, max_steps=20),
     "solve_qap several": lambda: solver(js.solve_qap, [ONE_WAY[0]], [ONE_WAY[1]], max_steps=20),
     "solve_qap tabu": lambda: solver(js.solve_qap, *ONE_WAY, partial_match=[[0, 1]]),
-    "solve_qap annealing": lambda: solver(js.solve_qap, *(ONE_WAY * 0.3), method="annealing"),
     "solve_nqueens": lambda: solver(js.solve_nqueens, 6, 2, max_steps=400),
     "repair": lambda: repair(random.as_key(2), js.nqueens(60), SHUFFLED, max_rounds=50),
     "resample": lambda: anneal(

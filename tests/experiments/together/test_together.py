@@ -66,7 +66,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(common, "find_instances", lambda *_: next(found))
     out = tmp_path / "both.jsonl"
-    assert command.main(["--seconds", "0.7", "--runs", "1", "--out", str(out)]) == 0
+    assert command.main(["--seconds", "0.2", "--runs", "1", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     records = common.read(out)
     assert len(records) == 2 * 3 * 2
