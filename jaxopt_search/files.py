@@ -3,9 +3,12 @@
 import contextlib
 import os
 import pathlib
+import re
 import secrets
 from collections.abc import Iterator
 from typing import BinaryIO
+
+_ABANDONED = 3600.0  # seconds in which nobody has written
 
 
 @contextlib.contextmanager
@@ -46,3 +49,19 @@ def beside(path: pathlib.Path) -> Iterator[tuple[BinaryIO, str]]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def remove_abandoned(path: pathlib.Path) -> None:
+    """Removes what processes that were killed have left beside a file, which was just written.
+
+    That is parts of it to which nobody has written for an hour, by the clock of the file system. A
+    process that still writes to its part keeps it; one that slept for longer gets an `OSError` at
+    its end, and the file stays whole.
+    """
+    real = pathlib.Path(os.path.realpath(path))
+    part = re.compile(re.escape(real.name) + r"\.[0-9a-f]{8}\.part")
+    with contextlib.suppress(OSError):
+        now = real.stat().st_mtime
+        for one in real.parent.iterdir():
+            if part.fullmatch(one.name) and one.stat().st_mtime < now - _ABANDONED:
+                one.unlink()

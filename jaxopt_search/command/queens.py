@@ -13,11 +13,12 @@ def run(args: argparse.Namespace) -> int:
     Raises:
       ValueError: for bad arguments, before the search.
     """
-    starts.check_paths(args, files.OF_KIND["queens"])
+    with starts.agreed(args):
+        starts.check_paths(args, files.OF_KIND["queens"])
     starts.use_machine(args)
     options = starts.options_of(args) | starts.files_of(args)
     result = js.solve_nqueens(args.n, args.count, **options)
-    if not starts.is_lead():
+    if not starts.is_lead(args):
         return endings.status_of(result, 0)
     wanted = [(args.out, files.write_placements), (args.plot, _draw)]
     num_failed = endings.write_all(wanted, result.solutions)

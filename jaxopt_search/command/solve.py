@@ -13,15 +13,16 @@ def run(args: argparse.Namespace) -> int:
     Raises:
       ValueError, OSError: for bad input, before the search.
     """
-    starts.check_paths(args, *files.OF_KIND.values())
-    instance = reading.read(args.file, args.kind)
-    if args.out is not None:
-        files.check_suffix("--out", args.out, files.OF_KIND[instance.kind])
-        if args.out.suffix.lower() == ".sln" and not instance.is_integral:
-            raise ValueError(f"--out {args.out}: .sln holds integer costs, which these are not")
+    with starts.agreed(args):
+        starts.check_paths(args, *files.OF_KIND.values())
+        instance = reading.read(args.file, args.kind)
+        if args.out is not None:
+            files.check_suffix("--out", args.out, files.OF_KIND[instance.kind])
+            if args.out.suffix.lower() == ".sln" and not instance.is_integral:
+                raise ValueError(f"--out {args.out}: .sln holds integer costs, which these are not")
     starts.use_machine(args)
     result = _solved(instance, args)
-    if not starts.is_lead():
+    if not starts.is_lead(args):
         return endings.status_of(result, 0)
     wanted = [(args.out, _write), (args.plot, _draw)]
     num_failed = endings.write_all(wanted, instance, result)

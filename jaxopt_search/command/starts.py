@@ -1,10 +1,12 @@
 """What a search needs before it starts: paths that can be written, cores, the cache, options."""
 
 import argparse
+import contextlib
 import os
 import socket
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from jaxopt_search.command import files, pictures
@@ -17,14 +19,47 @@ _CPU_DEVICES = "--xla_force_host_platform_device_count"
 def check_paths(args: argparse.Namespace, *known: tuple[str, ...]) -> None:
     """Refuses `--out` and `--plot` before a search if they could not be written after it.
 
+    Of several processes, the lead alone looks at the places, since it alone writes there.
+
     Args:
       known: suffixes for `--out`.
     """
     if args.out is not None:
         suffixes = tuple(dict.fromkeys(suffix for some in known for suffix in some))
         files.check_suffix("--out", args.out, suffixes)
-        files.check_place("--out", args.out)
-    pictures.check(args.plot)
+    if is_lead(args):
+        if args.out is not None:
+            files.check_place("--out", args.out)
+        pictures.check(args.plot)
+
+
+@contextlib.contextmanager
+def agreed(args: argparse.Namespace) -> Iterator[None]:
+    """Has what the block refuses in one of several processes be refused in all; joins them."""
+    if not _is_shared(args):
+        yield
+        return
+    use_cpu_cores()
+    _join(args)
+    import jax
+
+    from jaxopt_search.engine.processes import Team
+
+    with Team(tuple(jax.devices())).same_call():
+        yield
+
+
+def is_lead(args: argparse.Namespace) -> bool:
+    """Returns whether this process is the one that tells and writes what was found."""
+    if not _is_shared(args):
+        return True
+    import jax
+
+    return jax.process_index() == 0
+
+
+def _is_shared(args: argparse.Namespace) -> bool:
+    return getattr(args, "coordinator", None) is not None
 
 
 def options_of(args: argparse.Namespace) -> dict[str, Any]:
@@ -93,13 +128,6 @@ def _wait_for(host: str, port: int, seconds: float) -> None:
         time.sleep(_BETWEEN_TRIES)
 
 
-def is_lead() -> bool:
-    """Returns whether this process is the one that tells and writes what was found."""
-    import jax
-
-    return jax.process_index() == 0
-
-
 def use_cpu_cores(num: int | None = None) -> None:
     """Makes JAX's CPU platform show `num` devices, so that searches spread over the cores.
 
@@ -118,15 +146,13 @@ def use_cpu_cores(num: int | None = None) -> None:
 
 
 def use_machine(args: argparse.Namespace) -> None:
-    """Takes all cores, other processes if wanted and, unless unwanted, the compilation cache.
+    """Takes all cores and, unless unwanted, the compilation cache.
 
     Says so if there can be no cache.
     """
     from jaxopt_search.driver.compilation_cache import enable_compilation_cache
 
     use_cpu_cores()
-    if getattr(args, "coordinator", None) is not None:
-        _join(args)
     if args.no_cache:
         return
     try:

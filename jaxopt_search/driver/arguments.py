@@ -22,6 +22,7 @@ from jaxopt_search.driver.states import check_state
 from jaxopt_search.engine import device_split, starting, stepping
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.state import MAX_PATIENCE, RunState, check_interval
+from jaxopt_search.engine.tracing import is_traced
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Choice
@@ -265,7 +266,8 @@ def words_of(checked: Checked) -> tuple[Any, ...]:
     """Returns what tells one call from another one, for `repr`."""
     begin = checked.begin
     if isinstance(begin, Start):
-        start = begin.num_searches, fingerprint(begin.key, begin.starts)
+        starts = begin.starts and begin.starts.built()
+        start = begin.num_searches, fingerprint(begin.key, starts)
     else:
         start = begin.num_searches, fingerprint(begin.state), begin.saved is None
     every = checked.limits.check_every
@@ -309,7 +311,7 @@ def _own_solution(problem: Problem) -> Any:
 def refuse_tracers(*arguments: Any, caller: str = "solve") -> None:
     """Refuses to drive a run from inside a traced function, or where JAX would hang."""
     refuse_orphans()
-    if starting.is_traced(arguments):
+    if is_traced(arguments):
         raise RuntimeError(
             f"{caller} is a host driver and was called inside jit or vmap; use run there"
         )

@@ -22,7 +22,7 @@ from jaxopt_search import capabilities
 from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.states import leaves_by_path
 from jaxopt_search.errors import CheckpointError
-from jaxopt_search.files import whole
+from jaxopt_search.files import remove_abandoned, whole
 
 FORMAT, SCHEMA = "jaxopt_search checkpoint", 1
 _HEADER, _MOST_HEADER = "header", 2**26
@@ -85,6 +85,7 @@ def write(path: pathlib.Path, identity: Identity, kept: Snapshot, is_new: bool) 
     arrays |= _named("state", kept.state) | _named("best", kept.best)
     with whole(path, is_new) as file:
         np.savez(file, allow_pickle=False, **arrays)
+    remove_abandoned(path)
 
 
 def _named(name: str, tree: Any) -> dict[str, Any]:

@@ -14,13 +14,14 @@ import numpy as np
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.engine.processes import ALONE, Team
-from jaxopt_search.guards.interrupts import held_back, noted
+from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.results import Status
 
 _CHUNK_SECONDS = 0.5
 _MIN_CHUNK_SECONDS = 0.01
 _CHUNKS_IN_A_LIMIT = 50  # if it is given in seconds, and they do not become too short
 _MAX_GROWTH = 8
+_FAILED = max(Status) + 1  # what observers have brought about in one of several processes
 
 
 class Timer:
@@ -150,7 +151,18 @@ class Chunked(Protocol):
         ...
 
 
-def drive(run: Chunked, timer: Timer, observers: Sequence[Callable[[Any], Any]] = ()) -> Status:
+def never() -> bool:
+    """Returns False."""
+    return False
+
+
+def drive(
+    run: Chunked,
+    timer: Timer,
+    observers: Sequence[Callable[[Any], Any]] = (),
+    is_interrupted: Callable[[], bool] = never,
+    keep: Callable[[], object] | None = None,
+) -> Status:
     """Makes chunks of a run until it ends, and returns why it did.
 
     Ctrl-C ends it after the first chunk; before, there is nothing to return, and it is raised. In
@@ -159,18 +171,21 @@ def drive(run: Chunked, timer: Timer, observers: Sequence[Callable[[Any], Any]] 
     Args:
       timer: starts to count seconds of search after the first chunk.
       observers: are called with each report; True, not only what is true, ends the run.
+      is_interrupted: of one of several processes, whether a Ctrl-C has come to it.
+      keep: is called after each chunk but the last one, if all processes continue.
     """
     status, num_steps = Status.RUNNING, 0
     try:
-        with noted() if timer.team.is_shared else contextlib.nullcontext(_never) as is_interrupted:
-            while status == Status.RUNNING:
-                seconds = _make_chunk(run, timer, num_steps)
-                status = run.status(timer.status(run.step))
-                report = run.report(status) if observers else None
-                answers = [observe(report) for observe in observers]
-                if status == Status.RUNNING:
-                    status = _agreed(timer, answers, is_interrupted())
-                num_steps = run.next_steps(num_steps, seconds)
+        while status == Status.RUNNING:
+            seconds = _make_chunk(run, timer, num_steps)
+            status = run.status(timer.status(run.step))
+            report = run.report(status) if observers else None
+            wish = _wish(timer.team, observers, report)
+            wish = Status.INTERRUPTED if is_interrupted() else wish
+            status = _agreed(timer.team, status, wish)
+            if keep is not None and status == Status.RUNNING:
+                keep()
+            num_steps = run.next_steps(num_steps, seconds)
     except KeyboardInterrupt:
         if timer.compile_seconds is None or timer.team.is_shared:
             raise
@@ -179,15 +194,27 @@ def drive(run: Chunked, timer: Timer, observers: Sequence[Callable[[Any], Any]] 
     return status
 
 
-def _never() -> bool:
-    return False
+def _wish(team: Team, observers: Sequence[Callable[[Any], Any]], report: Any) -> Status:
+    """Returns whether observers of this process want the run to end; all of them are asked."""
+    try:
+        answers = [observe(report) for observe in observers]
+    except Exception:
+        with contextlib.suppress(Exception):
+            team.highest(_FAILED)
+        raise
+    return Status.CALLBACK if any(map(is_true, answers)) else Status.RUNNING
 
 
-def _agreed(timer: Timer, answers: Sequence[Any], is_interrupted: bool) -> Status:
-    """Returns whether somebody wants the run to end, in any of the processes that share it."""
-    wish = Status.CALLBACK if any(map(is_true, answers)) else Status.RUNNING
-    wish = Status.INTERRUPTED if is_interrupted else wish
-    return Status(timer.team.highest(wish))
+def _agreed(team: Team, status: Status, wish: Status) -> Status:
+    """Returns how a run stands after what all processes want.
+
+    Raises:
+      RuntimeError: if another one has failed.
+    """
+    highest = team.highest(wish)
+    if highest == _FAILED:
+        raise RuntimeError("a callback has failed in another process; its error says why")
+    return Status(highest) if status == Status.RUNNING else status
 
 
 def _make_chunk(run: Chunked, timer: Timer, num_steps: int) -> float:

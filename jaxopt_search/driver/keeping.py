@@ -1,20 +1,17 @@
-"""Who keeps a run, and when: checkpoints after chunks and at the end, however it ends."""
+"""Which file keeps a run, and who writes it when; at the end of a run it is up to `calls`."""
 
-import contextlib
 import os
 import pathlib
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jaxopt_search.checks import check_number
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.chunks import Chunked
 from jaxopt_search.engine.processes import ALONE, Team
 from jaxopt_search.files import beside
-from jaxopt_search.guards.interrupts import held_back, noted, sigterm_as_ctrl_c
 
 DEFAULT_SECONDS = 60.0
 _SHARE = 0.01  # of a run's time, at most, goes into checkpoints
@@ -27,33 +24,43 @@ class Files(NamedTuple):
     checkpoint_every: Any = DEFAULT_SECONDS
     resume: Any = None
 
-    def to_resume(self, team: Team = ALONE) -> pathlib.Path | None:
-        """Returns the checkpoint that a run continues; None for none.
+    def settled(self, team: Team = ALONE) -> "Files":
+        """Returns these files with a path to resume from, or None, and what it says checked.
+
+        Whether the file is there is up to the lead. To be asked once in a call: there may be a new
+        file since.
 
         Args:
-          team: the processes that share the run; whether the file is there is up to their lead.
+          team: the processes that share the run.
+
+        Raises:
+          ValueError, TypeError: if it is not said where, or not the same in all processes.
         """
+        with team.same_call() as note:
+            path = self._path_to_resume()
+            note(path is None, self.resume is True)  # who asks the lead
+        if self.resume is True and path is not None and not team.told(path.exists()):
+            path = None
+        return self._replace(resume=path)
+
+    def _path_to_resume(self) -> pathlib.Path | None:
         if self.resume is None or self.resume is False:
             return None
         if self.resume is not True:
             return checked_path(self.resume, "resume")
         if self.checkpoint is None:
             raise ValueError("resume is True without a checkpoint, expected a path")
-        path = checked_path(self.checkpoint)
-        return path if team.told(path.exists()) else None
+        return checked_path(self.checkpoint)
 
-    def keeper(self, resumed: pathlib.Path | None, team: Team) -> "Keeper | None":
+    def keeper(self, team: Team = ALONE) -> "Keeper | None":
         """Returns what writes checkpoints; None if nobody asks for any.
-
-        Args:
-          resumed: what `to_resume` returned, once: there may be a new file since.
 
         Raises:
           OSError: as `Keeper`.
         """
         if self.checkpoint is None:
             return None
-        return Keeper(self.checkpoint, self.checkpoint_every, resumed, team)
+        return Keeper(self.checkpoint, self.checkpoint_every, self.resume, team)
 
 
 class Keeper:
@@ -121,31 +128,3 @@ def checked_path(path: Any, name: str = "checkpoint") -> pathlib.Path:
     if not os.fspath(path).endswith(".npz"):
         raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path that ends in .npz")
     return pathlib.Path(path)
-
-
-@contextlib.contextmanager
-def kept_by(keeper: Keeper | None, run: Chunked) -> Iterator[list[Callable[[Any], None]]]:
-    """Writes checkpoints at the end of the block, however it ends.
-
-    Gives what writes them within the block: a list of an observer for `drive`, the last one.
-    """
-    if keeper is None:
-        yield []
-        return
-    identity = run.identity()  # before anything is steered
-
-    def keep(report: Any = None) -> None:
-        if report is None or keeper.is_due:
-            keeper.write(identity, run.snapshot)
-
-    with sigterm_as_ctrl_c():
-        try:
-            yield [keep]
-        except BaseException:
-            if not keeper.team.is_shared:  # one process alone has not what all have
-                with contextlib.suppress(Exception), held_back():  # the first one counts
-                    keep()
-            raise
-        # An impatient person shall not lose the run. Of several processes, none shall go alone.
-        with noted() if keeper.team.is_shared else held_back():
-            keep()

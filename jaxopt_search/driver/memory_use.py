@@ -14,6 +14,7 @@ from jaxopt_search.engine.device_split import Devices, DeviceSplit, find_devices
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.room import MemoryEstimate
 from jaxopt_search.engine.state import RunState, make_rules, with_all_limits
+from jaxopt_search.engine.tracing import default_device
 from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.types import Exchange, Problem, Search
@@ -72,7 +73,7 @@ def memory_estimate(
     rules = with_all_limits(make_rules(search, dtype, exchange=exchange), search, dtype)
     programs = split.programs(problem, search, shape, rules, chosen)
     programs["start"] = starting.program(problem, search, num_searches)
-    is_default = split.first == starting.default_device()  # then `solve` has the same programs
+    is_default = split.first == default_device()  # then `solve` has the same programs
     with contextlib.nullcontext() if is_default else jax.default_device(split.first):
         return of_programs(programs, (problem, search, exchange), shape, split.devices)
 

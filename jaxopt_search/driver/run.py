@@ -8,14 +8,14 @@ import os
 from collections.abc import Callable
 from typing import Any, Literal
 
-from jaxopt_search.driver import arguments, keeping, progress
+from jaxopt_search.driver import arguments, keeping
 from jaxopt_search.driver.arguments import Arguments
-from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.driver.calls import Call
+from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.running import Run
 from jaxopt_search.engine import device_split
-from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.kernels import Implementation
@@ -112,10 +112,10 @@ def solve(
       >>> result.fun, result.success
       (160, True)
     """
-    timer, team = Timer(), Team(device_split.find_devices(devices))
-    files = Files(checkpoint, checkpoint_every, resume)
-    resumed = files.to_resume(team)
-    with team.same_call() as note:
+    call = Call(
+        Timer(), device_split.find_devices(devices), Files(checkpoint, checkpoint_every, resume)
+    )
+    with call.agreed() as note:
         checked = arguments.check(
             Arguments(
                 problem=problem,
@@ -129,8 +129,8 @@ def solve(
                 exchange=exchange,
                 initial=initial,
                 state=state,
-                resume=resumed,
-                devices=team.devices,
+                resume=call.files.resume,
+                devices=call.team.devices,
                 check_every=check_every,
                 chunk_steps=chunk_steps,
                 callback=callback,
@@ -138,22 +138,14 @@ def solve(
                 implementation=implementation,
             )
         )
-        keeper = files.keeper(resumed, team)
-        if team.is_shared:
-            note(arguments.words_of(checked), keeper is None, callback is None)
-    timer.limit(checked.limits.max_steps, checked.limits.max_seconds)
-    timer.share(team)
-    with (
-        team.losses_explained(),
-        progress.shown(show_progress, timer) as shown,
-        memory_errors_explained(checked.begin.num_searches),
-    ):
-        run = Run(checked, timer, callback)
+        if call.team.is_shared:
+            note(arguments.words_of(checked), callback is None)
+    call.timer.limit(checked.limits.max_steps, checked.limits.max_seconds)
+    with memory_errors_explained(checked.begin.num_searches), call.running(show_progress):
+        run = Run(checked, call.timer, callback)
         observers: list[Callable[[Any], Any]] = [run.history.note]
         if callback is not None:
             observers.append(run.steered)
-        if keeper is not None:
+        if checkpoint is not None:
             run.callback_notes()  # before a search is lost because of them
-        with keeping.kept_by(keeper, run) as keeps:
-            status = drive(run, timer, [*observers, *keeps, *shown])
-        return run.result(status)
+        return run.result(call.drive(run, observers))

@@ -17,7 +17,7 @@ from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.driver.steering import Steer, check_steer
-from jaxopt_search.engine import room, starting
+from jaxopt_search.engine import kept_programs, room, starting
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
@@ -66,7 +66,7 @@ class Run:
         # A state of a user's is checked before anything is compiled for it.
         given = _first_state(checked) if isinstance(checked.begin, Resumption) else None
         self._compile_ahead()
-        first = _first_state(checked) if given is None else given
+        first = _first_state(self.checked) if given is None else given
         self.state = checked.split.split(jax.block_until_ready(first))
         self.step = self.first_step = int(self.state.step)
         self.best = Best(checked.problem, checked.limits)
@@ -160,15 +160,25 @@ class Run:
         """
         checked, devices = self.checked, self.checked.split.devices
         if len(devices) > 1 or getattr(jax.config, "jax_disable_jit", False):
+            self._build_starts()
             return  # what is compiled here would not be what runs
         programs = self._programs()
         ahead = Ahead([job for program in programs.values() for job in program.to_compile()])
         with held_back():
+            with kept_programs.interpreter:
+                self._build_starts()
             ahead.wait()
             parts = checked.problem, checked.search, checked.exchange
             shape = starting.shape(*parts[:2], checked.begin.num_searches)
             needed = memory_use.of_programs(programs, parts, shape, devices)
             room.check(parts, needed, checked.begin.num_searches, devices)
+
+    def _build_starts(self) -> None:
+        """Builds start solutions that were put off until programs compile."""
+        begin = self.checked.begin
+        if isinstance(begin, Start) and begin.starts is not None:
+            begin = begin._replace(starts=begin.starts.built())
+            self.checked = dataclasses.replace(self.checked, begin=begin)
 
     def advance(self, num_steps: int) -> None:
         checked, self._seen = self.checked, None

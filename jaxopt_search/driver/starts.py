@@ -21,10 +21,12 @@ class First(NamedTuple):
     """Start solutions of the first searches; the others start at random. For the solvers.
 
     Attributes:
-      solutions: with a leading axis, one for each of the first searches.
+      number: how many there are.
+      build: returns them, with a leading axis; it is called while programs compile.
     """
 
-    solutions: Any
+    number: int
+    build: Callable[[], np.ndarray]
 
 
 class Starts(NamedTuple):
@@ -32,12 +34,18 @@ class Starts(NamedTuple):
 
     Attributes:
       solutions: one for each search, with a leading axis, or one for all; or some for the first
-        searches.
+        searches. Of some that are still to be built, their shapes.
       is_one: whether it is one for all.
+      build: returns those that are still to be built; else None.
     """
 
     solutions: Any
     is_one: bool
+    build: Callable[[], Any] | None = None
+
+    def built(self) -> "Starts":
+        """Returns the start solutions, all there."""
+        return self if self.build is None else Starts(self.build(), self.is_one)
 
 
 def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) -> Starts:
@@ -50,15 +58,27 @@ def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) 
       ValueError, TypeError: if it does not hold solutions of the problem, or as many as needed.
     """
     check = _check_of(problem)
-    is_for_first = isinstance(initial, First)
-    if is_for_first:
-        initial = np.asarray(initial.solutions)[:num_searches]
+    if isinstance(initial, First):
+        assert check is not None
+        return _to_build(shape, min(initial.number, num_searches), initial.build, check)
     starts = _checked_arrays(shape, initial) if check is None else _checked_rows(check, initial)
-    if not (starts.is_one or is_for_first):
+    if not starts.is_one:
         found = len(jax.tree.leaves(starts.solutions)[0])
         if found != num_searches:
             raise ValueError(f"initial holds {found} solutions, expected {num_searches}")
     return starts
+
+
+def _to_build(
+    shape: jax.ShapeDtypeStruct,
+    number: int,
+    build: Callable[[], np.ndarray],
+    check: Callable[[Any, str], np.ndarray],
+) -> Starts:
+    def checked() -> Any:
+        return _checked_rows(check, build()[:number]).solutions
+
+    return Starts(jax.ShapeDtypeStruct((number, *shape.shape), shape.dtype), False, checked)
 
 
 def _check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:

@@ -19,11 +19,12 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jaxopt_search import capabilities
-from jaxopt_search.engine import apart, loop, outcome, processes, starting, stepping
+from jaxopt_search.engine import apart, loop, outcome, processes, stepping
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import Later, Rules, RunState
+from jaxopt_search.engine.tracing import default_device
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.results import Status
@@ -63,7 +64,7 @@ def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
     local = jax.local_devices()
     match devices:
         case None:
-            return (starting.default_device(),)
+            return (default_device(),)
         case "all":
             return tuple(jax.devices())
         case str():
@@ -198,23 +199,28 @@ class DeviceSplit:
     ) -> dict[str, Program]:
         """Returns the programs of a run after its start, by the moments of `room`.
 
+        The first ones take longest to compile.
+
         Args:
           shape: of the state: `starting.shape`.
         """
         own = problem, search, self._split_shape(shape)
         found, exchange = dict[str, Program](), rules.exchange
         is_one = len(self.devices) == 1
-        if exchange is not None and capabilities.compiles_apart(exchange):
-            fn = apart.exchange_if_due if is_one else _pmapped_exchange(self.devices)
-            static = {"axis_name": None} if is_one else {}
-            found["exchange"] = Program(fn, (exchange, *own, np.bool_(False)), static)
+        is_apart = exchange is not None and capabilities.compiles_apart(exchange)
+        if is_apart:
             rules = rules._replace(exchange=Later(np.int32(0), np.bool_(False)))
         if is_one:
             found["steps"] = loop.program(implementation, *own, rules)
-            return found | {"look": Program(outcome.packed, own, {})}
-        steps = _pmapped(self.devices, implementation)
-        found["steps"] = Program(steps, (*own, np.int32(0), rules), {})
-        return found | {"look": Program(_pmapped_look(self.devices), own, {})}
+        else:
+            steps = _pmapped(self.devices, implementation)
+            found["steps"] = Program(steps, (*own, np.int32(0), rules), {})
+        if is_apart:
+            fn = apart.exchange_if_due if is_one else _pmapped_exchange(self.devices)
+            static = {"axis_name": None} if is_one else {}
+            found["exchange"] = Program(fn, (exchange, *own, np.bool_(False)), static)
+        look = outcome.packed if is_one else _pmapped_look(self.devices)
+        return found | {"look": Program(look, own, {})}
 
     def _split_shape(self, shape: RunState) -> RunState:
         """Returns the shapes of what `split` makes of a state."""

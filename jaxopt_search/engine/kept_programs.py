@@ -9,6 +9,7 @@ found by what it is made from: the library's files, the versions and settings of
 and the types, shapes and static parts of the arguments. Arguments with a class from elsewhere,
 whose code may change, are left to JAX.
 """
+# size: a program is named, compiled, kept and loaded in one place
 
 import contextlib
 import dataclasses
@@ -27,6 +28,7 @@ import jax
 from jax.core import Tracer
 from jaxlib import version
 
+from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.files import whole
 from jaxopt_search.pytrees import described
 
@@ -34,29 +36,51 @@ _PACKAGE = pathlib.Path(__file__).parents[1]
 _KNOWN = (_PACKAGE.name, "builtins", "jax", "collections", "numpy")
 _PATHS = ("jax_compilation_cache_dir", "jax_dump_ir_to")  # settings that change no program
 
+_OPTIMIZATION = "xla_backend_optimization_level"
+
 folder: pathlib.Path | None = None
 """Where programs are kept; None for nowhere. `driver.compilation_cache` sets it."""
 
 _loaded: dict[str, Callable[..., Any]] = {}
+
+interpreter = threading.RLock()
+"""Held by threads at long work in Python, of which only one goes on at a time anyway.
+
+So those that came first can soon leave it, to compile or to compute.
+"""
 
 
 class Kept:
     """A function of `jax.jit` whose programs are kept, if there is a folder for them.
 
     Static arguments are those given by name, and only those.
+
+    Args:
+      on_cpu: the same function, for CPUs.
     """
 
-    def __init__(self, jitted: Any):
-        self.jitted = jitted
+    def __init__(self, jitted: Any, on_cpu: Any = None):
+        self.jitted, self._on_cpu = jitted, on_cpu
         self._prepared: set[Any] = set()
         self._temporaries: dict[Any, int] = {}
         functools.update_wrapper(self, jitted)
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
-        key = None if folder is None else _key(self.jitted, arguments, static)
+        jitted = self._jitted_for(arguments)
+        key = None if folder is None else _key(jitted, arguments, static)
         if folder is None or key is None:
-            return self.jitted(*arguments, **static)
-        return self._found(folder, key, arguments, static)(*arguments)
+            return jitted(*arguments, **static)
+        return _found(folder, key, jitted, arguments, static)(*arguments)
+
+    def _jitted_for(self, arguments: Any) -> Any:
+        """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
+        if self._on_cpu is None or _is_told_how_to_compile():
+            return self.jitted
+        leaves = jax.tree.leaves(arguments)
+        if is_traced(leaves):
+            return self.jitted
+        devices = _devices(leaves) or [default_device()]
+        return self._on_cpu if devices[0].platform == "cpu" else self.jitted
 
     def to_compile(self, *arguments: Any, **static: Any) -> list[Callable[[], None]]:
         """Returns what makes the program of a call ready: nothing if that was asked for before.
@@ -72,7 +96,8 @@ class Kept:
 
     def _is_forgotten(self) -> bool:
         """Returns whether `jax.clear_caches` has left nothing, as far as JAX tells."""
-        return not _loaded and getattr(self.jitted, "_cache_size", lambda: 1)() == 0
+        both = (self.jitted, self._on_cpu)
+        return not _loaded and not any(getattr(fn, "_cache_size", lambda: 1)() for fn in both if fn)
 
     def _prepare(self, arguments: Any, static: dict[str, Any]) -> None:
         self.compiled(*arguments, **static)
@@ -83,11 +108,12 @@ class Kept:
         Args:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
-        key = None if folder is None else _key(self.jitted, arguments, static)
+        jitted = self._jitted_for(arguments)
+        key = None if folder is None else _key(jitted, arguments, static)
         if folder is None or key is None:
             # JAX remembers it for the call.
-            return self.jitted.lower(*arguments, **static).compile()
-        return self._found(folder, key, arguments, static)
+            return _lowered(jitted, arguments, static).compile()
+        return _found(folder, key, jitted, arguments, static)
 
     def temporaries(self, *arguments: Any, **static: Any) -> int:
         """Returns the bytes that the program of a call needs besides arguments and results.
@@ -102,13 +128,31 @@ class Kept:
             self._temporaries[call] = temporaries_of(self.compiled(*arguments, **static))
         return self._temporaries[call]
 
-    def _found(
-        self, where: pathlib.Path, key: str, arguments: Any, static: dict[str, Any]
-    ) -> Callable[..., Any]:
-        if key not in _loaded:
-            found = _load(where / f"{key}.program", arguments)
-            _loaded[key] = found or _compile(where, key, self.jitted, arguments, static)
-        return _loaded[key]
+
+def kept(
+    fn: Callable[..., Any], *, static_argnames: Any = (), cpu_level: int | None = None
+) -> Kept:
+    """Returns a function compiled by `jax.jit`, whose programs are kept.
+
+    Args:
+      static_argnames: as in `jax.jit`.
+      cpu_level: how much LLVM optimizes the function where it is called by itself on a CPU, 0 to 3;
+        None for what XLA is told for all, 3 unless the user tells it otherwise. Results are the
+        same.
+    """
+    jitted = jax.jit(fn, static_argnames=static_argnames)
+    if cpu_level is None:
+        return Kept(jitted)
+    options = {_OPTIMIZATION: cpu_level}
+    return Kept(jitted, jax.jit(fn, static_argnames=static_argnames, compiler_options=options))
+
+
+def _is_told_how_to_compile() -> bool:
+    """Returns whether the user has said how much is to be optimized, or nothing to be compiled."""
+    settings = ("jax_disable_most_optimizations", "jax_disable_jit")
+    return any(getattr(jax.config, name, False) for name in settings) or (
+        _OPTIMIZATION in os.environ.get("XLA_FLAGS", "")
+    )
 
 
 class Program(NamedTuple):
@@ -284,13 +328,29 @@ def _load(path: pathlib.Path, arguments: Any) -> Callable[..., Any] | None:
         return None
 
 
+def _found(
+    where: pathlib.Path, key: str, jitted: Any, arguments: Any, static: dict[str, Any]
+) -> Callable[..., Any]:
+    """Returns the program of a call, which is loaded or compiled."""
+    if key not in _loaded:
+        found = _load(where / f"{key}.program", arguments)
+        _loaded[key] = found or _compile(where, key, jitted, arguments, static)
+    return _loaded[key]
+
+
+def _lowered(jitted: Any, arguments: Any, static: dict[str, Any]) -> Any:
+    """Returns what is left to compile."""
+    with interpreter:
+        return jitted.lower(*arguments, **static)
+
+
 def _compile(
     where: pathlib.Path, key: str, jitted: Any, arguments: Any, static: dict[str, Any]
 ) -> Callable[..., Any]:
     """Returns the program of a call, which it keeps if that is possible."""
     from jax.experimental import serialize_executable
 
-    lowered = jitted.lower(*arguments, **static)
+    lowered = _lowered(jitted, arguments, static)
     with _hits_noted() as hits:
         compiled = lowered.compile()
     if hits:  # a program from JAX's own cache cannot be written once more

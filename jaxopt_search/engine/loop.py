@@ -21,8 +21,8 @@ from jaxopt_search.checks import int32
 from jaxopt_search.engine import collectives, events, exchanging, stepping
 from jaxopt_search.engine.apart import exchanged
 from jaxopt_search.engine.events import Events, Run
-from jaxopt_search.engine.kept_programs import Kept, Program
-from jaxopt_search.engine.starting import device_of, init, is_traced, no_info
+from jaxopt_search.engine.kept_programs import Program, kept
+from jaxopt_search.engine.starting import device_of, init, no_info
 from jaxopt_search.engine.state import (
     MAX_PATIENCE,
     Later,
@@ -33,6 +33,7 @@ from jaxopt_search.engine.state import (
     with_all_limits,
 )
 from jaxopt_search.engine.stepping import Fixed, Running
+from jaxopt_search.engine.tracing import is_traced
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
@@ -180,8 +181,7 @@ def program(
     return Program(_advance, (problem, search, state, np.int32(0), rules), static)
 
 
-@Kept
-@functools.partial(jax.jit, static_argnames=("implementation", "axis_name"))
+@functools.partial(kept, static_argnames=("implementation", "axis_name"), cpu_level=2)
 def _advance(
     problem: Problem,
     search: Search,

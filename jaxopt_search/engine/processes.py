@@ -23,7 +23,7 @@ from jaxopt_search.guards import capacity
 
 # What goes wrong between processes shows where results are waited for, as one of several errors.
 _OF_XLA = re.compile(r"[A-Z_]{5,}: ")
-_REFUSED = np.zeros(2, np.uint32)
+_REFUSED, _MOST_LETTERS = np.zeros(2, np.uint32), 400
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Team:
 
         Raises:
           ValueError: if it is not the same in all processes.
-          RuntimeError: if another process has refused the call.
+          RuntimeError: if another process has refused the call, with its reason.
         """
         digest = hashlib.sha256()
 
@@ -99,14 +99,14 @@ class Team:
             return
         try:
             yield note
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(Exception):
-                _from_all(_REFUSED[None])
+                _compared(_REFUSED, str(error) or type(error).__name__)
             raise
         words = np.frombuffer(digest.digest()[:8], np.uint32)
         with self.losses_explained():
-            found = _from_all(words[None])
-        _check_alike(found)
+            found, reasons = _compared(words)
+        _check_alike(found, reasons)
 
     @contextlib.contextmanager
     def losses_explained(self) -> Generator[None]:
@@ -123,11 +123,22 @@ class Team:
             ) from error
 
 
-def _check_alike(words: np.ndarray) -> None:
+def _compared(words: np.ndarray, reason: str = "") -> tuple[np.ndarray, list[str]]:
+    """Returns the words of all processes and, if one of them refuses, the reasons of all."""
+    found = _from_all(words[None])
+    if not (found == _REFUSED).all(axis=1).any():
+        return found, []
+    letters = reason.encode()[:_MOST_LETTERS].ljust(_MOST_LETTERS)
+    all_letters = _from_all(np.frombuffer(letters, np.uint8)[None])
+    return found, [bytes(each).decode(errors="ignore").strip() for each in all_letters]
+
+
+def _check_alike(words: np.ndarray, reasons: Sequence[str]) -> None:
     """Refuses calls of which one was refused elsewhere, or is another one."""
+    for number, reason in enumerate(reasons):
+        if reason:
+            raise RuntimeError(f"process {number} has refused this call: {reason}")
     for number, own in enumerate(words):
-        if (own == _REFUSED).all():
-            raise RuntimeError(f"process {number} has refused this call; its error says why")
         if (own != words[0]).any():
             raise ValueError(
                 f"process {number} was called with other arguments than process 0, expected the"

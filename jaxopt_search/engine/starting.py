@@ -8,16 +8,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
-from jax.core import ShapedArray, Tracer
-from jax.extend.core import Primitive
-from jax.interpreters import mlir
+from jax.core import Tracer
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.engine import exchanging, room
-from jaxopt_search.engine.kept_programs import Kept, Program
+from jaxopt_search.engine.kept_programs import Program, kept
 from jaxopt_search.engine.state import RunState, Since
+from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.guards.interrupts import held_back
@@ -118,20 +116,9 @@ def shape(problem: Problem, search: Search, num_searches: int) -> RunState:
     return _shape.eval_shape(random.as_key(0), problem, search, None, num_searches)
 
 
-def default_device() -> jax.Device:
-    """Returns JAX's default device, or the one that the user has set for it."""
-    default = getattr(jax.config, "jax_default_device", None)
-    return default if isinstance(default, jax.Device) else jax.local_devices()[0]
-
-
 def device_of(array: jax.Array) -> jax.Device:
     """Returns a device that holds `array`; one of JAX's default platform while it is traced."""
     return jax.local_devices()[0] if isinstance(array, Tracer) else next(iter(array.devices()))
-
-
-def is_traced(tree: Any) -> bool:
-    """Returns whether the caller is being traced, by `jit` or another transformation."""
-    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((_probe.bind(), tree)))
 
 
 def fresh(
@@ -178,11 +165,5 @@ def no_info(size: int) -> Info:
     return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
 
 
-# An operation without a program of its own, unlike all others: what it returns tells who runs it.
-_probe = Primitive("probe")
-_probe.def_impl(lambda: np.float32(0))
-_probe.def_abstract_eval(lambda: ShapedArray((), np.dtype("float32")))
-mlir.register_lowering(_probe, mlir.lower_fun(lambda: jnp.float32(0), multiple_results=False))
-
-_init = Kept(jax.jit(fresh, static_argnames="num_searches"))
+_init = kept(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once
 _shape = jax.jit(fresh, static_argnames="num_searches")  # is never called

@@ -34,24 +34,33 @@ def chosen(recipe: Recipe, num_searches: int | None, moves_per_search: int | Non
     return recipe._replace(**{name: check_count(name, value) for name, value in given.items()})
 
 
-def starts_with(initial: Any, built: np.ndarray, num_searches: int) -> First:
+def starts_with(problem: Any, initial: Any, built: First, num_searches: int) -> First:
     """Returns start solutions: a constructed one, those of the user's, the other constructed ones.
 
     Args:
+      problem: as it was given.
       initial: [n] or [B, n], fewer than there are searches; None for none.
-      built: [C, n].
+      built: the constructed ones, [C, n].
     """
     if initial is None:
-        return First(built)
-    own, n = np.atleast_2d(plain_array(initial, "initial")), built.shape[1]
+        return built
+    own, n = np.atleast_2d(plain_array(initial, "initial")), int(problem.n)
     if own.ndim > 2 or own.shape[1] != n:
         raise ValueError(f"initial has shape {np.shape(initial)}, expected ({n},) or (B, {n})")
     if len(own) >= num_searches > 1:
         raise ValueError(
             f"initial holds {len(own)} solutions, expected fewer than the {num_searches} searches"
         )
-    starts = (built[:1], own, built[1:]) if num_searches > 1 else (own,)
-    return First(np.concatenate(starts))
+    for number, solution in enumerate(own):
+        problem.host.check(solution, f"initial[{number}]" if len(own) > 1 else "initial")
+    if num_searches == 1:
+        return First(1, lambda: own)
+
+    def build() -> np.ndarray:
+        first, *others = built.build()
+        return np.array([first, *own, *others])
+
+    return First(built.number + len(own), build)
 
 
 def refuse_for_several(target: Any, **options: Any) -> None:
@@ -91,7 +100,7 @@ class Ingredients(NamedTuple):
         return recipe._replace(cooled=cooled), self._replace(temperatures=(coldest, coldest))
 
 
-def anneal(
+def prepare_annealing(
     problem: Any,
     recipe: Recipe,
     ingredients: Ingredients,
@@ -102,8 +111,8 @@ def anneal(
     state: RunState | None = None,
     callback: Callable[[Report], Any] | None = None,
     **options: Any,
-) -> Result:
-    """Returns the result of a recipe, cooled from the hottest temperature to the coldest.
+) -> Callable[[], Result]:
+    """Returns the call that cools by a recipe from the hottest temperature to the coldest.
 
     Args:
       state: of a run to continue, at the coldest one.
@@ -119,7 +128,8 @@ def anneal(
     pacer = pacer_of(recipe, int(problem.n), max_steps, max_seconds)
     at_pace = functools.partial(ingredients.at_pace, recipe)
     search, exchange = at_pace(pacer.pace)
-    return solve(
+    return functools.partial(
+        solve,
         problem,
         search,
         key,

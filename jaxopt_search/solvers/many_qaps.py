@@ -1,7 +1,9 @@
 """Many QAPs at once, of any sizes: each by tabu searches that recombine."""
 
 import dataclasses
+import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -39,7 +41,7 @@ class TabuRecipe(NamedTuple):
     every: int
 
 
-def solve_many_qaps(
+def prepare_many_qaps(
     problems: list[QAP],
     key: Any,
     recipe: TabuRecipe,
@@ -49,8 +51,8 @@ def solve_many_qaps(
     devices: tuple[jax.Device, ...],
     show_progress: bool,
     files: Files,
-) -> StackedResult:
-    """Returns good assignments of B instances, each by searches of its own.
+) -> Callable[[], StackedResult]:
+    """Returns the call that finds good assignments of B instances, each by searches of its own.
 
     Args:
       problems: all of one dtype, with nothing fixed and no room for more.
@@ -76,7 +78,7 @@ def solve_many_qaps(
         moves_per_step=sum(math.comb(n, 2) for n in sizes),
         is_trivial=max(sizes) == 1,
     )
-    return solve_stack(stack, key, timer, devices, show_progress, files)
+    return functools.partial(solve_stack, stack, key, timer, devices, show_progress, files)
 
 
 def _in_full(problem: QAP, cost: int | float) -> int | float:

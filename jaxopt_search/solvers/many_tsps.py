@@ -1,5 +1,7 @@
 """Many TSPs at once, of any sizes: each is annealed by searches that recombine."""
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -29,7 +31,7 @@ from jaxopt_search.solvers.stacked import Stack, solve_stack
 _TRIVIAL = 3  # cities, of which all tours have the same length
 
 
-def solve_many_tsps(
+def prepare_many_tsps(
     points: list[np.ndarray],
     key: Any,
     recipe: Recipe,
@@ -39,8 +41,8 @@ def solve_many_tsps(
     devices: tuple[jax.Device, ...],
     show_progress: bool,
     files: Files,
-) -> StackedResult:
-    """Returns short tours of B instances, each by searches of its own.
+) -> Callable[[], StackedResult]:
+    """Returns the call that finds short tours of B instances, each by searches of its own.
 
     Args:
       points: of each instance, [n, 2] float64, checked; Euclidean distances.
@@ -66,7 +68,7 @@ def solve_many_tsps(
         moves_per_step=len(points) * recipe.moves_per_search,
         is_trivial=most <= _TRIVIAL,
     )
-    return solve_stack(stack, key, timer, devices, show_progress, files)
+    return functools.partial(solve_stack, stack, key, timer, devices, show_progress, files)
 
 
 class _Instance(NamedTuple):

@@ -1,5 +1,6 @@
 """One call from flows and distances to a good assignment: `solve_qap`."""
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
@@ -12,6 +13,7 @@ from jaxopt_search.driver.arguments import refuse_tracers
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import solve
+from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
@@ -30,14 +32,14 @@ from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.annealed import (
     DEFAULT_SECONDS,
     Ingredients,
-    anneal,
     chosen,
     for_all,
+    prepare_annealing,
     refuse_for_several,
     starts_with,
 )
 from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.solvers.many_qaps import TabuRecipe, solve_many_qaps
+from jaxopt_search.solvers.many_qaps import TabuRecipe, prepare_many_qaps
 from jaxopt_search.solvers.maximizing import opposite, opposite_callback, opposite_target
 from jaxopt_search.types import Exchange
 
@@ -119,41 +121,44 @@ def solve_qap(
       >>> js.solve_qap(flow, distance, max_steps=50).fun
       218
     """
-    check_option("method", method, ("auto", "annealing", "tabu"))
     arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
     refuse_tracers(key, arrays, caller="solve_qap")
-    if maximize:
-        flow, target = negated(flow), opposite_target(target)
-        callback = opposite_callback(callback)
-    found, files = device_split.find_devices(devices), Files(checkpoint, checkpoint_every, resume)
-    if max_seconds is max_steps is None:
-        max_seconds = DEFAULT_SECONDS
-    options = {"max_seconds": max_seconds, "max_steps": max_steps}
-    options |= {"devices": found, "show_progress": show_progress}
-    if is_several(flow):
-        others = {"partial_match": partial_match, "initial": initial, "callback": callback}
-        others |= {"state": state, "exchange": exchange}
-        refuse_for_several(target, method=None if method != "annealing" else method, **others)
-        options |= {"files": files}
-        result = _solve_several(as_qaps(flow, distance, dtype), key, num_searches, options)
-    else:
-        problem = as_qap(flow, distance, partial_match, dtype)
-        options |= {"target": target, "callback": callback, "history_size": history_size}
-        options |= {"state": state, "exchange": exchange, **files._asdict()}
-        wishes = num_searches, moves_per_search
-        result = _solve_one(problem, key, method, wishes, initial, options)
-    return opposite(result) if maximize else result
+    found = device_split.find_devices(devices)
+    team = Team(found)
+    files = Files(checkpoint, checkpoint_every, resume).settled(team)
+    options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
+    options |= {"devices": found}
+    with team.same_call():
+        check_option("method", method, ("auto", "annealing", "tabu"))
+        if maximize:
+            flow, target = negated(flow), opposite_target(target)
+            callback = opposite_callback(callback)
+        if max_seconds is max_steps is None:
+            options["max_seconds"] = DEFAULT_SECONDS
+        if is_several(flow):
+            others = {"partial_match": partial_match, "initial": initial, "callback": callback}
+            others |= {"state": state, "exchange": exchange}
+            refuse_for_several(target, method=None if method != "annealing" else method, **others)
+            problems = as_qaps(flow, distance, dtype)
+            prepared = _prepare_several(problems, key, num_searches, options | {"files": files})
+        else:
+            problem = as_qap(flow, distance, partial_match, dtype)
+            options |= {"target": target, "state": state, "exchange": exchange}
+            options |= {"callback": callback, "history_size": history_size, **files._asdict()}
+            wishes = num_searches, moves_per_search
+            prepared = _prepare_one(problem, key, method, wishes, initial, options)
+    return opposite(prepared()) if maximize else prepared()
 
 
-def _solve_one(
+def _prepare_one(
     problem: QAP,
     key: Any,
     method: Method,
     wishes: tuple[int | None, int | None],
     initial: Any,
     options: dict[str, Any],
-) -> Result:
-    """Returns the result of one instance.
+) -> Callable[[], Result]:
+    """Returns the call that solves one instance.
 
     Args:
       wishes: numbers of searches and of moves per search, or None.
@@ -168,17 +173,16 @@ def _solve_one(
     num_searches = recipe.num_searches
     if is_tabu and wishes[0] is None:
         num_searches = len(devices) * _tabu_searches(padded.capacity, is_on_cpu)
-    files = Files(options["checkpoint"], resume=options["resume"])
-    if options["state"] is None and files.to_resume(Team(devices)) is None:
+    if options["state"] is options["resume"] is None:
         # Whatever happens, the result is as good as this one.
-        built = constructed_assignment(problem)[None]
-        options |= {"initial": starts_with(initial, built, num_searches)}
+        built = First(1, lambda: constructed_assignment(problem)[None])
+        options |= {"initial": starts_with(problem, initial, built, num_searches)}
     if is_tabu:
-        return _memetic_tabu(padded, key, num_searches, options)
+        return _prepare_tabu(padded, key, num_searches, options)
     unit = scales.swap_change(padded)
     temperatures = (recipe.hottest * unit, recipe.coldest * unit)
     swaps = SwapTable() if is_on_cpu else DeltaSwap()
-    return anneal(
+    return prepare_annealing(
         padded,
         recipe,
         Ingredients(swaps, temperatures, exchange=options.pop("exchange")),
@@ -194,9 +198,10 @@ def _annealing_recipe(devices: tuple[jax.Device, ...]) -> Recipe:
     return recipe._replace(check_every=None)  # the default: steps are slower
 
 
-def _solve_several(
+def _prepare_several(
     problems: list[QAP], key: Any, num_searches: int | None, options: dict[str, Any]
-) -> StackedResult:
+) -> Callable[[], StackedResult]:
+    """Returns the call that solves several instances; `options` are those of `solve_stack`."""
     is_on_cpu, most = (
         options["devices"][0].platform == "cpu",
         max(each.capacity for each in problems),
@@ -206,7 +211,7 @@ def _solve_several(
     num_searches = check_count("num_searches", num_searches)
     recipe = TabuRecipe(num_searches, _room_for(most, is_on_cpu), _recombine_every(most, is_on_cpu))
     with memory_errors_explained(num_searches):
-        return solve_many_qaps(problems, key, recipe, **options)
+        return prepare_many_qaps(problems, key, recipe, **options)
 
 
 def _padded(problem: QAP, is_on_cpu: bool) -> QAP:
@@ -233,12 +238,15 @@ def _tabu_searches(capacity: int, is_on_cpu: bool) -> int:
     return _TABU if capacity <= 64 else _TABU // 2
 
 
-def _memetic_tabu(problem: QAP, key: Any, num_searches: int, options: dict[str, Any]) -> Result:
-    """Returns the result of tabu searches that continue from children of their best."""
+def _prepare_tabu(
+    problem: QAP, key: Any, num_searches: int, options: dict[str, Any]
+) -> Callable[[], Result]:
+    """Returns the call that runs tabu searches which continue from children of their best."""
     is_on_cpu = options["devices"][0].platform == "cpu"
     if options["exchange"] is None:
         options["exchange"] = recombine(every=_recombine_every(int(problem.n), is_on_cpu))
-    return solve(
+    return functools.partial(
+        solve,
         problem,
         tabu_search(SwapTable()),
         key,

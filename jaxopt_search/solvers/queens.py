@@ -7,13 +7,13 @@ from typing import Any
 import jax
 
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
-from jaxopt_search.driver import environment, keeping, progress
+from jaxopt_search.driver import environment, keeping
 from jaxopt_search.driver.arguments import check_clock, refuse_tracers
-from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.driver.calls import Call
+from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.fingerprints import fingerprint
-from jaxopt_search.driver.keeping import Files, Keeper
+from jaxopt_search.driver.keeping import Files
 from jaxopt_search.engine import device_split
-from jaxopt_search.engine.processes import Team
 from jaxopt_search.guards import capacity
 from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.problem import nqueens
@@ -75,50 +75,35 @@ def solve_nqueens(
       >>> result.solutions.shape, result.success
       ((12, 8), True)
     """
-    timer, files = Timer(), Files(checkpoint, checkpoint_every, resume)
     refuse_tracers(key, caller="solve_nqueens")
-    problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
-    check_option("distinct", distinct, ("raw", "symmetry"))
-    if num_searches is not None:
-        num_searches = check_count("num_searches", num_searches)
-    if max_steps is max_seconds is None:
-        max_seconds = _DEFAULT_SECONDS
-    max_steps, max_seconds = check_clock(max_steps, max_seconds, MAX_INT32)
-    is_repaired = problem.n >= _MANY  # the limit of steps is then one of rounds
-    timer.limit(None if is_repaired else max_steps, max_seconds)
-    found, words = device_split.find_devices(devices), random.as_key(key)
-    team, finds = Team(found), PlacementSet(num_solutions, distinct, problem.n)
-    resumed = files.to_resume(team)
-    timer.share(team)
-    with progress.shown(show_progress, timer, _describe) as shown:
-        with team.same_call() as note:
-            keeper = files.keeper(resumed, team)
-            note(n, num_solutions, fingerprint(words), distinct, max_seconds, max_steps)
-            note(num_searches, keeper is None, resumed is None)
-            if is_repaired:
-                capacity.check_queens(problem.n, found[0])
-                run = Repairs(problem, words, finds, timer, team.own[0], max_steps, resumed)
-            else:
-                with capacity.memory_errors_explained(num_searches):
-                    run = Searches(problem, words, finds, timer, found, num_searches, resumed)
-        status = _driven(run, keeper, shown, num_searches)
-        if status == Status.INTERRUPTED:
-            for show in shown:
-                show(run.report(status))
-    return _result(run, status, found)
-
-
-def _driven(
-    run: Repairs | Searches, keeper: Keeper | None, shown: list[Any], num_searches: int | None
-) -> Status:
-    is_repaired = isinstance(run, Repairs)
+    timer, found = Timer(), device_split.find_devices(devices)
+    call = Call(timer, found, Files(checkpoint, checkpoint_every, resume))
+    with call.agreed() as note:
+        problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
+        check_option("distinct", distinct, ("raw", "symmetry"))
+        if num_searches is not None:
+            num_searches = check_count("num_searches", num_searches)
+        if max_steps is max_seconds is None:
+            max_seconds = _DEFAULT_SECONDS
+        max_steps, max_seconds = check_clock(max_steps, max_seconds, MAX_INT32)
+        words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
+        note(n, num_solutions, fingerprint(words), distinct, max_seconds, max_steps, num_searches)
+        is_repaired = problem.n >= _MANY  # the limit of steps is then one of rounds
+        timer.limit(None if is_repaired else max_steps, max_seconds)
+        own, resumed = call.team.own, call.files.resume
+        if is_repaired:
+            capacity.check_queens(problem.n, own[0])
+            run = Repairs(problem, words, finds, timer, own[0], max_steps, resumed)
+        else:
+            with capacity.memory_errors_explained(num_searches):
+                run = Searches(problem, words, finds, timer, found, num_searches, resumed)
     explained = capacity.memory_errors_explained(num_searches)
     with (
-        run.timer.team.losses_explained(),
         contextlib.nullcontext() if is_repaired else explained,
-        keeping.kept_by(keeper, run) as keeps,
+        call.running(show_progress, _describe),
     ):
-        return drive(run, run.timer, [*keeps, *shown])
+        status = call.drive(run)
+    return _result(run, status, found)
 
 
 def _result(

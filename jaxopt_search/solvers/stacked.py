@@ -14,15 +14,17 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.checks import MAX_INT32
-from jaxopt_search.driver import checkpoints, environment, keeping, progress
+from jaxopt_search.driver import checkpoints, environment
+from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.device_split import split_leaf
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState, make_rules
+from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.portable import random
@@ -102,24 +104,19 @@ def solve_stack(
     files: Files,
 ) -> StackedResult:
     """Returns good solutions of all instances, after the steps or seconds that the timer allows."""
-    team, identity, saved = Team(devices), identity_of(stack), None
-    resumed = files.to_resume(team)
-    with team.same_call() as note:
-        keeper = files.keeper(resumed, team)
+    call, saved = Call(timer, devices, files), None
+    with call.agreed() as note:
+        identity, resumed = identity_of(stack), call.files.resume
         if resumed is not None:
             saved = checkpoints.read(resumed, identity, functools.partial(_shapes_of, stack))
         note(identity, fingerprint(random.as_key(key)), timer.max_steps, timer.max_seconds)
-        note(keeper is None, resumed is None, show_progress)  # who makes collective calls
-    timer.share(team)
-    with team.losses_explained(), progress.shown(show_progress, timer) as shown:
+        note(show_progress)  # reports are made by all
+    explained = capacity.memory_errors_explained(stack.kind.num_searches)
+    with explained, call.running(show_progress):
         runs = _Runs(stack, key, timer, devices)
         if saved is not None:
             runs.recall(saved)
-        with keeping.kept_by(keeper, runs) as keeps:
-            status = drive(runs, timer, [*keeps, *shown])
-        if status == Status.INTERRUPTED:
-            for show in shown:
-                show(runs.report(status))
+        status = call.drive(runs)
         found = runs.best()
     return StackedResult(
         x=_together(found),

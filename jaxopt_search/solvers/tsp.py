@@ -13,6 +13,7 @@ from jaxopt_search.driver import keeping
 from jaxopt_search.driver.arguments import check_clock, refuse_tracers
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.driver.results import Report
+from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
@@ -31,19 +32,19 @@ from jaxopt_search.problems.tsp.construction import (
 )
 from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.problem import TSP
-from jaxopt_search.results import Result
+from jaxopt_search.results import Result, StackedResult
 from jaxopt_search.solvers import host_scales
 from jaxopt_search.solvers.annealed import (
     DEFAULT_SECONDS,
     Ingredients,
-    anneal,
     chosen,
     for_all,
+    prepare_annealing,
     refuse_for_several,
     starts_with,
 )
 from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.solvers.many_tsps import solve_many_tsps
+from jaxopt_search.solvers.many_tsps import prepare_many_tsps
 from jaxopt_search.types import Exchange
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
@@ -184,36 +185,64 @@ def solve_tsp(
       8.828
     """
     refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
-    found, files = device_split.find_devices(devices), Files(checkpoint, checkpoint_every, resume)
+    found = device_split.find_devices(devices)
+    team, wishes = Team(found), (num_searches, moves_per_search)
+    files = Files(checkpoint, checkpoint_every, resume).settled(team)
     options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
-    if not isinstance(data, TSP | TSPInstance) and is_stack(data):
-        others = {"forbidden": forbidden, "initial": initial, "callback": callback}
-        others |= {"state": state, "exchange": exchange}
-        other_metric = None if metric == "EUCLID" else metric
-        refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
-        if max_seconds is max_steps is None:
-            options["max_seconds"] = DEFAULT_SECONDS
-        recipe = _STACKED_TSP_ON_CPU if found[0].platform == "cpu" else _STACKED_TSP
-        recipe = chosen(recipe, num_searches, moves_per_search)
-        with capacity.memory_errors_explained(recipe.num_searches):
-            points, options = stack_of_coords(data), options | {"devices": found, "files": files}
-            return solve_many_tsps(points, key, recipe, **options)
-    problem = as_tsp(data, metric, dtype, forbidden)
+    options |= {"devices": found}
+    with team.same_call():
+        if not isinstance(data, TSP | TSPInstance) and is_stack(data):
+            others = {"forbidden": forbidden, "initial": initial, "callback": callback}
+            others |= {"state": state, "exchange": exchange}
+            other_metric = None if metric == "EUCLID" else metric
+            refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
+            prepared = _prepare_several(data, key, wishes, options | {"files": files})
+        else:
+            problem = as_tsp(data, metric, dtype, forbidden)
+            options |= {"target": target, "state": state, "exchange": exchange}
+            options |= {"callback": callback, "history_size": history_size, **files._asdict()}
+            prepared = _prepare_one(problem, key, wishes, initial, options)
+    return prepared()
+
+
+def _prepare_several(
+    data: Any, key: Any, wishes: tuple[int | None, int | None], options: dict[str, Any]
+) -> Callable[[], StackedResult]:
+    """Returns the call that solves several instances; `options` are those of `solve_stack`."""
+    recipe = _STACKED_TSP_ON_CPU if options["devices"][0].platform == "cpu" else _STACKED_TSP
+    recipe = chosen(recipe, *wishes)
+    with capacity.memory_errors_explained(recipe.num_searches):
+        return prepare_many_tsps(stack_of_coords(data), key, recipe, **options)
+
+
+def _prepare_one(
+    problem: TSP,
+    key: Any,
+    wishes: tuple[int | None, int | None],
+    initial: Any,
+    options: dict[str, Any],
+) -> Callable[[], Result]:
+    """Returns the call that solves one instance.
+
+    Args:
+      wishes: numbers of searches and of moves per search, or None.
+      initial: as `solve_tsp` has it.
+      options: of `solve`.
+    """
+    devices, exchange = options["devices"], options.pop("exchange")
     # All that is compiled depends on the capacity only: instances of many sizes share it.
     padded = problem if problem.num_entries is not None else problem.padded()
-    recipe = for_all(tsp_recipe(problem.is_symmetric, found[0], padded.capacity), found)
-    recipe = chosen(recipe, num_searches, moves_per_search)
+    recipe = for_all(tsp_recipe(problem.is_symmetric, devices[0], padded.capacity), devices)
+    recipe = chosen(recipe, *wishes)
     num = recipe.num_searches
-    capacity.check_tours(int(problem.n), num, num, found[:1])
+    capacity.check_tours(int(problem.n), num, num, devices[:1])
     near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
     ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
-    if state is None and files.to_resume(Team(found)) is None:
-        with capacity.memory_errors_explained(num):
-            tours = _tours(problem, recipe, key, near, check_clock(max_steps, max_seconds)[1])
-        options |= {"initial": starts_with(initial, tours, num)}
-    options |= {"target": target, "devices": found, "state": state}
-    options |= {"callback": callback, "history_size": history_size}
-    return anneal(padded, recipe, ingredients, key, **options, **files._asdict())
+    if options["state"] is options["resume"] is None:
+        _, max_seconds = check_clock(options["max_steps"], options["max_seconds"])
+        tours = _tours(problem, recipe, key, near, max_seconds)
+        options |= {"initial": starts_with(problem, initial, tours, num)}
+    return prepare_annealing(padded, recipe, ingredients, key, **options)
 
 
 def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:
@@ -235,18 +264,22 @@ def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | N
 
 def _tours(
     problem: TSP, recipe: Recipe, key: Any, near: np.ndarray | None, max_seconds: float | None
-) -> np.ndarray:
+) -> First:
     """Returns tours to start from, good ones: whatever happens, the result is as good.
 
     Of one, the other searches start at random.
     """
     if near is None or recipe.starts != "constructed":
-        return constructed_tour(problem, near)[None]
+        return First(1, lambda: constructed_tour(problem, near)[None])
     words, num = random.as_key(key), recipe.num_searches
-    generator = np.random.default_rng([int(words.first), int(words.second)])
     num_tours = min(_num_tours(len(near), max_seconds or DEFAULT_SECONDS), num)
-    tours = constructed_tours(problem, near, generator, num_tours)
-    return tours[np.arange(num) % num_tours]
+
+    def build() -> np.ndarray:
+        generator = np.random.default_rng([int(words.first), int(words.second)])
+        tours = constructed_tours(problem, near, generator, num_tours)
+        return tours[np.arange(num) % num_tours]
+
+    return First(num, build)
 
 
 def _num_tours(n: int, seconds: float) -> int:

@@ -9,9 +9,10 @@ from jax.core import Tracer
 
 from jaxopt_search import kernels
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.engine import device_split, starting
+from jaxopt_search.engine import device_split
 from jaxopt_search.engine.device_split import Devices
 from jaxopt_search.engine.processes import Team
+from jaxopt_search.engine.tracing import default_device
 from jaxopt_search.guards import forks
 from jaxopt_search.kernels import Choice, Implementation, portability
 from jaxopt_search.portable import random
@@ -160,7 +161,7 @@ def _devices_of(devices: Devices, states: Any) -> tuple[jax.Device, ...]:
     for leaf in jax.tree.leaves(states):
         if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer):
             return (min(leaf.devices(), key=lambda device: device.id),)
-    return (starting.default_device(),)
+    return (default_device(),)
 
 
 def _brought(device: jax.Device, tree: Any) -> Any:

@@ -43,9 +43,14 @@ def test_a_coordinator_that_does_not_answer_is_named(capsys):
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # and does not listen
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
-        args = argparse.Namespace(coordinator=address, process=1, wait=0, no_cache=True)
-        with pytest.raises(TimeoutError, match=f"no coordinator answers at {address} within 0"):
-            starts.use_machine(args)
-    args.coordinator = "host0"
-    with pytest.raises(ValueError, match="'host0', expected HOST:PORT or auto"):
-        starts.use_machine(args)
+        args = argparse.Namespace(
+            coordinator=address,
+            process=1,
+            wait=0,
+        )
+        says = f"no coordinator answers at {address} within 0"
+        with pytest.raises(TimeoutError, match=says), starts.agreed(args):
+            raise AssertionError("it has joined nobody")
+    args.coordinator, says = "host0", "'host0', expected HOST:PORT or auto"
+    with pytest.raises(ValueError, match=says), starts.agreed(args):
+        raise AssertionError("it has joined nobody")

@@ -10,8 +10,10 @@ import pytest
 from cases import LinearOrdering, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search.driver import ahead
+from jaxopt_search.driver import ahead, running
 from jaxopt_search.driver.ahead import Ahead
+from jaxopt_search.engine import kept_programs
+from jaxopt_search.solvers import tsp
 
 pytestmark = pytest.mark.skipif(ahead._num_cores() < 2, reason="nothing is compiled ahead")
 
@@ -122,3 +124,52 @@ def test_a_single_core():
     with jax.disable_jit():
         Ahead([lambda: done.append(1)]).wait()
     assert not done
+
+
+def test_the_longest_program_is_traced_first(monkeypatch):
+    """And alone, so that it compiles while the others are traced."""
+    order, now = [], []
+    lower = kept_programs._lowered
+
+    def noted(jitted, arguments, static):
+        with kept_programs.interpreter:
+            assert not now
+            now.append(jitted)
+            order.append(jitted.__qualname__)
+            lowered = lower(jitted, arguments, static)
+            now.clear()
+        return lowered
+
+    monkeypatch.setattr(kept_programs, "_lowered", noted)
+    js.solve_tsp(np.random.default_rng(3).random((21, 2)), max_steps=0, devices=1)
+    assert order[0] == "_advance" and set(order[1:4]) == {"exchange_if_due", "packed", "fresh"}
+
+
+def test_starts_are_built_while_programs_compile(monkeypatch):
+    """Once, after what is wrong with a call was found."""
+    seen = []
+
+    def build(*arguments):
+        seen.append("built")
+        return constructed_tours(*arguments)
+
+    class Noted(Ahead):
+        def __init__(self, jobs):
+            seen.append("compiles")
+            super().__init__(jobs)
+
+        def wait(self):
+            seen.append("waits")
+            super().wait()
+
+    constructed_tours = tsp.constructed_tours
+    monkeypatch.setattr(tsp, "constructed_tours", build)
+    monkeypatch.setattr(running, "Ahead", Noted)
+    points = np.random.default_rng(4).random((37, 2))
+    with pytest.raises(ValueError, match=r"^initial "):
+        js.solve_tsp(points, max_steps=0, devices=1, initial=np.zeros(37, int))
+    with pytest.raises(ValueError, match=r"^history_size "):
+        js.solve_tsp(points, max_steps=0, devices=1, history_size=0)
+    assert not seen
+    js.solve_tsp(points, max_steps=0, devices=1)
+    assert seen == ["compiles", "built", "waits"]

@@ -65,6 +65,14 @@ def test_a_run_ends_by_itself():
     assert driven(Tape(at={"status 3": Status.PATIENCE}))[0] == Status.PATIENCE
 
 
+def test_a_run_is_kept_between_chunks():
+    """Not after the last one: what ends a run keeps it, too."""
+    tape, timer, kept = Tape(), Timer(), []
+    timer.limit(9, None)
+    drive(tape, timer, keep=lambda: kept.append(tape.step))
+    assert kept == [0, 3, 5]
+
+
 def test_nobody_is_told():
     """Without observers no report is made."""
     tape = Tape()

@@ -24,8 +24,10 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def no_bar_left():
     """Deletes bars that broke: tqdm shows the next one below those that it knows."""
+    gc.freeze()  # no bar is among all that other tests left, which takes a second to look through
     yield
     gc.collect()
+    gc.unfreeze()
 
 
 def snapshot(step, status=js.Status.RUNNING, gap=None):
@@ -85,6 +87,18 @@ def test_a_terminal_has_a_bar(limits, share, status):
     full = "100%|" if limits and status == js.Status.TARGET else share
     assert shown[-1].startswith(full) and shown[-1].endswith("\n")
     assert "step 20  1.2 s  best 1234  gap 1.500%" in shown[-1]
+
+
+def test_an_interrupted_run_shows_where_it_ended(capsys):
+    """The observer before has ended it, so that nobody has shown this chunk."""
+
+    def interrupt(report):
+        if report.step == 20:
+            raise KeyboardInterrupt
+
+    run = {"num_searches": 2, "max_steps": 40, "chunk_steps": 10, "callback": interrupt}
+    js.solve(line(), countdown(), 0, show_progress=True, **run)
+    assert capsys.readouterr().err.splitlines()[-1].startswith("step 20 ")
 
 
 def read_to_the_end(reader):

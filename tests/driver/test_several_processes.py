@@ -10,10 +10,12 @@ import sys
 
 import pytest
 import several_processes
+from processes_alike import POINTS
 from several_processes import CASES
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _SAME = ("first_finisher", "resampling", "islands", "one_liner", "queens", "several_instances")
+_REFUSING = ("refused_in_one", "other_calls_in_one", "without_memory_in_one", "places_in_one")
 _FEW = ("first_finisher", "islands")
 _LIMIT = 240  # seconds, of which most go into compiling
 
@@ -80,6 +82,7 @@ def test_two_processes_make_the_run_of_one(tmp_path):
     assert first == second
     for name in names:
         assert first[name] == alone(name, tmp_path), name
+    assert first["continued"][1:] == [first["queens"], first["several_instances"]]
     assert alone("continued", together) == first["continued"]
 
 
@@ -90,34 +93,57 @@ def test_four_processes_make_the_run_of_one(tmp_path):
 
 
 def test_processes_end_together(tmp_path):
-    """By the lead's clock, by what one of them wants, and by what one of them refuses."""
+    """By the lead's clock, and by what one of them wants or cannot do."""
     same = ["clocked", "stopped_by_one", "interrupted_in_one", "terminated_in_one", "some_devices"]
-    names = [*same, "another_call_in_one", "refused_in_one", "own_devices", "first_finisher"]
+    same += ["terminated_late_in_one"]
+    names = [*same, "failed_in_one", *_REFUSING, "own_devices", "first_finisher"]
     first, second = answers(2, 2, tmp_path, *names)
     for name in same:
         assert first[name] == second[name], name
     assert first["clocked"][3] == "MAX_SECONDS" and first["clocked"][1] > 0
     assert first["stopped_by_one"][3] == "CALLBACK"
     assert first["interrupted_in_one"][3] == first["terminated_in_one"][3] == "INTERRUPTED"
+    assert first["terminated_late_in_one"][3] == "MAX_STEPS"
     assert (tmp_path / "ended.npz").exists()
-    for found in (first, second):
-        kind, text = found["another_call_in_one"]
-        assert kind == "ValueError" and "process 1 was called with other arguments" in text
-        assert found["own_devices"]
-    assert first["refused_in_one"][0] == "RuntimeError"
-    assert first["refused_in_one"][1].startswith("process 1 has refused this call")
-    assert second["refused_in_one"][0] == "ValueError"
     assert "1 of process 0, 2 of process 1" in first["some_devices"][1]
+    assert first["own_devices"] and second["own_devices"]
+    assert first["failed_in_one"][1].startswith("a callback has failed in another process")
+    assert second["failed_in_one"][0] == "ZeroDivisionError"
+    assert_refused(first, second)
     assert first["first_finisher"] == alone("first_finisher", tmp_path)  # after all of that
 
 
-@pytest.mark.parametrize("victim", [1, 0])
-def test_a_lost_process_ends_the_others(victim, tmp_path):
+def assert_refused(first, second):
+    """Checks how all end if one of them refuses a call or makes another one."""
+    for found in (first, second):
+        for calls in found["other_calls_in_one"]:
+            for kind, text in calls.values():
+                assert kind == "ValueError"
+                assert text.startswith("process 1 was called with other arguments than process 0")
+    steps, resume = zip(first["refused_in_one"], second["refused_in_one"], strict=True)
+    memory = first["without_memory_in_one"], second["without_memory_in_one"]
+    cases = (*steps, "ValueError"), (*resume, "ValueError"), (*memory, "MemoryError")
+    for told, found, expected in cases:
+        for name, (kind, text) in found.items():
+            assert kind == expected
+            assert told[name] == ["RuntimeError", f"process 1 has refused this call: {text}"]
+    places, others = first["places_in_one"], second["places_in_one"]
+    assert places[0][0] == "ValueError" and "missing/tour.txt: cannot be written" in places[0][1]
+    assert others[0] == ["RuntimeError", f"process 0 has refused this call: {places[0][1]}"]
+    assert places[1] == ["RuntimeError", f"process 1 has refused this call: {others[1][1]}"]
+    assert places[2] is others[2] is None
+
+
+@pytest.mark.parametrize(("victim", "how"), [(1, "killed"), (0, "killed"), (1, "out of memory")])
+def test_a_lost_process_ends_the_others(victim, how, tmp_path):
     """In time, and the checkpoint is whole; without the first one, JAX ends them itself."""
-    (tmp_path / "victim").write_text(str(victim))
+    (tmp_path / "victim").write_text(f"{victim} {how.replace(' ', '-')}")
     with started(2, 1, tmp_path, "lost") as processes:
         outputs = [process.communicate(timeout=_LIMIT) for process in processes]
-    assert processes[victim].returncode == -9
+    assert processes[victim].returncode == (-9 if how == "killed" else 3)
+    if how != "killed":
+        ((_, (kind, text)),) = _lines(outputs[victim][0])
+        assert kind == "MemoryError" and "ran out of memory with num_searches=11" in text
     written, errors = outputs[1 - victim]
     assert processes[1 - victim].returncode not in (0, -9)
     if victim == 1:
@@ -132,7 +158,7 @@ def test_a_lost_process_ends_the_others(victim, tmp_path):
 def test_the_command_line_joins_processes(tmp_path):
     """The first one tells what all have found."""
     instance = tmp_path / "cities.csv"
-    instance.write_text("\n".join(f"{x},{y}" for x, y in several_processes.POINTS))
+    instance.write_text("\n".join(f"{x},{y}" for x, y in POINTS))
     port = _free_port()
     words = [sys.executable, "-m", "jaxopt_search", "solve", str(instance), "--steps", "200"]
     words += ["--searches", "4", "--no-cache", "--json", "--coordinator", f"127.0.0.1:{port}"]

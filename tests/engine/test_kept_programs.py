@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import types
 
 import jax
 import numpy as np
@@ -141,3 +142,51 @@ def test_inside_jit_nothing_is_kept(folder):
 def test_a_full_disk_is_no_error(folder, monkeypatch):
     monkeypatch.setattr(kept_programs, "folder", folder / "missing")
     assert solve(matrix_tsp(8)).nit == 50
+
+
+def level_of(program, *arguments):
+    """Returns the options with which a call by itself is compiled here; None for the usual ones."""
+    jitted = program._jitted_for(arguments)
+    return None if jitted is program.jitted else jitted
+
+
+@pytest.fixture
+def as_for_users(monkeypatch):
+    """Compiles as for users, whom nobody tells how; the suite is told to optimize little."""
+    monkeypatch.setattr(kept_programs, "_is_told_how_to_compile", lambda: False)
+
+
+def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
+    """A program inside another one, or in `vmap`, has none of its own, which JAX would refuse."""
+    program = kept_programs.kept(lambda x: x + 1, cpu_level=0)
+    one = np.float32(1)
+    assert level_of(program, one) is not None
+    assert level_of(kept_programs.kept(lambda x: x + 1), one) is None
+    inside = jax.jit(lambda x: (program(x), program(one), level_of(program, one) is None))
+    assert inside(one) == (2, 2, True)
+    assert jax.vmap(program)(np.zeros(3, np.float32)).tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match="compiler_options"):
+        jax.jit(program._on_cpu)(one)
+
+
+def test_who_says_how_to_compile_is_heard(monkeypatch):
+    """Be it by a setting of JAX or a flag of XLA."""
+    program, one = kept_programs.kept(lambda x: x + 1, cpu_level=0), np.float32(1)
+    settings = types.SimpleNamespace(jax_default_device=None)
+    monkeypatch.setattr(kept_programs.jax, "config", settings)
+    monkeypatch.setenv("XLA_FLAGS", "")
+    assert level_of(program, one) is not None
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=1")
+    assert level_of(program, one) is None
+    monkeypatch.setenv("XLA_FLAGS", "")
+    settings.jax_disable_most_optimizations = True
+    assert level_of(program, one) is None
+
+
+def test_levels_change_no_bit(as_for_users, monkeypatch):
+    """Of a run with float costs."""
+    expected = solve(matrix_tsp(9, dtype=np.float64))
+    monkeypatch.undo()
+    found = solve(matrix_tsp(9, dtype=np.float64))
+    np.testing.assert_array_equal(found.costs, expected.costs)
+    np.testing.assert_array_equal(found.solutions, expected.solutions)

@@ -6,8 +6,11 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
+from probes import line, walk
 
+import jaxopt_search as js
 from jaxopt_search.guards.interrupts import held_back
 
 
@@ -89,6 +92,51 @@ def test_in_a_thread():
     thread.start()
     thread.join()
     assert handlers == [signal.default_int_handler]
+
+
+LAST_WRITES = {
+    "a limit, pressed once": (None, 1, js.Status.MAX_STEPS),
+    "a limit, pressed twice": (None, 2, KeyboardInterrupt),
+    "an error, pressed once": (ZeroDivisionError, 1, ZeroDivisionError),
+    "an error, pressed twice": (ZeroDivisionError, 2, KeyboardInterrupt),
+    "a signal, and none later": (KeyboardInterrupt, 0, js.Status.INTERRUPTED),
+    "a signal, pressed once": (KeyboardInterrupt, 1, KeyboardInterrupt),
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("case", LAST_WRITES)
+def test_the_last_write(case, number, tmp_path, monkeypatch):
+    """Waits for one signal if none has ended the run, and for no second one; the file is whole."""
+    ended_by, presses, expected = LAST_WRITES[case]
+    path, savez = tmp_path / "run.npz", np.savez
+
+    def told(report):
+        if report.step == 20 and ended_by is KeyboardInterrupt:
+            signal.raise_signal(number)
+        if report.step == 20 and ended_by is not None:
+            raise ended_by
+
+    def pressed(*args, **kwargs):
+        for _ in range(presses):
+            signal.raise_signal(number)
+        savez(*args, **kwargs)
+
+    def outcome(max_steps, callback=None):
+        options = {"checkpoint": path, "resume": True, "callback": callback, "chunk_steps": 5}
+        try:
+            found = js.solve(line(), walk(), 3, num_searches=5, max_steps=max_steps, **options)
+        except (ZeroDivisionError, KeyboardInterrupt) as error:
+            return type(error)
+        return found.status
+
+    outcome(10)
+    good, before = path.read_bytes(), signal.getsignal(number)
+    monkeypatch.setattr(np, "savez", pressed)
+    assert outcome(30, told) == expected
+    is_broken = expected is KeyboardInterrupt
+    assert (path.read_bytes() == good) is is_broken and list(tmp_path.iterdir()) == [path]
+    assert signal.getsignal(number) is before
 
 
 SCRIPT = """

@@ -44,6 +44,18 @@ def test_what_cannot_be_written_is_told_before_anything_is_compiled(place, tmp_p
     assert place in ("a file", "missing") or not list(folder.glob("*.part"))
 
 
+def test_what_killed_processes_have_left_is_removed(tmp_path):
+    """Once it is old: another process may be writing. Files of other names stay."""
+    path, names = tmp_path / "run.npz", ["run.npz.01234567.part", "run.npz.89abcdef.part"]
+    names += ["run.npz.mine.part", "other_run.npz.01234567.part", "run2npz.01234567.part"]
+    for name in names:
+        (tmp_path / name).touch()
+        if name != names[1]:
+            os.utime(tmp_path / name, (0, 0))
+    solve(5, checkpoint=path)
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted([path.name, *names[1:]])
+
+
 def test_a_small_file_that_claims_terabytes(tmp_path):
     """Its header and the archive's list agree; what counts is what the run would have."""
     path, size = tmp_path / "run.npz", 10**12

@@ -109,14 +109,14 @@ def test_a_signal_while_compiling_waits_for_that(number, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_who_presses_again_and_again_does_not_wait(number, tmp_path):
-    """The last write takes a minute here. It outlasts one more signal, but not two.
+    """The last write takes a minute here. The first signal ends the run, the second one the write.
 
-    The first one ends the run. The file of before is whole.
+    The file of before is whole.
     """
     path = tmp_path / "run.npz"
     assert said("chunk", path, number)[0] == 0
     good, steps = path.read_bytes(), resumed(path)
-    status, lines, errors = said("long write", path, number, number, number)
+    status, lines, errors = said("long write", path, number, number)
     assert status == -signal.SIGINT and "written" not in lines, errors
     assert path.read_bytes() == good and resumed(path) == steps
     assert list(tmp_path.iterdir()) == [path]

@@ -43,7 +43,7 @@ def test_searches_start_where_they_are_told_to(solver):
         ({"initial": np.arange(12)}, r"initial has shape \(12,\), expected \(13,\) or \(B, 13\)"),
         ({"initial": np.zeros((1, 2, 13))}, r"initial has shape \(1, 2, 13\)"),
         ({"initial": np.tile(np.arange(13), (4, 1))}, "initial holds 4 solutions, expected fewer"),
-        ({"initial": [0] * 13}, r"initial\[1\] holds 0 twice"),
+        ({"initial": [0] * 13}, r"^initial holds 0 twice"),
         ({"callback": 5}, "callback is a int, expected a function or None"),
         ({"history_size": 1}, "history_size is 1"),
     ],
@@ -84,7 +84,7 @@ def highest(flow, distance):
     return max((flow * distance[np.ix_(order, order)]).sum() for order in orders)
 
 
-@pytest.mark.parametrize("kind", ["matrices", "instance", "booleans", "unsigned", "several"])
+@pytest.mark.parametrize("kind", ["matrices", "instance", "booleans", "unsigned"])
 def test_a_qap_is_maximized(kind):
     """What is found and shown is the sum itself; its highest value is known by brute force."""
     flow, distance = np.abs(FLOW[:6, :6]), DISTANCE[:6, :6]
@@ -95,10 +95,6 @@ def test_a_qap_is_maximized(kind):
     best, arguments = highest(flow, distance), (flow, distance)
     if kind == "instance":
         arguments = (js.datasets.QAPInstance(name="", flow=flow, distance=distance, best_known=5),)
-    if kind == "several":
-        result = js.solve_qap([flow], [distance], maximize=True, **QUICK)
-        assert result.fun.tolist() == [best]
-        return
     reports = []
     options = {"target": int(best), "callback": reports.append}
     result = js.solve_qap(*arguments, maximize=True, **QUICK | options)

@@ -118,7 +118,7 @@ def test_constructed_starts_differ():
     problem = coords_tsp(200)
     near = tsp.candidates_of(problem, 12)
     recipe = tsp.tsp_recipe(True, "cpu", 200)._replace(num_searches=40)
-    found, same, other = (tsp._tours(problem, recipe, key, near, 1.0) for key in (5, 5, 6))
+    found, same, other = (tsp._tours(problem, recipe, key, near, 1.0).build() for key in (5, 5, 6))
     np.testing.assert_array_equal(found, same)
     assert found.shape == (40, 200)
     assert len({tuple(tour) for tour in found.tolist()}) == 12

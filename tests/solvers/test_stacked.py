@@ -1,6 +1,7 @@
 """Many instances at once: what does not depend on their kind."""
 
 import functools
+import itertools
 import re
 
 import jax
@@ -44,11 +45,23 @@ def test_kernels_lower_for_cuda(of_kind):
     [
         (js.solve_tsp, ([np.zeros((3, 2))],), True),
         (js.solve_tsp, ([np.random.default_rng(0).random((9, 2))],), False),
-        (js.solve_qap, ([np.ones((1, 1))], [np.ones((1, 1))]), True),
-        (js.solve_qap, ([np.ones((9, 9))], [np.ones((9, 9))]), False),
+        (js.solve_qap, ([[[1]]], [[[1]]]), True),
+        (js.solve_qap, ([np.ones((9, 9), int)], [np.ones((9, 9), int)]), False),
     ],
 )
 def test_a_run_without_steps_is_no_success(solve, instances, is_trivial):
     """Unless there is nothing to search for."""
     result = solve(*instances, max_steps=0, num_searches=2, devices=1)
     assert (result.nit, result.success) == (0, is_trivial)
+
+
+def test_qaps_are_maximized():
+    """What is found is the sum itself; its highest value is known by brute force."""
+    made = np.random.default_rng(4).integers(0, 30, (2, 6, 6))
+    flow, distance = made + made.swapaxes(1, 2)  # symmetric ones share the program from above
+    orders = np.array(list(itertools.permutations(range(6))))
+    sums = (flow * distance[orders[:, :, None], orders[:, None]]).sum(axis=(1, 2))
+    result = js.solve_qap(
+        [flow], [distance], maximize=True, max_steps=40, num_searches=2, devices=1
+    )
+    assert result.fun.tolist() == [sums.max()]

@@ -1,0 +1,148 @@
+"""What processes make together as one does, and how it is told; `several_processes` runs it."""
+
+import hashlib
+import signal
+from unittest import mock
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxopt_search as js
+from jaxopt_search.solvers import stacked
+
+POINTS = np.random.default_rng(5).integers(0, 100, (14, 2))
+
+
+@jax.tree_util.register_static
+class AnyColumn:
+    """A heuristic that prefers columns to the right of a queen's own."""
+
+    num_variables, max_possibilities = 6, 6
+
+    def rate(self, problem, state, variable, possibility):
+        return possibility - js.memory.load(state, variable)
+
+    def weight(self, problem, rating, aggregates):
+        return jnp.where(rating > 0, 3, 1)
+
+    def assign(self, problem, state, variable, possibility, where):
+        return js.memory.store(state, variable, possibility, where)
+
+
+def tsp(**options):
+    import cases  # starts JAX, which has to be told of the other processes before
+
+    return cases.matrix_tsp(14, **options)
+
+
+def cooling():
+    return js.geometric(300.0, 0.95, 20)
+
+
+def annealing():
+    return js.simulated_annealing(js.Relocate(), cooling())
+
+
+def digest(tree):
+    """Returns a few digits of all numbers of a pytree."""
+    found = hashlib.sha256()
+    for leaf in jax.tree.leaves(jax.device_get(tree)):
+        found.update(np.ascontiguousarray(leaf).tobytes())
+    return found.hexdigest()[:16]
+
+
+def seen(result):
+    """Returns what has to be the same of a result; `info` counts since the last chunk."""
+    parts = result.state._replace(info=None), result.x, result.solutions, result.costs
+    return [result.fun, result.nit, result.first_hit, result.status.name, digest(parts)]
+
+
+def solve(problem, search, **options):
+    """Runs 11 searches, which divide evenly over no number of devices."""
+    options = {"num_searches": 11, "check_every": 12, "devices": "all"} | options
+    return js.solve(problem, search, 3, **options)
+
+
+def first_finisher(folder):
+    exchange = js.broadcast_best(every=7)
+    options = {"exchange": exchange, "target": 2990, "max_steps": 5000}
+    return seen(solve(tsp(), annealing(), **options))
+
+
+def resampling(folder):
+    problem, exchange = tsp(dtype=np.float64), js.resample(cooling(), every=9)
+    return seen(solve(problem, annealing(), exchange=exchange, max_steps=60, chunk_steps=13))
+
+
+def islands(folder):
+    import cases
+
+    ring, population = js.ring(every=5), js.genetic(population_size=4)
+    return seen(solve(cases.small_qap(6), population, exchange=ring, max_steps=40))
+
+
+def one_liner(folder):
+    return seen(js.solve_tsp(POINTS, key=2, max_steps=300, num_searches=6, devices="all"))
+
+
+def queens(folder, **options):
+    """With progress in the lead only, where it is shown."""
+    options = {"num_solutions": 12, "max_steps": 500, "devices": "all"} | options
+    options |= {"show_progress": jax.process_index() == 0}
+    result = js.solve_nqueens(8, distinct="symmetry", **options)
+    return [digest(result.solutions), result.status.name, len(result.solutions)]
+
+
+def several_instances(folder, **options):
+    several = [POINTS, POINTS[:9], POINTS[3:]]
+    result = js.solve_tsp(several, max_steps=200, devices="all", **options)
+    return [digest(result.x), result.fun.tolist(), result.nit]
+
+
+def broken_instances(folder):
+    """They have no callback: the lead is interrupted after a chunk."""
+    advance = stacked._Runs.advance
+
+    def interrupted(runs, num_steps):
+        advance(runs, num_steps)
+        if num_steps > 0 and jax.process_index() == 0:
+            signal.raise_signal(signal.SIGINT)
+
+    with mock.patch.object(stacked._Runs, "advance", interrupted):
+        several_instances(folder, checkpoint=folder / "several.npz")
+
+
+def successors(folder):
+    states = [np.random.default_rng(seed).permutation(6).astype(np.int32) for seed in range(7)]
+    options = {"num_successors": 3, "devices": "all"}
+    return digest(js.successors.generate(4, AnyColumn(), None, np.array(states), **options))
+
+
+def broken(folder):
+    """A run in two parts: another number of processes can make the second."""
+    problem, exchange = tsp(), js.broadcast_best(every=7)
+    options = {"exchange": exchange, "checkpoint": folder / "run.npz", "checkpoint_every": 0}
+    solve(problem, annealing(), max_steps=31, chunk_steps=8, **options)
+    queens(folder, num_solutions=5, checkpoint=folder / "queens.npz")
+    broken_instances(folder)
+    return sorted(path.name for path in folder.glob("*.npz"))
+
+
+def continued(folder):
+    exchange, path = js.broadcast_best(every=7), folder / "run.npz"
+    result = solve(tsp(), annealing(), exchange=exchange, max_steps=90, resume=path)
+    several = several_instances(folder, resume=folder / "several.npz")
+    return [seen(result), queens(folder, resume=folder / "queens.npz"), several]
+
+
+def rescued(folder):
+    """Continues what `lost` has left."""
+    path, exchange = folder / "run.npz", js.broadcast_best(every=7)
+    return seen(solve(tsp(), annealing(), exchange=exchange, max_steps=90, resume=path))
+
+
+def clocked(folder):
+    """How far a run comes is up to the clock, but all come as far."""
+    result = js.solve_tsp(POINTS, max_seconds=0.2, num_searches=6, devices="all")
+    return [*seen(result), result.elapsed, [line.seconds for line in result.history]]
