@@ -75,6 +75,7 @@ def _to_build(
     build: Callable[[], np.ndarray],
     check: Callable[[Any, str], np.ndarray],
 ) -> Starts:
+    @functools.cache  # processes that share a run compare what is built before they use it
     def checked() -> Any:
         return _checked_rows(check, build()[:number]).solutions
 

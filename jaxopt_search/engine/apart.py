@@ -32,8 +32,7 @@ def exchanged(
     return state._replace(searches=searches, ancestor=ancestor)
 
 
-@Kept
-@functools.partial(jax.jit, static_argnames="axis_name")
+@functools.partial(Kept, static_argnames="axis_name")
 def exchange_if_due(
     exchange: Exchange,
     problem: Problem,

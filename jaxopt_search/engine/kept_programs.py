@@ -37,6 +37,7 @@ _KNOWN = (_PACKAGE.name, "builtins", "jax", "collections", "numpy")
 _PATHS = ("jax_compilation_cache_dir", "jax_dump_ir_to")  # settings that change no program
 
 _OPTIMIZATION = "xla_backend_optimization_level"
+_LEVEL_ON_CPU = 2  # 3, which is XLA's, takes longer to compile and makes nothing faster
 
 folder: pathlib.Path | None = None
 """Where programs are kept; None for nowhere. `driver.compilation_cache` sets it."""
@@ -51,19 +52,25 @@ So those that came first can soon leave it, to compile or to compute.
 
 
 class Kept:
-    """A function of `jax.jit` whose programs are kept, if there is a folder for them.
+    """A function, compiled by `jax.jit`, whose programs are kept, if there is a folder for them.
 
     Static arguments are those given by name, and only those.
 
     Args:
-      on_cpu: the same function, for CPUs.
+      static_argnames: as in `jax.jit`.
+      cpu_level: how much LLVM optimizes the function where it is called by itself on a CPU, 0 to 3,
+        unless the user tells XLA how much. Results are the same.
     """
 
-    def __init__(self, jitted: Any, on_cpu: Any = None):
-        self.jitted, self._on_cpu = jitted, on_cpu
+    def __init__(
+        self, fn: Callable[..., Any], *, static_argnames: Any = (), cpu_level: int = _LEVEL_ON_CPU
+    ):
+        self.jitted = jax.jit(fn, static_argnames=static_argnames)
+        options = {_OPTIMIZATION: cpu_level}
+        self._on_cpu = jax.jit(fn, static_argnames=static_argnames, compiler_options=options)
         self._prepared: set[Any] = set()
         self._temporaries: dict[Any, int] = {}
-        functools.update_wrapper(self, jitted)
+        functools.update_wrapper(self, fn)
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
         jitted = self._jitted_for(arguments)
@@ -74,7 +81,7 @@ class Kept:
 
     def _jitted_for(self, arguments: Any) -> Any:
         """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
-        if self._on_cpu is None or _is_told_how_to_compile():
+        if _is_told_how_to_compile():
             return self.jitted
         leaves = jax.tree.leaves(arguments)
         if is_traced(leaves):
@@ -97,7 +104,7 @@ class Kept:
     def _is_forgotten(self) -> bool:
         """Returns whether `jax.clear_caches` has left nothing, as far as JAX tells."""
         both = (self.jitted, self._on_cpu)
-        return not _loaded and not any(getattr(fn, "_cache_size", lambda: 1)() for fn in both if fn)
+        return not _loaded and not any(getattr(fn, "_cache_size", lambda: 1)() for fn in both)
 
     def _prepare(self, arguments: Any, static: dict[str, Any]) -> None:
         self.compiled(*arguments, **static)
@@ -127,24 +134,6 @@ class Kept:
         if call not in self._temporaries:
             self._temporaries[call] = temporaries_of(self.compiled(*arguments, **static))
         return self._temporaries[call]
-
-
-def kept(
-    fn: Callable[..., Any], *, static_argnames: Any = (), cpu_level: int | None = None
-) -> Kept:
-    """Returns a function compiled by `jax.jit`, whose programs are kept.
-
-    Args:
-      static_argnames: as in `jax.jit`.
-      cpu_level: how much LLVM optimizes the function where it is called by itself on a CPU, 0 to 3;
-        None for what XLA is told for all, 3 unless the user tells it otherwise. Results are the
-        same.
-    """
-    jitted = jax.jit(fn, static_argnames=static_argnames)
-    if cpu_level is None:
-        return Kept(jitted)
-    options = {_OPTIMIZATION: cpu_level}
-    return Kept(jitted, jax.jit(fn, static_argnames=static_argnames, compiler_options=options))
 
 
 def _is_told_how_to_compile() -> bool:

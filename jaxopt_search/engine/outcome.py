@@ -52,7 +52,6 @@ def look(problem: Problem, search: Search, state: RunState) -> Outcome:
 
 
 @Kept
-@jax.jit
 def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost, jax.Array, Any]:
     """Returns the best solution, its cost, all the rest as words, and what `all_best` returns.
 

@@ -13,7 +13,7 @@ from jax.core import Tracer
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.engine import exchanging, room
-from jaxopt_search.engine.kept_programs import Program, kept
+from jaxopt_search.engine.kept_programs import Kept, Program
 from jaxopt_search.engine.state import RunState, Since
 from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.guards import capacity, contracts, spaces
@@ -165,5 +165,5 @@ def no_info(size: int) -> Info:
     return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
 
 
-_init = kept(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once
+_init = Kept(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once
 _shape = jax.jit(fresh, static_argnames="num_searches")  # is never called

@@ -129,8 +129,7 @@ class Repairs:
         return 1
 
 
-@Kept
-@functools.partial(jax.jit, static_argnames="distinct")
+@functools.partial(Kept, static_argnames="distinct")
 def _repaired(
     key: random.Key,
     problem: NQueens,

@@ -294,8 +294,7 @@ def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) 
     )
 
 
-@Kept
-@functools.partial(jax.jit, static_argnames=("distinct", "tries"))
+@functools.partial(Kept, static_argnames=("distinct", "tries"))
 def harvested(
     problem: NQueens,
     search: Any,
