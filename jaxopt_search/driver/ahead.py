@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import jax
 
-from jaxopt_search.engine.kept_programs import settings
+from jaxopt_search.engine.program_names import settings
 
 
 class Ahead:

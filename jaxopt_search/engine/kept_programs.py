@@ -9,32 +9,22 @@ found by what it is made from: the library's files, the versions and settings of
 and the types, shapes and static parts of the arguments. Arguments with a class from elsewhere,
 whose code may change, are left to JAX.
 """
-# size: a program is named, compiled, kept and loaded in one place
 
 import contextlib
-import dataclasses
 import functools
-import hashlib
 import os
 import pathlib
 import pickle
-import platform
 import threading
 import zlib
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 import jax
-from jax.core import Tracer
-from jaxlib import version
 
+from jaxopt_search.engine import program_names
 from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.files import whole
-from jaxopt_search.pytrees import described
-
-_PACKAGE = pathlib.Path(__file__).parents[1]
-_KNOWN = (_PACKAGE.name, "builtins", "jax", "collections", "numpy")
-_PATHS = ("jax_compilation_cache_dir", "jax_dump_ir_to")  # settings that change no program
 
 _OPTIMIZATION = "xla_backend_optimization_level"
 _LEVEL_ON_CPU = 2  # 3, which is XLA's, takes longer to compile and makes nothing faster
@@ -74,7 +64,7 @@ class Kept:
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
         jitted = self._jitted_for(arguments)
-        key = None if folder is None else _key(jitted, arguments, static)
+        key = None if folder is None else program_names.of_call(jitted, arguments, static)
         if folder is None or key is None:
             return jitted(*arguments, **static)
         return _found(folder, key, jitted, arguments, static)(*arguments)
@@ -86,7 +76,7 @@ class Kept:
         leaves = jax.tree.leaves(arguments)
         if is_traced(leaves):
             return self.jitted
-        devices = _devices(leaves) or [default_device()]
+        devices = program_names.devices_of(leaves) or [default_device()]
         return self._on_cpu if devices[0].platform == "cpu" else self.jitted
 
     def to_compile(self, *arguments: Any, **static: Any) -> list[Callable[[], None]]:
@@ -116,7 +106,7 @@ class Kept:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
         jitted = self._jitted_for(arguments)
-        key = None if folder is None else _key(jitted, arguments, static)
+        key = None if folder is None else program_names.of_call(jitted, arguments, static)
         if folder is None or key is None:
             # JAX remembers it for the call.
             return _lowered(jitted, arguments, static).compile()
@@ -130,7 +120,7 @@ class Kept:
         Args:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
-        call = *_call(arguments, static), frozenset(_devices(arguments))
+        call = *_call(arguments, static), frozenset(program_names.devices_of(arguments))
         if call not in self._temporaries:
             self._temporaries[call] = temporaries_of(self.compiled(*arguments, **static))
         return self._temporaries[call]
@@ -182,12 +172,7 @@ def temporaries_of(compiled: Any) -> int:
 def _call(arguments: Any, static: dict[str, Any]) -> tuple[Any, ...]:
     """Returns what tells the program of a call from others of its function."""
     leaves, structure = jax.tree.flatten(arguments)
-    return structure, tuple(map(_kind, leaves)), tuple(sorted(static.items()))
-
-
-def _kind(leaf: Any) -> tuple[Any, ...]:
-    aval = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
-    return str(aval.dtype), aval.shape, bool(aval.weak_type)
+    return structure, tuple(map(program_names.kind_of, leaves)), tuple(sorted(static.items()))
 
 
 def noted(what: str, structure: Any, kinds: Any, find: Callable[[], str]) -> str:
@@ -199,7 +184,7 @@ def noted(what: str, structure: Any, kinds: Any, find: Callable[[], str]) -> str
       what: tells it from other lines.
       kinds: of the leaves.
     """
-    name = None if folder is None else _name(what, structure, kinds)
+    name = None if folder is None else program_names.of_parts(what, structure, kinds)
     if folder is None or name is None:
         return find()
     path = folder / f"{name}.note"
@@ -213,96 +198,6 @@ def noted(what: str, structure: Any, kinds: Any, find: Callable[[], str]) -> str
     return line
 
 
-def _key(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
-    """Returns a name for the program of a call; None if it may depend on more than that says."""
-    leaves, structure = jax.tree.flatten(arguments)
-    is_off = getattr(jax.config, "jax_disable_jit", False)
-    if is_off or any(isinstance(leaf, Tracer) for leaf in leaves):
-        return None
-    devices = _devices(leaves)
-    if len(devices) != 1:
-        return None
-    (device,) = devices
-    where = device.id, device.platform, device.device_kind, jax.device_count()
-    program = jitted.__module__, jitted.__qualname__, sorted(static.items()), where
-    return _name(program, structure, list(map(_kind, leaves)))
-
-
-def _name(what: Any, structure: Any, kinds: Any) -> str | None:
-    """Returns a name for what follows from arguments of a structure.
-
-    None if a class is unknown, or caches are turned off.
-    """
-    is_on = getattr(jax.config, "jax_enable_compilation_cache", True)
-    if not is_on:
-        return None
-    try:
-        parts = described(structure, _words_of)
-    except _Unknown:
-        return None
-    of_programs = {name: value for name, value in settings().items() if name not in _PATHS}
-    words = repr((what, parts, kinds, of_programs, _surroundings()))
-    return hashlib.sha256(words.encode()).hexdigest()
-
-
-def settings() -> dict[str, Any]:
-    """Returns JAX's settings, by name, as they hold for this thread."""
-    return {name: getattr(jax.config, name, None) for name in sorted(jax.config.values)}
-
-
-def _devices(tree: Any) -> list[jax.Device]:
-    arrays = [leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array)]
-    return list(set().union(*(array.devices() for array in arrays)))
-
-
-class _Unknown(Exception):
-    """A static part of a pytree that words might not tell from another one."""
-
-
-def _words_of(static: Any) -> Any:
-    """Returns a static part in words.
-
-    Raises:
-      _Unknown: if they might not tell it from another one.
-    """
-    if static is None or isinstance(static, str | int | float | bool):
-        return repr(static)
-    if isinstance(static, type):
-        if static.__module__.partition(".")[0] not in _KNOWN:
-            raise _Unknown
-        return f"{static.__module__}.{static.__qualname__}"
-    if getattr(static, "all_are_equal", False):
-        return _words_of(type(static))
-    if dataclasses.is_dataclass(static):
-        fields = [field.name for field in dataclasses.fields(static)]
-        static = type(static), *((name, getattr(static, name)) for name in fields)
-    if not isinstance(static, tuple | list):
-        raise _Unknown
-    return list(map(_words_of, static))
-
-
-@functools.cache
-def _surroundings() -> tuple[str, ...]:
-    """Returns what programs depend on besides their arguments and JAX's settings."""
-    code = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        code.update(path.read_bytes())
-    versions = jax.__version__, version.__version__, platform.python_version()
-    flags = os.environ.get("XLA_FLAGS", ""), os.environ.get("LIBTPU_INIT_ARGS", "")
-    device = jax.local_devices()[0].client.platform_version
-    return code.hexdigest(), *versions, *flags, device, platform.platform(), _instructions()
-
-
-def _instructions() -> str:
-    """Returns the instructions that the machine's processor knows, or what is known of it."""
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    found = (line for line in lines if line.startswith(("flags", "Features", "model name")))
-    return "\n".join(sorted(set(found)))
-
-
 def _load(path: pathlib.Path, arguments: Any) -> Callable[..., Any] | None:
     """Returns the program in a file; None if there is none that this process can run."""
     from jax.experimental import serialize_executable
@@ -311,7 +206,7 @@ def _load(path: pathlib.Path, arguments: Any) -> Callable[..., Any] | None:
         program, result = pickle.loads(zlib.decompress(path.read_bytes()))
         structures = jax.tree.structure((arguments, {})), jax.tree.structure(result)
         return serialize_executable.deserialize_and_load(
-            program, *structures, execution_devices=_devices(arguments)
+            program, *structures, execution_devices=program_names.devices_of(arguments)
         )
     except Exception:  # not there, torn, or of another kind: it is compiled again
         return None

@@ -10,7 +10,7 @@ import pytest
 from cases import linear_ordering, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search.engine import kept_programs
+from jaxopt_search.engine import kept_programs, program_names
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
     jitted = jax.jit(lambda *_: 0)
 
     def key(*arguments):
-        return kept_programs._key(jitted, (jax.numpy.zeros(3), *arguments), static)
+        return program_names.of_call(jitted, (jax.numpy.zeros(3), *arguments), static)
 
     cases = [
         key(problem),
@@ -93,7 +93,7 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
         cases.append(key(problem))
     static = {"implementation": "xla"}
     cases.append(key(problem))
-    monkeypatch.setattr(kept_programs, "_surroundings", lambda: "another version")
+    monkeypatch.setattr(program_names, "_surroundings", lambda: "another version")
     cases.append(key(problem))
     assert None not in cases
     assert len(set(cases)) == len(cases)
@@ -101,7 +101,7 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
 
 def test_another_instance_has_the_same_name(folder):
     """By matrices and coordinates of its own: nothing traced depends on what the host keeps."""
-    keys = {kept_programs._key(solve, (matrix_tsp(5, seed=seed),), {}) for seed in range(3)}
+    keys = {program_names.of_call(solve, (matrix_tsp(5, seed=seed),), {}) for seed in range(3)}
     assert len(keys) == 1
 
 
