@@ -57,17 +57,18 @@ class Kept:
 
     Args:
       on_cpu: the same function, for CPUs.
+      in_folder: whether programs may be kept there; those of `jax.pmap` may not.
     """
 
-    def __init__(self, jitted: Any, on_cpu: Any = None):
-        self.jitted, self._on_cpu = jitted, on_cpu
+    def __init__(self, jitted: Any, on_cpu: Any = None, in_folder: bool = True):
+        functools.update_wrapper(self, jitted)  # first: it brings attributes, if of a `Kept`
+        self.jitted, self._on_cpu, self._in_folder = jitted, on_cpu, in_folder
         self._prepared: set[Any] = set()
         self._temporaries: dict[Any, int] = {}
-        functools.update_wrapper(self, jitted)
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
         jitted = self._jitted_for(arguments)
-        key = None if folder is None else _key(jitted, arguments, static)
+        key = self._key(jitted, arguments, static)
         if folder is None or key is None:
             return jitted(*arguments, **static)
         return _found(folder, key, jitted, arguments, static)(*arguments)
@@ -109,7 +110,7 @@ class Kept:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
         jitted = self._jitted_for(arguments)
-        key = None if folder is None else _key(jitted, arguments, static)
+        key = self._key(jitted, arguments, static)
         if folder is None or key is None:
             # JAX remembers it for the call.
             return _lowered(jitted, arguments, static).compile()
@@ -123,10 +124,15 @@ class Kept:
         Args:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
-        call = *_call(arguments, static), frozenset(_devices(arguments))
+        call = _call(arguments, static)
         if call not in self._temporaries:
-            self._temporaries[call] = temporaries_of(self.compiled(*arguments, **static))
+            found = self.compiled(*arguments, **static).memory_analysis()
+            self._temporaries[call] = 0 if found is None else int(found.temp_size_in_bytes)
         return self._temporaries[call]
+
+    def _key(self, jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
+        is_kept = folder is not None and self._in_folder
+        return _key(jitted, arguments, static) if is_kept else None
 
 
 def kept(
@@ -159,19 +165,17 @@ class Program(NamedTuple):
     """One of the programs of a run: a call that is not made.
 
     Attributes:
-      fn: `Kept`, or a function of `jax.pmap`.
+      fn: what is called.
       arguments: arrays, or their shapes.
       static: arguments that are given by name.
     """
 
-    fn: Any
+    fn: Kept
     arguments: tuple[Any, ...]
     static: dict[str, Any]
 
     def to_compile(self) -> list[Callable[[], None]]:
-        """Returns what makes the program ready, as `Kept.to_compile`; nothing for `jax.pmap`."""
-        if not isinstance(self.fn, Kept):
-            return []
+        """Returns what makes the program ready, as `Kept.to_compile`."""
         return self.fn.to_compile(*self.arguments, **self.static)
 
     def temporaries(self) -> int:
@@ -179,21 +183,14 @@ class Program(NamedTuple):
 
         It is compiled, unless that was done before.
         """
-        if isinstance(self.fn, Kept):
-            return self.fn.temporaries(*self.arguments, **self.static)
-        return temporaries_of(self.fn.lower(*self.arguments, **self.static).compile())
-
-
-def temporaries_of(compiled: Any) -> int:
-    """Returns the bytes that a `jax.stages.Compiled` needs on each device while it runs."""
-    found = compiled.memory_analysis()
-    return 0 if found is None else int(found.temp_size_in_bytes)
+        return self.fn.temporaries(*self.arguments, **self.static)
 
 
 def _call(arguments: Any, static: dict[str, Any]) -> tuple[Any, ...]:
     """Returns what tells the program of a call from others of its function."""
     leaves, structure = jax.tree.flatten(arguments)
-    return structure, tuple(map(_kind, leaves)), tuple(sorted(static.items()))
+    where = frozenset(_devices(leaves))
+    return structure, tuple(map(_kind, leaves)), tuple(sorted(static.items())), where
 
 
 def _kind(leaf: Any) -> tuple[Any, ...]:
@@ -262,8 +259,10 @@ def settings() -> dict[str, Any]:
 
 
 def _devices(tree: Any) -> list[jax.Device]:
-    arrays = [leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array)]
-    return list(set().union(*(array.devices() for array in arrays)))
+    """Returns the devices of arrays, and of shapes that are told where they lie."""
+    known = (jax.Array, jax.ShapeDtypeStruct)
+    placed = [leaf.sharding for leaf in jax.tree.leaves(tree) if isinstance(leaf, known)]
+    return list(set().union(*(sharding.device_set for sharding in placed if sharding is not None)))
 
 
 class _Unknown(Exception):

@@ -80,10 +80,11 @@ def start(
         )
 
 
-def program(problem: Problem, search: Search, num_searches: int, solutions: Any = None) -> Program:
-    """Returns the program of `start`, from solutions of these shapes; None for random ones."""
-    arguments = random.as_key(0), problem, search, solutions
-    return Program(_init, arguments, {"num_searches": num_searches})
+def program(
+    key: Any, problem: Problem, search: Search, solutions: Any, num_searches: int
+) -> Program:
+    """Returns the program of `start`, by the shapes of the key and the solutions."""
+    return Program(_init, (key, problem, search, solutions), {"num_searches": num_searches})
 
 
 def check_room(

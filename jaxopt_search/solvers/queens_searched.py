@@ -22,8 +22,9 @@ from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.engine import device_split, loop, room, stepping
-from jaxopt_search.engine.device_split import DeviceSplit, split_leaf
+from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.kept_programs import Kept
+from jaxopt_search.engine.placing import split_leaf
 from jaxopt_search.engine.state import RunState, Since, make_rules
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
