@@ -143,8 +143,15 @@ def some_devices(folder):
 
 
 def own_devices(folder):
-    """Each process may run what it likes on its own devices, all of them or the first."""
+    """Each process may run what it likes on its own devices, all of them or the first.
+
+    What that takes is known as far as shapes tell; on one device all of it.
+    """
     own, steps = jax.local_devices(), 20 + jax.process_index()
+    every, several, one = (
+        js.memory_estimate(tsp(), annealing(), 11, devices=on) for on in ("all", own, 1)
+    )
+    assert every.temporaries == several.temporaries == 0 < one.temporaries
     found = [seen(solve(tsp(), annealing(), max_steps=steps, devices=on)) for on in (own, 1)]
     return found[0] == found[1]
 

@@ -2,7 +2,6 @@
 # pyright: reportUnknownArgumentType=false
 """`memory_estimate`: what a run will take of a device's memory, asked before it begins."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
 
 import jax
@@ -14,9 +13,9 @@ from jaxopt_search.engine.device_split import Devices, DeviceSplit, find_devices
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.room import MemoryEstimate
 from jaxopt_search.engine.state import RunState, make_rules, with_all_limits
-from jaxopt_search.engine.tracing import default_device
 from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.kernels import Implementation
+from jaxopt_search.portable import random
 from jaxopt_search.types import Exchange, Problem, Search
 
 
@@ -34,7 +33,8 @@ def memory_estimate(
     It allocates nothing. It compiles the run's programs, since what they need besides their
     arguments only XLA knows; that takes some seconds, which `solve` saves where it is called with
     the same shapes afterwards. Not counted are start solutions that are given, a state or a
-    checkpoint that is continued, and what JAX and XLA hold for themselves.
+    checkpoint that is continued, and what JAX and XLA hold for themselves; and on several devices,
+    after `jax.distributed.initialize`, what programs need besides, as XLA does not tell it there.
 
     Args:
       problem: what is minimized; its arrays may be shapes, such as `jax.eval_shape` returns. Then
@@ -71,11 +71,13 @@ def memory_estimate(
     shape = starting.shape(problem, search, num_searches)
     dtype = shape.best_cost.dtype
     rules = with_all_limits(make_rules(search, dtype, exchange=exchange), search, dtype)
-    programs = split.programs(problem, search, shape, rules, chosen)
-    programs["start"] = starting.program(problem, search, num_searches)
-    is_default = split.first == default_device()  # then `solve` has the same programs
-    with contextlib.nullcontext() if is_default else jax.default_device(split.first):
-        return of_programs(programs, (problem, search, exchange), shape, split.devices)
+    programs = dict[str, Program]()
+    if split.compiles_ahead:
+        problem, search, brought = split.brought((problem, search, exchange))
+        rules, key = rules._replace(exchange=brought), split.brought(random.as_key(0))
+        programs = split.programs(problem, search, shape, rules, chosen)
+        programs["start"] = starting.program(key, problem, search, None, num_searches)
+    return of_programs(programs, (problem, search, exchange), shape, split.devices)
 
 
 def of_programs(

@@ -149,7 +149,8 @@ class Run:
         programs = checked.split.programs(*own, shape, rules, choice)
         if isinstance(begin, Start):
             given = begin.starts and starts.shapes(begin.starts, begin.num_searches)
-            programs["start"] = starting.program(*own, begin.num_searches, given)
+            key, given = checked.split.brought((begin.key, given))
+            programs["start"] = starting.program(key, *own, given, begin.num_searches)
         return programs
 
     def _compile_ahead(self) -> None:
@@ -159,9 +160,9 @@ class Run:
           MemoryError: with the sizes.
         """
         checked, devices = self.checked, self.checked.split.devices
-        if len(devices) > 1 or getattr(jax.config, "jax_disable_jit", False):
+        if getattr(jax.config, "jax_disable_jit", False) or not checked.split.compiles_ahead:
             self._build_starts()
-            return  # what is compiled here would not be what runs
+            return
         programs = self._programs()
         ahead = Ahead([job for program in programs.values() for job in program.to_compile()])
         with held_back():

@@ -13,7 +13,7 @@ import jax
 from jax import lax
 
 from jaxopt_search.engine import collectives, exchanging
-from jaxopt_search.engine.kept_programs import Kept
+from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.portable import counts, random
 from jaxopt_search.results import Status
@@ -32,7 +32,7 @@ def exchanged(
     return state._replace(searches=searches, ancestor=ancestor)
 
 
-@functools.partial(Kept, static_argnames="axis_name")
+@functools.partial(kept, static_argnames="axis_name")
 def exchange_if_due(
     exchange: Exchange,
     problem: Problem,

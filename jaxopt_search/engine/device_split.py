@@ -15,13 +15,13 @@ from typing import Any, TypeAlias, TypeVar
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding
-from jax.sharding import PartitionSpec as P
+from jax.sharding import Sharding
 
 from jaxopt_search import capabilities
-from jaxopt_search.engine import apart, loop, outcome, processes, stepping
-from jaxopt_search.engine.kept_programs import Program
+from jaxopt_search.engine import apart, loop, outcome, placing, processes, stepping
+from jaxopt_search.engine.kept_programs import Kept, Program
 from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.engine.placing import AXIS, split_leaf
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import Later, Rules, RunState
 from jaxopt_search.engine.tracing import default_device
@@ -33,7 +33,6 @@ Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 
 Tree = TypeVar("Tree")
 
-_AXIS = "devices"
 # The parts of a run's state with an entry per search; the others are the same on every device.
 _PER_SEARCH = ("index", "searches", "ancestor", "hit", "info")
 AXES = RunState._make(0 if name in _PER_SEARCH else None for name in RunState._fields)
@@ -106,11 +105,17 @@ class DeviceSplit:
 
     def bring(self, tree: Tree) -> Tree:
         """Returns a pytree with all of its arrays on the first device of this process."""
-        first = self.first
+        return tree if self._has(tree) else jax.device_put(tree, self.first)
+
+    def brought(self, tree: Tree) -> Tree:
+        """Returns what `bring` returns, or its shapes."""
+        return tree if self._has(tree) else placing.shapes(tree, placing.only_on(self.first))
+
+    def _has(self, tree: Any) -> bool:
+        """Returns whether all arrays are on the first device; elsewhere they are to be bound."""
         arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
-        if all(array.devices() == {first} for array in arrays):
-            return tree
-        return jax.device_put(tree, first)
+        is_default = self.first == default_device()
+        return is_default and all(array.devices() == {self.first} for array in arrays)
 
     def split(self, state: RunState) -> RunState:
         """Returns `state` for `advance`: on several devices with leaves [D, S / D, ...].
@@ -131,10 +136,32 @@ class DeviceSplit:
     def _put(self, split: RunState) -> RunState:
         """Places the own parts as `pmap` returns them, so that the first chunk compiles for all."""
         split = _map_searches(operator.itemgetter(self.team.rows), split)
-        mesh = Mesh(np.array(self.team.own), (_AXIS,))
-        whole, split_up = NamedSharding(mesh, P()), NamedSharding(mesh, P(_AXIS))
-        shardings = [split_up if name in _PER_SEARCH else whole for name in RunState._fields]
-        return RunState._make(map(jax.device_put, split, shardings))
+        return RunState._make(map(jax.device_put, split, self._shardings))
+
+    @property
+    def _shardings(self) -> list[Sharding]:
+        """Where the parts of a state lie on several devices."""
+        each, whole = placing.in_parts(self.team.own), placing.everywhere(self.team.own)
+        return [each if name in _PER_SEARCH else whole for name in RunState._fields]
+
+    def shapes(self, state: RunState, *parts: Any) -> RunState:
+        """Returns the shapes of what `split` makes of a state.
+
+        Args:
+          state: arrays or shapes.
+          parts: the state is made of, such as the problem.
+        """
+        num = len(self.devices)
+        if num == 1:
+            is_bound = not self._has(parts) or placing.is_bound(parts)
+            return placing.shapes(state, placing.only_on(self.first) if is_bound else None)
+        split = _map_searches(functools.partial(placing.split_shape, num), state)
+        return RunState._make(map(placing.shapes, split, self._shardings))
+
+    @property
+    def compiles_ahead(self) -> bool:
+        """Whether programs are there before they are called: not `pmap`'s of several processes."""
+        return len(self.devices) == 1 or jax.process_count() == 1
 
     def advance(
         self,
@@ -149,7 +176,7 @@ class DeviceSplit:
         chosen = stepping.choose(implementation, self.first, problem, search).implementation
         if rules.exchange is not None and capabilities.compiles_apart(rules.exchange):
             return self._in_parts(chosen, problem, search, state, num_steps, rules)
-        return self._steps(chosen)(problem, search, state, num_steps, rules)
+        return self._steps(chosen)(problem, search, state, np.int32(num_steps), rules)
 
     def _in_parts(
         self,
@@ -168,7 +195,8 @@ class DeviceSplit:
         while left > 0 or is_first:
             length = min(left, max(every - since, 1))
             later = Later(np.int32(every), np.bool_(not is_first))
-            state = steps(problem, search, state, length, rules._replace(exchange=later))
+            own_rules = rules._replace(exchange=later)
+            state = steps(problem, search, state, np.int32(length), own_rules)
             left, since, is_first = left - length, since + length, False
             is_due = length > 0 and since >= every
             if is_due or not num_steps:  # the latter compiles it
@@ -204,7 +232,7 @@ class DeviceSplit:
         Args:
           shape: of the state: `starting.shape`.
         """
-        own = problem, search, self._split_shape(shape)
+        own = problem, search, self.shapes(shape, problem, search)
         found, exchange = dict[str, Program](), rules.exchange
         is_one = len(self.devices) == 1
         is_apart = exchange is not None and capabilities.compiles_apart(exchange)
@@ -221,19 +249,6 @@ class DeviceSplit:
             found["exchange"] = Program(fn, (exchange, *own, np.bool_(False)), static)
         look = outcome.packed if is_one else _pmapped_look(self.devices)
         return found | {"look": Program(look, own, {})}
-
-    def _split_shape(self, shape: RunState) -> RunState:
-        """Returns the shapes of what `split` makes of a state."""
-        num = len(self.devices)
-        if num == 1:
-            return shape
-
-        def split(leaf: Any) -> jax.ShapeDtypeStruct:
-            num_searches, *rest = leaf.shape
-            each = -(-num_searches // num)
-            return jax.ShapeDtypeStruct((len(self.team.own), each, *rest), leaf.dtype)
-
-        return _map_searches(split, shape)
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""
@@ -267,47 +282,35 @@ class DeviceSplit:
         return jax.device_put(whole, self.first)
 
 
-def split_leaf(num_devices: int, leaf: Any) -> np.ndarray:
-    """Returns a leaf [N, ...] in equal parts, [D, ...]; copies of the last entry fill them up."""
-    leaf = np.asarray(leaf)
-    filled = np.concatenate([leaf, np.repeat(leaf[-1:], -len(leaf) % num_devices, axis=0)])
-    return filled.reshape(num_devices, -1, *leaf.shape[1:])
-
-
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
     """Applies `change` to the leaves that have an entry per search."""
     parts = {name: jax.tree.map(change, getattr(state, name)) for name in _PER_SEARCH}
     return state._replace(**parts)
 
 
-@functools.cache
-def _pmapped(
-    devices: tuple[jax.Device, ...], implementation: Implementation
-) -> Callable[..., RunState]:
-    return jax.pmap(
-        functools.partial(loop.advance_by, implementation, axis_name=_AXIS),
-        axis_name=_AXIS,
-        in_axes=(None, None, AXES, None, None),
-        out_axes=AXES,
-        devices=devices,
-    )
+def pmapped(
+    devices: tuple[jax.Device, ...], fn: Callable[..., Any], in_axes: Any, out_axes: Any = 0
+) -> Kept:
+    """Returns a function of `jax.pmap` whose programs can be compiled ahead."""
+    made = jax.pmap(fn, axis_name=AXIS, in_axes=in_axes, out_axes=out_axes, devices=devices)
+    return Kept(made, in_folder=False)
 
 
 @functools.cache
-def _pmapped_exchange(devices: tuple[jax.Device, ...]) -> Callable[..., RunState]:
-    return jax.pmap(
-        functools.partial(apart.exchange_if_due, axis_name=_AXIS),
-        axis_name=_AXIS,
-        in_axes=(None, None, None, AXES, None),
-        out_axes=AXES,
-        devices=devices,
-    )
+def _pmapped(devices: tuple[jax.Device, ...], implementation: Implementation) -> Kept:
+    steps = functools.partial(loop.advance_by, implementation, axis_name=AXIS)
+    return pmapped(devices, steps, (None, None, AXES, None, None), AXES)
 
 
 @functools.cache
-def _pmapped_look(devices: tuple[jax.Device, ...]) -> Callable[..., Any]:
-    in_axes = (None, None, AXES)
-    return jax.pmap(outcome.packed, axis_name=_AXIS, in_axes=in_axes, devices=devices)
+def _pmapped_exchange(devices: tuple[jax.Device, ...]) -> Kept:
+    exchange = functools.partial(apart.exchange_if_due, axis_name=AXIS)
+    return pmapped(devices, exchange, (None, None, None, AXES, None), AXES)
+
+
+@functools.cache
+def _pmapped_look(devices: tuple[jax.Device, ...]) -> Kept:
+    return pmapped(devices, outcome.packed, (None, None, AXES))
 
 
 def split_up(
@@ -336,4 +339,4 @@ def split_up(
 
 @functools.cache
 def _pmapped_fn(devices: tuple[jax.Device, ...], fn: Callable[..., Any]) -> Callable[..., Any]:
-    return jax.pmap(fn, axis_name=_AXIS, in_axes=(None, 0), devices=devices)
+    return jax.pmap(fn, axis_name=AXIS, in_axes=(None, 0), devices=devices)

@@ -42,36 +42,32 @@ So those that came first can soon leave it, to compile or to compute.
 
 
 class Kept:
-    """A function, compiled by `jax.jit`, whose programs are kept, if there is a folder for them.
+    """A compiled function whose programs are kept, if there is a folder for them.
 
     Static arguments are those given by name, and only those.
 
     Args:
-      static_argnames: as in `jax.jit`.
-      cpu_level: how much LLVM optimizes the function where it is called by itself on a CPU, 0 to 3,
-        unless the user tells XLA how much. Results are the same.
+      jitted: the function as `jax.jit` or `jax.pmap` returns it.
+      on_cpu: the same function, for CPUs.
+      in_folder: whether programs may be kept there; those of `jax.pmap` may not.
     """
 
-    def __init__(
-        self, fn: Callable[..., Any], *, static_argnames: Any = (), cpu_level: int = _LEVEL_ON_CPU
-    ):
-        self.jitted = jax.jit(fn, static_argnames=static_argnames)
-        options = {_OPTIMIZATION: cpu_level}
-        self._on_cpu = jax.jit(fn, static_argnames=static_argnames, compiler_options=options)
+    def __init__(self, jitted: Any, on_cpu: Any = None, in_folder: bool = True):
+        functools.update_wrapper(self, jitted)  # first: it brings attributes, if of a `Kept`
+        self.jitted, self._on_cpu, self._in_folder = jitted, on_cpu, in_folder
         self._prepared: set[Any] = set()
         self._temporaries: dict[Any, int] = {}
-        functools.update_wrapper(self, fn)
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
         jitted = self._jitted_for(arguments)
-        key = None if folder is None else program_names.of_call(jitted, arguments, static)
+        key = self._key(jitted, arguments, static)
         if folder is None or key is None:
             return jitted(*arguments, **static)
         return _found(folder, key, jitted, arguments, static)(*arguments)
 
     def _jitted_for(self, arguments: Any) -> Any:
         """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
-        if _is_told_how_to_compile():
+        if self._on_cpu is None or _is_told_how_to_compile():
             return self.jitted
         leaves = jax.tree.leaves(arguments)
         if is_traced(leaves):
@@ -94,7 +90,7 @@ class Kept:
     def _is_forgotten(self) -> bool:
         """Returns whether `jax.clear_caches` has left nothing, as far as JAX tells."""
         both = (self.jitted, self._on_cpu)
-        return not _loaded and not any(getattr(fn, "_cache_size", lambda: 1)() for fn in both)
+        return not _loaded and not any(getattr(fn, "_cache_size", lambda: 1)() for fn in both if fn)
 
     def _prepare(self, arguments: Any, static: dict[str, Any]) -> None:
         self.compiled(*arguments, **static)
@@ -106,7 +102,7 @@ class Kept:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
         jitted = self._jitted_for(arguments)
-        key = None if folder is None else program_names.of_call(jitted, arguments, static)
+        key = self._key(jitted, arguments, static)
         if folder is None or key is None:
             # JAX remembers it for the call.
             return _lowered(jitted, arguments, static).compile()
@@ -120,10 +116,30 @@ class Kept:
         Args:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
-        call = *_call(arguments, static), frozenset(program_names.devices_of(arguments))
+        call = _call(arguments, static)
         if call not in self._temporaries:
-            self._temporaries[call] = temporaries_of(self.compiled(*arguments, **static))
+            found = self.compiled(*arguments, **static).memory_analysis()
+            self._temporaries[call] = 0 if found is None else int(found.temp_size_in_bytes)
         return self._temporaries[call]
+
+    def _key(self, jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
+        is_kept = folder is not None and self._in_folder
+        return program_names.of_call(jitted, arguments, static) if is_kept else None
+
+
+def kept(
+    fn: Callable[..., Any], *, static_argnames: Any = (), cpu_level: int = _LEVEL_ON_CPU
+) -> Kept:
+    """Returns a function compiled by `jax.jit`, whose programs are kept.
+
+    Args:
+      static_argnames: as in `jax.jit`.
+      cpu_level: how much LLVM optimizes the function where it is called by itself on a CPU, 0 to 3,
+        unless the user tells XLA how much. Results are the same.
+    """
+    jitted = jax.jit(fn, static_argnames=static_argnames)
+    options = {_OPTIMIZATION: cpu_level}
+    return Kept(jitted, jax.jit(fn, static_argnames=static_argnames, compiler_options=options))
 
 
 def _is_told_how_to_compile() -> bool:
@@ -138,19 +154,17 @@ class Program(NamedTuple):
     """One of the programs of a run: a call that is not made.
 
     Attributes:
-      fn: `Kept`, or a function of `jax.pmap`.
+      fn: what is called.
       arguments: arrays, or their shapes.
       static: arguments that are given by name.
     """
 
-    fn: Any
+    fn: Kept
     arguments: tuple[Any, ...]
     static: dict[str, Any]
 
     def to_compile(self) -> list[Callable[[], None]]:
-        """Returns what makes the program ready, as `Kept.to_compile`; nothing for `jax.pmap`."""
-        if not isinstance(self.fn, Kept):
-            return []
+        """Returns what makes the program ready, as `Kept.to_compile`."""
         return self.fn.to_compile(*self.arguments, **self.static)
 
     def temporaries(self) -> int:
@@ -158,21 +172,15 @@ class Program(NamedTuple):
 
         It is compiled, unless that was done before.
         """
-        if isinstance(self.fn, Kept):
-            return self.fn.temporaries(*self.arguments, **self.static)
-        return temporaries_of(self.fn.lower(*self.arguments, **self.static).compile())
-
-
-def temporaries_of(compiled: Any) -> int:
-    """Returns the bytes that a `jax.stages.Compiled` needs on each device while it runs."""
-    found = compiled.memory_analysis()
-    return 0 if found is None else int(found.temp_size_in_bytes)
+        return self.fn.temporaries(*self.arguments, **self.static)
 
 
 def _call(arguments: Any, static: dict[str, Any]) -> tuple[Any, ...]:
     """Returns what tells the program of a call from others of its function."""
     leaves, structure = jax.tree.flatten(arguments)
-    return structure, tuple(map(program_names.kind_of, leaves)), tuple(sorted(static.items()))
+    where = frozenset(program_names.devices_of(leaves))
+    kinds = tuple(map(program_names.kind_of, leaves))
+    return structure, kinds, tuple(sorted(static.items())), where
 
 
 def noted(what: str, structure: Any, kinds: Any, find: Callable[[], str]) -> str:

@@ -21,7 +21,7 @@ from jaxopt_search.checks import int32
 from jaxopt_search.engine import collectives, events, exchanging, stepping
 from jaxopt_search.engine.apart import exchanged
 from jaxopt_search.engine.events import Events, Run
-from jaxopt_search.engine.kept_programs import Kept, Program
+from jaxopt_search.engine.kept_programs import Program, kept
 from jaxopt_search.engine.starting import device_of, init, no_info
 from jaxopt_search.engine.state import (
     MAX_PATIENCE,
@@ -181,7 +181,7 @@ def program(
     return Program(_advance, (problem, search, state, np.int32(0), rules), static)
 
 
-@functools.partial(Kept, static_argnames=("implementation", "axis_name"))
+@functools.partial(kept, static_argnames=("implementation", "axis_name"))
 def _advance(
     problem: Problem,
     search: Search,

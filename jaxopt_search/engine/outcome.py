@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.engine import exchanging
-from jaxopt_search.engine.kept_programs import Kept
+from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.portable import counts
 from jaxopt_search.portable.counts import Steps
@@ -51,7 +51,7 @@ def look(problem: Problem, search: Search, state: RunState) -> Outcome:
     return read(jax.device_get(fetched))._replace(all_best=everyone)
 
 
-@Kept
+@kept
 def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost, jax.Array, Any]:
     """Returns the best solution, its cost, all the rest as words, and what `all_best` returns.
 

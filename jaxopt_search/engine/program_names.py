@@ -64,9 +64,10 @@ def settings() -> dict[str, Any]:
 
 
 def devices_of(tree: Any) -> list[jax.Device]:
-    """Returns the devices of the arrays in a pytree, each once."""
-    arrays = [leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array)]
-    return list(set().union(*(array.devices() for array in arrays)))
+    """Returns the devices of arrays, and of shapes that are told where they lie, each once."""
+    known = (jax.Array, jax.ShapeDtypeStruct)
+    placed = [leaf.sharding for leaf in jax.tree.leaves(tree) if isinstance(leaf, known)]
+    return list(set().union(*(sharding.device_set for sharding in placed if sharding is not None)))
 
 
 def kind_of(leaf: Any) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from jax.core import Tracer
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.engine import exchanging, room
-from jaxopt_search.engine.kept_programs import Kept, Program
+from jaxopt_search.engine.kept_programs import Program, kept
 from jaxopt_search.engine.state import RunState, Since
 from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.guards import capacity, contracts, spaces
@@ -80,10 +80,11 @@ def start(
         )
 
 
-def program(problem: Problem, search: Search, num_searches: int, solutions: Any = None) -> Program:
-    """Returns the program of `start`, from solutions of these shapes; None for random ones."""
-    arguments = random.as_key(0), problem, search, solutions
-    return Program(_init, arguments, {"num_searches": num_searches})
+def program(
+    key: Any, problem: Problem, search: Search, solutions: Any, num_searches: int
+) -> Program:
+    """Returns the program of `start`, by the shapes of the key and the solutions."""
+    return Program(_init, (key, problem, search, solutions), {"num_searches": num_searches})
 
 
 def check_room(
@@ -165,5 +166,5 @@ def no_info(size: int) -> Info:
     return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
 
 
-_init = Kept(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once
+_init = kept(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once
 _shape = jax.jit(fresh, static_argnames="num_searches")  # is never called

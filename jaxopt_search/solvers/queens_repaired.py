@@ -12,7 +12,7 @@ from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.fingerprints import fingerprint
-from jaxopt_search.engine.kept_programs import Kept
+from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
@@ -129,7 +129,7 @@ class Repairs:
         return 1
 
 
-@functools.partial(Kept, static_argnames="distinct")
+@functools.partial(kept, static_argnames="distinct")
 def _repaired(
     key: random.Key,
     problem: NQueens,

@@ -22,8 +22,9 @@ from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.engine import device_split, loop, room, stepping
-from jaxopt_search.engine.device_split import DeviceSplit, split_leaf
-from jaxopt_search.engine.kept_programs import Kept
+from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine.kept_programs import kept
+from jaxopt_search.engine.placing import split_leaf
 from jaxopt_search.engine.state import RunState, Since, make_rules
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
@@ -294,7 +295,7 @@ def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) 
     )
 
 
-@functools.partial(Kept, static_argnames=("distinct", "tries"))
+@functools.partial(kept, static_argnames=("distinct", "tries"))
 def harvested(
     problem: NQueens,
     search: Any,

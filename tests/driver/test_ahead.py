@@ -74,6 +74,16 @@ class NotInThreads(LinearOrdering):
         return super().cost(solution)
 
 
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("where", [slice(4), slice(3, 4)])
+def test_other_devices(where, compiled):
+    """Have their programs compiled in threads, too: by `pmap` those of several."""
+    problem, devices = linear_ordering(6), jax.devices()[where]
+    search = js.simulated_annealing(js.FullEvaluation(js.Swap()), 5.0)
+    js.solve(problem, search, 1, num_searches=9, max_steps=20, devices=devices)
+    assert compiled.count(True) == 3
+
+
 def test_what_fails_there_is_compiled_by_the_call(compiled):
     """With the same result."""
     problem = linear_ordering(6)

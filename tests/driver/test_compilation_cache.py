@@ -69,7 +69,7 @@ def keep_anew(number):
     """Returns what a program gives that is kept, if any is; it differs by `number`."""
     kept_programs._loaded.clear()  # as in a new process
     jax.clear_caches()
-    program = kept_programs.Kept(lambda x: x * number + 1)
+    program = kept_programs.kept(lambda x: x * number + 1)
     return float(program(jax.device_put(np.float32(2))))
 
 

@@ -1,5 +1,6 @@
 """What a run takes of memory is known before it begins; it is what programs and arrays take."""
 
+import functools
 import gc
 import re
 
@@ -60,10 +61,8 @@ def analyses(monkeypatch):
     found, ask = [], Program.temporaries
 
     def noted(program):
-        compiled = getattr(program.fn, "compiled", None)
-        if compiled is None:
-            compiled = lambda *args, **static: program.fn.lower(*args, **static).compile()  # noqa: E731
-        found.append(compiled(*program.arguments, **program.static).memory_analysis())
+        compiled = program.fn.compiled(*program.arguments, **program.static)
+        found.append(compiled.memory_analysis())
         return ask(program)
 
     monkeypatch.setattr(Program, "temporaries", noted)
@@ -135,22 +134,31 @@ def test_several_devices():
     assert joined.when in ("steps", "end") and joined.states >= 2 * room.num_bytes(state)
 
 
-def test_what_is_compiled_serves_the_run():
-    """No program of a run is compiled a second time after its estimate."""
-    problem, search = small_tsp(), js.simulated_annealing(js.Relocate(), 2.0, moves_per_search=3)
-    js.memory_estimate(problem, search, 77)
-    compiled = []
+WHERE = {"one": slice(1), "the last": slice(3, 4), "four": slice(4), "two": slice(2, 4)}
 
-    def note(event, seconds, **names):
-        if event.endswith("backend_compile_duration"):
-            compiled.append(names.get("fun_name", ""))
 
-    jax.monitoring.register_event_duration_secs_listener(note)
-    try:
-        js.solve(problem, search, num_searches=77, max_steps=1)
-    finally:
-        jax.monitoring.unregister_event_duration_listener(note)
-    assert not [name for name in compiled if re.search("fresh|_advance|packed", name)]
+def of_runs(compiled):
+    """Returns which programs of runs were compiled, in order of their names; `_fun` by `pmap`."""
+    found = (re.search("fresh|_advance|packed|exchange_if_due|_fun", name) for name in compiled)
+    return sorted(name[0] for name in found if name)
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("where", WHERE)
+def test_nothing_is_compiled_twice(where, compiled):
+    """Neither by a run, also one with an exchange that compiles apart, nor after an estimate."""
+    devices, (problem, search, exchange) = jax.devices()[WHERE[where]], with_edge_assembly()
+    options = {"exchange": exchange, "devices": devices}
+    num_searches = 60 + list(WHERE).index(where)
+    js.solve(problem, search, num_searches=num_searches, max_steps=12, **options)
+    apart = ["_advance", "exchange_if_due", "fresh", "packed"]
+    assert of_runs(compiled) == (apart if len(devices) == 1 else ["_fun"] * 3 + ["fresh"])
+    compiled.clear()
+    js.memory_estimate(problem, search, num_searches + 10, **options)
+    assert of_runs(compiled)
+    compiled.clear()
+    js.solve(problem, search, num_searches=num_searches + 10, max_steps=12, **options)
+    assert not of_runs(compiled)
 
 
 def test_one_line():
@@ -161,21 +169,24 @@ def test_one_line():
     assert str(needed) == expected
 
 
-def test_refused_by_all_that_it_takes(monkeypatch):
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("count", [1, 4])
+def test_refused_by_all_that_it_takes(count, monkeypatch):
     """Also where only what the programs need besides does not fit; before anything starts."""
     problem, search, _ = RUNS["annealing of assignments"]()
-    needed = js.memory_estimate(problem, search, S)
-    least = room.estimate((problem, search), starting.shape(problem, search, S), [CPU])
+    devices, solve = jax.devices("cpu")[:count], functools.partial(js.solve, devices=count)
+    needed = js.memory_estimate(problem, search, S, devices=count)
+    least = room.estimate((problem, search), starting.shape(problem, search, S), devices)
     assert needed.total > 1.2 * least.total
     present = room.num_bytes(problem)
     monkeypatch.setattr(starting, "start", lambda *args: pytest.fail("something was allocated"))
     for free, words in ((needed.total - present - 1, ""), (least.total - present - 1, " at least")):
         monkeypatch.setattr(capacity, "free_bytes", lambda device, free=free: free)
         with pytest.raises(MemoryError, match=f"GiB{words}, and .* use fewer searches$"):
-            js.solve(problem, search, num_searches=S, max_steps=1)
+            solve(problem, search, num_searches=S, max_steps=1)
     monkeypatch.undo()
     monkeypatch.setattr(capacity, "free_bytes", lambda device: needed.total - present)
-    assert js.solve(problem, search, num_searches=S, max_steps=1).nit == 1
+    assert solve(problem, search, num_searches=S, max_steps=1).nit == 1
 
 
 def test_a_run_that_is_continued_is_refused_too(monkeypatch):

@@ -158,7 +158,7 @@ def as_for_users(monkeypatch):
 
 def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
     """A program inside another one, or in `vmap`, has none of its own, which JAX would refuse."""
-    program = kept_programs.Kept(lambda x: x + 1, cpu_level=0)
+    program = kept_programs.kept(lambda x: x + 1, cpu_level=0)
     one = np.float32(1)
     assert level_of(program, one) is not None
     inside = jax.jit(lambda x: (program(x), program(one), level_of(program, one) is None))
@@ -170,7 +170,7 @@ def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
 
 def test_who_says_how_to_compile_is_heard(monkeypatch):
     """Be it by a setting of JAX or a flag of XLA."""
-    program, one = kept_programs.Kept(lambda x: x + 1, cpu_level=0), np.float32(1)
+    program, one = kept_programs.kept(lambda x: x + 1, cpu_level=0), np.float32(1)
     settings = types.SimpleNamespace(jax_default_device=None)
     monkeypatch.setattr(kept_programs.jax, "config", settings)
     monkeypatch.setenv("XLA_FLAGS", "")
