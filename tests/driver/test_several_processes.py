@@ -31,7 +31,7 @@ def _free_port():
 @contextlib.contextmanager
 def started(num, num_devices, folder, *names):
     """Starts processes that make some calls; none of them is left in the end."""
-    flags = f"--xla_force_host_platform_device_count={num_devices}"
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count={num_devices}"
     paths = os.pathsep.join([str(_ROOT), str(_ROOT / "tests")])
     env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": paths}
     port, script = _free_port(), several_processes.__file__
@@ -162,7 +162,7 @@ def test_the_command_line_joins_processes(tmp_path):
     port = _free_port()
     words = [sys.executable, "-m", "jaxopt_search", "solve", str(instance), "--steps", "200"]
     words += ["--searches", "4", "--no-cache", "--json", "--coordinator", f"127.0.0.1:{port}"]
-    flags = "--xla_force_host_platform_device_count=1"
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=1"
     env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(_ROOT)}
     lead, other = (
         subprocess.Popen(
