@@ -24,7 +24,7 @@ from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
 from jaxopt_search.problems.queens.problem import hoffman
-from jaxopt_search.solvers import queens_plans, queens_searched
+from jaxopt_search.solvers import queens_plans, queens_programs
 
 _REPEATS, _LONG = 7, 2.0
 
@@ -177,7 +177,7 @@ def _stream(job: Job, seed: int) -> dict[str, Any]:
         harvests = []
         for look in itertools.islice(looks, number):
             state = js.advance(problem, search, state, chosen.steps)
-            state, age, harvest = queens_searched.harvested(
+            state, age, harvest = queens_programs.harvested(
                 problem, search, state, age, jnp.uint32(look), distinct="raw", tries=chosen.tries
             )
             harvests.append((harvest.is_valid, harvest.words))

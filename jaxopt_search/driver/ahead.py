@@ -3,11 +3,14 @@
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import jax
 
+from jaxopt_search.engine import kept_programs
+from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.program_names import settings
+from jaxopt_search.guards.interrupts import held_back
 
 
 class Ahead:
@@ -37,6 +40,19 @@ class Ahead:
         """Returns once all are compiled."""
         for thread in self._threads:
             thread.join()
+
+
+def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] = bool) -> None:
+    """Compiles programs side by side, the first of which takes longest.
+
+    Args:
+      meanwhile: is done while they compile.
+    """
+    ahead = Ahead([job for program in programs for job in program.to_compile()])
+    with held_back():
+        with kept_programs.interpreter:
+            meanwhile()
+        ahead.wait()
 
 
 def _num_cores() -> int:

@@ -141,8 +141,9 @@ def solve(
         if call.team.is_shared:
             note(arguments.words_of(checked), callback is None)
     call.timer.limit(checked.limits.max_steps, checked.limits.max_seconds)
-    with memory_errors_explained(checked.begin.num_searches), call.running(show_progress):
-        run = Run(checked, call.timer, callback)
+    explained = memory_errors_explained(f"num_searches={checked.begin.num_searches}")
+    with explained as note_needed, call.running(show_progress):
+        run = Run(checked, call.timer, note_needed, callback)
         observers: list[Callable[[Any], Any]] = [run.history.note]
         if callback is not None:
             observers.append(run.steered)

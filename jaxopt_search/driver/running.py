@@ -10,18 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.driver import checkpoints, environment, memory_use, starts, states
-from jaxopt_search.driver.ahead import Ahead
+from jaxopt_search.driver import ahead, checkpoints, environment, memory_use, starts, states
 from jaxopt_search.driver.arguments import Checked, Resumption, Start
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.driver.steering import Steer, check_steer
-from jaxopt_search.engine import kept_programs, room, starting
+from jaxopt_search.engine import room, starting
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
-from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.results import Hit, Result, Status
 
 
@@ -60,12 +58,16 @@ class Run:
     """
 
     def __init__(
-        self, checked: Checked, timer: Timer, callback: Callable[[Report], Any] | None = None
+        self,
+        checked: Checked,
+        timer: Timer,
+        note_needed: Callable[[int], None],
+        callback: Callable[[Report], Any] | None = None,
     ):
         self.checked, self.timer, self._callback = checked, timer, callback
         # A state of a user's is checked before anything is compiled for it.
         given = _first_state(checked) if isinstance(checked.begin, Resumption) else None
-        self._compile_ahead()
+        self._compile_ahead(note_needed)
         first = _first_state(self.checked) if given is None else given
         self.state = checked.split.split(jax.block_until_ready(first))
         self.step = self.first_step = int(self.state.step)
@@ -153,26 +155,23 @@ class Run:
             programs["start"] = starting.program(key, *own, given, begin.num_searches)
         return programs
 
-    def _compile_ahead(self) -> None:
+    def _compile_ahead(self, note_needed: Callable[[int], None]) -> None:
         """Compiles side by side, and refuses a run that then turns out not to fit.
 
         Raises:
           MemoryError: with the sizes.
         """
         checked, devices = self.checked, self.checked.split.devices
-        if getattr(jax.config, "jax_disable_jit", False) or not checked.split.compiles_ahead:
+        if not checked.split.compiles_ahead:
             self._build_starts()
             return
         programs = self._programs()
-        ahead = Ahead([job for program in programs.values() for job in program.to_compile()])
-        with held_back():
-            with kept_programs.interpreter:
-                self._build_starts()
-            ahead.wait()
-            parts = checked.problem, checked.search, checked.exchange
-            shape = starting.shape(*parts[:2], checked.begin.num_searches)
-            needed = memory_use.of_programs(programs, parts, shape, devices)
-            room.check(parts, needed, checked.begin.num_searches, devices)
+        ahead.compile_all(programs.values(), self._build_starts)
+        parts = checked.problem, checked.search, checked.exchange
+        shape = starting.shape(*parts[:2], checked.begin.num_searches)
+        needed = memory_use.of_programs(programs, parts, shape, devices)
+        note_needed(needed.total)
+        room.check(parts, needed, checked.begin.num_searches, devices)
 
     def _build_starts(self) -> None:
         """Builds start solutions that were put off until programs compile."""

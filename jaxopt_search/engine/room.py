@@ -59,6 +59,7 @@ def estimate(
     *,
     solution: Any = None,
     temporaries: Mapping[str, int] | None = None,
+    states_at_a_look: int = 1,
 ) -> MemoryEstimate:
     """Returns what a run takes when it takes most.
 
@@ -68,6 +69,7 @@ def estimate(
       devices: those over which the searches are spread.
       solution: the shape of one.
       temporaries: what a program needs besides, by the moment; without, only what stays.
+      states_at_a_look: 2 if it makes another one.
     """
     # Then a chunk has a third state.
     is_apart = any(capabilities.compiles_apart(part) for part in parts[2:] if part is not None)
@@ -81,7 +83,7 @@ def estimate(
     moments = {"start": (everyone, 0), "steps": ((3 if is_apart else 2) * each, 0)}
     if is_apart:
         moments["exchange"] = (3 * each, 0)
-    moments["look"] = (each, read_out)
+    moments["look"] = (states_at_a_look * each, read_out)
     if num > 1:
         moments["end"] = (each + everyone, read_out)
     found = temporaries or {}

@@ -63,7 +63,8 @@ def init(
     if is_traced((words, problem, search, solutions)):
         return _init(words, problem, search, solutions, num_searches=num_searches)
     check_room(problem, search, solution, num_searches, [default_device()])
-    return start(words, problem, search, solutions, num_searches)
+    with capacity.memory_errors_explained(f"num_searches={num_searches}"):
+        return start(words, problem, search, solutions, num_searches)
 
 
 def start(
@@ -74,7 +75,7 @@ def start(
     num_searches: int,
 ) -> RunState:
     """Like `init`, of checked arguments, and returns once the state is there."""
-    with held_back(), capacity.memory_errors_explained(num_searches):
+    with held_back():
         return jax.block_until_ready(
             _init(key, problem, search, solutions, num_searches=num_searches)
         )

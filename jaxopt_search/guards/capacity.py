@@ -7,7 +7,7 @@ import contextlib
 import math
 import pathlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -156,19 +156,24 @@ def is_about_memory(error: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def memory_errors_explained(num_searches: int | None) -> Iterator[None]:
+def memory_errors_explained(what: str) -> Iterator[Callable[[int], None]]:
     """Has a `MemoryError` of a device or of the host's arrays say what to change.
 
-    Results come late: block until they are ready before leaving the context.
+    Yields a function that takes note of the bytes that a device was estimated to need. Results come
+    late: block until they are ready before leaving the context.
+
+    Args:
+      what: is asked for, such as "num_searches=8".
     """
+    noted: list[int] = []
     try:
-        yield
+        yield noted.append
     except (jax.errors.JaxRuntimeError, MemoryError) as error:
         if not is_about_memory(error):
             raise
-        where, others = (
-            ("host", "") if isinstance(error, MemoryError) else ("device", ", or more devices")
-        )
+        if isinstance(error, MemoryError):
+            raise MemoryError(f"the host ran out of memory with {what}; use fewer") from error
+        needed = f", estimated to need {noted[-1] / _GIB:.1f} GiB" if noted else ""
         raise MemoryError(
-            f"the {where} ran out of memory with num_searches={num_searches}; use fewer{others}"
+            f"the device ran out of memory with {what}{needed}; use fewer, or more devices"
         ) from error

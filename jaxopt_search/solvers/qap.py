@@ -210,7 +210,7 @@ def _prepare_several(
         num_searches = _TABU_OF_SEVERAL_ON_CPU if is_on_cpu else _TABU_OF_SEVERAL
     num_searches = check_count("num_searches", num_searches)
     recipe = TabuRecipe(num_searches, _room_for(most, is_on_cpu), _recombine_every(most, is_on_cpu))
-    with memory_errors_explained(num_searches):
+    with memory_errors_explained(f"num_searches={num_searches}"):
         return prepare_many_qaps(problems, key, recipe, **options)
 
 

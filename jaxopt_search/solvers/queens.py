@@ -1,6 +1,5 @@
 """N-Queens: sets of different valid placements, found again and again: `solve_nqueens`."""
 
-import contextlib
 import os
 from typing import Any
 
@@ -78,31 +77,29 @@ def solve_nqueens(
     refuse_tracers(key, caller="solve_nqueens")
     timer, found = Timer(), device_split.find_devices(devices)
     call = Call(timer, found, Files(checkpoint, checkpoint_every, resume))
-    with call.agreed() as note:
-        problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
-        check_option("distinct", distinct, ("raw", "symmetry"))
-        if num_searches is not None:
-            num_searches = check_count("num_searches", num_searches)
-        if max_steps is max_seconds is None:
-            max_seconds = _DEFAULT_SECONDS
-        max_steps, max_seconds = check_clock(max_steps, max_seconds, MAX_INT32)
-        words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
-        note(n, num_solutions, fingerprint(words), distinct, max_seconds, max_steps, num_searches)
-        is_repaired = problem.n >= _MANY  # the limit of steps is then one of rounds
-        timer.limit(None if is_repaired else max_steps, max_seconds)
-        own, resumed = call.team.own, call.files.resume
-        if is_repaired:
-            capacity.check_queens(problem.n, own[0])
-            run = Repairs(problem, words, finds, timer, own[0], max_steps, resumed)
-        else:
-            with capacity.memory_errors_explained(num_searches):
-                run = Searches(problem, words, finds, timer, found, num_searches, resumed)
-    explained = capacity.memory_errors_explained(num_searches)
-    with (
-        contextlib.nullcontext() if is_repaired else explained,
-        call.running(show_progress, _describe),
-    ):
-        status = call.drive(run)
+    with capacity.memory_errors_explained(f"n={n}") as note_needed:
+        with call.agreed() as note:
+            problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
+            check_option("distinct", distinct, ("raw", "symmetry"))
+            if num_searches is not None:
+                num_searches = check_count("num_searches", num_searches)
+            if max_steps is max_seconds is None:
+                max_seconds = _DEFAULT_SECONDS
+            max_steps, max_seconds = check_clock(max_steps, max_seconds, MAX_INT32)
+            words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
+            note(
+                n, num_solutions, fingerprint(words), distinct, max_seconds, max_steps, num_searches
+            )
+            is_repaired = problem.n >= _MANY  # the limit of steps is then one of rounds
+            timer.limit(None if is_repaired else max_steps, max_seconds)
+            if is_repaired:
+                capacity.check_queens(problem.n, call.team.own[0])
+                run = Repairs(problem, words, finds, call, max_steps)
+            else:
+                run = Searches(problem, words, finds, call, num_searches)
+        with call.running(show_progress, _describe):
+            run.prepare(note_needed)
+            status = call.drive(run)
     return _result(run, status, found)
 
 

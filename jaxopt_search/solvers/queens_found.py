@@ -52,7 +52,8 @@ class PlacementSet:
     """The placements found so far: those that are wanted, and what was found with the last one."""
 
     def __init__(self, wanted: int, distinct: Distinct, n: int):
-        self.wanted, self.distinct, self.n = wanted, distinct, n
+        self.distinct: Distinct = distinct
+        self.wanted, self.n = wanted, n
         self.num_found, self._seen = 0, dict[int, None]()  # the numbers of `_queens`
         known = ALL if distinct == "raw" else CLASSES
         self.total = known[n - 1] if n <= len(known) else None

@@ -1,18 +1,21 @@
 """Valid placements of many queens, each repaired from a start of its own."""
 
 import functools
-import pathlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver import ahead, checkpoints
+from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.fingerprints import fingerprint
-from jaxopt_search.engine.kept_programs import kept
+from jaxopt_search.engine import room
+from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine.kept_programs import Program, kept
+from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
@@ -52,20 +55,18 @@ class Repairs:
         problem: NQueens,
         key: random.Key,
         finds: PlacementSet,
-        timer: Timer,
-        device: jax.Device,
+        call: Call,
         max_rounds: int | None,
-        resumed: pathlib.Path | None,
     ):
         padded = problem.padded(padding.capacity_for(problem.n, _PER_DOUBLING))
-        self.problem, self._key = jax.device_put((padded, key), device)
-        self.finds, self.timer, self.made = finds, timer, 0
+        self.problem, self._key = jax.device_put((padded, key), call.team.own[0])
+        self.finds, self.timer, self.made = finds, call.timer, 0
         self._max_rounds = _MAX_ROUNDS if max_rounds is None else max_rounds
         self._ends_at_failure = max_rounds is not None
         self._number, self._has_failed = 0, False
         self._repaired: Any = None  # a placement, its attacked queens, its fingerprint
-        if resumed is not None:
-            self._recall(checkpoints.read(resumed, self.identity(), self._shapes_of))
+        if call.files.resume is not None:
+            self._recall(checkpoints.read(call.files.resume, self.identity(), self._shapes_of))
 
     def _shapes_of(self, notes: dict[str, Any]) -> tuple[Any, Any]:
         numbers, queens = self.finds.shapes_of(Counts(*notes["counts"]))
@@ -96,14 +97,35 @@ class Repairs:
         }
         return Snapshot(_KeptRepairs(jax.device_get(self._key), numbers), queens, notes)
 
-    def advance(self, num_steps: int) -> None:
-        """Repairs a placement; compiles, the first time."""
-        call = self._key, self.problem, np.uint32(self._number), np.int32(self._max_rounds)
-        if not num_steps:
-            for compile_it in _repaired.to_compile(*call, distinct=self.finds.distinct):
-                compile_it()
+    def _program(self) -> Program:
+        numbers = np.uint32(self._number), np.int32(self._max_rounds)
+        return Program(
+            _repaired, (self._key, self.problem, *numbers), {"distinct": self.finds.distinct}
+        )
+
+    def prepare(self, note_needed: Callable[[int], None]) -> None:
+        """Compiles.
+
+        Args:
+          note_needed: is told how many bytes a repair takes.
+
+        Raises:
+          MemoryError: if they are not free.
+        """
+        program, device = self._program(), self._key.first.device
+        if not DeviceSplit((device,)).compiles_ahead:
             return
-        self._repaired = jax.device_get(_repaired(*call, distinct=self.finds.distinct))
+        ahead.compile_all([program])
+        needed = program.temporaries() + room.num_bytes(program.arguments)
+        needed += room.num_bytes(jax.eval_shape(self.problem.init, random.typed_key(self._key)))
+        note_needed(needed)
+        capacity.check_bytes(needed, f"n is {self.finds.n}", device, "", "fewer queens")
+
+    def advance(self, num_steps: int) -> None:
+        """Repairs a placement."""
+        if num_steps:
+            program = self._program()
+            self._repaired = jax.device_get(program.fn(*program.arguments, **program.static))
 
     def look(self) -> object:
         """Takes down the placement if it is valid."""

@@ -4,26 +4,22 @@ At fixed distances the searches that stand at a valid placement are found out: i
 they restart, as do those that have tried for long.
 """
 
-import functools
 import math
 import pathlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxopt_search.checks import check_count
-from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.ahead import Ahead
+from jaxopt_search.driver import ahead, checkpoints
+from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.fingerprints import fingerprint
-from jaxopt_search.engine import device_split, loop, room, stepping
+from jaxopt_search.engine import room, stepping
 from jaxopt_search.engine.device_split import DeviceSplit
-from jaxopt_search.engine.kept_programs import kept
+from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.placing import split_leaf
 from jaxopt_search.engine.state import RunState, Since, make_rules
 from jaxopt_search.guards import capacity
@@ -31,31 +27,13 @@ from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.neighborhoods.queen_swap import CountedQueens, QueenSwap
 from jaxopt_search.portable import random
 from jaxopt_search.portable.counts import Steps
-from jaxopt_search.problems.queens import symmetry
-from jaxopt_search.problems.queens.problem import NQueens, greedy_placement
-from jaxopt_search.problems.queens.symmetry import Distinct
+from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.results import Status
 from jaxopt_search.searches.min_conflicts import MinConflicts, MinConflictsState
-from jaxopt_search.solvers import queens_plans
+from jaxopt_search.solvers import queens_plans, queens_programs
 from jaxopt_search.solvers.queens_found import Counts, PlacementSet, Standing, dtype_of
+from jaxopt_search.solvers.queens_programs import MAX_LOOKS, Harvest
 from jaxopt_search.types import Info
-
-_MAX_LOOKS = 16
-"""A search that has found nothing by this many restarts."""
-
-
-class Harvest(NamedTuple):
-    """What is taken down of the searches after a number of steps.
-
-    Attributes:
-      is_valid: [S] whether a search has found a valid placement.
-      queens: [S, capacity] their best placements.
-      words: [S, 2] uint32 fingerprints.
-    """
-
-    is_valid: jax.Array
-    queens: jax.Array
-    words: jax.Array
 
 
 class _KeptSearches(NamedTuple):
@@ -86,27 +64,40 @@ class Searches:
         problem: NQueens,
         key: random.Key,
         finds: PlacementSet,
-        timer: Timer,
-        devices: tuple[jax.Device, ...],
+        call: Call,
         num_searches: int | None,
-        resumed: pathlib.Path | None,
     ):
-        self.problem, self.finds, self.timer = problem.padded(), finds, timer
-        self.plan = queens_plans.plan_of(problem.n, devices[0].platform)
-        self.search, self.split = queens_plans.search_of(self.plan), DeviceSplit(devices)
+        self.timer, self.split = call.timer, DeviceSplit(call.team.devices)
+        self.problem, self.finds = self.split.bring(problem.padded()), finds
+        self.plan = queens_plans.plan_of(problem.n, self.split.first.platform)
+        self.search = queens_plans.search_of(self.plan)
         self._choice = stepping.choose("auto", self.split.first, self.problem, self.search)
         self.implementation, self.made, self.step = str(self._choice), 0, 0
         self._num_looks, self._counts = 0, finds.counts  # these are what checkpoints have
-        kept = self._new(key, num_searches) if resumed is None else self._recalled(resumed)
-        self._num_searches = len(kept.age)
-        with held_back(), jax.default_device(self.split.first):
-            state = jax.device_put(kept.searches)
-        self.state, self._age = self.split.split(state), self._own(kept.age)
-        self._rules = make_rules(self.search, self.state.best_cost.dtype)
-        self._harvest_of = _harvester(devices, finds.distinct, self.plan.tries)
-        self._ahead = Ahead(self._to_compile())
+        resumed = call.files.resume
+        begin = self._new(key, num_searches) if resumed is None else self._recalled(resumed)
+        self._begin, self._num_searches = begin, len(begin.age)
+        self._rules = make_rules(self.search, begin.searches.best_cost.dtype)
+        self._harvest_program = self._program_of_a_look(begin.searches)
+        self.state: Any = None
+        self._age: Any = None
         self._harvest: Harvest | None = None  # what is not yet taken down
         self._has_started = self._is_last = False
+
+    def prepare(self, note_needed: Callable[[int], None]) -> None:
+        """Compiles, and has the devices hold the searches.
+
+        Args:
+          note_needed: is told how many bytes the run takes.
+
+        Raises:
+          MemoryError: if they are not free.
+        """
+        note_needed(self._compiled_ahead(self._begin.searches))
+        with held_back(), jax.default_device(self.split.first):
+            state = jax.device_put(self._begin.searches)
+        self.state = self.split.split(state)
+        self._age = self._own(self._begin.age)
 
     def _new(self, key: random.Key, num_searches: int | None) -> _KeptSearches:
         """Returns what the searches begin with, all of which the first look starts."""
@@ -117,7 +108,7 @@ class Searches:
         state = self._blank(key, num_searches)
         index: Any = np.arange(num_searches, dtype=np.int32)
         state = state._replace(index=index, ancestor=index)
-        return _KeptSearches(state, np.full(num_searches, _MAX_LOOKS, np.int32), None)
+        return _KeptSearches(state, np.full(num_searches, MAX_LOOKS, np.int32), None)
 
     def _blank(self, key: random.Key, num_searches: int) -> RunState:
         """Returns a state like those to come, of no more searches than memory holds."""
@@ -145,10 +136,13 @@ class Searches:
     def _own(self, age: np.ndarray) -> Any:
         """Returns the ages of all searches as `split` splits them."""
         number = len(self.split.devices)
-        return age if number == 1 else split_leaf(number, age)[self.split.team.rows]
+        if number == 1:
+            return self.split.bring(age)
+        own = split_leaf(number, age)[self.split.team.rows]
+        return jax.device_put(own, self.state.index.sharding)
 
     def identity(self) -> Identity:
-        how = self.finds.distinct, self.plan.steps, self.plan.tries, _MAX_LOOKS
+        how = self.finds.distinct, self.plan.steps, self.plan.tries, MAX_LOOKS
         return Identity(
             fingerprint(np.int32(self.problem.n)), fingerprint(self.search, repr(("searched", how)))
         )
@@ -169,15 +163,36 @@ class Searches:
         age = self.split.team.gathered(self._age).reshape(-1)[:num]
         return Snapshot(_KeptSearches(state, age, numbers), queens, notes)
 
-    def _to_compile(self) -> list[Callable[[], None]]:
-        if len(self.split.devices) > 1:
-            return []
-        own = self.problem, self.search, self.state
-        options = {"distinct": self.finds.distinct, "tries": self.plan.tries}
-        return [
-            *loop.program(self._choice.implementation, *own, self._rules).to_compile(),
-            *harvested.to_compile(*own, self._age, np.uint32(0), **options),
-        ]
+    def _program_of_a_look(self, state: RunState) -> Program:
+        """Returns the program that looks at states like this one."""
+        own = self.problem, self.search
+        return queens_programs.harvest(
+            self.split, *own, self.split.shapes(state, *own), self.finds.distinct, self.plan.tries
+        )
+
+    def _compiled_ahead(self, state: RunState) -> int:
+        """Compiles side by side, and returns the bytes that the run takes, if they are free.
+
+        Raises:
+          MemoryError: if they are not.
+        """
+        parts, devices = (self.problem, self.search), self.split.devices
+        programs, found = dict[str, Program](), dict[str, int]()
+        if self.split.compiles_ahead:
+            how = self._rules, self._choice.implementation
+            programs = self.split.programs(*parts, state, *how) | {"look": self._harvest_program}
+            ahead.compile_all(programs.values())
+            found = {name: program.temporaries() for name, program in programs.items()}
+        needed = room.estimate(
+            parts,
+            state,
+            devices,
+            solution=queens_programs.taken_down(self.problem),
+            temporaries=found,
+            states_at_a_look=2,
+        )
+        room.check(parts, needed, len(state.index), devices)
+        return needed.total
 
     def advance(self, num_steps: int) -> None:
         """Finds out what was found, and starts the next steps; compiles, the first time.
@@ -185,7 +200,6 @@ class Searches:
         A last look changes no search: a checkpoint is of before it, so that a run with more steps
         has the same looks as if it had never ended.
         """
-        self._ahead.wait()
         if not num_steps:
             self._start()
             return
@@ -211,9 +225,9 @@ class Searches:
 
     def _harvested(self) -> Any:
         """Returns the state, the ages, and what there is to take down, after a look."""
-        return self._harvest_of(
-            self.problem, self.search, self.state, self._age, np.uint32(self._num_looks)
-        )
+        look, program = np.uint32(self._num_looks), self._harvest_program
+        own = self.problem, self.search, self.state, self._age
+        return program.fn(*own, look, **program.static)
 
     def _advanced(self, num_steps: int) -> RunState:
         """Returns the state after some steps, which need not be made by then."""
@@ -281,62 +295,3 @@ def blank(key: random.Key, problem: NQueens, search: MinConflicts, num_searches:
         hit=Steps(word, word),
         info=Info(accepted=cost),
     )
-
-
-@functools.cache
-def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) -> Any:
-    """Returns `harvested` of searches as `DeviceSplit.split` spreads them."""
-    harvest = functools.partial(harvested, distinct=distinct, tries=tries)
-    if len(devices) == 1:
-        return harvest
-    axes = device_split.AXES
-    return jax.pmap(
-        harvest, in_axes=(None, None, axes, 0, None), out_axes=(axes, 0, 0), devices=devices
-    )
-
-
-@functools.partial(kept, static_argnames=("distinct", "tries"))
-def harvested(
-    problem: NQueens,
-    search: Any,
-    state: RunState,
-    age: jax.Array,
-    look: jax.Array,
-    *,
-    distinct: Distinct,
-    tries: int,
-) -> tuple[RunState, jax.Array, Harvest]:
-    """Returns the searches after those at valid placements, and old ones, have restarted.
-
-    Args:
-      age: [S] int32 looks since each search started.
-      look: [] uint32 number of this look.
-      tries: as in `queens_plans.Plan`.
-
-    Returns:
-      The state, the ages, and what was found.
-    """
-
-    def start(key: jax.Array) -> jax.Array:
-        if not tries:
-            return problem.init(key)
-        return greedy_placement(key, problem.n, tries, problem.capacity)
-
-    costs = jax.vmap(search.best_cost)(state.searches)
-    queens = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
-    words = jax.vmap(lambda one: symmetry.fingerprint(one, distinct, problem.num_entries))(queens)
-    is_valid, age = (costs == 0) & (state.index >= 0), age + 1
-    restarts = is_valid | (age >= _MAX_LOOKS)
-    keys = jax.vmap(random.start_key, in_axes=(None, 0))(
-        random.instance_key(state.key, look), state.index.astype(jnp.uint32)
-    )
-    fresh = jax.vmap(search.init, in_axes=(None, 0))(problem, jax.vmap(start)(keys))
-
-    def renewed(new: jax.Array, old: jax.Array) -> jax.Array:
-        where = lax.expand_dims(restarts, range(1, new.ndim))
-        return jnp.where(where, new, old)
-
-    searches = jax.tree.map(renewed, fresh, state.searches)
-    narrow = queens.astype(dtype_of(problem.capacity))
-    age = jnp.where(restarts, 0, age)
-    return state._replace(searches=searches), age, Harvest(is_valid, narrow, words)

@@ -111,7 +111,7 @@ def solve_stack(
             saved = checkpoints.read(resumed, identity, functools.partial(_shapes_of, stack))
         note(identity, fingerprint(random.as_key(key)), timer.max_steps, timer.max_seconds)
         note(show_progress)  # reports are made by all
-    explained = capacity.memory_errors_explained(stack.kind.num_searches)
+    explained = capacity.memory_errors_explained(f"num_searches={stack.kind.num_searches}")
     with explained, call.running(show_progress):
         runs = _Runs(stack, key, timer, devices)
         if saved is not None:

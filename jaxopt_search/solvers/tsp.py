@@ -211,7 +211,7 @@ def _prepare_several(
     """Returns the call that solves several instances; `options` are those of `solve_stack`."""
     recipe = _STACKED_TSP_ON_CPU if options["devices"][0].platform == "cpu" else _STACKED_TSP
     recipe = chosen(recipe, *wishes)
-    with capacity.memory_errors_explained(recipe.num_searches):
+    with capacity.memory_errors_explained(f"num_searches={recipe.num_searches}"):
         return prepare_many_tsps(stack_of_coords(data), key, recipe, **options)
 
 

@@ -10,7 +10,7 @@ import pytest
 from cases import LinearOrdering, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search.driver import ahead, running
+from jaxopt_search.driver import ahead
 from jaxopt_search.driver.ahead import Ahead
 from jaxopt_search.engine import kept_programs
 from jaxopt_search.solvers import tsp
@@ -174,7 +174,7 @@ def test_starts_are_built_while_programs_compile(monkeypatch):
 
     constructed_tours = tsp.constructed_tours
     monkeypatch.setattr(tsp, "constructed_tours", build)
-    monkeypatch.setattr(running, "Ahead", Noted)
+    monkeypatch.setattr(ahead, "Ahead", Noted)
     points = np.random.default_rng(4).random((37, 2))
     with pytest.raises(ValueError, match=r"^initial "):
         js.solve_tsp(points, max_steps=0, devices=1, initial=np.zeros(37, int))

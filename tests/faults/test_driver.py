@@ -144,7 +144,9 @@ def test_out_of_memory(monkeypatch):
     state = solve(max_steps=0).state
     text = "RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes."
     monkeypatch.setattr(loop, "_advance", in_place_of_a_program(jax.errors.JaxRuntimeError(text)))
-    with pytest.raises(MemoryError, match="num_searches=5; use fewer") as caught:
+    with pytest.raises(
+        MemoryError, match="num_searches=5, estimated to need 0.0 GiB; use fewer"
+    ) as caught:
         solve(num_searches=5)
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value.__cause__, jax.errors.JaxRuntimeError)

@@ -147,14 +147,14 @@ import jaxopt_search as js
 
 problem = js.tsp_from_coords(np.random.default_rng(0).random((20, 2)))
 search = js.simulated_annealing(js.two_opt(problem), 1.0)
-wait = js.driver.running.Ahead.wait
+wait = js.driver.ahead.Ahead.wait
 
 def told(ahead):
     print("compiling", flush=True)
     wait(ahead)
     print("compiled", flush=True)
 
-js.driver.running.Ahead.wait = told
+js.driver.ahead.Ahead.wait = told
 js.solve(problem, search, 0, max_steps=1)
 print("solved", flush=True)
 """

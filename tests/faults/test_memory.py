@@ -99,7 +99,7 @@ def test_both_ways_to_say_it(text):
     """JAX has several texts for running out of memory."""
     with (
         pytest.raises(MemoryError, match="num_searches=7; use fewer"),
-        capacity.memory_errors_explained(7),
+        capacity.memory_errors_explained("num_searches=7"),
     ):
         raise jax.errors.JaxRuntimeError(text)
 

@@ -12,7 +12,13 @@ import jaxopt_search as js
 from jaxopt_search.engine import starting
 from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.symmetry import canonical
-from jaxopt_search.solvers import queens_found, queens_plans, queens_repaired, queens_searched
+from jaxopt_search.solvers import (
+    queens_found,
+    queens_plans,
+    queens_programs,
+    queens_repaired,
+    queens_searched,
+)
 
 AMPLE = {"max_seconds": 300.0, "devices": 1}
 
@@ -229,7 +235,7 @@ def interrupt(*arguments, **options):
     ("n", "module", "name"),
     [
         (8, queens_searched, "blank"),
-        (8, queens_searched, "_harvester"),
+        (8, queens_programs, "harvest"),
         (10_000, queens_repaired._repaired, "to_compile"),
     ],
 )
