@@ -18,19 +18,32 @@ class Ahead:
 
     What goes wrong there is not told: whoever needs the program compiles it then, and meets the
     same error, or none.
+
+    Args:
+      jobs: what is done side by side.
+      later: is done after the last of them, by when all are traced, and is not waited for.
     """
 
-    def __init__(self, jobs: Sequence[Callable[[], object]]) -> None:
-        self._settings = settings() if jobs else {}
+    def __init__(
+        self, jobs: Sequence[Callable[[], object]], later: Sequence[Callable[[], object]] = ()
+    ) -> None:
+        self._settings = settings() if jobs or later else {}
         is_off = getattr(jax.config, "jax_disable_jit", False)
-        self._threads = [
-            threading.Thread(target=self._do, args=(job,), name="compiles")
-            for job in (jobs if _num_cores() > 1 and not is_off else ())
-        ]
-        for thread in self._threads:
+        is_on = _num_cores() > 1 and not is_off
+        self._threads = [self._thread(job) for job in jobs if is_on]
+        further = [self._thread(job, self._threads[-1:]) for job in later if is_on]
+        _further[:] = [thread for thread in _further if thread.is_alive()] + further
+        for thread in self._threads + further:
             thread.start()
 
-    def _do(self, job: Callable[[], object]) -> None:
+    def _thread(
+        self, job: Callable[[], object], after: Sequence[threading.Thread] = ()
+    ) -> threading.Thread:
+        return threading.Thread(target=self._do, args=(job, after), name="compiles")
+
+    def _do(self, job: Callable[[], object], after: Sequence[threading.Thread]) -> None:
+        for thread in after:
+            thread.join()
         # Settings may be for the thread of the call only; then programs are others.
         with contextlib.suppress(Exception):
             if settings() == self._settings:
@@ -42,17 +55,32 @@ class Ahead:
             thread.join()
 
 
-def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] = bool) -> None:
+_further: list[threading.Thread] = []
+
+
+def compile_all(
+    programs: Iterable[Program],
+    meanwhile: Callable[[], object] = bool,
+    later: Program | None = None,
+) -> None:
     """Compiles programs side by side, the first of which takes longest.
 
     Args:
       meanwhile: is done while they compile.
+      later: is compiled, too, but not waited for.
     """
-    ahead = Ahead([job for program in programs for job in program.to_compile()])
+    jobs = [job for program in programs for job in program.to_compile()]
+    ahead = Ahead(jobs, later.to_compile() if later else ())
     with held_back():
         with kept_programs.interpreter:
             meanwhile()
         ahead.wait()
+
+
+def wait_for_later() -> None:
+    """Returns once the programs are compiled, too, that nobody has waited for."""
+    while _further:
+        _further.pop().join()
 
 
 def _num_cores() -> int:

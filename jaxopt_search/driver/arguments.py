@@ -150,7 +150,9 @@ def check(given: Arguments) -> Checked:
     capabilities.check(given.search, given.problem, limits.max_steps)
     split = DeviceSplit(devices)
     problem, search, exchange = split.bring((given.problem, given.search, given.exchange))
-    choice = stepping.choose(given.implementation, split.first, problem, search)
+    # A kernel takes a second to try. Where the run's own is made ahead, that tells as well.
+    is_tried = given.implementation != "auto" or not split.compiles_ahead
+    choice = stepping.choose(given.implementation, split.first, problem, search, is_tried=is_tried)
     if given.resume is not None:
         begin = _check_resumption(given, problem, search, exchange, limits)
     elif given.state is not None:

@@ -16,10 +16,11 @@ from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.driver.steering import Steer, check_steer
-from jaxopt_search.engine import room, starting
+from jaxopt_search.engine import room, starting, stepping
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
+from jaxopt_search.kernels import Choice
 from jaxopt_search.results import Hit, Result, Status
 
 
@@ -142,21 +143,24 @@ class Run:
         )
         return with_all_limits(rules, search, dtype)
 
-    def _programs(self) -> dict[str, Program]:
-        """Returns the programs of the run, by the moments of `room`."""
+    def _programs(self) -> tuple[dict[str, Program], Program | None]:
+        """Returns the programs of the run, by the moments of `room`, and what takes over later."""
         checked, begin = self.checked, self.checked.begin
         own = checked.problem, checked.search
         shape = starting.shape(*own, begin.num_searches)
         rules, choice = self._rules(shape.best_cost.dtype), checked.choice.implementation
         programs = checked.split.programs(*own, shape, rules, choice)
+        later = checked.split.later_program(*own, shape, rules, choice)
         if isinstance(begin, Start):
             given = begin.starts and starts.shapes(begin.starts, begin.num_searches)
             key, given = checked.split.brought((begin.key, given))
             programs["start"] = starting.program(key, *own, given, begin.num_searches)
-        return programs
+        return programs, later
 
     def _compile_ahead(self, note_needed: Callable[[int], None]) -> None:
         """Compiles side by side, and refuses a run that then turns out not to fit.
+
+        What turns out not to run in a kernel is run by XLA.
 
         Raises:
           MemoryError: with the sizes.
@@ -165,13 +169,29 @@ class Run:
         if not checked.split.compiles_ahead:
             self._build_starts()
             return
-        programs = self._programs()
-        ahead.compile_all(programs.values(), self._build_starts)
+        programs, later = self._programs()
+        ahead.compile_all(programs.values(), self._build_starts, later)
         parts = checked.problem, checked.search, checked.exchange
         shape = starting.shape(*parts[:2], checked.begin.num_searches)
-        needed = memory_use.of_programs(programs, parts, shape, devices)
+        try:
+            needed = memory_use.of_programs(programs, parts, shape, devices)
+        except Exception:
+            if not self._leaves_kernel():
+                raise
+            self._compile_ahead(note_needed)
+            return
         note_needed(needed.total)
         room.check(parts, needed, checked.begin.num_searches, devices)
+
+    def _leaves_kernel(self) -> bool:
+        """Returns whether a kernel was chosen for what cannot run in one; then XLA is chosen."""
+        checked = self.checked
+        if checked.choice.implementation != "triton":
+            return False
+        reason = stepping.why_not_portable(checked.problem, checked.search)
+        if reason:
+            self.checked = dataclasses.replace(checked, choice=Choice("xla", reason))
+        return bool(reason)
 
     def _build_starts(self) -> None:
         """Builds start solutions that were put off until programs compile."""

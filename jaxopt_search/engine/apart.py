@@ -5,6 +5,10 @@
 A large exchange, such as a recombination by edge assembly, takes as long to compile as the steps.
 As a program of its own it is compiled beside them, and serves all ways to run them. The searches
 take the same course.
+
+On a GPU, where kernels take long to compile, all exchanges that make children are programs of their
+own at first. A small one is then called as often as its steps take a millisecond, and that call
+takes longer. So a program with both takes over as soon as it is compiled, during the run.
 """
 
 import functools
@@ -12,12 +16,27 @@ import functools
 import jax
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.engine import collectives, exchanging
 from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.portable import counts, random
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search
+
+
+def is_apart(exchange: Exchange | None, device: jax.Device) -> bool:
+    """Returns whether runs on a device make an exchange by its own program, if only at first."""
+    if exchange is None:
+        return False
+    return capabilities.compiles_apart(exchange) or is_apart_at_first(exchange, device)
+
+
+def is_apart_at_first(exchange: Exchange | None, device: jax.Device) -> bool:
+    """Returns whether one program with the steps takes over as soon as it is compiled."""
+    if exchange is None or capabilities.compiles_apart(exchange):
+        return False
+    return capabilities.combine(exchange) is not None and device.platform != "cpu"
 
 
 def exchanged(

@@ -17,7 +17,6 @@ import jax
 import numpy as np
 from jax.sharding import Sharding
 
-from jaxopt_search import capabilities
 from jaxopt_search.engine import apart, loop, outcome, placing, processes, stepping
 from jaxopt_search.engine.kept_programs import Kept, Program
 from jaxopt_search.engine.outcome import Outcome
@@ -174,10 +173,16 @@ class DeviceSplit:
         implementation: Implementation = "auto",
     ) -> RunState:
         """Like `loop.advance`, of a state from `split` and by rules from `make_rules`."""
-        chosen = stepping.choose(implementation, self.first, problem, search).implementation
-        if rules.exchange is not None and capabilities.compiles_apart(rules.exchange):
-            return self._in_parts(chosen, problem, search, state, num_steps, rules)
-        return self._steps(chosen)(problem, search, state, np.int32(num_steps), rules)
+        chosen = implementation
+        if chosen == "auto":
+            chosen = stepping.choose(chosen, self.first, problem, search).implementation
+        steps = self._steps(chosen, problem, search, state, rules)
+        is_inside = not apart.is_apart(rules.exchange, self.first) or (
+            apart.is_apart_at_first(rules.exchange, self.first) and steps.is_made()
+        )
+        if is_inside:
+            return steps.ready()(problem, search, state, np.int32(num_steps), rules)
+        return self._in_parts(chosen, problem, search, state, num_steps, rules)
 
     def _in_parts(
         self,
@@ -189,34 +194,41 @@ class DeviceSplit:
         rules: Rules,
     ) -> RunState:
         """Like `advance`, by steps and exchanges in turn; only the last may be under way."""
-        steps, exchanging, exchange = self._steps(implementation), self._exchange(), rules.exchange
+        exchange = rules.exchange
         assert exchange is not None
         every, since = map(int, jax.device_get((exchange.every, state.since.exchange)))
-        left, is_first, status = num_steps, True, None
-        while left > 0 or is_first:
+        first, later = (_apart(rules, every, continues) for continues in (False, True))
+        steps = self._steps(implementation, problem, search, state, first).ready()
+        exchanged = self._exchange(exchange, problem, search, state).ready()
+        left, status, rules = num_steps, None, first
+        while left > 0 or rules is first:
             length = min(left, max(every - since, 1))
-            later = Later(np.int32(every), np.bool_(not is_first))
-            own_rules = rules._replace(exchange=later)
-            state = steps(problem, search, state, np.int32(length), own_rules)
-            left, since, is_first = left - length, since + length, False
+            state = steps(problem, search, state, np.int32(length), rules)
+            left, since, rules = left - length, since + length, later
             is_due = length > 0 and since >= every
             if is_due or not num_steps:  # the latter compiles it
-                state = exchanging(exchange, problem, search, state, np.bool_(is_due))
+                state = exchanged(exchange, problem, search, state, np.bool_(is_due))
                 since = 0 if is_due else since
             if status is not None and int(jax.device_get(status)) != Status.RUNNING:
                 break
             status = state.status
         return state
 
-    def _steps(self, implementation: Implementation) -> Callable[..., RunState]:
+    def _steps(
+        self, implementation: Implementation, problem: Any, search: Any, state: Any, rules: Rules
+    ) -> Program:
+        """Returns the program of `advance`, for a state or its shapes."""
         if len(self.devices) == 1:
-            return functools.partial(loop.advance_by, implementation)
-        return _pmapped(self.devices, implementation)
+            return loop.program(implementation, problem, search, state, rules)
+        steps = _pmapped(self.devices, implementation)
+        return Program(steps, (problem, search, state, np.int32(0), rules), {})
 
-    def _exchange(self) -> Callable[..., RunState]:
+    def _exchange(self, exchange: Any, problem: Any, search: Any, state: Any) -> Program:
+        """Returns the program of an exchange apart, likewise."""
+        arguments = exchange, problem, search, state, np.bool_(False)
         if len(self.devices) == 1:
-            return functools.partial(apart.exchange_if_due, axis_name=None)
-        return _pmapped_exchange(self.devices)
+            return Program(apart.exchange_if_due, arguments, {"axis_name": None})
+        return Program(_pmapped_exchange(self.devices), arguments, {})
 
     def programs(
         self,
@@ -235,21 +247,31 @@ class DeviceSplit:
         """
         own = problem, search, self.shapes(shape, problem, search)
         found, exchange = dict[str, Program](), rules.exchange
-        is_one = len(self.devices) == 1
-        is_apart = exchange is not None and capabilities.compiles_apart(exchange)
+        is_apart = apart.is_apart(exchange, self.first)
         if is_apart:
-            rules = rules._replace(exchange=Later(np.int32(0), np.bool_(False)))
-        if is_one:
-            found["steps"] = loop.program(implementation, *own, rules)
-        else:
-            steps = _pmapped(self.devices, implementation)
-            found["steps"] = Program(steps, (*own, np.int32(0), rules), {})
+            rules = _apart(rules, 0, False)
+        found["steps"] = self._steps(implementation, *own, rules)
         if is_apart:
-            fn = apart.exchange_if_due if is_one else _pmapped_exchange(self.devices)
-            static = {"axis_name": None} if is_one else {}
-            found["exchange"] = Program(fn, (exchange, *own, np.bool_(False)), static)
-        look = outcome.packed if is_one else _pmapped_look(self.devices)
+            found["exchange"] = self._exchange(exchange, *own)
+        look = outcome.packed if len(self.devices) == 1 else _pmapped_look(self.devices)
         return found | {"look": Program(look, own, {})}
+
+    def later_program(
+        self,
+        problem: Any,
+        search: Any,
+        shape: RunState,
+        rules: Rules,
+        implementation: Implementation,
+    ) -> Program | None:
+        """Returns the program that takes over from those of steps and exchanges once it is made.
+
+        None if none does.
+        """
+        if not apart.is_apart_at_first(rules.exchange, self.first):
+            return None
+        own = problem, search, self.shapes(shape, problem, search)
+        return self._steps(implementation, *own, rules)
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""
@@ -281,6 +303,11 @@ class DeviceSplit:
 
         whole = _map_searches(joined, state)
         return jax.device_put(whole, self.first)
+
+
+def _apart(rules: Rules, every: int, continues: bool) -> Rules:
+    """Returns the rules of steps whose exchange is a program of its own."""
+    return rules._replace(exchange=Later(np.int32(every), np.bool_(continues)))
 
 
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:

@@ -80,23 +80,26 @@ def apply(
     if (combine := capabilities.combine(exchange)) is not None:
         given = combine(_words(stream, index), problem, solutions, given)
     takes_part, is_first = (donors >= 0) & ~is_padding, index == 0
-    if restarts is not None:  # then the first one continues from the best of all
-        winner = jnp.argmin(all_costs)
-        best = jax.tree.map(lambda leaf: leaf[winner][None], offered[0])
-        given = choose(restarts & is_first, best, given)
-        takes_part = jnp.where(restarts, is_first, takes_part)
-        ancestors = jnp.where(restarts, ancestor, ancestors)
-    adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-    after = choose(takes_part, (adopted, ancestors), (searches, ancestor))
     if restarts is None:
-        return after
+        adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
+        return choose(takes_part, (adopted, ancestors), (searches, ancestor))
+    # Then the first one continues from the best of all, and the others start again.
+    best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], offered[0])
+    given = choose(restarts & is_first, best, given)
+    keys, starts = random.typed_key(_words(stream, index)), restarts & ~is_first
 
-    def restart(after: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
-        keys = random.typed_key(_words(stream, index))
-        new = start(keys, problem, search, jax.vmap(problem.init)(keys))
-        return choose(~is_first, (new, jnp.maximum(index, 0)), after)
+    def drawn(given: Any) -> Any:
+        return choose(starts, jax.vmap(problem.init)(keys), given)
 
-    return lax.cond(restarts, restart, lambda after: after, after)
+    given = lax.cond(restarts, drawn, lambda given: given, given)
+    continued = jax.vmap(capabilities.continued, in_axes=(None, 0, None, 0, 0, 0))
+    after = continued(search, keys, problem, searches, given, starts)
+    ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
+    return choose(
+        jnp.where(restarts, True, takes_part),
+        (after, jnp.maximum(ancestors, 0)),
+        (searches, ancestor),
+    )
 
 
 def _words(stream: Stream, index: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -56,14 +56,19 @@ class Kept:
         functools.update_wrapper(self, jitted)  # first: it brings attributes, if of a `Kept`
         self.jitted, self._on_cpu, self._in_folder = jitted, on_cpu, in_folder
         self._prepared: set[Any] = set()
+        self._made: set[Any] = set()
         self._temporaries: dict[Any, int] = {}
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
+        return self.ready(*arguments, **static)(*arguments)
+
+    def ready(self, *arguments: Any, **static: Any) -> Callable[..., Any]:
+        """Returns what to call with arguments of these types and shapes, at less cost each time."""
         jitted = self._jitted_for(arguments)
         key = self._key(jitted, arguments, static)
         if folder is None or key is None:
-            return jitted(*arguments, **static)
-        return _found(folder, key, jitted, arguments, static)(*arguments)
+            return functools.partial(jitted, **static) if static else jitted
+        return _found(folder, key, jitted, arguments, static)
 
     def _jitted_for(self, arguments: Any) -> Any:
         """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
@@ -82,18 +87,26 @@ class Kept:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
         call = _call(arguments, static)
-        if call in self._prepared and not self._is_forgotten():
+        if self._is_forgotten():
+            self._prepared.clear()
+            self._made.clear()
+        if call in self._prepared:
             return []
         self._prepared.add(call)
-        return [functools.partial(self._prepare, arguments, static)]
+        return [functools.partial(self._prepare, call, arguments, static)]
+
+    def is_made(self, *arguments: Any, **static: Any) -> bool:
+        """Returns whether what `to_compile` returned for a call has made its program."""
+        return _call(arguments, static) in self._made
 
     def _is_forgotten(self) -> bool:
         """Returns whether `jax.clear_caches` has left nothing, as far as JAX tells."""
         both = (self.jitted, self._on_cpu)
         return not _loaded and not any(getattr(fn, "_cache_size", lambda: 1)() for fn in both if fn)
 
-    def _prepare(self, arguments: Any, static: dict[str, Any]) -> None:
+    def _prepare(self, call: Any, arguments: Any, static: dict[str, Any]) -> None:
         self.compiled(*arguments, **static)
+        self._made.add(call)
 
     def compiled(self, *arguments: Any, **static: Any) -> Any:
         """Returns the program of a call, a `jax.stages.Compiled`.
@@ -166,6 +179,14 @@ class Program(NamedTuple):
     def to_compile(self) -> list[Callable[[], None]]:
         """Returns what makes the program ready, as `Kept.to_compile`."""
         return self.fn.to_compile(*self.arguments, **self.static)
+
+    def is_made(self) -> bool:
+        """Returns whether what `to_compile` returned has made the program."""
+        return self.fn.is_made(*self.arguments, **self.static)
+
+    def ready(self) -> Callable[..., Any]:
+        """Returns what to call with such arguments, less the static ones."""
+        return self.fn.ready(*self.arguments, **self.static)
 
     def temporaries(self) -> int:
         """Returns the bytes that the program needs on each device besides arguments and results.

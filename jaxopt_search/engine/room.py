@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxopt_search import capabilities
+from jaxopt_search.engine import apart
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.guards import capacity
@@ -72,7 +73,7 @@ def estimate(
       states_at_a_look: 2 if it makes another one.
     """
     # Then a chunk has a third state.
-    is_apart = any(capabilities.compiles_apart(part) for part in parts[2:] if part is not None)
+    is_apart = any(apart.is_apart(part, devices[0]) for part in parts[2:])
     (num_searches,), num = state.index.shape, len(devices)
     instance, everyone = num_bytes(parts), num_bytes(state)
     # On one device, or in the memory that all of them share.

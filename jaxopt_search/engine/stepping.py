@@ -227,6 +227,7 @@ def choose(
     problem: Any,
     search: Any,
     is_traced: bool = False,
+    is_tried: bool = True,
 ) -> Choice:
     """Returns which implementation runs for this search, and why.
 
@@ -234,9 +235,12 @@ def choose(
       implementation: one of `kernels.Implementation`.
       device: one of those that are to run it, or only a platform.
       is_traced: whether the run is part of a function that is being traced.
+      is_tried: whether a kernel is made to find out if the search can run in one, unless the search
+        says that it cannot. Without, a kernel that is chosen may turn out not to be.
     """
     is_portable = capabilities.is_portable(search, problem)
-    find_obstacle = functools.partial(why_not_portable, problem, search)
+    find = why_not_portable if is_tried else _own_obstacle
+    find_obstacle = functools.partial(find, problem, search)
     return kernels.choose(implementation, device, is_portable, is_traced, find_obstacle)
 
 
@@ -257,10 +261,15 @@ def why_not_portable(problem: Any, search: Any) -> str:
       >>> why_not_portable(problem, js.simulated_annealing(js.Swap(), 10.0))
       'Swap has no delta of its own and is priced in full'
     """
-    if obstacle := capabilities.obstacle(search, problem):
+    if obstacle := _own_obstacle(problem, search):
         return obstacle
     leaves, structure = jax.tree.flatten((problem, search))
     return _obstacle(structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
+
+
+def _own_obstacle(problem: Any, search: Any) -> str:
+    """Returns what the search itself says of `why_not_portable`."""
+    return capabilities.obstacle(search, problem)
 
 
 @functools.lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ shows how to write a search of your own on them.
 """
 
 import abc
+import functools
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
@@ -168,6 +169,21 @@ class TrajectorySearch(abc.ABC, Generic[StateT]):
             cost=cost_of(problem, solution),
         )
         return self.look(problem, self.remember(state))  # the next step may leave it
+
+    def adopt_or_init(
+        self, problem: Problem, state: StateT, solution: Solution, is_new: jax.Array
+    ) -> StateT:
+        """Returns `init` if the scalar `is_new` holds, else `adopt`, for less to compile than both.
+
+        A subclass with an `adopt` of its own has this, too. `look` is called twice, and once more
+        must change nothing.
+        """
+        fresh = self.init(problem, solution)
+        kept = self.forget(self.remember(state))._replace(
+            representation=fresh.representation, cost=fresh.cost
+        )
+        either = jax.tree.map(functools.partial(jnp.where, is_new), fresh, self.remember(kept))
+        return self.look(problem, either)
 
     def refresh(self, problem: Problem, state: StateT) -> StateT:
         hood, solution = self.neighborhood, self.current(problem, state)

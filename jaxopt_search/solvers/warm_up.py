@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxopt_search.checks import check_count
+from jaxopt_search.driver import ahead
 from jaxopt_search.driver.arguments import refuse_tracers
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.solvers.qap import solve_qap
@@ -48,6 +49,7 @@ def warm_up(solver: Any, *instance: Any, **options: Any) -> float:
     if len(instance) == 1 and isinstance(instance[0], int | float | np.generic):
         instance = _STAND_INS[solver](check_count("size", instance[0]))
     solver(*instance, **options | {"max_steps": 0, "max_seconds": None, **Files()._asdict()})
+    ahead.wait_for_later()
     return time.perf_counter() - began
 
 

@@ -55,6 +55,27 @@ def test_jobs_run_side_by_side():
     assert done == [True, True]
 
 
+def test_what_comes_later_is_not_waited_for():
+    """It begins after the last of the others; `wait_for_later` waits for it."""
+    gate, done = threading.Event(), []
+
+    def last():
+        gate.wait(20)
+        done.append("last")
+
+    jobs = Ahead([lambda: done.append("first"), last], [lambda: done.append("later")])
+    gate.set()
+    jobs.wait()
+    ahead.wait_for_later()
+    assert done == ["first", "last", "later"]
+    gate.clear()
+    Ahead([], [lambda: gate.wait(20)]).wait()
+    assert not gate.is_set()
+    gate.set()
+    ahead.wait_for_later()
+    assert not ahead._further
+
+
 def test_errors_in_threads_are_silent():
     """One of the jobs fails, the others do not."""
     done = []
@@ -164,9 +185,9 @@ def test_starts_are_built_while_programs_compile(monkeypatch):
         return constructed_tours(*arguments)
 
     class Noted(Ahead):
-        def __init__(self, jobs):
+        def __init__(self, *jobs):
             seen.append("compiles")
-            super().__init__(jobs)
+            super().__init__(*jobs)
 
         def wait(self):
             seen.append("waits")

@@ -9,6 +9,9 @@ import pytest
 from cases import matrix_tsp
 
 import jaxopt_search as js
+from jaxopt_search.driver import ahead
+from jaxopt_search.engine import apart
+from jaxopt_search.engine.device_split import DeviceSplit
 
 EVERY = 7
 CHUNKS = (70, 13, EVERY, 1)
@@ -123,3 +126,29 @@ def test_sums_are_those_of_the_whole_chunk():
         assert 0 < line.acceptance != part[-1]
     np.testing.assert_array_less(each.state.info.accepted, 2)
     assert (np.asarray(whole.state.info.accepted) > 1).all()
+
+
+def test_a_program_with_both_takes_over(monkeypatch):
+    """Once it is compiled, in the middle of a run, which it does not change; as on a GPU."""
+    in_parts = []
+
+    def noted(*arguments):
+        in_parts.append(arguments)
+        return made_in_parts(*arguments)
+
+    def wait(report):
+        if report.step >= 21:
+            ahead.wait_for_later()
+            in_parts.append(None)
+
+    made_in_parts = DeviceSplit._in_parts
+    monkeypatch.setattr(DeviceSplit, "_in_parts", noted)
+    monkeypatch.setattr(apart, "is_apart_at_first", lambda exchange, _: exchange is not None)
+    options = {"num_searches": 6, "max_steps": 70, "check_every": 12, "devices": 1}
+    found = js.solve(
+        PROBLEMS["ints"], SEARCH, 3, exchange=INSIDE, chunk_steps=10, callback=wait, **options
+    )
+    (at, *_), rest = in_parts, in_parts[in_parts.index(None) :]
+    assert at is not None and set(rest) == {None} and len(rest) == 5
+    monkeypatch.undo()
+    check_same_run(js.solve(PROBLEMS["ints"], SEARCH, 3, exchange=INSIDE, **options), found)

@@ -12,6 +12,7 @@ from cases import linear_ordering, matrix_tsp
 from ways import needs_cpu
 
 import jaxopt_search as js
+from jaxopt_search import kernels
 from jaxopt_search.engine import stepping
 from jaxopt_search.kernels import choice, portability
 from jaxopt_search.portable import memory
@@ -74,6 +75,52 @@ def test_the_function_and_the_operation_are_named():
     assert re.fullmatch(
         r"propose \(test_portability.py:\d+\) uses sort, which a fused kernel cannot", message
     )
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class SortingInVain(js.Relocate):
+    """A neighborhood of the same moves that does what a kernel cannot."""
+
+    def propose(self, problem, representation, words):
+        move = super().propose(problem, representation, words)
+        return move._replace(city=move.city + 0 * jnp.sort(move.city)) if words[0].ndim else move
+
+
+@pytest.fixture
+def kernels_wanted(monkeypatch):
+    """Has the devices of this machine taken for GPUs, for which it cannot compile kernels."""
+
+    def choose_for_gpu(implementation, device, *others):
+        return choose(implementation, "cuda", *others)
+
+    choose = kernels.choose
+    monkeypatch.setattr(kernels, "choose", choose_for_gpu)
+
+
+def test_a_run_tries_its_own_kernel(kernels_wanted, monkeypatch):
+    """Nothing is lowered before, and what cannot be lowered is run by XLA, which `env` tells."""
+    tried, why_not = [], stepping.why_not_portable
+
+    def noted(*parts):
+        tried.append(parts)
+        return why_not(*parts)
+
+    monkeypatch.setattr(stepping, "why_not_portable", noted)
+    problem, options = matrix_tsp(9), {"max_steps": 5, "num_searches": 2, "devices": 1}
+    result = js.solve(problem, annealing(SortingInVain()), 0, **options)
+    assert re.fullmatch(r"xla \(propose .* uses sort, .*\)", result.env["implementation"])
+    assert result.nit == 5 and len(tried) == 1
+    with pytest.raises(js.NotPortable):
+        js.solve(problem, annealing(SortingInVain()), 0, implementation="triton", **options)
+
+
+@needs_cpu
+def test_other_errors_stay(kernels_wanted):
+    """Here, of a kernel that is portable, but not to a CPU."""
+    problem = matrix_tsp(9)
+    with pytest.raises(ValueError, match="interpret"):
+        js.solve(problem, annealing(js.two_opt(problem)), 0, max_steps=5, devices=1)
 
 
 @jax.tree_util.register_static

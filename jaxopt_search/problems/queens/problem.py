@@ -58,7 +58,7 @@ class NQueens:
     @property
     def is_trivial(self) -> bool:
         """Whether there is one placement only."""
-        return bool(self.n == 1)
+        return int(self.n) == 1
 
     def padded(self, capacity: int | None = None) -> "NQueens":
         """Returns the same problem with room for more queens; its searches take the same course.

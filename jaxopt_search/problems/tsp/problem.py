@@ -76,7 +76,7 @@ class TSP:
     @property
     def is_trivial(self) -> bool:
         """Whether all tours have the same length."""
-        return bool(self.n <= (3 if self.is_symmetric else 2))
+        return int(self.n) <= (3 if self.is_symmetric else 2)
 
     def padded(self, capacity: int | None = None) -> "TSP":
         """Returns the same instance with room for more cities; its searches take the same course.

@@ -1,0 +1,67 @@
+"""Walks that start again and walks that adopt a solution share what is computed for both."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import pytest
+from cases import linear_ordering, matrix_tsp
+from qaps import matrices
+
+import jaxopt_search as js
+from jaxopt_search import capabilities
+from jaxopt_search.portable import random
+
+QAP = js.qap(*matrices(7, "asymmetric")).padded()
+TSP, ORDER, QUEENS = matrix_tsp(9), linear_ordering(7), js.nqueens(12)
+CASES = {
+    "tabu": (QAP, js.tabu_search(js.SwapTable())),
+    "tabu in full": (ORDER, js.tabu_search(js.Swap(), ties="random")),
+    "best improvement": (QAP, js.hill_climbing(js.SwapTable())),
+    "first improvement": (QAP, js.hill_climbing(js.SwapTable(), choose="first")),
+    "annealing": (TSP, js.simulated_annealing(js.two_opt(TSP), 50.0)),
+    "annealing of floats": (matrix_tsp(9, dtype=float), js.simulated_annealing(js.Relocate(), 9.0)),
+    "late acceptance": (TSP, js.local_search(js.Relocate(), js.acceptance.late_acceptance(5))),
+    "min conflicts": (QUEENS, js.min_conflicts(js.QueenSwap(), 0.5)),
+}
+
+
+def at(place, tree):
+    return jax.tree.map(lambda leaf: leaf[place], tree)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_one_or_the_other(case):
+    """The state of `init` or of `adopt`, bit for bit, of searches that have made some steps."""
+    problem, search = CASES[case]
+    state = js.run(1, problem, search, num_searches=4, max_steps=9).searches
+    keys = jax.vmap(lambda i: random.start_key(random.as_key(2), i))(jnp.arange(4, dtype="uint32"))
+
+    def both(key, state, is_new):
+        solution = problem.init(key)
+        found = search.adopt_or_init(problem, state, solution, is_new)
+        old, new = search.adopt(problem, state, solution), search.init(problem, solution)
+        return (
+            found,
+            capabilities.continued(search, key, problem, state, solution, is_new),
+            old,
+            new,
+        )
+
+    found, as_asked, old, new = jax.jit(jax.vmap(both))(keys, state, jnp.array([0, 1, 0, 1], bool))
+    chex.assert_trees_all_equal(as_asked, found)
+    for place, expected in enumerate((old, new, old, new)):
+        chex.assert_trees_all_equal(at(place, found), at(place, expected))
+    assert any((a != b).any() for a, b in zip(*map(jax.tree.leaves, (old, new)), strict=True))
+
+
+def test_without_it_the_same_is_chosen_from_both():
+    """Of an island, which draws other individuals for its start."""
+    search = js.genetic(crossover="pmx", population_size=6)
+    problem, key = QAP, jax.random.key(3)
+    solution = jnp.arange(problem.capacity, dtype=jnp.int32)
+    state = capabilities.started(search, jax.random.key(4), problem, solution)
+    expected = capabilities.started(search, key, problem, solution)
+    found = capabilities.continued(search, key, problem, state, solution, jnp.bool_(True))
+    chex.assert_trees_all_equal(found, expected)
+    found = capabilities.continued(search, key, problem, state, solution, jnp.bool_(False))
+    chex.assert_trees_all_equal(found, search.adopt(problem, state, solution))
