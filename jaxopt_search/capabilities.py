@@ -7,12 +7,10 @@ it may lack.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import jax
-import jax.numpy as jnp
 
 from jaxopt_search.types import Cost, Problem, Representation, Scan, Search, Solution, State
 
@@ -227,23 +225,13 @@ def started(search: Search, key: jax.Array, problem: Problem, solution: Solution
     return init_with(key, problem, solution)
 
 
-def continued(
-    search: Search,
-    key: jax.Array,
-    problem: Problem,
-    state: State,
-    solution: Solution,
-    is_new: jax.Array,
-) -> State:
+def adopt_or_init(search: Search) -> Callable[..., State] | None:
     """`adopt_or_init(problem, state, solution, is_new)`: `init` if `is_new`, [] bool, else `adopt`.
 
-    For less to compile. If missing, or if there is an `init_with`: what `started` and `adopt` give.
+    For less to compile than both. None if missing, or if there is an `init_with`.
     """
     share = getattr(search, "adopt_or_init", None)
-    if share is not None and not hasattr(search, "init_with"):
-        return share(problem, state, solution, is_new)
-    fresh, adopted = started(search, key, problem, solution), search.adopt(problem, state, solution)
-    return jax.tree.map(functools.partial(jnp.where, is_new), fresh, adopted)
+    return None if hasattr(search, "init_with") else share
 
 
 def check(search: Search, problem: Problem, max_steps: int | None) -> None:

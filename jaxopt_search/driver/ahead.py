@@ -22,6 +22,9 @@ class Ahead:
     Args:
       jobs: what is done side by side.
       later: is done after the last of them, by when all are traced, and is not waited for.
+
+    Attributes:
+      later: the threads that do it.
     """
 
     def __init__(
@@ -31,9 +34,9 @@ class Ahead:
         is_off = getattr(jax.config, "jax_disable_jit", False)
         is_on = _num_cores() > 1 and not is_off
         self._threads = [self._thread(job) for job in jobs if is_on]
-        further = [self._thread(job, self._threads[-1:]) for job in later if is_on]
-        _further[:] = [thread for thread in _further if thread.is_alive()] + further
-        for thread in self._threads + further:
+        self.later = [self._thread(job, self._threads[-1:]) for job in later if is_on]
+        _further[:] = [thread for thread in _further if thread.is_alive()] + self.later
+        for thread in self._threads + self.later:
             thread.start()
 
     def _thread(
@@ -71,6 +74,9 @@ def compile_all(
     """
     jobs = [job for program in programs for job in program.to_compile()]
     ahead = Ahead(jobs, later.to_compile() if later else ())
+    for thread in ahead.later:
+        assert later is not None
+        later.await_from(thread)
     with held_back():
         with kept_programs.interpreter:
             meanwhile()

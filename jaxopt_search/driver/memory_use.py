@@ -75,7 +75,7 @@ def memory_estimate(
     if split.compiles_ahead:
         problem, search, brought = split.brought((problem, search, exchange))
         rules, key = rules._replace(exchange=brought), split.brought(random.as_key(0))
-        programs = split.programs(problem, search, shape, rules, chosen)
+        programs, _ = split.programs(problem, search, shape, rules, chosen)
         programs["start"] = starting.program(key, problem, search, None, num_searches)
     return of_programs(programs, (problem, search, exchange), shape, split.devices)
 

@@ -149,8 +149,7 @@ class Run:
         own = checked.problem, checked.search
         shape = starting.shape(*own, begin.num_searches)
         rules, choice = self._rules(shape.best_cost.dtype), checked.choice.implementation
-        programs = checked.split.programs(*own, shape, rules, choice)
-        later = checked.split.later_program(*own, shape, rules, choice)
+        programs, later = checked.split.programs(*own, shape, rules, choice)
         if isinstance(begin, Start):
             given = begin.starts and starts.shapes(begin.starts, begin.num_searches)
             key, given = checked.split.brought((begin.key, given))

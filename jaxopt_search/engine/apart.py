@@ -1,5 +1,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 """Exchanges, also as programs of their own.
 
 A large exchange, such as a recombination by edge assembly, takes as long to compile as the steps.
@@ -7,36 +8,78 @@ As a program of its own it is compiled beside them, and serves all ways to run t
 take the same course.
 
 On a GPU, where kernels take long to compile, all exchanges that make children are programs of their
-own at first. A small one is then called as often as its steps take a millisecond, and that call
-takes longer. So a program with both takes over as soon as it is compiled, during the run.
+own at first. Where steps from one to the next take a millisecond, a call takes longer. So a program
+with both takes over as soon as a thread has compiled it, during the run.
 """
 
 import functools
+from collections.abc import Callable
 
 import jax
+import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
 from jaxopt_search.engine import collectives, exchanging
 from jaxopt_search.engine.kept_programs import kept
-from jaxopt_search.engine.state import RunState
+from jaxopt_search.engine.state import Later, Rules, RunState
 from jaxopt_search.portable import counts, random
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search
 
 
-def is_apart(exchange: Exchange | None, device: jax.Device) -> bool:
+def is_apart(exchange: Exchange | Later | None, device: jax.Device) -> bool:
     """Returns whether runs on a device make an exchange by its own program, if only at first."""
     if exchange is None:
         return False
     return capabilities.compiles_apart(exchange) or is_apart_at_first(exchange, device)
 
 
-def is_apart_at_first(exchange: Exchange | None, device: jax.Device) -> bool:
+def is_apart_at_first(exchange: Exchange | Later | None, device: jax.Device) -> bool:
     """Returns whether one program with the steps takes over as soon as it is compiled."""
     if exchange is None or capabilities.compiles_apart(exchange):
         return False
     return capabilities.combine(exchange) is not None and device.platform != "cpu"
+
+
+def without(rules: Rules, every: int, continues: bool) -> Rules:
+    """Returns the rules of steps between which another program makes the exchange.
+
+    Args:
+      every: steps between exchanges.
+      continues: whether steps of the same chunk came before.
+    """
+    return rules._replace(exchange=Later(np.int32(every), np.bool_(continues)))
+
+
+def in_turns(
+    make: Callable[[RunState, int, bool], RunState],
+    exchange_if: Callable[[bool, RunState], RunState],
+    state: RunState,
+    num_steps: int,
+    periods: tuple[int, int],
+) -> RunState:
+    """Returns the state after steps and exchanges, of which only the last may be under way.
+
+    Args:
+      make: returns a state after so many steps, the first ones of a chunk or not.
+      exchange_if: returns a state after an exchange, if it is due.
+      num_steps: of the chunk; 0 makes none, but calls both.
+      periods: steps between exchanges, and since the last one.
+    """
+    (every, since), left, status, is_first = periods, num_steps, None, True
+    while left > 0 or is_first:
+        length = min(left, max(every - since, 1))
+        state = make(state, length, is_first)
+        left, since, is_first = left - length, since + length, False
+        is_due = length > 0 and since >= every
+        if is_due or not num_steps:
+            state = exchange_if(is_due, state)
+            since = 0 if is_due else since
+        if status is not None and int(jax.device_get(status)) != Status.RUNNING:
+            break
+        status = state.status
+    return state
 
 
 def exchanged(

@@ -22,11 +22,10 @@ from jaxopt_search.engine.kept_programs import Kept, Program
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.placing import AXIS, split_leaf
 from jaxopt_search.engine.processes import Team
-from jaxopt_search.engine.state import Later, Rules, RunState
+from jaxopt_search.engine.state import Rules, RunState
 from jaxopt_search.engine.tracing import default_device
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
-from jaxopt_search.results import Status
 
 Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 
@@ -177,12 +176,12 @@ class DeviceSplit:
         if chosen == "auto":
             chosen = stepping.choose(chosen, self.first, problem, search).implementation
         steps = self._steps(chosen, problem, search, state, rules)
-        is_inside = not apart.is_apart(rules.exchange, self.first) or (
-            apart.is_apart_at_first(rules.exchange, self.first) and steps.is_made()
-        )
-        if is_inside:
-            return steps.ready()(problem, search, state, np.int32(num_steps), rules)
-        return self._in_parts(chosen, problem, search, state, num_steps, rules)
+        is_apart = apart.is_apart(rules.exchange, self.first)
+        if apart.is_apart_at_first(rules.exchange, self.first):
+            is_apart = steps.is_awaited()
+        if is_apart:
+            return self._in_parts(chosen, problem, search, state, num_steps, rules)
+        return steps.ready()(problem, search, state, np.int32(num_steps), rules)
 
     def _in_parts(
         self,
@@ -193,26 +192,22 @@ class DeviceSplit:
         num_steps: int,
         rules: Rules,
     ) -> RunState:
-        """Like `advance`, by steps and exchanges in turn; only the last may be under way."""
+        """Like `advance`, by steps and exchanges in turn."""
         exchange = rules.exchange
         assert exchange is not None
         every, since = map(int, jax.device_get((exchange.every, state.since.exchange)))
-        first, later = (_apart(rules, every, continues) for continues in (False, True))
+        first, later = (apart.without(rules, every, continues) for continues in (False, True))
         steps = self._steps(implementation, problem, search, state, first).ready()
         exchanged = self._exchange(exchange, problem, search, state).ready()
-        left, status, rules = num_steps, None, first
-        while left > 0 or rules is first:
-            length = min(left, max(every - since, 1))
-            state = steps(problem, search, state, np.int32(length), rules)
-            left, since, rules = left - length, since + length, later
-            is_due = length > 0 and since >= every
-            if is_due or not num_steps:  # the latter compiles it
-                state = exchanged(exchange, problem, search, state, np.bool_(is_due))
-                since = 0 if is_due else since
-            if status is not None and int(jax.device_get(status)) != Status.RUNNING:
-                break
-            status = state.status
-        return state
+
+        def make(state: RunState, length: int, is_first: bool) -> RunState:
+            rules = first if is_first else later
+            return steps(problem, search, state, np.int32(length), rules)
+
+        def exchange_if(is_due: bool, state: RunState) -> RunState:
+            return exchanged(exchange, problem, search, state, np.bool_(is_due))
+
+        return apart.in_turns(make, exchange_if, state, num_steps, (every, since))
 
     def _steps(
         self, implementation: Implementation, problem: Any, search: Any, state: Any, rules: Rules
@@ -237,41 +232,27 @@ class DeviceSplit:
         shape: RunState,
         rules: Rules,
         implementation: Implementation,
-    ) -> dict[str, Program]:
+    ) -> tuple[dict[str, Program], Program | None]:
         """Returns the programs of a run after its start, by the moments of `room`.
 
-        The first ones take longest to compile.
+        The first ones take longest to compile. And the one that takes over from steps and exchange
+        once a thread has compiled it; None if none does.
 
         Args:
           shape: of the state: `starting.shape`.
         """
         own = problem, search, self.shapes(shape, problem, search)
-        found, exchange = dict[str, Program](), rules.exchange
+        found, exchange, later = dict[str, Program](), rules.exchange, None
+        if apart.is_apart_at_first(exchange, self.first):
+            later = self._steps(implementation, *own, rules)
         is_apart = apart.is_apart(exchange, self.first)
         if is_apart:
-            rules = _apart(rules, 0, False)
+            rules = apart.without(rules, 0, continues=False)
         found["steps"] = self._steps(implementation, *own, rules)
         if is_apart:
             found["exchange"] = self._exchange(exchange, *own)
         look = outcome.packed if len(self.devices) == 1 else _pmapped_look(self.devices)
-        return found | {"look": Program(look, own, {})}
-
-    def later_program(
-        self,
-        problem: Any,
-        search: Any,
-        shape: RunState,
-        rules: Rules,
-        implementation: Implementation,
-    ) -> Program | None:
-        """Returns the program that takes over from those of steps and exchanges once it is made.
-
-        None if none does.
-        """
-        if not apart.is_apart_at_first(rules.exchange, self.first):
-            return None
-        own = problem, search, self.shapes(shape, problem, search)
-        return self._steps(implementation, *own, rules)
+        return found | {"look": Program(look, own, {})}, later
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""
@@ -303,11 +284,6 @@ class DeviceSplit:
 
         whole = _map_searches(joined, state)
         return jax.device_put(whole, self.first)
-
-
-def _apart(rules: Rules, every: int, continues: bool) -> Rules:
-    """Returns the rules of steps whose exchange is a program of its own."""
-    return rules._replace(exchange=Later(np.int32(every), np.bool_(continues)))
 
 
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:

@@ -81,8 +81,8 @@ def apply(
         given = combine(_words(stream, index), problem, solutions, given)
     takes_part, is_first = (donors >= 0) & ~is_padding, index == 0
     if restarts is None:
-        adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-        return choose(takes_part, (adopted, ancestors), (searches, ancestor))
+        after = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
+        return choose(takes_part, (after, ancestors), (searches, ancestor))
     # Then the first one continues from the best of all, and the others start again.
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], offered[0])
     given = choose(restarts & is_first, best, given)
@@ -92,14 +92,20 @@ def apply(
         return choose(starts, jax.vmap(problem.init)(keys), given)
 
     given = lax.cond(restarts, drawn, lambda given: given, given)
-    continued = jax.vmap(capabilities.continued, in_axes=(None, 0, None, 0, 0, 0))
-    after = continued(search, keys, problem, searches, given, starts)
+    after = _continued(search, keys, problem, searches, given, starts)
     ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
-    return choose(
-        jnp.where(restarts, True, takes_part),
-        (after, jnp.maximum(ancestors, 0)),
-        (searches, ancestor),
-    )
+    new = after, jnp.maximum(ancestors, 0)
+    return choose(takes_part | restarts, new, (searches, ancestor))
+
+
+def _continued(
+    search: Search, keys: jax.Array, problem: Any, searches: Any, solutions: Any, starts: jax.Array
+) -> Any:
+    """Returns the states of searches that start at solutions where `starts`, or else adopt them."""
+    if (either := capabilities.adopt_or_init(search)) is not None:
+        return jax.vmap(either, in_axes=(None, 0, 0, 0))(problem, searches, solutions, starts)
+    adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, solutions)
+    return choose(starts, start(keys, problem, search, solutions), adopted)
 
 
 def _words(stream: Stream, index: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -56,7 +56,7 @@ class Kept:
         functools.update_wrapper(self, jitted)  # first: it brings attributes, if of a `Kept`
         self.jitted, self._on_cpu, self._in_folder = jitted, on_cpu, in_folder
         self._prepared: set[Any] = set()
-        self._made: set[Any] = set()
+        self._awaited: dict[Any, threading.Thread] = {}
         self._temporaries: dict[Any, int] = {}
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
@@ -89,24 +89,27 @@ class Kept:
         call = _call(arguments, static)
         if self._is_forgotten():
             self._prepared.clear()
-            self._made.clear()
         if call in self._prepared:
             return []
         self._prepared.add(call)
-        return [functools.partial(self._prepare, call, arguments, static)]
+        return [functools.partial(self._prepare, arguments, static)]
 
-    def is_made(self, *arguments: Any, **static: Any) -> bool:
-        """Returns whether what `to_compile` returned for a call has made its program."""
-        return _call(arguments, static) in self._made
+    def await_from(self, thread: threading.Thread, *arguments: Any, **static: Any) -> None:
+        """Takes note that a thread makes the program of a call ready."""
+        self._awaited[_call(arguments, static)] = thread
+
+    def is_awaited(self, *arguments: Any, **static: Any) -> bool:
+        """Returns whether a thread is still at the program of a call."""
+        thread = self._awaited.get(_call(arguments, static)) if self._awaited else None
+        return thread is not None and thread.is_alive()
 
     def _is_forgotten(self) -> bool:
         """Returns whether `jax.clear_caches` has left nothing, as far as JAX tells."""
         both = (self.jitted, self._on_cpu)
         return not _loaded and not any(getattr(fn, "_cache_size", lambda: 1)() for fn in both if fn)
 
-    def _prepare(self, call: Any, arguments: Any, static: dict[str, Any]) -> None:
+    def _prepare(self, arguments: Any, static: dict[str, Any]) -> None:
         self.compiled(*arguments, **static)
-        self._made.add(call)
 
     def compiled(self, *arguments: Any, **static: Any) -> Any:
         """Returns the program of a call, a `jax.stages.Compiled`.
@@ -180,9 +183,13 @@ class Program(NamedTuple):
         """Returns what makes the program ready, as `Kept.to_compile`."""
         return self.fn.to_compile(*self.arguments, **self.static)
 
-    def is_made(self) -> bool:
-        """Returns whether what `to_compile` returned has made the program."""
-        return self.fn.is_made(*self.arguments, **self.static)
+    def await_from(self, thread: threading.Thread) -> None:
+        """Takes note that a thread makes the program ready."""
+        self.fn.await_from(thread, *self.arguments, **self.static)
+
+    def is_awaited(self) -> bool:
+        """Returns whether a thread is still at it."""
+        return self.fn.is_awaited(*self.arguments, **self.static)
 
     def ready(self) -> Callable[..., Any]:
         """Returns what to call with such arguments, less the static ones."""

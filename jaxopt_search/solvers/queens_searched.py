@@ -180,7 +180,8 @@ class Searches:
         programs, found = dict[str, Program](), dict[str, int]()
         if self.split.compiles_ahead:
             how = self._rules, self._choice.implementation
-            programs = self.split.programs(*parts, state, *how) | {"look": self._harvest_program}
+            programs, _ = self.split.programs(*parts, state, *how)
+            programs["look"] = self._harvest_program
             ahead.compile_all(programs.values())
             found = {name: program.temporaries() for name, program in programs.items()}
         needed = room.estimate(

@@ -1,8 +1,10 @@
 """Exchanges as programs of their own: the same run as with them in the program of the steps."""
 
 import dataclasses
+import threading
 
 import chex
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import jaxopt_search as js
 from jaxopt_search.driver import ahead
 from jaxopt_search.engine import apart
 from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine.kept_programs import Program
 
 EVERY = 7
 CHUNKS = (70, 13, EVERY, 1)
@@ -129,26 +132,45 @@ def test_sums_are_those_of_the_whole_chunk():
 
 
 def test_a_program_with_both_takes_over(monkeypatch):
-    """Once it is compiled, in the middle of a run, which it does not change; as on a GPU."""
-    in_parts = []
+    """Once a thread has compiled it, in the middle of a run, which stays the same; as on a GPU."""
+    in_parts, gate = [], threading.Event()
+
+    class Gated(Program):
+        def to_compile(self):
+            (job,) = super().to_compile()
+            return [lambda: gate.wait(60) and job()]
+
+    def gated(*arguments):
+        found, later = programs(*arguments)
+        return found, Gated(*later)
 
     def noted(*arguments):
-        in_parts.append(arguments)
+        in_parts.append(True)
         return made_in_parts(*arguments)
 
     def wait(report):
-        if report.step >= 21:
+        if report.step == 30:
+            gate.set()
             ahead.wait_for_later()
-            in_parts.append(None)
+            in_parts.append(False)
 
-    made_in_parts = DeviceSplit._in_parts
+    made_in_parts, programs = DeviceSplit._in_parts, DeviceSplit.programs
     monkeypatch.setattr(DeviceSplit, "_in_parts", noted)
+    monkeypatch.setattr(DeviceSplit, "programs", gated)
     monkeypatch.setattr(apart, "is_apart_at_first", lambda exchange, _: exchange is not None)
+    jax.clear_caches()
     options = {"num_searches": 6, "max_steps": 70, "check_every": 12, "devices": 1}
-    found = js.solve(
-        PROBLEMS["ints"], SEARCH, 3, exchange=INSIDE, chunk_steps=10, callback=wait, **options
-    )
-    (at, *_), rest = in_parts, in_parts[in_parts.index(None) :]
-    assert at is not None and set(rest) == {None} and len(rest) == 5
+    options |= {"exchange": INSIDE, "chunk_steps": 10}
+    found = js.solve(PROBLEMS["ints"], SEARCH, 3, callback=wait, **options)
+    assert in_parts == [True] * 4 + [False]  # the first chunk makes no step
     monkeypatch.undo()
-    check_same_run(js.solve(PROBLEMS["ints"], SEARCH, 3, exchange=INSIDE, **options), found)
+    check_same_run(js.solve(PROBLEMS["ints"], SEARCH, 3, **options), found)
+
+
+def test_both_are_in_one_program_where_no_thread_compiles_it(monkeypatch):
+    """As on a machine with one core."""
+    monkeypatch.setattr(DeviceSplit, "_in_parts", None)
+    monkeypatch.setattr(apart, "is_apart_at_first", lambda exchange, _: exchange is not None)
+    monkeypatch.setattr(ahead, "_num_cores", lambda: 1)
+    options = {"num_searches": 7, "max_steps": 20, "devices": 1}
+    assert js.solve(PROBLEMS["ints"], SEARCH, 3, exchange=INSIDE, **options).nit == 20

@@ -9,6 +9,7 @@ from qaps import matrices
 
 import jaxopt_search as js
 from jaxopt_search import capabilities
+from jaxopt_search.engine import exchanging
 from jaxopt_search.portable import random
 
 QAP = js.qap(*matrices(7, "asymmetric")).padded()
@@ -40,28 +41,24 @@ def test_it_is_one_or_the_other(case):
         solution = problem.init(key)
         found = search.adopt_or_init(problem, state, solution, is_new)
         old, new = search.adopt(problem, state, solution), search.init(problem, solution)
-        return (
-            found,
-            capabilities.continued(search, key, problem, state, solution, is_new),
-            old,
-            new,
-        )
+        return found, old, new
 
-    found, as_asked, old, new = jax.jit(jax.vmap(both))(keys, state, jnp.array([0, 1, 0, 1], bool))
-    chex.assert_trees_all_equal(as_asked, found)
+    found, old, new = jax.jit(jax.vmap(both))(keys, state, jnp.array([0, 1, 0, 1], bool))
     for place, expected in enumerate((old, new, old, new)):
         chex.assert_trees_all_equal(at(place, found), at(place, expected))
     assert any((a != b).any() for a, b in zip(*map(jax.tree.leaves, (old, new)), strict=True))
 
 
 def test_without_it_the_same_is_chosen_from_both():
-    """Of an island, which draws other individuals for its start."""
+    """Of islands, which draw other individuals for their start."""
     search = js.genetic(crossover="pmx", population_size=6)
-    problem, key = QAP, jax.random.key(3)
-    solution = jnp.arange(problem.capacity, dtype=jnp.int32)
-    state = capabilities.started(search, jax.random.key(4), problem, solution)
-    expected = capabilities.started(search, key, problem, solution)
-    found = capabilities.continued(search, key, problem, state, solution, jnp.bool_(True))
-    chex.assert_trees_all_equal(found, expected)
-    found = capabilities.continued(search, key, problem, state, solution, jnp.bool_(False))
-    chex.assert_trees_all_equal(found, search.adopt(problem, state, solution))
+    assert capabilities.adopt_or_init(search) is None
+    keys = jax.random.split(jax.random.key(3), 2)
+    solutions = jnp.tile(jnp.arange(QAP.capacity, dtype=jnp.int32), (2, 1))
+    states = exchanging.start(keys[::-1], QAP, search, solutions)
+    starts = jnp.array([True, False])
+    found = exchanging._continued(search, keys, QAP, states, solutions, starts)
+    new = exchanging.start(keys, QAP, search, solutions)
+    old = jax.vmap(search.adopt, in_axes=(None, 0, 0))(QAP, states, solutions)
+    for place, expected in enumerate((new, old)):
+        chex.assert_trees_all_equal(at(place, found), at(place, expected))

@@ -1,0 +1,177 @@
+"""Searches that walk from one solution to a neighboring one: all but the step."""
+
+import abc
+import functools
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from jaxopt_search import capabilities
+from jaxopt_search.portable import floats, memory
+from jaxopt_search.portable.costs import cost_of
+from jaxopt_search.types import (
+    Cost,
+    Info,
+    Move,
+    Neighborhood,
+    Problem,
+    Representation,
+    Snapshot,
+    Solution,
+    Stream,
+)
+
+
+class Walk(Protocol):
+    """The state of a `TrajectorySearch`: a named tuple with at least these fields.
+
+    Attributes:
+      representation: of the current solution.
+      cost: [] its cost.
+      best: the snapshot of the best solution remembered. The current solution may be better.
+      best_cost: [] its cost.
+    """
+
+    @property
+    def representation(self) -> Representation: ...
+    @property
+    def cost(self) -> Cost: ...
+    @property
+    def best(self) -> Snapshot: ...
+    @property
+    def best_cost(self) -> Cost: ...
+    def _replace(self, **changes: Any) -> Self: ...
+
+
+StateT = TypeVar("StateT", bound=Walk)
+
+
+class TrajectorySearch(abc.ABC, Generic[StateT]):
+    """A search that walks over a `neighborhood` and remembers the best solution.
+
+    A subclass has `init`, `step` and `evaluations_per_step`, and makes its steps of `make` and
+    `remember`. It may replace `control`, `look` and `forget`, which do nothing here.
+    """
+
+    neighborhood: Neighborhood
+
+    @abc.abstractmethod
+    def evaluations_per_step(self, problem: Any) -> int:
+        """Returns how many moves are priced in a step."""
+
+    @abc.abstractmethod
+    def init(self, problem: Any, solution: Solution) -> StateT:
+        """Returns the state at `solution`; `start` returns the first four parts of it."""
+
+    @abc.abstractmethod
+    def step(
+        self, stream: Stream, control: Any, problem: Any, state: StateT
+    ) -> tuple[StateT, Info]:
+        """Returns the state after a step; portable. See `types.Search.step`."""
+
+    def control(self, step: jax.Array) -> Any:
+        """Returns what steers all searches at `step`; see `types.Search.control`."""
+        return None
+
+    def look(self, problem: Any, state: StateT) -> StateT:
+        """Returns the state after its current solution was replaced by other means than `make`."""
+        return state
+
+    def forget(self, state: StateT) -> StateT:
+        """Returns the state of a search that is about to continue from another solution."""
+        return state
+
+    def start(
+        self, problem: Problem, solution: Solution
+    ) -> tuple[Representation, Cost, Snapshot, Cost]:
+        """Returns the representation, the cost, the best and its cost with which a walk starts."""
+        representation, cost = self.neighborhood.init(problem, solution), cost_of(problem, solution)
+        return representation, cost, self.neighborhood.snapshot(representation), cost
+
+    def make(
+        self, problem: Problem, state: StateT, move: Move, delta: Cost, where: jax.Array
+    ) -> StateT:
+        """Returns the state after `move`, if the scalar `where` holds; portable."""
+
+        def commit(representation: Representation, where: jax.Array) -> Representation:
+            return self.neighborhood.commit(problem, representation, move, where)
+
+        representation = memory.when(where, commit, state.representation)
+        cost = self.cost_after(state.cost, delta, where, representation)
+        return state._replace(representation=representation, cost=cost)
+
+    def cost_after(
+        self, cost: Cost, delta: Cost, where: jax.Array, representation: Representation
+    ) -> Cost:
+        """Returns the cost after a move, to this representation, if `where` holds; portable."""
+        known = capabilities.known_cost(self.neighborhood, representation)
+        return cost + jnp.where(where, delta, jnp.zeros_like(delta)) if known is None else known
+
+    def remember(self, state: StateT, where: jax.Array | bool = True) -> StateT:
+        """Returns the state whose best is the current solution, if that is better; portable.
+
+        Args:
+          where: [] bool, whether to look at all.
+        """
+        is_better = jnp.asarray(where) & (state.cost < state.best_cost)
+        current = self.neighborhood.snapshot(state.representation)
+        return state._replace(
+            best=memory.copy(state.best, current, is_better),
+            best_cost=jnp.where(is_better, state.cost, state.best_cost),
+        )
+
+    def is_portable(self, problem: Problem) -> bool:
+        return capabilities.is_portable_for(self.neighborhood, problem)
+
+    def obstacle(self, problem: Problem) -> str:
+        return capabilities.obstacle_for(self.neighborhood, problem)
+
+    def best_cost(self, state: StateT) -> Cost:
+        # Unlike `minimum`, this takes no NaN for the lowest, which an own delta may bring about.
+        return jnp.where(state.cost < state.best_cost, state.cost, state.best_cost)
+
+    def best(self, problem: Problem, state: StateT) -> Solution:
+        return self.neighborhood.solution(problem, self.remember(state).best)
+
+    def current_cost(self, state: StateT) -> Cost:
+        return state.cost
+
+    def current(self, problem: Problem, state: StateT) -> Solution:
+        snapshot = self.neighborhood.snapshot(state.representation)
+        return self.neighborhood.solution(problem, snapshot)
+
+    def adopt(self, problem: Problem, state: StateT, solution: Solution) -> StateT:
+        here = self.neighborhood.init(problem, solution), cost_of(problem, solution)
+        return self.look(problem, self._moved(state, *here))
+
+    def adopt_or_init(
+        self, problem: Problem, state: StateT, solution: Solution, is_new: jax.Array
+    ) -> StateT:
+        """Returns `init` if the scalar `is_new` holds, else `adopt`, for less to compile than both.
+
+        A subclass with an `adopt` of its own has this, too. `look` is called twice, and once more
+        must change nothing.
+        """
+        fresh = self.init(problem, solution)
+        kept = self._moved(state, fresh.representation, fresh.cost)
+        either = jax.tree.map(functools.partial(jnp.where, is_new), fresh, kept)
+        return self.look(problem, either)
+
+    def _moved(self, state: StateT, representation: Representation, cost: Cost) -> StateT:
+        """Returns the state at another solution, before it looks."""
+        state = self.forget(self.remember(state))
+        # The next step may leave the solution, and with it the best.
+        return self.remember(state._replace(representation=representation, cost=cost))
+
+    def refresh(self, problem: Problem, state: StateT) -> StateT:
+        hood, solution = self.neighborhood, self.current(problem, state)
+        representation = state.representation
+        if floats.any_in(representation):  # integers do not drift
+            representation = hood.init(problem, solution)
+        state = state._replace(
+            representation=representation,
+            cost=cost_of(problem, solution),
+            best_cost=cost_of(problem, hood.solution(problem, state.best)),
+        )
+        return self.look(problem, self.remember(state))
