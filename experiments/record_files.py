@@ -235,6 +235,8 @@ def _parsed(line: bytes, experiments: Sequence[str], fields: Sequence[str]) -> d
 
 def _is_half(line: bytes) -> bool:
     """Returns whether a line is the beginning of a record, and not all of it."""
+    if line and not line.strip(b"\0"):  # what a loss of power leaves
+        return True
     if not line.startswith(b"{"):
         return False
     try:

@@ -30,12 +30,24 @@ def whole(path: pathlib.Path, is_new: bool = False) -> Iterator[BinaryIO]:
         if is_new:
             try:
                 os.link(name, real)
+                sync_folder(real)
                 return
             except FileExistsError:
                 raise FileExistsError(f"{path} is there already") from None
             except OSError:  # a file system without links
                 pass
         os.replace(name, real)
+        sync_folder(real)
+
+
+def sync_folder(path: str | os.PathLike) -> None:
+    """Has the name of a file survive a loss of power, where the system can do that."""
+    with contextlib.suppress(OSError):
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 @contextlib.contextmanager

@@ -49,8 +49,8 @@ def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
     n = _size(first)
     position = inverse(second)
     following = jnp.where(is_second[position], first[position], lax.iota(jnp.int32, n))
-    doublings = (n - 1).bit_length()  # in a loop, since each one takes its time to compile
-    following = lax.fori_loop(0, doublings, lambda _, last: last[last], following)
+    for _ in range((n - 1).bit_length()):
+        following = following[following]
     return jnp.where(is_second, second, following[first])
 
 

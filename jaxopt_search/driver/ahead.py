@@ -4,6 +4,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import jax
 
@@ -11,6 +12,30 @@ from jaxopt_search.engine import kept_programs
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.program_names import settings
 from jaxopt_search.guards.interrupts import held_back
+
+
+class _Compiler(threading.Thread):
+    """Does a job, after others have done theirs, where the settings are the same.
+
+    Whoever waits for it waits for `is_over`: a `join` that Ctrl-C ends would have Python take the
+    thread for ended, and not wait for it at exit.
+    """
+
+    def __init__(
+        self, job: Callable[[], object], settings: Any, after: Sequence["_Compiler"] = ()
+    ) -> None:
+        super().__init__(name="compiles")
+        self._job, self._settings, self._after = job, settings, after
+        self.is_over = threading.Event()
+
+    def run(self) -> None:
+        for other in self._after:
+            other.is_over.wait()
+        # Settings may be for the thread of the call only; then programs are others.
+        with contextlib.suppress(Exception):
+            if settings() == self._settings:
+                self._job()
+        self.is_over.set()
 
 
 class Ahead:
@@ -30,35 +55,22 @@ class Ahead:
     def __init__(
         self, jobs: Sequence[Callable[[], object]], later: Sequence[Callable[[], object]] = ()
     ) -> None:
-        self._settings = settings() if jobs or later else {}
+        own = settings() if jobs or later else {}
         is_off = getattr(jax.config, "jax_disable_jit", False)
         is_on = _num_cores() > 1 and not is_off
-        self._threads = [self._thread(job) for job in jobs if is_on]
-        self.later = [self._thread(job, self._threads[-1:]) for job in later if is_on]
-        _further[:] = [thread for thread in _further if thread.is_alive()] + self.later
+        self._threads = [_Compiler(job, own) for job in jobs if is_on]
+        self.later = [_Compiler(job, own, self._threads[-1:]) for job in later if is_on]
         for thread in self._threads + self.later:
             thread.start()
-
-    def _thread(
-        self, job: Callable[[], object], after: Sequence[threading.Thread] = ()
-    ) -> threading.Thread:
-        return threading.Thread(target=self._do, args=(job, after), name="compiles")
-
-    def _do(self, job: Callable[[], object], after: Sequence[threading.Thread]) -> None:
-        for thread in after:
-            thread.join()
-        # Settings may be for the thread of the call only; then programs are others.
-        with contextlib.suppress(Exception):
-            if settings() == self._settings:
-                job()
+        _further[:] = [thread for thread in _further if thread.is_alive()] + self.later
 
     def wait(self) -> None:
         """Returns once all are compiled."""
         for thread in self._threads:
-            thread.join()
+            thread.is_over.wait()
 
 
-_further: list[threading.Thread] = []
+_further: list[_Compiler] = []
 
 
 def compile_all(
@@ -86,7 +98,7 @@ def compile_all(
 def wait_for_later() -> None:
     """Returns once the programs are compiled, too, that nobody has waited for."""
     while _further:
-        _further.pop().join()
+        _further.pop().is_over.wait()
 
 
 def _num_cores() -> int:

@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.driver import environment
 from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.states import leaves_by_path
 from jaxopt_search.errors import CheckpointError
@@ -80,8 +81,12 @@ def write(path: pathlib.Path, identity: Identity, kept: Snapshot, is_new: bool) 
     Raises:
       OSError: if that cannot be done.
     """
-    header = {"format": FORMAT, "schema": SCHEMA, **identity._asdict(), "notes": kept.notes}
-    arrays = {_HEADER: np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    header = {"format": FORMAT, "schema": SCHEMA, **identity._asdict()}
+    header |= {"versions": environment.of_host(), "notes": kept.notes}
+    words = json.dumps(header).encode()
+    if len(words) > _MOST_HEADER:
+        raise OSError(errno.EFBIG, f"its notes have {len(words)} bytes, at most {_MOST_HEADER} fit")
+    arrays = {_HEADER: np.frombuffer(words, np.uint8)}
     arrays |= _named("state", kept.state) | _named("best", kept.best)
     with whole(path, is_new) as file:
         np.savez(file, allow_pickle=False, **arrays)
@@ -136,10 +141,7 @@ def read_best(path: pathlib.Path) -> tuple[list[np.ndarray], Any]:
         numbers = fun if isinstance(fun, list) else [fun]
         if not all(isinstance(number, int | float) for number in numbers):
             raise ValueError("its cost is no number")
-        found = [info for info in archive.infolist() if info.filename.startswith("best")]
-        if sum(info.file_size for info in found) > path.stat().st_size:
-            raise ValueError("its parts are larger than the file")
-        names = [info.filename.removesuffix(".npy") for info in found]
+        names = [name.removesuffix(".npy") for name in archive.namelist() if name[:4] == "best"]
         return [_array(archive, name, None, path.stat().st_size) for name in names], fun
 
 
@@ -150,6 +152,8 @@ def _opened(path: pathlib.Path) -> Iterator[zipfile.ZipFile]:
         pass
     try:
         with zipfile.ZipFile(path) as archive:
+            if sum(info.file_size for info in archive.infolist()) > path.stat().st_size:
+                raise ValueError("its parts are larger than the file")
             yield archive
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
@@ -161,6 +165,20 @@ def _opened(path: pathlib.Path) -> Iterator[zipfile.ZipFile]:
         line = (str(error) or type(error).__name__).splitlines()[0]
         raise CheckpointError(
             f"{path} is no whole checkpoint ({line}), expected one that `checkpoint` wrote"
+        ) from None
+
+
+@contextlib.contextmanager
+def notes_read() -> Iterator[None]:
+    """Has notes that are not as they were written raise a `CheckpointError`."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError(
+            f"the notes of the checkpoint are damaged ({type(error).__name__}: {error}), expected"
+            " those that `checkpoint` wrote"
         ) from None
 
 

@@ -82,4 +82,11 @@ def _held(part: Any) -> tuple[Any, ...]:
         return tuple(getattr(part, field.name) for field in dataclasses.fields(part))
     if hasattr(part, "__wrapped__"):  # such as functions of `jit`
         return (part.__wrapped__,)
-    return (getattr(part, "__dict__", None),)
+    return getattr(part, "__dict__", None), *_slots(part)
+
+
+def _slots(part: Any) -> list[Any]:
+    """Returns what an object holds by the `__slots__` of its classes."""
+    named = [vars(one).get("__slots__", ()) for one in type(part).__mro__]
+    names = [name for own in named for name in ((own,) if isinstance(own, str) else own)]
+    return [getattr(part, name) for name in names if name[:2] != "__" and hasattr(part, name)]

@@ -88,6 +88,7 @@ class Keeper:
         if not team.is_lead:
             return
         self._is_new = not self.path.exists()
+        self._seen = _signature(self.path)
         if not self._is_new and not (resumed is not None and self.path.samefile(resumed)):
             raise FileExistsError(
                 f"checkpoint {self.path} is there already; resume it or remove it"
@@ -113,12 +114,32 @@ class Keeper:
 
     def _write(self, identity: Identity, kept: Snapshot) -> None:
         try:
+            if not self._is_new and _signature(self.path) not in (self._seen, None):
+                raise FileExistsError(f"another run has written {self.path}")
             checkpoints.write(self.path, identity, kept, self._is_new)
-            self._is_new = False
         except OSError as error:
             if not self._has_failed:
                 warnings.warn(f"no checkpoint was written: {error}", stacklevel=3)
             self._has_failed = True
+        except KeyboardInterrupt:  # it may be there already
+            self._note_written()
+            raise
+        else:
+            self._has_failed = False
+            self._note_written()
+
+    def _note_written(self) -> None:
+        self._seen = _signature(self.path)
+        self._is_new = self._seen is None
+
+
+def _signature(path: pathlib.Path) -> tuple[int, ...] | None:
+    """Returns what tells a file from the one that takes its place; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def checked_path(path: Any, name: str = "checkpoint") -> pathlib.Path:

@@ -29,8 +29,11 @@ def _first_state(checked: Checked) -> RunState:
     problem, search, begin = checked.problem, checked.search, checked.begin
     if isinstance(begin, Resumption):
         state = checked.split.bring(begin.state)
-        if begin.saved is not None and begin.saved.notes["goal"] == checked.limits.goal:
-            return _with_patience(state, begin.saved.notes["patience"], checked.limits.patience)
+        if begin.saved is not None:
+            with checkpoints.notes_read():
+                goal, patience = (begin.saved.notes[name] for name in ("goal", "patience"))
+            if goal == checked.limits.goal:
+                return _with_patience(state, patience, checked.limits.patience)
         return states.reopened(problem, search, state, checked.limits.target)
     solutions = None
     if begin.starts is not None:
@@ -66,8 +69,10 @@ class Run:
         callback: Callable[[Report], Any] | None = None,
     ):
         self.checked, self.timer, self._callback = checked, timer, callback
-        # A state of a user's is checked before anything is compiled for it.
-        given = _first_state(checked) if isinstance(checked.begin, Resumption) else None
+        # A state of a user's is checked before anything is compiled for it; one in a checkpoint
+        # comes to the device once there is room.
+        is_given = isinstance(checked.begin, Resumption) and checked.begin.saved is None
+        given = _first_state(checked) if is_given else None
         self._compile_ahead(note_needed)
         first = _first_state(self.checked) if given is None else given
         self.state = checked.split.split(jax.block_until_ready(first))
@@ -83,16 +88,18 @@ class Run:
     def _recall(self, saved: Snapshot) -> None:
         """Continues from what a checkpoint knows besides the state."""
         notes, limits = saved.notes, self.checked.limits
-        self.timer.before, self.first_step = notes["seconds"], notes["first_step"]
-        self.best.x, self.best.fun = saved.best, notes["fun"]
-        self.history.recall(notes["history"])
+        with checkpoints.notes_read():
+            self.timer.before, self.first_step = float(notes["seconds"]), int(notes["first_step"])
+            self.best.x, self.best.fun = saved.best, notes["fun"] + 0  # a number
+            self.history.recall(notes["history"])
+            of_callback = notes["callback"]
+            if notes["goal"] == limits.goal and limits.target is not None:
+                target = limits.target.dtype.type(notes["target"])  # after false hits it is lower
+                limits = dataclasses.replace(limits, target=target)
+                self.checked = dataclasses.replace(self.checked, limits=limits)
         recall = getattr(self._callback, "recall", None)
-        if recall is not None and notes["callback"] is not None:
-            recall(notes["callback"])
-        if notes["goal"] == limits.goal and limits.target is not None:
-            target = limits.target.dtype.type(notes["target"])  # after false hits it is lower
-            limits = dataclasses.replace(limits, target=target)
-            self.checked = dataclasses.replace(self.checked, limits=limits)
+        if recall is not None and of_callback is not None:
+            recall(of_callback)
 
     def identity(self) -> Identity:
         checked = self.checked

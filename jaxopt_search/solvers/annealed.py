@@ -125,7 +125,9 @@ def prepare_annealing(
         max_seconds = DEFAULT_SECONDS
     max_steps, max_seconds = check_clock(max_steps, max_seconds)
     check_callback(callback)
-    pacer = pacer_of(recipe, int(problem.n), max_steps, max_seconds)
+    n, temperatures = int(problem.n), ingredients.temperatures
+    begun = recipe.begun(temperatures, n, max_steps, max_seconds)
+    pacer = pacer_of(recipe, n, max_steps, max_seconds, begun)
     at_pace = functools.partial(ingredients.at_pace, recipe)
     search, exchange = at_pace(pacer.pace)
     return functools.partial(

@@ -21,6 +21,8 @@ from jaxopt_search.types import Crossover
 
 _MOST_SHARE = 0.5  # of the AB-cycles
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
+# What a run takes to cool from the hottest, for each city, as measured on 2 CPU cores.
+_SECONDS_TO_COOL, _STEPS_TO_COOL = 0.008, 150
 
 
 class Recipe(NamedTuple):
@@ -29,6 +31,8 @@ class Recipe(NamedTuple):
     Temperatures are in units of the changes made there (`solvers.scales`): for the symmetric TSP
     the hottest in units of `tree_edge` and the coldest of `near_distance`, which differ much where
     cities lie in clusters; for other TSPs both of the latter, and for the QAP of `swap_change`.
+
+    Runs too short to cool from the hottest begin at `colder`, in the same unit; None for none.
 
     `cooled` is the share of the run after which the lowest temperature is reached. If it is less
     than 1, each search cools by itself and they recombine afterwards; else they are resampled
@@ -52,6 +56,7 @@ class Recipe(NamedTuple):
     starts: Literal["random", "constructed"] = "random"
     check_every: int | None = None
     shares_left: float = 10.0
+    colder: float | None = None
 
     @property
     def recombines(self) -> bool:
@@ -61,6 +66,28 @@ class Recipe(NamedTuple):
     def share(self, generations: float) -> float:
         """Returns the share of AB-cycles that a child takes with this many generations left."""
         return min(_MOST_SHARE, self.shares_left / max(generations, 1.0))
+
+    def begun(
+        self,
+        temperatures: tuple[float, float],
+        n: int,
+        max_steps: int | None,
+        max_seconds: float | None,
+    ) -> float:
+        """Returns the share of the cooling that a run leaves out for want of steps or seconds.
+
+        Args:
+          temperatures: the hottest and the coldest.
+          n: how many cities or facilities.
+        """
+        most = n * (_SECONDS_TO_COOL if max_steps is None else _STEPS_TO_COOL)
+        limit = max_seconds if max_steps is None else max_steps
+        if self.colder is None or limit is None or limit >= most:
+            return 0.0
+        hottest, coldest = temperatures
+        if not 0 < coldest < hottest:
+            return 0.0
+        return min(math.log(self.colder / self.hottest) / math.log(coldest / hottest), 1.0)
 
 
 class Pace(NamedTuple):
@@ -159,12 +186,22 @@ class Pacer(Protocol):
         raise NotImplementedError
 
 
-def pacer_of(recipe: Recipe, n: int, max_steps: int | None, max_seconds: float | None) -> Pacer:
-    """Returns what keeps a run in pace with its steps or, without a limit on these, its seconds."""
+def pacer_of(
+    recipe: Recipe,
+    n: int,
+    max_steps: int | None,
+    max_seconds: float | None,
+    begun: float = 0.0,
+) -> Pacer:
+    """Returns what keeps a run in pace with its steps or, without a limit on these, its seconds.
+
+    Args:
+      begun: the share of the cooling that is left out.
+    """
     if max_steps is not None:
-        return StepCount(recipe, n, max_steps)
+        return StepCount(recipe, n, max_steps, begun)
     assert max_seconds is not None
-    return Clock(recipe, max_seconds)
+    return Clock(recipe, max_seconds, begun)
 
 
 class StepCount:
@@ -174,10 +211,10 @@ class StepCount:
       pace: from the last step noted on.
     """
 
-    def __init__(self, recipe: Recipe, n: int, max_steps: int):
+    def __init__(self, recipe: Recipe, n: int, max_steps: int, begun: float = 0.0):
         max_steps = min(max_steps, MAX_INT32)
-        per_step = 1 / max(recipe.cooled * max_steps, 1)
-        self.pace = Pace(0, 0.0, per_step, _every(recipe, per_step))
+        per_step = (1 - begun) / max(recipe.cooled * max_steps, 1)
+        self.pace = Pace(0, begun, per_step, _every(recipe, per_step))
         self._cooled_at = math.ceil(recipe.cooled * max_steps)
         self._then = self.pace
         if recipe.recombines:
@@ -213,8 +250,9 @@ class Clock:
       pace: from the end of the last chunk on.
     """
 
-    def __init__(self, recipe: Recipe, max_seconds: float):
+    def __init__(self, recipe: Recipe, max_seconds: float, begun: float = 0.0):
         self.recipe = recipe
+        self._begun = begun
         self.max_seconds = max_seconds
         self.cooled_by = 0.0  # seconds
         self.last: tuple[int, float] | None = None
@@ -230,7 +268,9 @@ class Clock:
         if before is None:
             share = _SAFETY * self.recipe.cooled
             self.cooled_by = seconds + share * max(self.max_seconds - seconds, 0.0)
-        if before is None or step == before[0]:
+            self.pace = self.pace._replace(done=max(self.pace.done, self._begun))
+            return self._begun > 0
+        if step == before[0]:
             return False
         made, took = step - before[0], seconds - before[1]
         done = min(1.0, self.pace.done + made * self.pace.per_step)

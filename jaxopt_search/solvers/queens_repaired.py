@@ -75,10 +75,11 @@ class Repairs:
     def _recall(self, saved: Snapshot) -> None:
         state, queens, notes = saved
         self._key = jax.device_put(state.key, self._key.first.device)
-        self.finds.recall(state.numbers, queens, Counts(*notes["counts"]))
-        self._number, self._has_failed = notes["number"], notes["has_failed"]
-        self.made = self._max_rounds if self._number else 0
-        self.timer.before = notes["seconds"]
+        with checkpoints.notes_read():
+            self.finds.recall(state.numbers, queens, Counts(*notes["counts"]))
+            self._number, self._has_failed = int(notes["number"]), bool(notes["has_failed"])
+            self.made = self._max_rounds if self._number else 0
+            self.timer.before = float(notes["seconds"])
 
     def identity(self) -> Identity:
         max_rounds = self._max_rounds if self._ends_at_failure else None

@@ -127,10 +127,11 @@ class Searches:
     def _recalled(self, path: pathlib.Path) -> _KeptSearches:
         """Continues from a checkpoint, and returns what it has of the searches."""
         state, queens, notes = checkpoints.read(path, self.identity(), self._shapes_of)
-        self._counts = Counts(*notes["counts"])
-        self.finds.recall(state.numbers, queens, self._counts)
-        self.made = self.step = notes["made"]
-        self._num_looks, self.timer.before = notes["num_looks"], notes["seconds"]
+        with checkpoints.notes_read():
+            self._counts = Counts(*notes["counts"])
+            self.finds.recall(state.numbers, queens, self._counts)
+            self.made = self.step = int(notes["made"])
+            self._num_looks, self.timer.before = int(notes["num_looks"]), float(notes["seconds"])
         return state
 
     def _own(self, age: np.ndarray) -> Any:

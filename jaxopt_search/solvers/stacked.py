@@ -246,8 +246,9 @@ class _Runs:
         split = jax.tree.map(operator.itemgetter(self._team.rows), split)
         own = jax.tree.map(lambda leaf: leaf.sharding, self.runs.state)
         self.runs = self.runs._replace(state=jax.device_put(split, own))
-        self.step, self.timer.before = saved.notes["step"], saved.notes["seconds"]
-        self.stack.pacer.recall(saved.notes["pace"])
+        with checkpoints.notes_read():
+            self.step, self.timer.before = int(saved.notes["step"]), float(saved.notes["seconds"])
+            self.stack.pacer.recall(saved.notes["pace"])
 
     def best(self) -> list[np.ndarray]:
         """Returns the best solution of each instance, [n]."""

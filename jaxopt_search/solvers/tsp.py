@@ -48,13 +48,14 @@ from jaxopt_search.solvers.many_tsps import prepare_many_tsps
 from jaxopt_search.types import Exchange
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
-    hottest=0.2,
+    hottest=0.5,
     coldest=0.03,
     num_searches=128,
     moves_per_search=8,
     num_candidates=12,
     cooled=0.5,
     starts="constructed",
+    colder=0.2,
 )
 _SYMMETRIC_TSP = Recipe(
     hottest=2.5,
@@ -69,7 +70,7 @@ _SYMMETRIC_TSP = Recipe(
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
 # may price many moves.
 _SYMMETRIC_TSP_BY_XLA = _SYMMETRIC_TSP_ON_CPU._replace(
-    hottest=0.5, num_searches=512, moves_per_search=128, choose="first", check_every=100
+    num_searches=512, moves_per_search=128, choose="first", check_every=100, colder=None
 )
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
@@ -77,7 +78,7 @@ _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 _COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
 # Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
-_STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(hottest=0.5, num_searches=16, num_candidates=8)
+_STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8, colder=None)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
 _ASYMMETRIC_TSP_ON_CPU = Recipe(hottest=4.0, coldest=0.1, num_searches=16, moves_per_search=12)
 _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)

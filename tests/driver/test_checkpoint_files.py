@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import stat
 import zipfile
 
 import chex
@@ -48,6 +50,12 @@ def with_header(found, num_searches=None, **changes):
     return found | {"header.npy": npy(np.frombuffer(json.dumps(header).encode(), np.uint8))}
 
 
+def with_notes(found, **changes):
+    header = json.loads(np.load(io.BytesIO(found["header.npy"])).tobytes())
+    notes = header["notes"] | changes
+    return with_header(found, notes={k: v for k, v in notes.items() if v is not None})
+
+
 FORGERIES = {
     "a part is missing": lambda found: {k: v for k, v in found.items() if k != "best.npy"},
     "objects": lambda found: found | {"best.npy": npy(np.array([print]), allow_pickle=True)},
@@ -57,6 +65,9 @@ FORGERIES = {
     "another format": lambda found: with_header(found, format="a result"),
     "searches without end": lambda found: with_header(found, num_searches=10**15),
     "searches below 0": lambda found: with_header(found, num_searches=-1),
+    "a note is missing": lambda found: with_notes(found, seconds=None),
+    "a note is no number": lambda found: with_notes(found, seconds="soon"),
+    "a history of nothing": lambda found: with_notes(found, history=[]),
     "no json": lambda found: found | {"header.npy": npy(np.zeros(9, np.uint8))},
     "four terabytes": lambda found: (
         found | {"best.npy": found["best.npy"].replace(b"(14,), }    ", b"(10000000,), }"[:13])}
@@ -102,6 +113,8 @@ def test_parts_that_claim_more_than_the_file_has(tmp_path):
     path.write_bytes(data[:entry] + (2**30).to_bytes(4, "little") + data[entry + 4 :])
     with pytest.raises(js.CheckpointError, match="its parts are larger than the file"):
         js.load_best(path)
+    with pytest.raises(js.CheckpointError, match="its parts are larger than the file"):
+        solve(9, resume=path)
 
 
 def test_the_best_starts_another_run(tmp_path):
@@ -130,6 +143,59 @@ def test_the_best_of_other_runs(tmp_path):
         assert fun == found.fun.tolist()
         for one, other in zip(x, found.x, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_every_kind_tells_what_has_written_it(tmp_path):
+    """Versions, in the header."""
+    for number, write in enumerate(
+        (
+            lambda path: solve(5, checkpoint=path),
+            lambda path: js.solve_nqueens(8, 3, max_steps=50, devices=1, checkpoint=path),
+            lambda path: js.save_checkpoint(path, jnp.arange(3)),
+        )
+    ):
+        path = tmp_path / f"{number}.npz"
+        write(path)
+        header = json.loads(np.load(path)["header"].tobytes())
+        assert header["versions"]["jax"] == jax.__version__
+
+
+def test_notes_beyond_what_is_read_are_not_written(tmp_path, monkeypatch):
+    """A warning says so, and the run continues."""
+    monkeypatch.setattr(checkpoints, "_MOST_HEADER", 99)
+    with pytest.warns(UserWarning, match=r"no checkpoint was written: .*its notes have \d+ bytes"):
+        result = solve(5, checkpoint=tmp_path / "run.npz")
+    assert result.nit == 5 and not list(tmp_path.iterdir())
+
+
+def test_another_run_is_not_overwritten(tmp_path):
+    """Two that resume one file: the one that comes second says so, once, and continues."""
+    path = tmp_path / "run.npz"
+    solve(5, checkpoint=path)
+
+    def write_meanwhile(report):
+        if report.step == 8:
+            solve(6, checkpoint=path, resume=True)
+
+    options = {"checkpoint_every": 0, "chunk_steps": 1, "callback": write_meanwhile}
+    with pytest.warns(UserWarning, match="another run has written") as caught:
+        result = solve(12, checkpoint=path, resume=True, **options)
+    assert result.nit == 12 and len(caught) == 1
+    assert solve(6, resume=path).nit == 6  # the file is the other's
+
+
+def test_names_are_on_the_disk_before_a_write_returns(tmp_path, monkeypatch):
+    """The file, and then its folder."""
+    synced, fsync = [], os.fsync
+
+    def noted(number):
+        synced.append(stat.S_ISDIR(os.fstat(number).st_mode))
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    for _ in range(2):
+        js.save_checkpoint(tmp_path / "run.npz", jnp.arange(3))
+    assert synced == [False, True] * 2
 
 
 STATE = {"round": 3, "x": (jnp.arange(4), np.float64(0.5), jnp.zeros((2, 0), jnp.bfloat16))}
@@ -179,7 +245,7 @@ def test_forged_files_are_refused(forgery, tmp_path):
     forged = FORGERIES[forgery](members(path))
     assert forged != members(path)
     written(path, forged)
-    with pytest.raises(js.CheckpointError, match=r"run\.npz") as caught:
+    with pytest.raises(js.CheckpointError, match=r"run\.npz|the notes of the") as caught:
         solve(9, resume=path)
     assert "\n" not in str(caught.value)
 

@@ -130,6 +130,18 @@ class Constant:
         return jnp.float32(self.temperature)
 
 
+class Slotted:
+    """Another one, which keeps what it holds elsewhere."""
+
+    __slots__ = ("temperature",)
+
+    def __init__(self, temperature):
+        self.temperature = temperature
+
+    def __call__(self, step):
+        return jnp.float32(self.temperature)
+
+
 def test_a_configuration_is_known_by_what_its_functions_do():
     """Closures, partial functions and constants; and of equal numbers on the device, the units."""
 
@@ -141,7 +153,7 @@ def test_a_configuration_is_known_by_what_its_functions_do():
 
     parts = [cooling(1.0), cooling(2.0), lambda step: 1.0, lambda step: 2.0]
     parts += [functools.partial(pow, 2.0), functools.partial(pow, 3.0)]
-    parts += [Constant(1.0), Constant(2.0), Constant(2.0).__call__]
+    parts += [Constant(1.0), Constant(2.0), Constant(2.0).__call__, Slotted(1.0), Slotted(2.0)]
     found = [fingerprint(search(part)) for part in parts]
     assert len(set(found)) == len(found)
     assert fingerprint(search(cooling(1.0))) == found[0]

@@ -1,6 +1,8 @@
 """The loop on the host, driven by a run that is written by hand."""
 
 import signal
+import time
+import types
 
 import pytest
 
@@ -43,6 +45,20 @@ def driven(tape, *observers, max_steps=9):
     timer = Timer()
     timer.limit(max_steps, None)
     return drive(tape, timer, observers), timer
+
+
+def test_a_first_look_counts_as_compiling_in_several_processes_too():
+    """There the clock is asked for now and then only."""
+
+    class Slow(Tape):
+        def look(self):
+            time.sleep(0.2 if not self.step else 0)
+
+    timer, alike = Timer(), {"told": lambda now: now, "highest": lambda status: status}
+    timer.limit(9, None)
+    timer.share(types.SimpleNamespace(is_shared=True, **alike))
+    drive(Slow(), timer)
+    assert timer.compile_seconds >= 0.2 > timer.seconds
 
 
 def test_the_first_chunk_makes_no_step():

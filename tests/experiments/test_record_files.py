@@ -66,6 +66,17 @@ def test_half_a_last_line_is_left_out_and_then_cut_off(tmp_path, num_bytes):
     assert record_files.read(path) == [record(0), record(2)]
 
 
+def test_what_a_loss_of_power_leaves_is_cut_off(tmp_path):
+    """A last line of NULs, or with NULs behind half a record."""
+    path = tmp_path / "runs.jsonl"
+    for number, rest in enumerate((b"\0" * 50, b'{"experiment": "x' + b"\0" * 9)):
+        record_files.append(path, record(number))
+        path.write_bytes(path.read_bytes() + rest)
+        assert len(record_files.read(path)) == number + 1
+    record_files.append(path, record(2))
+    assert record_files.read(path) == [record(0), record(1), record(2)]
+
+
 def test_a_whole_last_line_without_its_end_is_kept(tmp_path):
     """Only the newline may be missing: that record counts, and the next one gets its own line."""
     path = tmp_path / "runs.jsonl"

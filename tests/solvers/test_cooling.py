@@ -14,6 +14,7 @@ from jaxopt_search.solvers.cooling import (
     Recipe,
     StepCount,
     cooling,
+    pacer_of,
     search_and_exchange,
 )
 
@@ -125,6 +126,37 @@ def test_a_run_of_steps_recombines_from_a_step_on():
     resampled = StepCount(RESAMPLED, 70, 1000)
     assert resampled.pace.every == 20
     assert not resampled.note(1000, 1.0)
+
+
+COLDER = RECOMBINED._replace(colder=0.5)
+SHORT = {"seconds": (None, 0.5), "steps": (10_000, None)}  # of 100 cities
+LONG = {"seconds": (None, 1.0), "steps": (20_000, None)}
+
+
+@pytest.mark.parametrize("by", SHORT)
+def test_a_short_run_begins_colder(by):
+    """At `colder` in place of the hottest; the rest of the cooling takes all of its time."""
+    temperatures = 40.0, 4.0
+    assert COLDER.begun(temperatures, 100, *LONG[by]) == 0
+    assert RECOMBINED.begun(temperatures, 100, *SHORT[by]) == 0
+    assert COLDER.begun((3.0, 3.0), 100, *SHORT[by]) == 0  # nothing to cool
+    begun = COLDER.begun(temperatures, 100, *SHORT[by])
+    pacer = pacer_of(COLDER, 100, *SHORT[by], begun)
+    pacer.note(0, 0.0)
+    assert float(cooling(*temperatures, pacer.pace).start) == pytest.approx(20.0, rel=1e-5)
+    if by == "seconds":
+        while pacer.pace.done < 1:
+            step, seconds = pacer.last
+            pacer.note(step + 50, seconds + 0.0025)
+        assert 0.25 < pacer.last[1] / 0.5 < 0.35
+
+
+def test_a_short_run_by_steps_cools_by_its_end():
+    """From `colder` on."""
+    begun = COLDER.begun((40.0, 4.0), 100, 10_000, None)
+    pace = StepCount(COLDER, 100, 10_000, begun).pace
+    assert 0 < begun == pace.done
+    assert pace.done + 3000 * pace.per_step == pytest.approx(1)
 
 
 def test_a_clock_goes_on_where_it_was():
