@@ -100,3 +100,14 @@ def test_a_folder_says_which_question_it_answers(folder):
     assert first.split(" ")[0] in QUESTIONS
     assert first.endswith(".")
     assert not rest or rest.startswith("\n")
+
+
+def test_pmap_is_called_at_one_place():
+    """So that a change of how searches are spread over devices is small."""
+    calls = [
+        name
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "jax.pmap"
+    ]
+    assert calls == ["jaxopt_search.engine.device_split"]

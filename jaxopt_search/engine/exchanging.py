@@ -86,13 +86,13 @@ def apply(
     # Then the first one continues from the best of all, and the others start again.
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], offered[0])
     given = choose(restarts & is_first, best, given)
-    keys, starts = random.typed_key(_words(stream, index)), restarts & ~is_first
+    words, starts = _words(stream, index), restarts & ~is_first
 
     def drawn(given: Any) -> Any:
-        return choose(starts, jax.vmap(problem.init)(keys), given)
+        return choose(starts, jax.vmap(problem.init)(random.typed_key(words)), given)
 
     given = lax.cond(restarts, drawn, lambda given: given, given)
-    after = _continued(search, keys, problem, searches, given, starts)
+    after = _continued(search, random.typed_key(words), problem, searches, given, starts)
     ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
     new = after, jnp.maximum(ancestors, 0)
     return choose(takes_part | restarts, new, (searches, ancestor))

@@ -21,6 +21,7 @@ from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.engine import loop, outcome, starting, stepping
+from jaxopt_search.engine.device_split import pmapped
 from jaxopt_search.engine.placing import split_leaf
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState, make_rules
@@ -259,7 +260,7 @@ class _Runs:
 
 @functools.cache
 def _start(kind: Kind, devices: tuple[jax.Device, ...]) -> Any:
-    return jax.pmap(functools.partial(start_all, kind), in_axes=(None, 0, 0), devices=devices)
+    return pmapped(devices, functools.partial(start_all, kind), (None, 0, 0))
 
 
 def start_all(kind: Kind, key: random.Key, numbers: jax.Array, instances: Any) -> Any:
@@ -280,7 +281,7 @@ def start_all(kind: Kind, key: random.Key, numbers: jax.Array, instances: Any) -
 @functools.cache
 def _advance(kind: Kind, implementation: Implementation, devices: tuple[jax.Device, ...]) -> Any:
     fn = functools.partial(advance_all, kind, implementation)
-    return jax.pmap(fn, in_axes=(0, None, None), devices=devices)
+    return pmapped(devices, fn, (0, None, None))
 
 
 def advance_all(
@@ -315,7 +316,7 @@ def _best(kind: Kind, devices: tuple[jax.Device, ...]) -> Any:
         search, _ = kind.search_and_exchange(run.problem, run.parts, _ANY_PACE)
         return outcome.best(run.problem, search, run.state)[0]
 
-    return jax.pmap(jax.vmap(best_one), devices=devices)
+    return pmapped(devices, jax.vmap(best_one), 0)
 
 
 @jax.jit
