@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from unittest import mock
@@ -136,7 +137,9 @@ def assert_same_results(a: js.Result, b: js.Result) -> None:
 def in_place_of_a_program(effect: Any) -> mock.Mock:
     """Returns what raises or calls `effect`, has nothing to compile ahead and takes no memory."""
     nothing = {"to_compile": lambda *args, **kwargs: [], "temporaries": lambda *args, **kwargs: 0}
-    return mock.Mock(side_effect=effect, **nothing)
+    program = mock.Mock(side_effect=effect, **nothing)
+    program.ready = lambda *_, **static: functools.partial(program, **static)
+    return program
 
 
 @contextlib.contextmanager
