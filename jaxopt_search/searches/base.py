@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxopt_search import capabilities
 from jaxopt_search.portable import memory, tables
 from jaxopt_search.searches.acceptance import Acceptance, Trial
-from jaxopt_search.searches.trajectory import StateT, TrajectorySearch, Walk
+from jaxopt_search.searches.walks import StateT, TrajectorySearch, Walk
 from jaxopt_search.types import Cost, Enumerable, Move, Problem, Stream, null_delta
 
 __all__ = ["SampledSearch", "TableSearch", "TrajectorySearch"]
