@@ -31,11 +31,13 @@ class _Compiler(threading.Thread):
     def run(self) -> None:
         for other in self._after:
             other.is_over.wait()
-        # Settings may be for the thread of the call only; then programs are others.
-        with contextlib.suppress(Exception):
-            if settings() == self._settings:
-                self._job()
-        self.is_over.set()
+        try:
+            # Settings may be for the thread of the call only; then programs are others.
+            with contextlib.suppress(Exception):
+                if settings() == self._settings:
+                    self._job()
+        finally:
+            self.is_over.set()
 
 
 class Ahead:

@@ -295,7 +295,7 @@ def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
 def pmapped(
     devices: tuple[jax.Device, ...], fn: Callable[..., Any], in_axes: Any, out_axes: Any = 0
 ) -> Kept:
-    """Returns a function of `jax.pmap`, the only ones, whose programs can be compiled ahead."""
+    """Returns a function of `jax.pmap`, called only here, with programs compiled ahead."""
     made = jax.pmap(fn, axis_name=AXIS, in_axes=in_axes, out_axes=out_axes, devices=devices)
     return Kept(made, in_folder=False)
 
