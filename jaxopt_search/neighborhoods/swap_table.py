@@ -285,10 +285,9 @@ def _begin(problem: QAP, representation: SwapDeltas, move: Positions, accept: ja
         costs = _update_costs(problem, costs, swap)
     begun = SwapDeltas(location, facility, deltas, costs)
     fresh = _from_costs(problem, begun, swap if in_one_pass else None)
-    for u in (r, s):
-        (deltas,) = tables.update_row(
-            u, problem.capacity, fresh, (deltas,), accept, _within(problem)
-        )
+    (deltas,) = tables.update_rows(
+        (r, s), problem.capacity, fresh, (deltas,), accept, _within(problem)
+    )
     memory.barrier()
     at_r, at_s = load(location, r), load(location, s)
     return _Finish(problem, swap, at_r, at_s, begun._replace(deltas=deltas), in_one_pass)
@@ -314,16 +313,18 @@ def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Swap | None = None) -> t
       swap: if given, the costs are from before it.
     """
 
-    def costs(facility: jax.Array, location: jax.Array) -> jax.Array:
-        cost = load(moved.costs, (facility, location))
-        if swap is None:
-            return cost
-        return cost + product(swap.flows(problem, facility), swap.distances(problem, location))
+    def cost(facility: jax.Array, location: jax.Array) -> jax.Array:
+        return load(moved.costs, (facility, location))
 
     def delta(place: tables.Place, old: tables.Values) -> tables.Values:
         u, there, *_ = place
         v, here = load(moved.facility, there), load(moved.location, u)
-        change = costs(u, there) + costs(v, here) - costs(u, here) - costs(v, there)
+        change = cost(u, there) + cost(v, here) - cost(u, here) - cost(v, there)
+        if swap is not None:
+            # What the swap adds to the four costs, each a product, is a product of differences.
+            flow = map(jnp.subtract, swap.flows(problem, u), swap.flows(problem, v))
+            distance = (swap.distances(problem, at) for at in (there, here))
+            change = change + product(tuple(flow), tuple(map(jnp.subtract, *distance)))
         # The costs count the flows between u and v as if the other one did not move.
         flow = second_difference(problem, problem.flow, u, v)
         distance = second_difference(problem, problem.distance, here, there)

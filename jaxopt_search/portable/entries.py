@@ -124,6 +124,7 @@ class Blocks(NamedTuple):
 
     Attributes:
       shape: of the tables.
+      is_one: whether there is a single block.
       last: [] int32, the number of the last block.
       at: maps the number of a block, and whether it is the last one, to the block.
       is_column: where the columns of all blocks are not in excess; None if no lane is to be left
@@ -131,6 +132,7 @@ class Blocks(NamedTuple):
     """
 
     shape: Shape
+    is_one: bool
     last: jax.Array
     at: Callable[[jax.Array, bool], Block]
     is_column: jax.Array | None = None
@@ -145,7 +147,8 @@ class Blocks(NamedTuple):
         def go_on(number: jax.Array, carry: Any) -> Any:
             return handle(self.at(self.last - 1 - number, False), carry)
 
-        return memory.fori_loop(self.last, go_on, handle(self.at(self.last, True), carry))
+        carry = handle(self.at(self.last, True), carry)
+        return carry if self.is_one else memory.fori_loop(self.last, go_on, carry)
 
     def over_lanes(self, best: First) -> First:
         """Returns the first of the entries that lanes have found."""
@@ -156,39 +159,43 @@ class Blocks(NamedTuple):
 
 
 def all_blocks(
-    first_row: jax.Array | int, shape: Shape, prepare: Prepare, within: Within | None = None
+    shape: Shape,
+    prepare: Prepare,
+    within: Within | None = None,
+    row_of: Callable[[jax.Array], jax.Array] = lambda number: number,
 ) -> Blocks:
-    """Returns the blocks of tables of this shape, which begin at a row of larger ones.
+    """Returns the blocks of tables of this shape, which may be some rows of larger ones.
 
     Args:
-      within: the part of them that counts, counted from that row; None for all.
+      within: the part of them that counts; None for all.
+      row_of: maps their rows to those of the larger ones.
     """
     (rows, columns), cut = within or shape, tiling.for_entries(shape)
     if memory.takes_turns():
 
         def entry(i: jax.Array, is_last: bool) -> Block:
-            row, column = first_row + i // columns, i % columns
+            row, column = row_of(i // columns), i % columns
             place = Place(row, column, prepare.of_row(row), prepare.of_column(column))
             return Block(columns, place, column)
 
-        return Blocks(shape, jnp.int32(rows * columns - 1), entry)
+        return Blocks(shape, False, jnp.int32(rows * columns - 1), entry)
     row, lane = rows_and_columns((cut.height, cut.widths[0]))
     column, is_column = tiling.clamped(lane, columns)
     there = prepare.of_column(column)
     if within is None and columns == cut.widths[0]:
         lane, is_column = column, None
-    last = (rows + (cut.height - 1)) // cut.height - 1
+    is_one = cut.num_blocks == 1
+    last = 0 if is_one else (rows + (cut.height - 1)) // cut.height - 1
     _, is_row_of_last = tiling.clamped(last * cut.height + row, rows)
     may_be_short = within is not None or rows % cut.height != 0
 
     def some_rows(i: jax.Array, is_last: bool) -> Block:
-        inside, _ = tiling.clamped(i * cut.height + row, rows)
-        inside = first_row + inside
+        inside = row_of(tiling.clamped(i * cut.height + row, rows)[0])
         place = Place(inside, column, prepare.of_row(inside), there)
         is_real = is_row_of_last if is_last and may_be_short else None
         return Block(columns, place, lane, is_column, is_real)
 
-    return Blocks(shape, jnp.int32(last), some_rows, is_column)
+    return Blocks(shape, is_one, jnp.int32(last), some_rows, is_column)
 
 
 def blocks_of_some(
@@ -212,7 +219,8 @@ def blocks_of_some(
         is_real = (place < number)[:, None] & is_column
         return Block(columns, Place(row, column, prepare.of_row(row), there), column, None, is_real)
 
-    return Blocks(shape, jnp.maximum((number - 1) // cut.height, 0), members), number
+    last = jnp.maximum((number - 1) // cut.height, 0)
+    return Blocks(shape, cut.num_blocks == 1, last, members), number
 
 
 def rows_and_columns(shape: Shape) -> tuple[jax.Array, jax.Array]:

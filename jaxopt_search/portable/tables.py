@@ -7,6 +7,7 @@ block by block, as `tiling` cuts them; and where lanes take turns (`memory.in_tu
 `rows` is for code of whole rows.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -48,7 +49,7 @@ __all__ = [
     "rows_and_columns",
     "update",
     "update_and_first",
-    "update_row",
+    "update_rows",
     "within",
 ]
 
@@ -81,7 +82,7 @@ def update(
         entries outside does not matter.
     """
     if not _at_once():
-        return _updated(all_blocks(0, shape, prepare, within), body, tables, where)
+        return _updated(all_blocks(shape, prepare, within), body, tables, where)
     place = _everywhere(shape, prepare)
     where = where if within is None else where & within.holds(place)
     return tuple(jnp.where(where, *pair) for pair in zip(body(place, tables), tables, strict=True))
@@ -98,18 +99,46 @@ def in_rows(buffer: Any, row: jax.Array) -> jax.Array:
     return load(buffer, row)
 
 
-def update_row(
-    row: jax.Array,
+def update_rows(
+    rows: tuple[jax.Array, ...],
     columns: int,
     body: Body,
     tables: Any,
     where: jax.Array,
     within: Within | None = None,
 ) -> Any:
-    """Like `update`, but for the entries of one row only, which counts."""
+    """Like `update`, but for the entries of a few rows only, which count.
+
+    Args:
+      rows: [] int32 each, different ones if `where` holds.
+    """
     if not _at_once():
-        in_row = None if within is None else within._replace(rows=jnp.int32(1))
-        return _updated(all_blocks(row, (1, columns), NOTHING, in_row), body, tables, where)
+        in_rows = None if within is None else within._replace(rows=jnp.int32(len(rows)))
+        row_of = functools.partial(_row_of, rows)
+        blocks = all_blocks((len(rows), columns), NOTHING, in_rows, row_of)
+        return _updated(blocks, body, tables, where)
+    for row in rows:
+        tables = _with_row(row, columns, body, tables, where, within)
+    return tables
+
+
+def _row_of(rows: tuple[jax.Array, ...], number: jax.Array) -> jax.Array:
+    """Returns `rows[number]`."""
+    found = jnp.broadcast_to(rows[0], number.shape)
+    for k, row in enumerate(rows[1:], start=1):
+        found = jnp.where(number == k, row, found)
+    return found
+
+
+def _with_row(
+    row: jax.Array,
+    columns: int,
+    body: Body,
+    tables: Any,
+    where: jax.Array,
+    within: Within | None,
+) -> Any:
+    """Returns the tables with new entries in a row."""
     old = tuple(lax.dynamic_index_in_dim(table, row, keepdims=False) for table in tables)
     place = Place(row, lax.iota(jnp.int32, columns))
     new, where = body(place, old), where if within is None else where & within.holds(place)
@@ -136,7 +165,7 @@ def first(
       within: as in `update`; it says how the entry is numbered, too.
     """
     if not _at_once():
-        return _first_in(all_blocks(0, shape, prepare, within), keys_of, tables)
+        return _first_in(all_blocks(shape, prepare, within), keys_of, tables)
     place = _everywhere(shape, prepare)
     keys = tuple(jnp.broadcast_to(key, shape) for key in keys_of(place, tables))
     _, columns = within or shape
@@ -196,7 +225,7 @@ def update_and_first(
       within: as in `first`.
     """
     if memory.is_in_kernel():
-        blocks = all_blocks(0, shape, prepare, within)
+        blocks = all_blocks(shape, prepare, within)
 
         def handle(block: Block, carry: tuple[Any, First | None]) -> tuple[Any, First]:
             tables, best = carry

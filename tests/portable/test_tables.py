@@ -1,6 +1,7 @@
 """Elementwise code over tables means the same at once, in a kernel, and entry by entry."""
 
 import contextlib
+import functools
 
 import chex
 import jax
@@ -31,13 +32,18 @@ def update(shape, where, a, b):
     return tables.update(shape, mix, (a, b), where, SQUARES)
 
 
-def update_row(shape, where, a, b):
-    row = jnp.int32(shape[0] - 1)
+def some_rows(shape):
+    """The last row, the first one and one between, as far as there are that many."""
+    return sorted({shape[0] - 1, 0, shape[0] // 2}, reverse=True)
+
+
+def update_rows(shape, where, a, b):
+    rows = tuple(map(jnp.int32, some_rows(shape)))
 
     def add(place, entries):
         return entries[0] + place.row, entries[1] - place.column
 
-    return tables.update_row(row, shape[1], add, (a, b), where)
+    return tables.update_rows(rows, shape[1], add, (a, b), where)
 
 
 def rank(place, entries):
@@ -59,14 +65,14 @@ def test_update_changes_every_entry_where_asked(shape, way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_update_row_leaves_other_rows(shape, way):
-    """One row is changed, and that only where asked."""
+def test_update_rows_leaves_other_rows(shape, way):
+    """A few rows are changed, each by its number, and that only where asked."""
     a, b = table(shape), table(shape, 1)
-    last, column = shape[0] - 1, np.arange(shape[1])
-    expected = a.at[last].add(last), b.at[last].add(-column)
+    rows, column = np.array(some_rows(shape)), np.arange(shape[1])
+    expected = a.at[rows].add(rows[:, None]), b.at[rows].add(-column)
     with WAYS[way]():
-        found = jax.jit(lambda *tables: update_row(shape, jnp.bool_(True), *tables))(a, b)
-        kept = jax.jit(lambda *tables: update_row(shape, jnp.bool_(False), *tables))(a, b)
+        found = jax.jit(lambda *tables: update_rows(shape, jnp.bool_(True), *tables))(a, b)
+        kept = jax.jit(lambda *tables: update_rows(shape, jnp.bool_(False), *tables))(a, b)
     chex.assert_trees_all_equal(found, expected)
     chex.assert_trees_all_equal(kept, (a, b))
 
@@ -85,6 +91,20 @@ def test_first_compares_one_key_after_the_other(shape, way):
         assert (*map(int, found.keys), int(found.number)) == (first, second, number)
 
 
+@pytest.mark.parametrize(("shape", "has_loop"), [((30, 30), False), ((33, 33), True)], ids=str)
+def test_a_kernel_loops_over_several_blocks_only(shape, has_loop):
+    """Code for further blocks, where there is one, would take as long to compile."""
+    with memory.one_search("interpreter"):
+        jaxpr = jax.make_jaxpr(functools.partial(update, shape, jnp.bool_(True)))(
+            table(shape), table(shape, 1)
+        )
+        of_rows = jax.make_jaxpr(functools.partial(update_rows, shape, jnp.bool_(True)))(
+            table(shape), table(shape, 1)
+        )
+    assert ("while" in str(jaxpr)) == has_loop
+    assert "while" not in str(of_rows)
+
+
 @pytest.mark.parametrize("shape", [(3, 2), (5, 9), (40, 33), (20, 65)], ids=str)
 def test_a_kernel_does_the_same(shape):
     """In one block of rows or in several, on refs; and it lowers for CUDA."""
@@ -93,7 +113,7 @@ def test_a_kernel_does_the_same(shape):
     def everything(a, b):
         a, b = update(shape, jnp.bool_(True), a, b)
         memory.barrier()
-        a, b = update_row(shape, jnp.bool_(True), a, b)
+        a, b = update_rows(shape, jnp.bool_(True), a, b)
         memory.barrier()
         return (a, b), tables.first(shape, rank, (a, b))
 
