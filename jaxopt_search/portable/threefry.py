@@ -1,4 +1,5 @@
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 """The generator of random words: Threefry-2x32.
 
 Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011: additions,
@@ -12,6 +13,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search.portable.backend import is_in_kernel
 
 KEY_ROUNDS = 20
 """Rounds by which keys are derived."""
@@ -29,8 +34,6 @@ class Key(NamedTuple):
     second: jax.Array
 
 
-# Traced once for each shape: some hundred operations, drawn from at many places of a step.
-@functools.partial(jax.jit, static_argnames="rounds", inline=True)
 def threefry2x32(
     key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int = KEY_ROUNDS
 ) -> tuple[jax.Array, jax.Array]:
@@ -49,14 +52,60 @@ def threefry2x32(
       >>> [hex(word) for word in threefry2x32(zeros, zeros)]  # as in the authors' known answers
       ['0x6b200159', '0x99ba4efe']
     """
-    schedule = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(_PARITY))
-    x0, x1 = counter[0] + schedule[0], counter[1] + schedule[1]
-    for r in range(rounds):
-        distance = _ROTATIONS[r % 8]
+    return _threefry2x32(key, counter, rounds, in_loop=is_in_kernel())
+
+
+class _Turn(NamedTuple):
+    """What four rounds begin with.
+
+    Attributes:
+      schedule: the three words of the key, the next one first.
+      distances: by which to rotate in the next eight rounds.
+      words: the two words.
+    """
+
+    schedule: tuple[Any, ...]
+    distances: tuple[Any, ...]
+    words: tuple[jax.Array, jax.Array]
+
+
+# Traced once for each shape: some hundred operations, drawn from at many places of a step.
+@functools.partial(jax.jit, static_argnames=("rounds", "in_loop"), inline=True)
+def _threefry2x32(
+    key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int, in_loop: bool
+) -> tuple[jax.Array, jax.Array]:
+    """Like `threefry2x32`.
+
+    Args:
+      in_loop: whether four rounds at a time are in a loop, for a kernel. Triton takes longer than
+        in proportion to the operations it is given, and LLVM unrolls the loop in the end.
+    """
+    third = key[0] ^ key[1] ^ jnp.uint32(_PARITY)
+    x0, x1 = jnp.broadcast_arrays(counter[0] + key[0], counter[1] + key[1])
+    turn = _Turn((key[1], third, key[0]), tuple(map(jnp.uint32, _ROTATIONS)), (x0, x1))
+    whole, further = divmod(rounds, 4)
+    if in_loop:
+        turn = lax.fori_loop(np.int32(0), np.int32(whole), _four_rounds, turn)
+    else:
+        for group in range(whole):
+            turn = _four_rounds(group, turn)
+    return _rounds(turn.words, turn.distances[:further])
+
+
+def _four_rounds(group: int | jax.Array, turn: _Turn) -> _Turn:
+    """Returns the turn after four rounds and the key's next two words."""
+    (first, second, third), distances, words = turn
+    x0, x1 = _rounds(words, distances[:4])
+    words = x0 + first, x1 + second + jnp.uint32(group + 1)
+    return _Turn((second, third, first), distances[4:] + distances[:4], words)
+
+
+def _rounds(
+    words: tuple[jax.Array, jax.Array], distances: tuple[Any, ...]
+) -> tuple[jax.Array, jax.Array]:
+    """Returns the words after a round for each distance."""
+    x0, x1 = words
+    for distance in distances:
         x0 = x0 + x1
-        x1 = ((x1 << jnp.uint32(distance)) | (x1 >> jnp.uint32(32 - distance))) ^ x0
-        if r % 4 == 3:
-            injection = r // 4 + 1
-            x0 = x0 + schedule[injection % 3]
-            x1 = x1 + schedule[(injection + 1) % 3] + jnp.uint32(injection)
+        x1 = ((x1 << distance) | (x1 >> (jnp.uint32(32) - distance))) ^ x0
     return x0, x1
