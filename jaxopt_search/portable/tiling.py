@@ -31,7 +31,8 @@ class Load(NamedTuple):
 
 
 # For single entries: what was fastest for tabu search on an H200.
-_NARROW, _MOST_NARROW_COLUMNS = Load(num_warps=1, per_thread=16), 32
+_TINY, _MOST_TINY_COLUMNS = Load(num_warps=1, per_thread=16), 16
+_NARROW, _MOST_NARROW_COLUMNS = Load(num_warps=4, per_thread=8), 32
 _MEDIUM, _MOST_MEDIUM_COLUMNS = Load(num_warps=2, per_thread=16), 64
 _LONG, _LONG_BEYOND = Load(num_warps=4, per_thread=8), 2**12
 """`_LONG` is for tables of few columns with more entries than this."""
@@ -86,7 +87,9 @@ def load_of_entries(shape: Shape) -> Load:
         return _BROAD
     if rows * power_of_two(columns) > _LONG_BEYOND:
         return _LONG
-    return _NARROW if columns <= _MOST_NARROW_COLUMNS else _MEDIUM
+    if columns > _MOST_NARROW_COLUMNS:
+        return _MEDIUM
+    return _TINY if columns <= _MOST_TINY_COLUMNS else _NARROW
 
 
 def for_rows(shape: Shape) -> Cut:
