@@ -17,7 +17,7 @@ import pathlib
 import pickle
 import threading
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -28,6 +28,7 @@ from jaxopt_search.files import whole
 
 _OPTIMIZATION = "xla_backend_optimization_level"
 _LEVEL_ON_CPU = 2  # 3, which is XLA's, takes longer to compile and makes nothing faster
+_ON_GPU = {"xla_gpu_autotune_level": 0}  # to time variants of kernels takes longer than they save
 
 folder: pathlib.Path | None = None
 """Where programs are kept; None for nowhere. `driver.compilation_cache` sets it."""
@@ -48,13 +49,16 @@ class Kept:
 
     Args:
       jitted: the function as `jax.jit` or `jax.pmap` returns it.
-      on_cpu: the same function, for CPUs.
+      on_platforms: the same function for platforms on which it is compiled otherwise, by name.
       in_folder: whether programs may be kept there; those of `jax.pmap` may not.
     """
 
-    def __init__(self, jitted: Any, on_cpu: Any = None, in_folder: bool = True):
+    def __init__(
+        self, jitted: Any, on_platforms: Mapping[str, Any] | None = None, in_folder: bool = True
+    ):
         functools.update_wrapper(self, jitted)  # first: it brings attributes, if of a `Kept`
-        self.jitted, self._on_cpu, self._in_folder = jitted, on_cpu, in_folder
+        self.jitted, self._in_folder = jitted, in_folder
+        self._on_platforms = on_platforms or {}
         self._prepared: set[Any] = set()
         self._awaited: dict[Any, threading.Thread] = {}
         self._temporaries: dict[Any, int] = {}
@@ -72,13 +76,13 @@ class Kept:
 
     def _jitted_for(self, arguments: Any) -> Any:
         """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
-        if self._on_cpu is None or _is_told_how_to_compile():
+        if not self._on_platforms or _is_told_how_to_compile():
             return self.jitted
         leaves = jax.tree.leaves(arguments)
         if is_traced(leaves):
             return self.jitted
         devices = program_names.devices_of(leaves) or [default_device()]
-        return self._on_cpu if devices[0].platform == "cpu" else self.jitted
+        return self._on_platforms.get(devices[0].platform, self.jitted)
 
     def to_compile(self, *arguments: Any, **static: Any) -> list[Callable[[], None]]:
         """Returns what makes the program of a call ready: nothing if that was asked for before.
@@ -105,8 +109,8 @@ class Kept:
 
     def _is_forgotten(self) -> bool:
         """Returns whether `jax.clear_caches` has left nothing, as far as JAX tells."""
-        both = (self.jitted, self._on_cpu)
-        return not _loaded and not any(getattr(fn, "_cache_size", lambda: 1)() for fn in both if fn)
+        every = (self.jitted, *self._on_platforms.values())
+        return not _loaded and not any(getattr(fn, "_cache_size", lambda: 1)() for fn in every)
 
     def _prepare(self, arguments: Any, static: dict[str, Any]) -> None:
         self.compiled(*arguments, **static)
@@ -153,16 +157,17 @@ def kept(
       cpu_level: how much LLVM optimizes the function where it is called by itself on a CPU, 0 to 3,
         unless the user tells XLA how much. Results are the same.
     """
-    jitted = jax.jit(fn, static_argnames=static_argnames)
-    options = {_OPTIMIZATION: cpu_level}
-    return Kept(jitted, jax.jit(fn, static_argnames=static_argnames, compiler_options=options))
+    jit = functools.partial(jax.jit, fn, static_argnames=static_argnames)
+    options = {"cpu": {_OPTIMIZATION: cpu_level}, "gpu": _ON_GPU}
+    return Kept(jit(), {name: jit(compiler_options=own) for name, own in options.items()})
 
 
 def _is_told_how_to_compile() -> bool:
     """Returns whether the user has said how much is to be optimized, or nothing to be compiled."""
     settings = ("jax_disable_most_optimizations", "jax_disable_jit")
-    return any(getattr(jax.config, name, False) for name in settings) or (
-        _OPTIMIZATION in os.environ.get("XLA_FLAGS", "")
+    flags, options = os.environ.get("XLA_FLAGS", ""), (_OPTIMIZATION, *_ON_GPU)
+    return any(getattr(jax.config, name, False) for name in settings) or any(
+        option in flags for option in options
     )
 
 

@@ -165,7 +165,17 @@ def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
     assert inside(one) == (2, 2, True)
     assert jax.vmap(program)(np.zeros(3, np.float32)).tolist() == [1, 1, 1]
     with pytest.raises(ValueError, match="compiler_options"):
-        jax.jit(program._on_cpu)(one)
+        jax.jit(program._on_platforms["cpu"])(one)
+
+
+def test_options_of_all_platforms_are_known_to_xla(as_for_users):
+    """It refuses others, on whatever platform."""
+    program = kept_programs.kept(lambda x: x + 1)
+    assert set(program._on_platforms) == {"cpu", "gpu"}
+    for jitted in program._on_platforms.values():
+        assert jitted(np.float32(1)) == 2
+    with pytest.raises(Exception, match="No such compile option"):
+        jax.jit(lambda x: x, compiler_options={"xla_gpu_autotune_levels": 0})(1)
 
 
 def test_who_says_how_to_compile_is_heard(monkeypatch):
