@@ -241,18 +241,18 @@ class DeviceSplit:
         Args:
           shape: of the state: `starting.shape`.
         """
-        own = problem, search, self.shapes(shape, problem, search)
-        found, exchange, later = dict[str, Program](), rules.exchange, None
-        if apart.is_apart_at_first(exchange, self.first):
-            later = self._steps(implementation, *own, rules)
-        is_apart = apart.is_apart(exchange, self.first)
-        if is_apart:
-            rules = apart.without(rules, 0, continues=False)
-        found["steps"] = self._steps(implementation, *own, rules)
-        if is_apart:
-            found["exchange"] = self._exchange(exchange, *own)
+        own, exchange = (problem, search, self.shapes(shape, problem, search)), rules.exchange
         look = outcome.packed if len(self.devices) == 1 else _pmapped_look(self.devices)
-        return found | {"look": Program(look, own, {})}, later
+        look_at = {"look": Program(look, own, {})}
+        if not apart.is_apart(exchange, self.first):
+            return {"steps": self._steps(implementation, *own, rules)} | look_at, None
+        at_steps = apart.without(rules, 0, continues=False)
+        steps = {"steps": self._steps(implementation, *own, at_steps)}
+        exchanges = {"exchange": self._exchange(exchange, *own)}
+        if not apart.is_apart_at_first(exchange, self.first):
+            return steps | exchanges | look_at, None
+        later = self._steps(implementation, *own, rules)
+        return exchanges | steps | look_at, later  # XLA takes longer than Triton
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""

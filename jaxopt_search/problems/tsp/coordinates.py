@@ -27,6 +27,7 @@ from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_SQUARED, TSP
 Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
+_ROWS = 128  # of a matrix, computed at once
 
 
 def tsp_from_coords(
@@ -169,7 +170,14 @@ def is_computable(points: np.ndarray, metric: str) -> bool:
 
 
 def _euclid_matrix(points: np.ndarray) -> np.ndarray:
-    return np.stack([np.hypot(*(points - point).T) for point in points])
+    (x, y), n = np.ascontiguousarray(points.T), len(points)
+    matrix = np.empty((n, n))
+    for low in range(0, n, _ROWS):
+        high = low + _ROWS
+        rows = matrix[low:high, low:]
+        np.hypot(x[low:high, None] - x[low:], y[low:high, None] - y[low:], out=rows)
+        matrix[high:, low:high] = matrix[low:high, high:].T
+    return matrix
 
 
 def _coords_cost(points: np.ndarray, metric: str, tour: np.ndarray) -> int | float:
