@@ -40,9 +40,22 @@ def from_solution(solution: jax.Array) -> ArrayTour:
 
 def wrap(position: jax.Array, n: Size) -> jax.Array:
     """Returns `position`, between -n and 2n - 1, modulo n; portable."""
+    return _least_unsigned(position, position + n, position - n)
+
+
+def wrap_before(position: jax.Array, n: Size) -> jax.Array:
+    """Returns `position`, between -n and n - 1, modulo n; portable."""
+    return _least_unsigned(position, position + n)
+
+
+def wrap_behind(position: jax.Array, n: Size) -> jax.Array:
+    """Returns `position`, between 0 and 2n - 1, modulo n; portable."""
+    return _least_unsigned(position, position - n)
+
+
+def _least_unsigned(*positions: jax.Array) -> jax.Array:
     # As unsigned numbers, positions out of range are larger than all in range.
-    candidates = (position, position + n, position - n)
-    least = functools.reduce(jnp.minimum, (c.astype(jnp.uint32) for c in candidates))
+    least = functools.reduce(jnp.minimum, (each.astype(jnp.uint32) for each in positions))
     return least.astype(jnp.int32)
 
 
@@ -59,14 +72,14 @@ def reverse(
       last: [] int32, cyclically at or after `first`.
       where: [] bool; the tour is unchanged where it does not hold.
     """
-    inside = wrap(last - first, n) + 1
+    inside = wrap_before(last - first, n) + 1
     is_inside = inside <= n - inside
-    low = jnp.where(is_inside, first, wrap(last + 1, n))
-    high = jnp.where(is_inside, last, wrap(first - 1, n))
+    low = jnp.where(is_inside, first, wrap_behind(last + 1, n))
+    high = jnp.where(is_inside, last, wrap_before(first - 1, n))
     num_pairs = jnp.where(where, jnp.minimum(inside, n - inside) // 2, 0)
 
     def swap_tile(pair: jax.Array, tour: ArrayTour) -> ArrayTour:
-        left, right = wrap(low + pair, n), wrap(high - pair, n)
+        left, right = wrap_behind(low + pair, n), wrap_before(high - pair, n)
         left_city, right_city = load(tour.city, left), load(tour.city, right)
         memory.barrier()
         tour = _put(tour, left, right_city, pair < num_pairs)
@@ -99,15 +112,15 @@ def move_segment(
     lane = memory.lanes(max_length)
     in_segment = jnp.where(is_reversed, length - 1 - lane, lane)
     in_segment = jnp.clip(in_segment, 0, length - 1)
-    segment = load(tour.city, wrap(first + in_segment, n))
+    segment = load(tour.city, wrap_behind(first + in_segment, n))
     # The cities between the segment and its new place move up by its length: either the ones behind
     # it or the ones before it.
-    behind = wrap(after - first, n) + 1 - length
+    behind = wrap_before(after - first, n) + 1 - length
     is_behind = behind <= n - length - behind
     num_moved = jnp.where(where, jnp.minimum(behind, n - length - behind), 0)
     sign = jnp.where(is_behind, jnp.int32(1), jnp.int32(-1))
-    source = jnp.where(is_behind, wrap(first + length, n), wrap(first - 1, n))
-    target = jnp.where(is_behind, first, wrap(first + length - 1, n))
+    source = jnp.where(is_behind, wrap_behind(first + length, n), wrap_before(first - 1, n))
+    target = jnp.where(is_behind, first, wrap_behind(first + length - 1, n))
 
     def shift_tile(index: jax.Array, tour: ArrayTour) -> ArrayTour:
         cities = load(tour.city, wrap(source + sign * index, n))
@@ -117,8 +130,8 @@ def move_segment(
         return tour
 
     tour = _by_tiles(num_moved, n, shift_tile, tour)
-    start = jnp.where(is_behind, wrap(first + behind, n), wrap(after + 1, n))
-    return _put(tour, wrap(start + lane, n), segment, where & (lane < length))
+    start = jnp.where(is_behind, wrap_behind(first + behind, n), wrap_behind(after + 1, n))
+    return _put(tour, wrap_behind(start + lane, n), segment, where & (lane < length))
 
 
 def _put(tour: ArrayTour, index: jax.Array, cities: jax.Array, where: jax.Array) -> ArrayTour:

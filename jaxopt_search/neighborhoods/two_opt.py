@@ -17,7 +17,7 @@ from jax import lax
 from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods import array_tour
-from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap
+from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
 from jaxopt_search.portable import memory
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.packed_pairs import PACKED_BELOW, Pairs, load_pair, pack
@@ -97,8 +97,8 @@ class TwoOpt:
         step_back = is_before.astype(jnp.int32)
         first = at - jnp.where(is_or_opt, jnp.where(is_end, length - 1, 0), step_back)
         return EdgeMove(
-            first=wrap(first, n),
-            after=wrap(near_at - step_back, n),
+            first=wrap_before(first, n),
+            after=wrap_before(near_at - step_back, n),
             length=jnp.where(is_or_opt, length, 0),
             is_reversed=is_before != is_end,
         )
@@ -109,15 +109,15 @@ class TwoOpt:
         is_or_opt = length > 0
 
         def city_at(position: jax.Array) -> jax.Array:
-            return load(representation.city, wrap(position, n))
+            return load(representation.city, position)
 
         # Or-opt: `before`, the segment from `head` to `tail`, `behind`. 2-opt: the edge from
         # `before` to `head` is cut, and the others are set so that two of six distances cancel.
         cut = first - is_or_opt.astype(jnp.int32)
-        before, head = city_at(cut), city_at(cut + 1)
-        tail = jnp.where(is_or_opt, city_at(first + length - 1), before)
-        behind = jnp.where(is_or_opt, city_at(first + length), before)
-        left, right = load(representation.city, after), city_at(after + 1)
+        before, head = city_at(wrap_before(cut, n)), city_at(wrap_behind(cut + 1, n))
+        tail = jnp.where(is_or_opt, city_at(wrap(first + length - 1, n)), before)
+        behind = jnp.where(is_or_opt, city_at(wrap_behind(first + length, n)), before)
+        left, right = city_at(after), city_at(wrap_behind(after + 1, n))
         to_left = jnp.where(is_or_opt, jnp.where(is_reversed, tail, head), before)
         to_right = jnp.where(is_or_opt & ~is_reversed, tail, head)
         gained = distance(left, to_left) + distance(to_right, right) + distance(before, behind)
@@ -130,7 +130,7 @@ class TwoOpt:
     ) -> ArrayTour:
         is_or_opt = move.length > 0
         first, after, length, is_reversed = move
-        start = wrap(first + 1, problem.n)
+        start = wrap_behind(first + 1, problem.n)
         tour = array_tour.reverse(representation, problem.n, start, after, accept & ~is_or_opt)
         memory.barrier()
         return array_tour.move_segment(
@@ -145,7 +145,7 @@ def _bit(bits: jax.Array, number: int) -> jax.Array:
 def _is_null(move: EdgeMove, n: array_tour.Size) -> jax.Array:
     """Returns where a move leads to the same cycle or is impossible, bool."""
     first, after, length, is_reversed = move
-    gap = wrap(after - first, n)
+    gap = wrap_before(after - first, n)
     is_null = (gap < jnp.where(length > 0, length, 2)) | (gap == n - 1)
     is_null = is_null | (n <= 3)
     # With two cities left over, turning the segment in its new place turns the whole cycle.
