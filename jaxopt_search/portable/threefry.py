@@ -81,10 +81,11 @@ def _threefry2x32(
         in proportion to the operations it is given, and LLVM unrolls the loop in the end.
     """
     third = key[0] ^ key[1] ^ jnp.uint32(_PARITY)
-    x0, x1 = jnp.broadcast_arrays(counter[0] + key[0], counter[1] + key[1])
-    turn = _Turn((key[1], third, key[0]), tuple(map(jnp.uint32, _ROTATIONS)), (x0, x1))
+    words = counter[0] + key[0], counter[1] + key[1]
+    turn = _Turn((key[1], third, key[0]), tuple(map(np.uint32, _ROTATIONS)), words)
     whole, further = divmod(rounds, 4)
     if in_loop:
+        turn = turn._replace(words=tuple(jnp.broadcast_arrays(*words)))
         turn = lax.fori_loop(np.int32(0), np.int32(whole), _four_rounds, turn)
     else:
         for group in range(whole):
@@ -107,5 +108,5 @@ def _rounds(
     x0, x1 = words
     for distance in distances:
         x0 = x0 + x1
-        x1 = ((x1 << distance) | (x1 >> (jnp.uint32(32) - distance))) ^ x0
+        x1 = ((x1 << distance) | (x1 >> (np.uint32(32) - distance))) ^ x0
     return x0, x1
