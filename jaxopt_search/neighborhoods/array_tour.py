@@ -103,7 +103,7 @@ def move_segment(
     Args:
       n: the number of cities.
       first: [] int32, the position of the segment's first city.
-      length: [] int32, its number of cities, at most `max_length`.
+      length: [] int32, its number of cities, at most `max_length`; 0 where there is no segment.
       after: [] int32, the position of the city behind which it goes, outside the segment.
       is_reversed: [] bool, whether it is reversed.
       where: [] bool; the tour is unchanged where it does not hold.
@@ -112,7 +112,7 @@ def move_segment(
     lane = memory.lanes(max_length)
     in_segment = jnp.where(is_reversed, length - 1 - lane, lane)
     in_segment = jnp.clip(in_segment, 0, length - 1)
-    segment = load(tour.city, wrap_behind(first + in_segment, n))
+    segment = load(tour.city, wrap(first + in_segment, n))
     # The cities between the segment and its new place move up by its length: either the ones behind
     # it or the ones before it.
     behind = wrap_before(after - first, n) + 1 - length
@@ -120,7 +120,7 @@ def move_segment(
     num_moved = jnp.where(where, jnp.minimum(behind, n - length - behind), 0)
     sign = jnp.where(is_behind, jnp.int32(1), jnp.int32(-1))
     source = jnp.where(is_behind, wrap_behind(first + length, n), wrap_before(first - 1, n))
-    target = jnp.where(is_behind, first, wrap_behind(first + length - 1, n))
+    target = jnp.where(is_behind, first, wrap(first + length - 1, n))
 
     def shift_tile(index: jax.Array, tour: ArrayTour) -> ArrayTour:
         cities = load(tour.city, wrap(source + sign * index, n))

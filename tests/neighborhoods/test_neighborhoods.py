@@ -1,7 +1,9 @@
 """The laws of neighborhoods, for every problem and neighborhood in the table."""
 
 import collections
+import functools
 import itertools
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +13,9 @@ import pytest
 from cases import NEIGHBORHOOD_CASES, Case, coords_tsp, largest, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
+from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.relocate import LinkedTour, Relocation
+from jaxopt_search.neighborhoods.two_opt import EdgeMove
 from jaxopt_search.portable import memory
 from jaxopt_search.types import null_delta
 
@@ -58,6 +62,40 @@ def test_a_tour_of_2_opt_starts_where_it_did():
     hood, tour = js.two_opt(problem), problem.init(jax.random.key(0))
     snapshot = hood.snapshot(hood.init(problem, tour))
     np.testing.assert_array_equal(hood.solution(problem, snapshot), tour)
+
+
+def moves_of_2_opt(n):
+    """Yields all moves of n cities, leaves [M]: a segment and a place outside, or 2-opt."""
+    first, after, length, is_reversed = np.indices((n, n, 4, 2)).reshape(4, -1)
+    is_outside = (after - first) % n >= length
+    parts = (first, after, length, is_reversed != 0)
+    return EdgeMove(*(jnp.asarray(part[is_outside]) for part in parts))
+
+
+def test_2_opt_reads_places_of_the_tour_only(monkeypatch):
+    """In every move, made or not: XLA and Triton are promised that, and check nothing."""
+    n, seen = 5, []
+
+    def load_seen(buffer, index):
+        jax.debug.callback(lambda index: seen.append(np.asarray(index)), index)
+        return memory.load(buffer, index)
+
+    monkeypatch.setattr(array_tour, "load", load_seen)
+    monkeypatch.setattr(sys.modules[js.TwoOpt.__module__], "load", load_seen)
+    problem, moves = coords_tsp(n), moves_of_2_opt(n)
+    hood = js.two_opt(problem)
+
+    def price_and_make(move, accept):
+        tour = hood.init(problem, jnp.arange(n, dtype=jnp.int32))
+        return hood.delta(problem, tour, move), hood.commit(problem, tour, move, accept)
+
+    for accept in (True, False):
+        make = functools.partial(price_and_make, accept=jnp.bool_(accept))
+        jax.block_until_ready(jax.jit(jax.vmap(make))(moves))
+    jax.effects_barrier()
+    every = np.concatenate([each.ravel() for each in seen])
+    assert every.size > 20 * len(moves.first)
+    assert every.min() >= 0 and every.max() < n
 
 
 @pytest.mark.parametrize("n", [3, 4, 7])
