@@ -113,9 +113,9 @@ def update_rows(
       rows: [] int32 each, different ones if `where` holds.
     """
     if not _at_once():
-        in_rows = None if within is None else within._replace(rows=jnp.int32(len(rows)))
+        counts = None if within is None else within._replace(rows=jnp.int32(len(rows)))
         row_of = functools.partial(_row_of, rows)
-        blocks = all_blocks((len(rows), columns), NOTHING, in_rows, row_of)
+        blocks = all_blocks((len(rows), columns), NOTHING, counts, row_of)
         return _updated(blocks, body, tables, where)
     for row in rows:
         tables = _with_row(row, columns, body, tables, where, within)
