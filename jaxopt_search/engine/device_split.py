@@ -252,7 +252,8 @@ class DeviceSplit:
         if not apart.is_apart_at_first(exchange, self.first):
             return steps | exchanges | look_at, None
         later = self._steps(implementation, *own, rules)
-        return exchanges | steps | look_at, later  # XLA takes longer than Triton
+        # By XLA an exchange compiles longer than steps by Triton.
+        return exchanges | steps | look_at, later
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""

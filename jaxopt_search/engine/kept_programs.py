@@ -26,9 +26,9 @@ from jaxopt_search.engine import program_names
 from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.files import whole
 
-_OPTIMIZATION = "xla_backend_optimization_level"
+_OPTIONS = {"cpu": "xla_backend_optimization_level", "gpu": "xla_gpu_autotune_level"}
 _LEVEL_ON_CPU = 2  # 3, which is XLA's, takes longer to compile and makes nothing faster
-_ON_GPU = {"xla_gpu_autotune_level": 0}  # to time variants of kernels takes longer than they save
+_LEVEL_ON_GPU = 0  # above it, XLA times variants of its kernels, which it compiles for that
 
 folder: pathlib.Path | None = None
 """Where programs are kept; None for nowhere. `driver.compilation_cache` sets it."""
@@ -76,13 +76,14 @@ class Kept:
 
     def _jitted_for(self, arguments: Any) -> Any:
         """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
-        if not self._on_platforms or _is_told_how_to_compile():
-            return self.jitted
         leaves = jax.tree.leaves(arguments)
-        if is_traced(leaves):
+        if not self._on_platforms or is_traced(leaves):
             return self.jitted
         devices = program_names.devices_of(leaves) or [default_device()]
-        return self._on_platforms.get(devices[0].platform, self.jitted)
+        platform = devices[0].platform
+        if _is_told_how_to_compile(platform):
+            return self.jitted
+        return self._on_platforms.get(platform, self.jitted)
 
     def to_compile(self, *arguments: Any, **static: Any) -> list[Callable[[], None]]:
         """Returns what makes the program of a call ready: nothing if that was asked for before.
@@ -152,23 +153,25 @@ def kept(
 ) -> Kept:
     """Returns a function compiled by `jax.jit`, whose programs are kept.
 
+    Called by itself on a GPU, it is compiled without timing variants, unless the user tells XLA to.
+
     Args:
       static_argnames: as in `jax.jit`.
       cpu_level: how much LLVM optimizes the function where it is called by itself on a CPU, 0 to 3,
         unless the user tells XLA how much. Results are the same.
     """
     jit = functools.partial(jax.jit, fn, static_argnames=static_argnames)
-    options = {"cpu": {_OPTIMIZATION: cpu_level}, "gpu": _ON_GPU}
-    return Kept(jit(), {name: jit(compiler_options=own) for name, own in options.items()})
+    levels = {"cpu": cpu_level, "gpu": _LEVEL_ON_GPU}
+    options = {platform: {_OPTIONS[platform]: level} for platform, level in levels.items()}
+    return Kept(jit(), {platform: jit(compiler_options=own) for platform, own in options.items()})
 
 
-def _is_told_how_to_compile() -> bool:
-    """Returns whether the user has said how much is to be optimized, or nothing to be compiled."""
+def _is_told_how_to_compile(platform: str) -> bool:
+    """Returns whether the user has said how to compile for a platform, or not to compile."""
     settings = ("jax_disable_most_optimizations", "jax_disable_jit")
-    flags, options = os.environ.get("XLA_FLAGS", ""), (_OPTIMIZATION, *_ON_GPU)
-    return any(getattr(jax.config, name, False) for name in settings) or any(
-        option in flags for option in options
-    )
+    option = _OPTIONS.get(platform)
+    is_flag = option is not None and option in os.environ.get("XLA_FLAGS", "")
+    return is_flag or any(getattr(jax.config, name, False) for name in settings)
 
 
 class Program(NamedTuple):

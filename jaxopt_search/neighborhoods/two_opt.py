@@ -91,7 +91,7 @@ class TwoOpt:
         city, near = load_pair(self.pairs, below(words[0], num_pairs))
         at, near_at = load(representation.position, city), load(representation.position, near)
         is_or_opt, is_before, is_end = _bit(bits, 0), _bit(bits, 1), _bit(bits, 2)
-        length = 1 + below(bits, MAX_SEGMENT)  # by the upper bits
+        length = 1 + below(bits, min(MAX_SEGMENT, problem.capacity))  # by the upper bits
         # `city` goes behind or, if `is_before`, in front of `near`. In 2-opt the partner's edge
         # and its own lie on the same side; in Or-opt it is an end of the segment.
         step_back = is_before.astype(jnp.int32)

@@ -153,7 +153,7 @@ def level_of(program, *arguments):
 @pytest.fixture
 def as_for_users(monkeypatch):
     """Compiles as for users, whom nobody tells how; the suite is told to optimize little."""
-    monkeypatch.setattr(kept_programs, "_is_told_how_to_compile", lambda: False)
+    monkeypatch.setattr(kept_programs, "_is_told_how_to_compile", lambda platform: False)
 
 
 def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
@@ -171,7 +171,7 @@ def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
 def test_options_of_all_platforms_are_known_to_xla(as_for_users):
     """It refuses others, on whatever platform."""
     program = kept_programs.kept(lambda x: x + 1)
-    assert set(program._on_platforms) == {"cpu", "gpu"}
+    assert set(program._on_platforms) == {"cpu", "gpu"} == set(kept_programs._OPTIONS)
     for jitted in program._on_platforms.values():
         assert jitted(np.float32(1)) == 2
     with pytest.raises(Exception, match="No such compile option"):
@@ -185,8 +185,12 @@ def test_who_says_how_to_compile_is_heard(monkeypatch):
     monkeypatch.setattr(kept_programs.jax, "config", settings)
     monkeypatch.setenv("XLA_FLAGS", "")
     assert level_of(program, one) is not None
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=4")  # of another platform
+    assert level_of(program, one) is not None
+    assert kept_programs._is_told_how_to_compile("gpu")
     monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=1")
     assert level_of(program, one) is None
+    assert not kept_programs._is_told_how_to_compile("gpu")
     monkeypatch.setenv("XLA_FLAGS", "")
     settings.jax_disable_most_optimizations = True
     assert level_of(program, one) is None

@@ -15,7 +15,6 @@ from cases import NEIGHBORHOOD_CASES, Case, coords_tsp, largest, linear_ordering
 import jaxopt_search as js
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.relocate import LinkedTour, Relocation
-from jaxopt_search.neighborhoods.two_opt import EdgeMove
 from jaxopt_search.portable import memory
 from jaxopt_search.types import null_delta
 
@@ -64,17 +63,10 @@ def test_a_tour_of_2_opt_starts_where_it_did():
     np.testing.assert_array_equal(hood.solution(problem, snapshot), tour)
 
 
-def moves_of_2_opt(n):
-    """Yields all moves of n cities, leaves [M]: a segment and a place outside, or 2-opt."""
-    first, after, length, is_reversed = np.indices((n, n, 4, 2)).reshape(4, -1)
-    is_outside = (after - first) % n >= length
-    parts = (first, after, length, is_reversed != 0)
-    return EdgeMove(*(jnp.asarray(part[is_outside]) for part in parts))
-
-
-def test_2_opt_reads_places_of_the_tour_only(monkeypatch):
-    """In every move, made or not: XLA and Triton are promised that, and check nothing."""
-    n, seen = 5, []
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_2_opt_reads_places_of_the_tour_only(n, monkeypatch):
+    """In a hundred moves, made or not: a kernel is promised that, and checks nothing."""
+    seen = []
 
     def load_seen(buffer, index):
         jax.debug.callback(lambda index: seen.append(np.asarray(index)), index)
@@ -82,19 +74,21 @@ def test_2_opt_reads_places_of_the_tour_only(monkeypatch):
 
     monkeypatch.setattr(array_tour, "load", load_seen)
     monkeypatch.setattr(sys.modules[js.TwoOpt.__module__], "load", load_seen)
-    problem, moves = coords_tsp(n), moves_of_2_opt(n)
+    problem = coords_tsp(n)
     hood = js.two_opt(problem)
+    tour = hood.init(problem, jnp.arange(n, dtype=jnp.int32))
 
-    def price_and_make(move, accept):
-        tour = hood.init(problem, jnp.arange(n, dtype=jnp.int32))
+    def price_and_make(words, accept):
+        move = hood.propose(problem, tour, words)
         return hood.delta(problem, tour, move), hood.commit(problem, tour, move, accept)
 
+    _, words = Case("", problem, hood).draws(50, seed=0)
     for accept in (True, False):
         make = functools.partial(price_and_make, accept=jnp.bool_(accept))
-        jax.block_until_ready(jax.jit(jax.vmap(make))(moves))
+        jax.block_until_ready(jax.jit(jax.vmap(make))(words))
     jax.effects_barrier()
     every = np.concatenate([each.ravel() for each in seen])
-    assert every.size > 20 * len(moves.first)
+    assert every.size > 10 * 2 * 50
     assert every.min() >= 0 and every.max() < n
 
 

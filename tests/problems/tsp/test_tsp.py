@@ -10,6 +10,7 @@ import pytest
 import jaxopt_search as js
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.problems import permutation
+from jaxopt_search.problems.tsp import coordinates
 from jaxopt_search.problems.tsp.coordinates import is_computable
 from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_SQUARED
 
@@ -115,6 +116,13 @@ def test_float_coordinates_far_from_the_origin_keep_their_precision():
         far = js.tsp_from_coords(coords + 1e7, storage=storage)
         near = js.tsp_from_coords(coords, storage=storage)
         np.testing.assert_allclose(far.cost(tour), near.cost(tour), rtol=1e-5)
+
+
+def test_a_matrix_of_euclidean_distances_is_whole():
+    """Also where it is computed in several blocks of rows, of which one half is mirrored."""
+    coords = np.random.default_rng(0).uniform(0, 100, (2 * coordinates._ROWS + 3, 2))
+    expected = np.hypot(*np.moveaxis(coords[:, None] - coords, -1, 0))
+    np.testing.assert_array_equal(coordinates._euclid_matrix(coords), expected)
 
 
 def test_coordinates_that_float32_cannot_round_go_through_a_matrix():
