@@ -9,35 +9,40 @@ from typing import Any
 import jax
 
 from jaxopt_search.engine import kept_programs
-from jaxopt_search.engine.kept_programs import Program
+from jaxopt_search.engine.kept_programs import Job, Program
 from jaxopt_search.engine.program_names import settings
 from jaxopt_search.guards.interrupts import held_back
 
 
 class _Compiler(threading.Thread):
-    """Does a job, after others have done theirs, where the settings are the same.
+    """Does a job: traces after others are traced, and compiles after they are compiled.
 
-    Whoever waits for it waits for `is_over`: a `join` that Ctrl-C ends would have Python take the
-    thread for ended, and not wait for it at exit.
+    It does nothing where the settings are not the same. Whoever waits for it waits for `is_over`: a
+    `join` that Ctrl-C ends would have Python take the thread for ended, and not wait for it at
+    exit.
     """
 
-    def __init__(
-        self, job: Callable[[], object], settings: Any, after: Sequence["_Compiler"] = ()
-    ) -> None:
+    def __init__(self, job: Job, settings: Any, after: Sequence["_Compiler"] = ()) -> None:
         super().__init__(name="compiles")
         self._job, self._settings, self._after = job, settings, after
-        self.is_over = threading.Event()
+        self.is_traced, self.is_over = threading.Event(), threading.Event()
 
     def run(self) -> None:
         for other in self._after:
-            other.is_over.wait()
+            other.is_traced.wait()
         try:
             # Settings may be for the thread of the call only; then programs are others.
             with contextlib.suppress(Exception):
                 if settings() == self._settings:
-                    self._job()
+                    self._job(self._once_traced)
         finally:
+            self.is_traced.set()
             self.is_over.set()
+
+    def _once_traced(self) -> None:
+        self.is_traced.set()
+        for other in self._after:
+            other.is_over.wait()
 
 
 class Ahead:
@@ -48,20 +53,19 @@ class Ahead:
 
     Args:
       jobs: what is done side by side.
-      later: is done after the last of them, by when all are traced, and is not waited for.
+      later: is done after them, and is not waited for. It is traced while they compile, so that
+        Python is free for the run once they are done.
 
     Attributes:
       later: the threads that do it.
     """
 
-    def __init__(
-        self, jobs: Sequence[Callable[[], object]], later: Sequence[Callable[[], object]] = ()
-    ) -> None:
+    def __init__(self, jobs: Sequence[Job], later: Sequence[Job] = ()) -> None:
         own = settings() if jobs or later else {}
         is_off = getattr(jax.config, "jax_disable_jit", False)
         is_on = _num_cores() > 1 and not is_off
         self._threads = [_Compiler(job, own) for job in jobs if is_on]
-        self.later = [_Compiler(job, own, self._threads[-1:]) for job in later if is_on]
+        self.later = [_Compiler(job, own, self._threads) for job in later if is_on]
         for thread in self._threads + self.later:
             thread.start()
         _further[:] = [thread for thread in _further if thread.is_alive()] + self.later

@@ -18,13 +18,18 @@ import pickle
 import threading
 import zlib
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 
 from jaxopt_search.engine import program_names
 from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.files import whole
+
+Pause: TypeAlias = Callable[[], object]
+"""What is called once a program is lowered, before it is compiled."""
+Job: TypeAlias = Callable[[Pause], object]
+"""What makes a program ready."""
 
 _OPTIONS = {"cpu": "xla_backend_optimization_level", "gpu": "xla_gpu_autotune_level"}
 _LEVEL_ON_CPU = 2  # 3, which is XLA's, takes longer to compile and makes nothing faster
@@ -85,7 +90,7 @@ class Kept:
             return self.jitted
         return self._on_platforms.get(platform, self.jitted)
 
-    def to_compile(self, *arguments: Any, **static: Any) -> list[Callable[[], None]]:
+    def to_compile(self, *arguments: Any, **static: Any) -> list[Job]:
         """Returns what makes the program of a call ready: nothing if that was asked for before.
 
         Args:
@@ -97,7 +102,7 @@ class Kept:
         if call in self._prepared:
             return []
         self._prepared.add(call)
-        return [functools.partial(self._prepare, arguments, static)]
+        return [functools.partial(self._compiled, arguments, static)]
 
     def await_from(self, thread: threading.Thread, *arguments: Any, **static: Any) -> None:
         """Takes note that a thread makes the program of a call ready."""
@@ -113,21 +118,22 @@ class Kept:
         every = (self.jitted, *self._on_platforms.values())
         return not _loaded and not any(getattr(fn, "_cache_size", lambda: 1)() for fn in every)
 
-    def _prepare(self, arguments: Any, static: dict[str, Any]) -> None:
-        self.compiled(*arguments, **static)
-
     def compiled(self, *arguments: Any, **static: Any) -> Any:
         """Returns the program of a call, a `jax.stages.Compiled`.
 
         Args:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
+        return self._compiled(arguments, static, bool)
+
+    def _compiled(self, arguments: Any, static: dict[str, Any], once_lowered: Pause) -> Any:
         jitted = self._jitted_for(arguments)
         key = self._key(jitted, arguments, static)
         if folder is None or key is None:
-            # JAX remembers it for the call.
-            return _lowered(jitted, arguments, static).compile()
-        return _found(folder, key, jitted, arguments, static)
+            lowered = _lowered(jitted, arguments, static)
+            once_lowered()
+            return lowered.compile()  # JAX remembers it for the call
+        return _found(folder, key, jitted, arguments, static, once_lowered)
 
     def temporaries(self, *arguments: Any, **static: Any) -> int:
         """Returns the bytes that the program of a call needs besides arguments and results.
@@ -187,7 +193,7 @@ class Program(NamedTuple):
     arguments: tuple[Any, ...]
     static: dict[str, Any]
 
-    def to_compile(self) -> list[Callable[[], None]]:
+    def to_compile(self) -> list[Job]:
         """Returns what makes the program ready, as `Kept.to_compile`."""
         return self.fn.to_compile(*self.arguments, **self.static)
 
@@ -257,12 +263,22 @@ def _load(path: pathlib.Path, arguments: Any) -> Callable[..., Any] | None:
 
 
 def _found(
-    where: pathlib.Path, key: str, jitted: Any, arguments: Any, static: dict[str, Any]
+    where: pathlib.Path,
+    key: str,
+    jitted: Any,
+    arguments: Any,
+    static: dict[str, Any],
+    once_lowered: Pause = bool,
 ) -> Callable[..., Any]:
     """Returns the program of a call, which is loaded or compiled."""
     if key not in _loaded:
-        found = _load(where / f"{key}.program", arguments)
-        _loaded[key] = found or _compile(where, key, jitted, arguments, static)
+        path = where / f"{key}.program"
+        found = _load(path, arguments)
+        if found is None:
+            lowered = _lowered(jitted, arguments, static)
+            once_lowered()
+            found = _compile(path, lowered)
+        _loaded[key] = found
     return _loaded[key]
 
 
@@ -272,13 +288,10 @@ def _lowered(jitted: Any, arguments: Any, static: dict[str, Any]) -> Any:
         return jitted.lower(*arguments, **static)
 
 
-def _compile(
-    where: pathlib.Path, key: str, jitted: Any, arguments: Any, static: dict[str, Any]
-) -> Callable[..., Any]:
+def _compile(path: pathlib.Path, lowered: Any) -> Callable[..., Any]:
     """Returns the program of a call, which it keeps if that is possible."""
     from jax.experimental import serialize_executable
 
-    lowered = _lowered(jitted, arguments, static)
     with _hits_noted() as hits:
         compiled = lowered.compile()
     if hits:  # a program from JAX's own cache cannot be written once more
@@ -287,7 +300,7 @@ def _compile(
         program, _, result = serialize_executable.serialize(compiled)
         skeleton = result.unflatten(range(result.num_leaves))
         data = zlib.compress(pickle.dumps((program, skeleton)), level=1)
-        with whole(where / f"{key}.program") as file:
+        with whole(path) as file:
             file.write(data)
     return compiled
 

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import threading
+import time
 
 import jax
 import numpy as np
@@ -45,7 +46,7 @@ def test_jobs_run_side_by_side():
     """Each waits for the other, and `wait` for both."""
     barrier, done = threading.Barrier(3, timeout=20), []
 
-    def job():
+    def job(_):
         barrier.wait()
         done.append(in_thread())
 
@@ -56,20 +57,30 @@ def test_jobs_run_side_by_side():
 
 
 def test_what_comes_later_is_not_waited_for():
-    """It begins after the last of the others; `wait_for_later` waits for it."""
+    """It is traced after the others are, compiled after they are; `wait_for_later` waits for it."""
     gate, done = threading.Event(), []
 
-    def last():
-        gate.wait(20)
-        done.append("last")
+    def first(once_traced):
+        time.sleep(0.1)  # what comes later could be first
+        done.append("first traced")
+        once_traced()
+        assert gate.wait(5)
+        time.sleep(0.1)
+        done.append("first compiled")
 
-    jobs = Ahead([lambda: done.append("first"), last], [lambda: done.append("later")])
-    gate.set()
+    def later(once_traced):
+        done.append("later traced")
+        gate.set()
+        once_traced()
+        done.append("later compiled")
+
+    jobs = Ahead([first, lambda _: done.append("loaded")], [later])
     jobs.wait()
     ahead.wait_for_later()
-    assert done == ["first", "last", "later"]
+    assert done.index("later traced") > max(map(done.index, ("first traced", "loaded")))
+    assert done[-3:] == ["later traced", "first compiled", "later compiled"]
     gate.clear()
-    Ahead([], [lambda: gate.wait(20)]).wait()
+    Ahead([], [lambda _: gate.wait(20)]).wait()
     assert not gate.is_set()
     gate.set()
     ahead.wait_for_later()
@@ -79,7 +90,7 @@ def test_what_comes_later_is_not_waited_for():
 def test_errors_in_threads_are_silent():
     """One of the jobs fails, the others do not."""
     done = []
-    jobs = Ahead([lambda: 1 / 0, lambda: done.append(in_thread())])
+    jobs = Ahead([lambda _: 1 / 0, lambda _: done.append(in_thread())])
     jobs.wait()
     assert done == [True]
 
@@ -126,9 +137,9 @@ def test_settings_of_the_callers_thread(setting):
     """Are not those of other threads, so that nothing is compiled there."""
     done = []
     with SETTINGS[setting]():
-        Ahead([lambda: done.append(setting)]).wait()
+        Ahead([lambda _: done.append(setting)]).wait()
     assert not done
-    Ahead([lambda: done.append(setting)]).wait()
+    Ahead([lambda _: done.append(setting)]).wait()
     assert done == [setting]
 
 
@@ -149,11 +160,11 @@ def test_a_single_core():
     cores, done = os.sched_getaffinity(0), []
     os.sched_setaffinity(0, {min(cores)})
     try:
-        Ahead([lambda: done.append(1)]).wait()
+        Ahead([lambda _: done.append(1)]).wait()
     finally:
         os.sched_setaffinity(0, cores)
     with jax.disable_jit():
-        Ahead([lambda: done.append(1)]).wait()
+        Ahead([lambda _: done.append(1)]).wait()
     assert not done
 
 

@@ -138,7 +138,7 @@ def test_a_program_with_both_takes_over(monkeypatch):
     class Gated(Program):
         def to_compile(self):
             (job,) = super().to_compile()
-            return [lambda: gate.wait(60) and job()]
+            return [lambda once_traced: gate.wait(60) and job(once_traced)]
 
     def gated(*arguments):
         found, later = programs(*arguments)
