@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable.backend import is_in_kernel
+from jaxopt_search.portable.backend import is_alone, is_in_kernel
 
 KEY_ROUNDS = 20
 """Rounds by which keys are derived."""
@@ -52,7 +52,9 @@ def threefry2x32(
       >>> [hex(word) for word in threefry2x32(zeros, zeros)]  # as in the authors' known answers
       ['0x6b200159', '0x99ba4efe']
     """
-    return _threefry2x32(key, counter, rounds, in_loop=is_in_kernel())
+    words = _threefry2x32(key, counter, rounds, in_loop=is_in_kernel())
+    # Side by side on a GPU, XLA would compute them again wherever they are used.
+    return words if is_alone() else lax.optimization_barrier(words)
 
 
 class _Turn(NamedTuple):
