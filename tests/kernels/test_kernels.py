@@ -5,7 +5,9 @@ On a machine with a GPU the kernels run there; elsewhere Pallas interprets them.
 
 import dataclasses
 import functools
+import importlib.abc
 import re
+import sys
 
 import chex
 import jax
@@ -19,7 +21,7 @@ import jaxopt_search as js
 from jaxopt_search import kernels
 from jaxopt_search.engine import loop, stepping
 from jaxopt_search.engine.state import make_rules
-from jaxopt_search.kernels import portability
+from jaxopt_search.kernels import launcher, portability
 from jaxopt_search.portable import memory, random
 from jaxopt_search.types import null_delta
 
@@ -186,6 +188,22 @@ def test_kernels_lower_for_cuda(name, target):
 
     text = portability.lower_for_cuda(go, jax.random.key(0), problem, search)
     assert re.search(r"custom_call @\S*triton", text)
+
+
+def test_operations_are_not_looked_for_in_vain(monkeypatch):
+    """MLIR finds Triton's at once, and does not search the folders for each that is made."""
+    sought = []
+
+    class Noted(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, *_):
+            sought.append(name.rpartition(".")[2])
+
+    monkeypatch.setattr(sys, "meta_path", [Noted(), *sys.meta_path])
+    size = jax.ShapeDtypeStruct((3,), jnp.int32)
+    text = portability.lower_for_cuda(
+        lambda carry: launcher.launch(lambda i, _, own: own + i, jnp.int32(5), (), carry), size
+    )
+    assert "triton" in text and "tt" not in sought
 
 
 @needs_cpu
