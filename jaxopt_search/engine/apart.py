@@ -86,7 +86,7 @@ def exchanged(
     exchange: Exchange, problem: Problem, search: Search, state: RunState, axis_name: str | None
 ) -> RunState:
     """Returns the state after an exchange."""
-    key = random.exchange_key(state.key, state.step.high)
+    key = random.drawn_once(random.exchange_key(state.key, state.step.high))
     stream = random.Stream(key, state.step.low, counts.as_int32(state.step))
     searches, ancestor = exchanging.apply(
         exchange, stream, problem, search, state.searches, state.ancestor, state.index, axis_name

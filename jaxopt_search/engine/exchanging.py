@@ -111,7 +111,7 @@ def _continued(
 def _words(stream: Stream, index: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Returns two random words of each search, [S] uint32."""
     slots = jnp.maximum(index, 0).astype(jnp.uint32) + jnp.uint32(_FIRST_OF_SEARCHES)
-    first, second = stream.words(slots, 2)
+    first, second = random.drawn_once(stream.words(slots, 2))
     return first, second
 
 

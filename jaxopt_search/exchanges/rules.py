@@ -154,7 +154,7 @@ class Recombine:
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
-        (word,) = stream.words(own.astype(jnp.uint32), 1)
+        (word,) = random.drawn_once(stream.words(own.astype(jnp.uint32), 1))
         # One of those from the first on that takes part, and another one than the search itself.
         first = 0 if self.alike is None else 1
         others = jnp.maximum(num_searches - first - 1, 1).astype(jnp.uint32)

@@ -26,7 +26,13 @@ from jaxopt_search.portable.keys import (
     successor_key,
     typed_key,
 )
-from jaxopt_search.portable.threefry import KEY_ROUNDS, WORD_ROUNDS, Key, threefry2x32
+from jaxopt_search.portable.threefry import (
+    KEY_ROUNDS,
+    WORD_ROUNDS,
+    Key,
+    drawn_once,
+    threefry2x32,
+)
 
 __all__ = [
     "KEY_ROUNDS",
@@ -40,6 +46,7 @@ __all__ = [
     "as_key",
     "below",
     "data_of",
+    "drawn_once",
     "exchange_key",
     "exponential",
     "instance_key",

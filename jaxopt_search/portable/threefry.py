@@ -9,7 +9,7 @@ BigCrush passes.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,9 @@ WORD_ROUNDS = 13
 
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _PARITY = 0x1BD11BDA  # Skein's key-schedule constant
+
+
+Words = TypeVar("Words")
 
 
 class Key(NamedTuple):
@@ -52,8 +55,21 @@ def threefry2x32(
       >>> [hex(word) for word in threefry2x32(zeros, zeros)]  # as in the authors' known answers
       ['0x6b200159', '0x99ba4efe']
     """
-    words = _threefry2x32(key, counter, rounds, in_loop=is_in_kernel())
-    # Side by side on a GPU, XLA would compute them again wherever they are used.
+    return _threefry2x32(key, counter, rounds, in_loop=is_in_kernel())
+
+
+def drawn_once(words: Words) -> Words:
+    """Returns words that were drawn, which XLA on a GPU draws no second time.
+
+    Else it does so in each of the kernels that use them, which take the longer to compile.
+
+    Args:
+      words: a pytree of arrays.
+
+    Example:
+      >>> drawn_once(jnp.arange(3, dtype=jnp.uint32)).tolist()
+      [0, 1, 2]
+    """
     return words if is_alone() else lax.optimization_barrier(words)
 
 

@@ -67,4 +67,5 @@ def words(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:
     """Returns two uint32 arrays [number]."""
     data = random.data_of(key)
     counter = lax.iota(jnp.uint32, number)
-    return random.threefry2x32((data[0], data[1]), (counter, jnp.zeros_like(counter)))
+    drawn = random.threefry2x32((data[0], data[1]), (counter, jnp.zeros_like(counter)))
+    return random.drawn_once(drawn)

@@ -171,7 +171,7 @@ def test_words_are_drawn_once_for_all_their_uses(backend):
     """Of all searches side by side: a barrier keeps XLA on a GPU from drawing again in each use."""
 
     def draw(slot):
-        return random.threefry2x32(uint32(1, 2), (slot, slot))[0]
+        return random.drawn_once(random.threefry2x32(uint32(1, 2), (slot, slot)))[0]
 
     slots = jnp.arange(5, dtype=jnp.uint32)
     alone = memory.one_search(backend) if backend else contextlib.nullcontext()
