@@ -27,9 +27,9 @@ from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.files import whole
 
 Pause: TypeAlias = Callable[[], object]
-"""What is called once a program is lowered, before it is compiled."""
+"""What is called between lowering and compiling a program."""
 Job: TypeAlias = Callable[[Pause], object]
-"""What makes a program ready."""
+"""What makes a program ready, with a pause if it has to be compiled."""
 
 _OPTIONS = {"cpu": "xla_backend_optimization_level", "gpu": "xla_gpu_autotune_level"}
 _LEVEL_ON_CPU = 2  # 3, which is XLA's, takes longer to compile and makes nothing faster
@@ -130,9 +130,8 @@ class Kept:
         jitted = self._jitted_for(arguments)
         key = self._key(jitted, arguments, static)
         if folder is None or key is None:
-            lowered = _lowered(jitted, arguments, static)
-            once_lowered()
-            return lowered.compile()  # JAX remembers it for the call
+            # JAX remembers it for the call.
+            return _lowered(jitted, arguments, static, once_lowered).compile()
         return _found(folder, key, jitted, arguments, static, once_lowered)
 
     def temporaries(self, *arguments: Any, **static: Any) -> int:
@@ -274,18 +273,16 @@ def _found(
     if key not in _loaded:
         path = where / f"{key}.program"
         found = _load(path, arguments)
-        if found is None:
-            lowered = _lowered(jitted, arguments, static)
-            once_lowered()
-            found = _compile(path, lowered)
-        _loaded[key] = found
+        _loaded[key] = found or _compile(path, _lowered(jitted, arguments, static, once_lowered))
     return _loaded[key]
 
 
-def _lowered(jitted: Any, arguments: Any, static: dict[str, Any]) -> Any:
-    """Returns what is left to compile."""
+def _lowered(jitted: Any, arguments: Any, static: dict[str, Any], once_lowered: Pause) -> Any:
+    """Returns what is left to compile, after the pause."""
     with interpreter:
-        return jitted.lower(*arguments, **static)
+        lowered = jitted.lower(*arguments, **static)
+    once_lowered()
+    return lowered
 
 
 def _compile(path: pathlib.Path, lowered: Any) -> Callable[..., Any]:

@@ -162,8 +162,8 @@ def options(num_warps: int, interpret: bool) -> dict[str, Any]:
 def _let_operations_be_found() -> None:
     """Lets MLIR import what JAX has on Triton's operations by the name that it looks for.
 
-    It looks whenever an operation is made, and searches all folders as long as there is no such
-    module, which takes half of the time of lowering a kernel.
+    It looks whenever an operation is made, and searches all folders each time as long as there is
+    no such module.
     """
     with contextlib.suppress(ImportError):
         from jaxlib.triton import dialect

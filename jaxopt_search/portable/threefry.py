@@ -18,6 +18,8 @@ from jax import lax
 
 from jaxopt_search.portable.backend import is_alone, is_in_kernel
 
+Words = TypeVar("Words")
+
 KEY_ROUNDS = 20
 """Rounds by which keys are derived."""
 WORD_ROUNDS = 13
@@ -25,9 +27,6 @@ WORD_ROUNDS = 13
 
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _PARITY = 0x1BD11BDA  # Skein's key-schedule constant
-
-
-Words = TypeVar("Words")
 
 
 class Key(NamedTuple):
@@ -64,7 +63,7 @@ def drawn_once(words: Words) -> Words:
     Else it does so in each of the kernels that use them, which take the longer to compile.
 
     Args:
-      words: a pytree of arrays.
+      words: a pytree of uint32 arrays, any shapes.
 
     Example:
       >>> drawn_once(jnp.arange(3, dtype=jnp.uint32)).tolist()

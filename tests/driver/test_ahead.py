@@ -173,13 +173,14 @@ def test_the_longest_program_is_traced_first(monkeypatch):
     order, now = [], []
     lower = kept_programs._lowered
 
-    def noted(jitted, arguments, static):
+    def noted(jitted, arguments, static, once_lowered):
         with kept_programs.interpreter:
             assert not now
             now.append(jitted)
             order.append(jitted.__qualname__)
-            lowered = lower(jitted, arguments, static)
+            lowered = lower(jitted, arguments, static, bool)
             now.clear()
+        once_lowered()
         return lowered
 
     monkeypatch.setattr(kept_programs, "_lowered", noted)

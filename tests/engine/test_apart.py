@@ -1,6 +1,7 @@
 """Exchanges as programs of their own: the same run as with them in the program of the steps."""
 
 import dataclasses
+import functools
 import threading
 
 import chex
@@ -15,6 +16,7 @@ from jaxopt_search.driver import ahead
 from jaxopt_search.engine import apart
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.kept_programs import Program
+from jaxopt_search.portable import threefry
 
 EVERY = 7
 CHUNKS = (70, 13, EVERY, 1)
@@ -174,3 +176,23 @@ def test_both_are_in_one_program_where_no_thread_compiles_it(monkeypatch):
     monkeypatch.setattr(ahead, "_num_cores", lambda: 1)
     options = {"num_searches": 7, "max_steps": 20, "devices": 1}
     assert js.solve(PROBLEMS["ints"], SEARCH, 3, exchange=INSIDE, **options).nit == 20
+
+
+@pytest.mark.parametrize("name", ["pmx", "edge_assembly"])
+def test_all_words_of_an_exchange_are_drawn_once(name, monkeypatch):
+    """Whatever is drawn goes through a barrier, which XLA moves no generator across."""
+    draws, draw = [], threefry._threefry2x32
+
+    def noted(*arguments, **options):
+        draws.append(arguments)
+        return draw(*arguments, **options)
+
+    monkeypatch.setattr(threefry, "_threefry2x32", noted)
+    problem = matrix_tsp(9)
+    crossover = js.edge_assembly(problem) if name == "edge_assembly" else None
+    rule = js.recombine(every=EVERY, **({} if crossover is None else {"crossover": crossover}))
+    state = js.init(0, problem, SEARCH, num_searches=4)
+    draws.clear()
+    exchanged = functools.partial(apart.exchanged, rule, problem, SEARCH, axis_name=None)
+    code = str(jax.make_jaxpr(exchanged)(state))
+    assert code.count("optimization_barrier") == len(draws) > 3
