@@ -25,6 +25,7 @@ import jax
 from jaxopt_search.engine import program_names
 from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.files import whole
+from jaxopt_search.guards import garbage
 
 Pause: TypeAlias = Callable[[], object]
 """What is called between lowering and compiling a program."""
@@ -279,7 +280,7 @@ def _found(
 
 def _lowered(jitted: Any, arguments: Any, static: dict[str, Any], once_lowered: Pause) -> Any:
     """Returns what is left to compile, after the pause."""
-    with interpreter:
+    with interpreter, garbage.put_off():
         lowered = jitted.lower(*arguments, **static)
     once_lowered()
     return lowered
