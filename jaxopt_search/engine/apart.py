@@ -4,8 +4,8 @@
 """Exchanges, also as programs of their own.
 
 A large exchange, such as a recombination by edge assembly, takes as long to compile as the steps.
-As a program of its own it is compiled beside them, and serves all ways to run them. The searches
-take the same course.
+As programs of its own, one for what is offered and one that adopts it, it is compiled beside them,
+and serves all ways to run them. The searches take the same course.
 
 On a GPU, where kernels take long to compile, all exchanges that make children are programs of their
 own at first. Where steps from one to the next take a millisecond, a call takes longer. So a program
@@ -16,11 +16,12 @@ import functools
 from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxopt_search import capabilities
 from jaxopt_search.engine import collectives, exchanging
+from jaxopt_search.engine.exchanging import Offer
 from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import Later, Rules, RunState
 from jaxopt_search.portable import counts, random
@@ -86,34 +87,56 @@ def exchanged(
     exchange: Exchange, problem: Problem, search: Search, state: RunState, axis_name: str | None
 ) -> RunState:
     """Returns the state after an exchange."""
-    key = random.drawn_once(random.exchange_key(state.key, state.step.high))
-    stream = random.Stream(key, state.step.low, counts.as_int32(state.step))
-    searches, ancestor = exchanging.apply(
-        exchange, stream, problem, search, state.searches, state.ancestor, state.index, axis_name
+    offer = _offered(exchange, problem, search, state, axis_name)
+    searches, ancestor = exchanging.adopted(
+        exchange, problem, search, state.searches, state.ancestor, offer
     )
     return state._replace(searches=searches, ancestor=ancestor)
 
 
+def _offered(
+    exchange: Exchange, problem: Problem, search: Search, state: RunState, axis_name: str | None
+) -> Offer:
+    key = random.drawn_once(random.exchange_key(state.key, state.step.high))
+    stream = random.Stream(key, state.step.low, counts.as_int32(state.step))
+    who = state.searches, state.ancestor, state.index
+    return exchanging.offered(exchange, stream, problem, search, who, axis_name)
+
+
 @functools.partial(kept, static_argnames="axis_name")
-def exchange_if_due(
+def offered(
     exchange: Exchange,
     problem: Problem,
     search: Search,
     state: RunState,
+    *,
+    axis_name: str | None,
+) -> Offer:
+    """Returns what an exchange has for searches: the first of its programs."""
+    return _offered(exchange, problem, search, state, axis_name)
+
+
+@functools.partial(kept, static_argnames="axis_name")
+def adopted(
+    exchange: Exchange,
+    problem: Problem,
+    search: Search,
+    state: RunState,
+    offer: Offer,
     is_due: jax.Array,
     *,
     axis_name: str | None,
 ) -> RunState:
-    """Returns the state after an exchange if the run has not ended and `is_due`, [] bool, holds."""
+    """Returns the state after an exchange: the second one.
 
-    def exchange_now(state: RunState) -> RunState:
-        after = exchanged(exchange, problem, search, state, axis_name)
-        # Costs have no drift here: those of the steps were settled, and a child's is its own.
-        best = exchanging.best_costs(search, after.searches, after.index).min()
-        return after._replace(best_cost=collectives.minimum(best, axis_name))
-
-    def as_it_is(state: RunState) -> RunState:
-        return state
-
-    is_running = state.status == Status.RUNNING
-    return lax.cond(is_due & is_running, exchange_now, as_it_is, state)
+    Args:
+      is_due: [] bool; the state stays where that does not hold, or the run has ended.
+    """
+    own = state.searches, state.ancestor
+    searches, ancestor = exchanging.adopted(exchange, problem, search, *own, offer)
+    # Costs have no drift here: those of the steps were settled, and a child's is its own.
+    best = exchanging.best_costs(search, searches, state.index).min()
+    after = searches, ancestor, collectives.minimum(best, axis_name)
+    choose = functools.partial(jnp.where, is_due & (state.status == Status.RUNNING))
+    searches, ancestor, best = jax.tree.map(choose, after, (*own, state.best_cost))
+    return state._replace(searches=searches, ancestor=ancestor, best_cost=best)

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from jax.sharding import Sharding
 
-from jaxopt_search.engine import apart, loop, outcome, placing, processes, stepping
+from jaxopt_search.engine import apart, exchanging, loop, outcome, placing, processes, stepping
 from jaxopt_search.engine.kept_programs import Kept, Program
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.placing import AXIS, split_leaf
@@ -151,10 +151,22 @@ class DeviceSplit:
         """
         num = len(self.devices)
         if num == 1:
-            is_bound = not self._has(parts) or placing.is_bound(parts)
-            return placing.shapes(state, placing.only_on(self.first) if is_bound else None)
+            return placing.shapes(state, self._where(parts))
         split = _map_searches(functools.partial(placing.split_shape, num), state)
         return RunState._make(map(placing.shapes, split, self._shardings))
+
+    def _offer_shapes(self, state: RunState, parts: tuple[Any, Any, Any]) -> exchanging.Offer:
+        """Returns the shapes of what the exchange, the first part, offers to such searches."""
+        offer, num = exchanging.offer_shape(*parts, state.searches), len(self.devices)
+        if num == 1:
+            return placing.shapes(offer, self._where(parts))
+        split = jax.tree.map(functools.partial(placing.split_shape, num), offer)
+        return placing.shapes(split, placing.in_parts(self.team.own))
+
+    def _where(self, parts: Any) -> Sharding | None:
+        """Returns where arrays made of these parts are bound to lie on one device, if at all."""
+        is_bound = not self._has(parts) or placing.is_bound(parts)
+        return placing.only_on(self.first) if is_bound else None
 
     @property
     def compiles_ahead(self) -> bool:
@@ -198,14 +210,19 @@ class DeviceSplit:
         every, since = map(int, jax.device_get((exchange.every, state.since.exchange)))
         first, later = (apart.without(rules, every, continues) for continues in (False, True))
         steps = self._steps(implementation, problem, search, state, first).ready()
-        exchanged = self._exchange(exchange, problem, search, state).ready()
+        offered = self._offered(exchange, problem, search, state).ready()
+        adopted: list[Callable[..., RunState]] = []  # as soon as there is an offer
 
         def make(state: RunState, length: int, is_first: bool) -> RunState:
             rules = first if is_first else later
             return steps(problem, search, state, np.int32(length), rules)
 
         def exchange_if(is_due: bool, state: RunState) -> RunState:
-            return exchanged(exchange, problem, search, state, np.bool_(is_due))
+            own = exchange, problem, search, state
+            own = *own, offered(*own)
+            if not adopted:
+                adopted.append(self._adopted(*own).ready())
+            return adopted[0](*own, np.bool_(is_due))
 
         return apart.in_turns(make, exchange_if, state, num_steps, (every, since))
 
@@ -218,12 +235,18 @@ class DeviceSplit:
         steps = _pmapped(self.devices, implementation)
         return Program(steps, (problem, search, state, np.int32(0), rules), {})
 
-    def _exchange(self, exchange: Any, problem: Any, search: Any, state: Any) -> Program:
-        """Returns the program of an exchange apart, likewise."""
-        arguments = exchange, problem, search, state, np.bool_(False)
+    def _offered(self, *own: Any) -> Program:
+        """Returns the first program of an exchange apart, likewise."""
         if len(self.devices) == 1:
-            return Program(apart.exchange_if_due, arguments, {"axis_name": None})
-        return Program(_pmapped_exchange(self.devices), arguments, {})
+            return Program(apart.offered, own, {"axis_name": None})
+        return Program(_pmapped_offered(self.devices), own, {})
+
+    def _adopted(self, *own: Any) -> Program:
+        """Returns the second one."""
+        arguments = (*own, np.bool_(False))
+        if len(self.devices) == 1:
+            return Program(apart.adopted, arguments, {"axis_name": None})
+        return Program(_pmapped_adopted(self.devices), arguments, {})
 
     def programs(
         self,
@@ -247,13 +270,15 @@ class DeviceSplit:
         if not apart.is_apart(exchange, self.first):
             return {"steps": self._steps(implementation, *own, rules)} | look_at, None
         at_steps = apart.without(rules, 0, continues=False)
-        steps = {"steps": self._steps(implementation, *own, at_steps)}
-        exchanges = {"exchange": self._exchange(exchange, *own)}
-        if not apart.is_apart_at_first(exchange, self.first):
-            return steps | exchanges | look_at, None
-        later = self._steps(implementation, *own, rules)
-        # By XLA an exchange compiles longer than steps by Triton.
-        return exchanges | steps | look_at, later
+        offer = self._offer_shapes(shape, (exchange, problem, search))
+        programs = {
+            "steps": self._steps(implementation, *own, at_steps),
+            "exchange": self._offered(exchange, *own),
+            "adoption": self._adopted(exchange, *own, offer),
+        }
+        is_replaced = apart.is_apart_at_first(exchange, self.first)
+        later = self._steps(implementation, *own, rules) if is_replaced else None
+        return programs | look_at, later
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""
@@ -308,40 +333,18 @@ def _pmapped(devices: tuple[jax.Device, ...], implementation: Implementation) ->
 
 
 @functools.cache
-def _pmapped_exchange(devices: tuple[jax.Device, ...]) -> Kept:
-    exchange = functools.partial(apart.exchange_if_due, axis_name=AXIS)
-    return pmapped(devices, exchange, (None, None, None, AXES, None), AXES)
+def _pmapped_offered(devices: tuple[jax.Device, ...]) -> Kept:
+    return pmapped(
+        devices, functools.partial(apart.offered, axis_name=AXIS), (None, None, None, AXES)
+    )
+
+
+@functools.cache
+def _pmapped_adopted(devices: tuple[jax.Device, ...]) -> Kept:
+    adopted = functools.partial(apart.adopted, axis_name=AXIS)
+    return pmapped(devices, adopted, (None, None, None, AXES, 0, None), AXES)
 
 
 @functools.cache
 def _pmapped_look(devices: tuple[jax.Device, ...]) -> Kept:
     return pmapped(devices, outcome.packed, (None, None, AXES))
-
-
-def split_up(
-    devices: tuple[jax.Device, ...], fn: Callable[[Any, Tree], Any], shared: Any, tree: Tree
-) -> Any:
-    """Returns `fn(shared, tree)` of leaves [N, ...], of which each device handles some.
-
-    Args:
-      fn: gives leaves [N * k, ...] for N entries, each of which depends on its own entry only.
-      shared: a pytree that every device gets whole.
-      tree: a pytree, leaves [N, ...].
-    """
-    number, team = jax.tree.leaves(tree)[0].shape[0], Team(devices)
-    padding = -number % len(devices)
-    split = jax.tree.map(lambda leaf: split_leaf(len(devices), leaf)[team.rows], tree)
-    made = _pmapped_fn(devices, fn)(shared, split)
-    if team.is_shared:
-        made = team.gathered(made)
-
-    def join_leaf(leaf: Any) -> jax.Array:
-        leaf = jax.device_put(leaf, team.own[0]).reshape(-1, *leaf.shape[2:])
-        return leaf[: leaf.shape[0] * number // (number + padding)]
-
-    return jax.tree.map(join_leaf, made)
-
-
-@functools.cache
-def _pmapped_fn(devices: tuple[jax.Device, ...], fn: Callable[..., Any]) -> Kept:
-    return pmapped(devices, fn, (None, 0))

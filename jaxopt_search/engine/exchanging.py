@@ -1,9 +1,12 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
-"""Exchanges carried out: who gets what is the rule's to say, the solutions are moved here."""
+"""Exchanges carried out: who gets what is the rule's to say, the solutions are moved here.
+
+In two parts: what is `offered`, and how the searches have `adopted` it.
+"""
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -47,6 +50,41 @@ def settled(problem: Any, search: Search, searches: Any) -> Any:
     return jax.vmap(search.refresh, in_axes=(None, 0))(problem, searches)
 
 
+class Offer(NamedTuple):
+    """What an exchange has for each search, leaves [S, ...].
+
+    Attributes:
+      solutions: from which it may continue. In place of them, its individuals, [S, P, ...], where
+        those of all islands get another order.
+      ancestors: int32, those of the solutions.
+      is_taken: bool, whether it continues from there.
+      starts: bool, whether it starts there, in place of adopting the solution; None if none ever
+        does.
+      words: two of uint32, from which it then draws what a start takes; or None.
+    """
+
+    solutions: Any
+    ancestors: jax.Array
+    is_taken: jax.Array
+    starts: jax.Array | None = None
+    words: tuple[jax.Array, jax.Array] | None = None
+
+
+def offer_shape(exchange: Exchange, problem: Any, search: Any, searches: Any) -> Offer:
+    """Returns the shapes of what is offered to searches, leaves [S, ...], which are shapes, too."""
+    costs = jax.eval_shape(jax.vmap(search.best_cost), searches)
+    each: Any = functools.partial(jax.ShapeDtypeStruct, costs.shape)
+    if capabilities.order(exchange) is not None:
+        individuals = jax.eval_shape(jax.vmap(search.individuals), searches)
+        return Offer(individuals, each(jnp.int32), each(jnp.bool_))
+    solutions = jax.eval_shape(jax.vmap(search.best, in_axes=(None, 0)), problem, searches)
+    asked = functools.partial(capabilities.restarts, exchange)
+    if jax.eval_shape(asked, costs, jax.ShapeDtypeStruct((), jnp.int32)) is None:
+        return Offer(solutions, each(jnp.int32), each(jnp.bool_))
+    words = each(jnp.uint32), each(jnp.uint32)
+    return Offer(solutions, each(jnp.int32), each(jnp.bool_), each(jnp.bool_), words)
+
+
 def apply(
     exchange: Exchange,
     stream: Stream,
@@ -66,8 +104,28 @@ def apply(
       index: [S] int32 global index of each search, -1 for padding.
       axis_name: the device axis, or None.
     """
+    who = searches, ancestor, index
+    offer = offered(exchange, stream, problem, search, who, axis_name)
+    return adopted(exchange, problem, search, searches, ancestor, offer)
+
+
+def offered(
+    exchange: Exchange,
+    stream: Stream,
+    problem: Any,
+    search: Search,
+    who: tuple[Any, jax.Array, jax.Array],
+    axis_name: str | None,
+) -> Offer:
+    """Returns what an exchange among all searches has for those of this device.
+
+    Args:
+      who: the searches, their ancestors and their indices, as `apply` has them, and the others.
+    """
+    searches, ancestor, index = who
     if (order := capabilities.order(exchange)) is not None:
-        return _rearranged(order, stream, search, searches, index, axis_name), ancestor
+        individuals = _rearranged(order, stream, search, searches, index, axis_name)
+        return Offer(individuals, ancestor, jnp.ones_like(index, bool))
     is_padding = index < 0
     costs, solutions = _passed_on(exchange, problem, search, searches, is_padding)
     num_searches = collectives.total(jnp.sum(~is_padding, dtype=jnp.int32), axis_name)
@@ -81,8 +139,7 @@ def apply(
         given = combine(_words(stream, index), problem, solutions, given)
     takes_part, is_first = (donors >= 0) & ~is_padding, index == 0
     if restarts is None:
-        after = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-        return choose(takes_part, (after, ancestors), (searches, ancestor))
+        return Offer(given, ancestors, takes_part)
     # Then the first one continues from the best of all, and the others start again.
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], offered[0])
     given = choose(restarts & is_first, best, given)
@@ -92,20 +149,36 @@ def apply(
         return choose(starts, jax.vmap(problem.init)(random.typed_key(words)), given)
 
     given = lax.cond(restarts, drawn, lambda given: given, given)
-    after = _continued(search, random.typed_key(words), problem, searches, given, starts)
     ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
-    new = after, jnp.maximum(ancestors, 0)
-    return choose(takes_part | restarts, new, (searches, ancestor))
+    return Offer(given, jnp.maximum(ancestors, 0), takes_part | restarts, starts, words)
 
 
-def _continued(
-    search: Search, keys: jax.Array, problem: Any, searches: Any, solutions: Any, starts: jax.Array
-) -> Any:
-    """Returns the states of searches that start at solutions where `starts`, or else adopt them."""
+def adopted(
+    exchange: Exchange,
+    problem: Any,
+    search: Any,
+    searches: Any,
+    ancestor: jax.Array,
+    offer: Offer,
+) -> tuple[Any, jax.Array]:
+    """Returns searches, and their ancestors, that have taken what is `offered` to them."""
+    if capabilities.order(exchange) is not None:
+        return jax.vmap(search.with_individuals)(searches, offer.solutions), ancestor
+    new = _continued(search, problem, searches, offer), offer.ancestors
+    return choose(offer.is_taken, new, (searches, ancestor))
+
+
+def _continued(search: Search, problem: Any, searches: Any, offer: Offer) -> Any:
+    """Returns the states of searches that start at solutions where they should, or adopt them."""
+    adopt = jax.vmap(search.adopt, in_axes=(None, 0, 0))
+    if offer.starts is None:
+        return adopt(problem, searches, offer.solutions)
     if (either := capabilities.adopt_or_init(search)) is not None:
-        return jax.vmap(either, in_axes=(None, 0, 0, 0))(problem, searches, solutions, starts)
-    adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, solutions)
-    return choose(starts, start(keys, problem, search, solutions), adopted)
+        either = jax.vmap(either, in_axes=(None, 0, 0, 0))
+        return either(problem, searches, offer.solutions, offer.starts)
+    assert offer.words is not None
+    started = start(random.typed_key(offer.words), problem, search, offer.solutions)
+    return choose(offer.starts, started, adopt(problem, searches, offer.solutions))
 
 
 def _words(stream: Stream, index: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -141,7 +214,7 @@ def _rearranged(
     index: jax.Array,
     axis_name: str | None,
 ) -> Any:
-    """Returns this device's searches with the individuals of all islands in another order."""
+    """Returns the individuals of this device's searches after those of all got another order."""
     if not capabilities.has_islands(search):
         raise TypeError(f"search is a {type(search).__name__}, expected one that has islands")
     own = jax.vmap(search.individuals)(searches)
@@ -152,8 +225,7 @@ def _rearranged(
     is_padding = jnp.repeat(collectives.all_gather(index, axis_name) < 0, size)
     start = collectives.device_index(axis_name) * (index.shape[0] * size)
     places = lax.dynamic_slice_in_dim(order(stream, is_padding), start, index.shape[0] * size)
-    given = jax.tree.map(lambda leaf, like: leaf[places].reshape(like.shape), everyone, own)
-    return jax.vmap(search.with_individuals)(searches, given)
+    return jax.tree.map(lambda leaf, like: leaf[places].reshape(like.shape), everyone, own)
 
 
 def choose(where: jax.Array, tree: Any, other: Any) -> Any:

@@ -31,9 +31,10 @@ class MemoryEstimate(NamedTuple):
       instance: the problem, the search and the exchange.
       states: of the searches: from before and after a program, both while it runs.
       temporaries: what the compiled program needs besides.
-      solutions: the best one of each search, read out after each chunk, and their costs.
-      when: the moment: `"start"`, `"steps"`, `"exchange"` for one that is a program of its own,
-        `"look"` at the best solutions, or `"end"`, when the devices' states are joined.
+      solutions: the best one of each search, read out after each chunk, and their costs; or those
+        that an exchange offers.
+      when: the moment: `"start"`, `"steps"`, `"exchange"` and `"adoption"` for one by programs of
+        its own, `"look"` at the best solutions, or `"end"`, when the devices' states are joined.
     """
 
     instance: int
@@ -72,7 +73,7 @@ def estimate(
       temporaries: what a program needs besides, by the moment; without, only what stays.
       states_at_a_look: 2 if it makes another one.
     """
-    # Then a chunk has a third state.
+    # Then a chunk has a third state, and solutions that are offered.
     is_apart = any(apart.is_apart(part, devices[0]) for part in parts[2:])
     (num_searches,), num = state.index.shape, len(devices)
     instance, everyone = num_bytes(parts), num_bytes(state)
@@ -83,7 +84,7 @@ def estimate(
     read_out = math.ceil(own * num_searches * (num_bytes(solution) + 4))
     moments = {"start": (everyone, 0), "steps": ((3 if is_apart else 2) * each, 0)}
     if is_apart:
-        moments["exchange"] = (3 * each, 0)
+        moments |= {"exchange": (2 * each, read_out), "adoption": (3 * each, read_out)}
     moments["look"] = (states_at_a_look * each, read_out)
     if num > 1:
         moments["end"] = (each + everyone, read_out)

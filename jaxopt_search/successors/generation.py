@@ -9,7 +9,7 @@ from jax.core import Tracer
 
 from jaxopt_search import kernels
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine import device_split, split_entries
 from jaxopt_search.engine.device_split import Devices
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.tracing import default_device
@@ -112,7 +112,7 @@ def generate(
         index = np.arange(num_states, dtype=np.uint32)
         if active is not None:
             active = tuple(np.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
-        return device_split.split_up(found, _on_each(setup), shared, Input(states, active, index))
+        return split_entries.split_up(found, _on_each(setup), shared, Input(states, active, index))
     if donate and num_successors == 1:
         return _donating(setup, shared, states, active)
     return _keeping(setup, shared, Input(states, active, None))

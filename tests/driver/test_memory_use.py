@@ -139,7 +139,7 @@ WHERE = {"one": slice(1), "the last": slice(3, 4), "four": slice(4), "two": slic
 
 def of_runs(compiled):
     """Returns which programs of runs were compiled, in order of their names; `_fun` by `pmap`."""
-    found = (re.search("fresh|_advance|packed|exchange_if_due|_fun", name) for name in compiled)
+    found = (re.search("fresh|_advance|packed|offered|adopted|_fun", name) for name in compiled)
     return sorted(name[0] for name in found if name)
 
 
@@ -151,8 +151,8 @@ def test_nothing_is_compiled_twice(where, compiled):
     options = {"exchange": exchange, "devices": devices}
     num_searches = 60 + list(WHERE).index(where)
     js.solve(problem, search, num_searches=num_searches, max_steps=12, **options)
-    apart = ["_advance", "exchange_if_due", "fresh", "packed"]
-    assert of_runs(compiled) == (apart if len(devices) == 1 else ["_fun"] * 3 + ["fresh"])
+    apart = ["_advance", "adopted", "fresh", "offered", "packed"]
+    assert of_runs(compiled) == (apart if len(devices) == 1 else ["_fun"] * 4 + ["fresh"])
     compiled.clear()
     js.memory_estimate(problem, search, num_searches + 10, **options)
     assert of_runs(compiled)

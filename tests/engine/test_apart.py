@@ -13,7 +13,7 @@ from cases import matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.driver import ahead
-from jaxopt_search.engine import apart
+from jaxopt_search.engine import apart, exchanging, starting
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.portable import threefry
@@ -95,6 +95,45 @@ def test_the_course_is_the_same(kind, limit):
     reasons = {"steps": "MAX_STEPS", "patience": "PATIENCE"}
     assert whole.status.name == reasons.get(limit, "TARGET")
     assert (np.asarray(whole.ancestors) != np.arange(5)).any()
+
+
+GENETIC = js.genetic(crossover="pmx", population_size=4)
+OFFERS = {
+    "a donor's": (SEARCH, js.broadcast_best(every=EVERY)),
+    "children": (SEARCH, INSIDE),
+    "children or new starts": (SEARCH, js.recombine(every=EVERY)),
+    "individuals": (GENETIC, js.shuffle(every=EVERY)),
+}
+
+
+@pytest.mark.parametrize("name", OFFERS)
+def test_the_shape_of_an_offer_is_known_before(name):
+    """So that what adopts it is compiled beside what makes it."""
+    search, exchange = OFFERS[name]
+    problem = PROBLEMS["ints"]
+    state = starting.shape(problem, search, 5)
+    found = exchanging.offer_shape(exchange, problem, search, state.searches)
+    expected = jax.eval_shape(
+        functools.partial(apart.offered.jitted, axis_name=None), exchange, problem, search, state
+    )
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("is_due", "status"), [(True, "RUNNING"), (False, "RUNNING"), (True, "TARGET")]
+)
+def test_what_is_not_due_changes_nothing(is_due, status):
+    """Nor does an exchange after the end of a run."""
+    problem, exchange = PROBLEMS["ints"], js.broadcast_best(every=EVERY)
+    state = js.init(1, problem, SEARCH, num_searches=5)
+    state = state._replace(status=jnp.int32(js.Status[status]))
+    offer = apart.offered(exchange, problem, SEARCH, state, axis_name=None)
+    own = exchange, problem, SEARCH, state, offer
+    after = apart.adopted(*own, np.bool_(is_due), axis_name=None)
+    if is_due and status == "RUNNING":
+        assert len(set(np.asarray(after.ancestor).tolist())) == 1
+    else:
+        chex.assert_trees_all_equal(after, state)
 
 
 @pytest.mark.devices(2)

@@ -53,11 +53,14 @@ def test_without_it_the_same_is_chosen_from_both():
     """Of islands, which draw other individuals for their start."""
     search = js.genetic(crossover="pmx", population_size=6)
     assert capabilities.adopt_or_init(search) is None
-    keys = jax.random.split(jax.random.key(3), 2)
+    words = jnp.array([3, 4], jnp.uint32), jnp.array([5, 6], jnp.uint32)
+    keys = random.typed_key(words)
     solutions = jnp.tile(jnp.arange(QAP.capacity, dtype=jnp.int32), (2, 1))
     states = exchanging.start(keys[::-1], QAP, search, solutions)
     starts = jnp.array([True, False])
-    found = exchanging._continued(search, keys, QAP, states, solutions, starts)
+    everyone = jnp.ones(2, bool)
+    offer = exchanging.Offer(solutions, jnp.arange(2), everyone, starts, words)
+    found, _ = exchanging.adopted(js.recombine(every=1), QAP, search, states, jnp.arange(2), offer)
     new = exchanging.start(keys, QAP, search, solutions)
     old = jax.vmap(search.adopt, in_axes=(None, 0, 0))(QAP, states, solutions)
     for place, expected in enumerate((new, old)):
