@@ -24,7 +24,8 @@ from jaxopt_search.guards import garbage
 from jaxopt_search.kernels import Choice
 from jaxopt_search.results import Hit, Result, Status
 
-_IN_TURN = ("steps", "exchange", "start", "adoption", "look")
+_LONGEST_FIRST = ("steps", "exchange", "start", "adoption", "look")
+"""Programs in the order in which they are traced, by how long they then compile."""
 
 
 def _first_state(checked: Checked) -> RunState:
@@ -165,8 +166,7 @@ class Run:
             given = begin.starts and starts.shapes(begin.starts, begin.num_searches)
             key, given = checked.split.brought((begin.key, given))
             programs["start"] = starting.program(key, *own, given, begin.num_searches)
-        # Those that take longest to compile come first.
-        return {name: programs[name] for name in _IN_TURN if name in programs}, later
+        return {name: programs[name] for name in sorted(programs, key=_LONGEST_FIRST.index)}, later
 
     def _compile_ahead(self, note_needed: Callable[[int], None]) -> None:
         """Compiles side by side, and refuses a run that then turns out not to fit.

@@ -87,20 +87,17 @@ def exchanged(
     exchange: Exchange, problem: Problem, search: Search, state: RunState, axis_name: str | None
 ) -> RunState:
     """Returns the state after an exchange."""
-    offer = _offered(exchange, problem, search, state, axis_name)
-    searches, ancestor = exchanging.adopted(
-        exchange, problem, search, state.searches, state.ancestor, offer
+    own = state.searches, state.ancestor, state.index
+    searches, ancestor = exchanging.apply(
+        exchange, _stream(state), problem, search, *own, axis_name
     )
     return state._replace(searches=searches, ancestor=ancestor)
 
 
-def _offered(
-    exchange: Exchange, problem: Problem, search: Search, state: RunState, axis_name: str | None
-) -> Offer:
+def _stream(state: RunState) -> random.Stream:
+    """Returns what an exchange draws from."""
     key = random.drawn_once(random.exchange_key(state.key, state.step.high))
-    stream = random.Stream(key, state.step.low, counts.as_int32(state.step))
-    who = state.searches, state.ancestor, state.index
-    return exchanging.offered(exchange, stream, problem, search, who, axis_name)
+    return random.Stream(key, state.step.low, counts.as_int32(state.step))
 
 
 @functools.partial(kept, static_argnames="axis_name")
@@ -113,7 +110,8 @@ def offered(
     axis_name: str | None,
 ) -> Offer:
     """Returns what an exchange has for searches: the first of its programs."""
-    return _offered(exchange, problem, search, state, axis_name)
+    own = state.searches, state.ancestor, state.index
+    return exchanging.offered(exchange, _stream(state), problem, search, *own, axis_name)
 
 
 @functools.partial(kept, static_argnames="axis_name")

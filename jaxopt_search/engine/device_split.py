@@ -258,8 +258,8 @@ class DeviceSplit:
     ) -> tuple[dict[str, Program], Program | None]:
         """Returns the programs of a run after its start, by the moments of `room`.
 
-        The first ones take longest to compile. And the one that takes over from steps and exchange
-        once a thread has compiled it; None if none does.
+        And the one that takes over from steps and exchange once a thread has compiled it; None if
+        none does.
 
         Args:
           shape: of the state: `starting.shape`.

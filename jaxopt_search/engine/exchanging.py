@@ -79,10 +79,10 @@ def offer_shape(exchange: Exchange, problem: Any, search: Any, searches: Any) ->
         return Offer(individuals, each(jnp.int32), each(jnp.bool_))
     solutions = jax.eval_shape(jax.vmap(search.best, in_axes=(None, 0)), problem, searches)
     asked = functools.partial(capabilities.restarts, exchange)
+    offer = Offer(solutions, each(jnp.int32), each(jnp.bool_))
     if jax.eval_shape(asked, costs, jax.ShapeDtypeStruct((), jnp.int32)) is None:
-        return Offer(solutions, each(jnp.int32), each(jnp.bool_))
-    words = each(jnp.uint32), each(jnp.uint32)
-    return Offer(solutions, each(jnp.int32), each(jnp.bool_), each(jnp.bool_), words)
+        return offer
+    return offer._replace(starts=each(jnp.bool_), words=(each(jnp.uint32), each(jnp.uint32)))
 
 
 def apply(
@@ -104,8 +104,7 @@ def apply(
       index: [S] int32 global index of each search, -1 for padding.
       axis_name: the device axis, or None.
     """
-    who = searches, ancestor, index
-    offer = offered(exchange, stream, problem, search, who, axis_name)
+    offer = offered(exchange, stream, problem, search, searches, ancestor, index, axis_name)
     return adopted(exchange, problem, search, searches, ancestor, offer)
 
 
@@ -114,15 +113,12 @@ def offered(
     stream: Stream,
     problem: Any,
     search: Search,
-    who: tuple[Any, jax.Array, jax.Array],
+    searches: Any,
+    ancestor: jax.Array,
+    index: jax.Array,
     axis_name: str | None,
 ) -> Offer:
-    """Returns what an exchange among all searches has for those of this device.
-
-    Args:
-      who: the searches, their ancestors and their indices, as `apply` has them, and the others.
-    """
-    searches, ancestor, index = who
+    """Returns what an exchange among all searches has for this device's; arguments as `apply`."""
     if (order := capabilities.order(exchange)) is not None:
         individuals = _rearranged(order, stream, search, searches, index, axis_name)
         return Offer(individuals, ancestor, jnp.ones_like(index, bool))
@@ -131,17 +127,17 @@ def offered(
     num_searches = collectives.total(jnp.sum(~is_padding, dtype=jnp.int32), axis_name)
     all_costs = collectives.all_gather(costs, axis_name)
     donors = _own_part(exchange.donors(stream, all_costs, num_searches), index, axis_name)
-    offered = collectives.all_gather((solutions, ancestor), axis_name)
+    everyone = collectives.all_gather((solutions, ancestor), axis_name)
 
     restarts = capabilities.restarts(exchange, all_costs, num_searches)
-    given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], offered)
+    given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], everyone)
     if (combine := capabilities.combine(exchange)) is not None:
         given = combine(_words(stream, index), problem, solutions, given)
     takes_part, is_first = (donors >= 0) & ~is_padding, index == 0
     if restarts is None:
         return Offer(given, ancestors, takes_part)
     # Then the first one continues from the best of all, and the others start again.
-    best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], offered[0])
+    best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], everyone[0])
     given = choose(restarts & is_first, best, given)
     words, starts = _words(stream, index), restarts & ~is_first
 

@@ -1,7 +1,7 @@
 """Python's search for cycles of garbage: put off while JAX traces.
 
-Tracing makes hundreds of thousands of objects that live until it ends. Going through all of them
-again and again finds nothing, and takes up to a third of the time.
+Tracing makes hundreds of thousands of objects that live until it ends. To go through all of them
+again and again finds nothing, and takes its time.
 """
 
 import contextlib

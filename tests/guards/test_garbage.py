@@ -12,6 +12,7 @@ import pytest
 from cases import LinearOrdering, linear_ordering
 
 import jaxopt_search as js
+from jaxopt_search.driver import ahead
 from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.guards import garbage
 
@@ -19,6 +20,7 @@ from jaxopt_search.guards import garbage
 @pytest.fixture(autouse=True)
 def collecting():
     """Garbage is collected before each test, and no test leaves it otherwise."""
+    ahead.wait_for_later()
     assert gc.isenabled()
     yield
     assert gc.isenabled()
