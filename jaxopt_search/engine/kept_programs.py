@@ -18,7 +18,7 @@ import pickle
 import threading
 import zlib
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 
@@ -31,6 +31,7 @@ Pause: TypeAlias = Callable[[], object]
 """What is called between lowering and compiling a program."""
 Job: TypeAlias = Callable[[Pause], object]
 """What makes a program ready, with a pause if it has to be compiled."""
+T = TypeVar("T")
 
 _OPTIONS = {"cpu": "xla_backend_optimization_level", "gpu": "xla_gpu_autotune_level"}
 _LEVEL_ON_CPU = 2  # 3, which is XLA's, takes longer to compile and makes nothing faster
@@ -40,6 +41,7 @@ folder: pathlib.Path | None = None
 """Where programs are kept; None for nowhere. `driver.compilation_cache` sets it."""
 
 _loaded: dict[str, Callable[..., Any]] = {}
+_noted: dict[str, Any] = {}
 
 interpreter = threading.RLock()
 """Held by threads at long work in Python, of which only one goes on at a time anyway.
@@ -103,7 +105,10 @@ class Kept:
         if call in self._prepared:
             return []
         self._prepared.add(call)
-        return [functools.partial(self._compiled, arguments, static)]
+        return [functools.partial(self._made_ready, call, arguments, static)]
+
+    def _made_ready(self, call: Any, arguments: Any, static: dict[str, Any], pause: Pause) -> None:
+        self._temporaries[call] = _temporaries(self._compiled(arguments, static, pause))
 
     def await_from(self, thread: threading.Thread, *arguments: Any, **static: Any) -> None:
         """Takes note that a thread makes the program of a call ready."""
@@ -138,15 +143,14 @@ class Kept:
     def temporaries(self, *arguments: Any, **static: Any) -> int:
         """Returns the bytes that the program of a call needs besides arguments and results.
 
-        It is compiled, and asked once: that takes some milliseconds.
+        It is compiled, unless that was done before.
 
         Args:
           arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
         """
         call = _call(arguments, static)
         if call not in self._temporaries:
-            found = self.compiled(*arguments, **static).memory_analysis()
-            self._temporaries[call] = 0 if found is None else int(found.temp_size_in_bytes)
+            self._temporaries[call] = _temporaries(self.compiled(*arguments, **static))
         return self._temporaries[call]
 
     def _key(self, jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
@@ -225,27 +229,35 @@ def _call(arguments: Any, static: dict[str, Any]) -> tuple[Any, ...]:
     return structure, kinds, tuple(sorted(static.items())), where
 
 
-def noted(what: str, structure: Any, kinds: Any, find: Callable[[], str]) -> str:
-    """Returns what `find` returns: a line that depends on a structure of pytrees and its leaves.
+def _temporaries(program: Any) -> int:
+    """Returns the bytes that a program needs besides arguments and results: it takes a while."""
+    found = program.memory_analysis()
+    return 0 if found is None else int(found.temp_size_in_bytes)
+
+
+def noted(what: str, structure: Any, kinds: tuple[Any, ...], find: Callable[[], T]) -> T:
+    """Returns what `find` returns, which depends on a structure of pytrees and its leaves.
 
     It is kept, like a program.
 
     Args:
-      what: tells it from other lines.
+      what: tells it from other notes.
       kinds: of the leaves.
     """
     name = None if folder is None else program_names.of_parts(what, structure, kinds)
     if folder is None or name is None:
         return find()
-    path = folder / f"{name}.note"
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        kept = path.read_text(encoding="utf-8")
-        if kept.endswith("\n"):
-            return kept.removesuffix("\n")
-    line = find()
-    with contextlib.suppress(OSError), whole(path) as file:
-        file.write(f"{line}\n".encode())
-    return line
+    if name not in _noted:
+        path = folder / f"{name}.note"
+        try:
+            _noted[name] = pickle.loads(path.read_bytes())
+        except Exception:  # not there, or torn
+            _noted[name] = found = find()
+            with contextlib.suppress(Exception):  # a full disk, or what cannot be pickled
+                data = pickle.dumps(found)
+                with whole(path) as file:
+                    file.write(data)
+    return _noted[name]
 
 
 def _load(path: pathlib.Path, arguments: Any) -> Callable[..., Any] | None:

@@ -13,6 +13,7 @@ import hashlib
 import os
 import pathlib
 import platform
+import threading
 from typing import Any
 
 import jax
@@ -38,10 +39,10 @@ def of_call(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
     (device,) = devices
     where = device.id, device.platform, device.device_kind, jax.device_count()
     program = jitted.__module__, jitted.__qualname__, sorted(static.items()), where
-    return of_parts(program, structure, list(map(kind_of, leaves)))
+    return of_parts(program, structure, tuple(map(kind_of, leaves)))
 
 
-def of_parts(what: Any, structure: Any, kinds: Any) -> str | None:
+def of_parts(what: Any, structure: Any, kinds: tuple[Any, ...]) -> str | None:
     """Returns a name for what follows from arguments of a structure.
 
     None if a class is unknown, or caches are turned off.
@@ -49,13 +50,17 @@ def of_parts(what: Any, structure: Any, kinds: Any) -> str | None:
     is_on = getattr(jax.config, "jax_enable_compilation_cache", True)
     if not is_on:
         return None
+    own = tuple((name, value) for name, value in settings().items() if name not in _PATHS)
+    return _name(repr(what), structure, kinds, own, _surroundings())
+
+
+@functools.lru_cache(maxsize=1024)  # a run asks for the names of its programs again and again
+def _name(what: str, structure: Any, kinds: Any, *others: Any) -> str | None:
     try:
         parts = described(structure, _words_of)
     except _Unknown:
         return None
-    of_programs = {name: value for name, value in settings().items() if name not in _PATHS}
-    words = repr((what, parts, kinds, of_programs, _surroundings()))
-    return hashlib.sha256(words.encode()).hexdigest()
+    return hashlib.sha256(repr((what, parts, kinds, *others)).encode()).hexdigest()
 
 
 def settings() -> dict[str, Any]:
@@ -102,9 +107,18 @@ def _words_of(static: Any) -> Any:
     return list(map(_words_of, static))
 
 
-@functools.cache
 def _surroundings() -> tuple[str, ...]:
     """Returns what programs depend on besides their arguments and JAX's settings."""
+    with _one_looks_around:
+        return _found_surroundings()
+
+
+_one_looks_around = threading.Lock()
+"""So that threads that compile do not all read the library's files."""
+
+
+@functools.cache
+def _found_surroundings() -> tuple[str, ...]:
     code = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         code.update(path.read_bytes())

@@ -3,6 +3,7 @@
 # pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 """How a run begins: its checks, its memory, its first state."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +12,9 @@ import jax.numpy as jnp
 from jax import lax
 from jax.core import Tracer
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count
-from jaxopt_search.engine import exchanging, room
+from jaxopt_search.engine import exchanging, kept_programs, program_names, room
 from jaxopt_search.engine.kept_programs import Program, kept
 from jaxopt_search.engine.state import RunState, Since
 from jaxopt_search.engine.tracing import default_device, is_traced
@@ -115,7 +117,12 @@ def check_room(
 
 def shape(problem: Problem, search: Search, num_searches: int) -> RunState:
     """Returns the shapes and dtypes of the state of a run; remembered for shapes alike."""
-    return _shape.eval_shape(random.as_key(0), problem, search, None, num_searches)
+    leaves, structure = jax.tree.flatten((problem, search))
+    find = functools.partial(_start_one.eval_shape, random.as_key(0), problem, search)
+    kinds = tuple(map(program_names.kind_of, leaves))
+    one = kept_programs.noted("state", structure, kinds, find)
+    searches = jax.tree.map(lambda leaf: leaf.update(shape=(num_searches, *leaf.shape)), one)
+    return _first_state.eval_shape(random.as_key(0), search, searches)
 
 
 def device_of(array: jax.Array) -> jax.Device:
@@ -137,7 +144,21 @@ def fresh(
     if num_given < num_searches:
         drawn = jax.vmap(problem.init)(keys)
         solutions = drawn if solutions is None else _in_front(solutions, drawn)
-    searches = exchanging.start(keys, problem, search, solutions)
+    return _first_state(key, search, exchanging.start(keys, problem, search, solutions))
+
+
+@jax.jit
+def _start_one(key: random.Key, problem: Problem, search: Search) -> Any:
+    """Returns the state of a search that starts at random; it is never called."""
+    own = random.start_key(key, jnp.uint32(0))
+    return capabilities.started(search, own, problem, problem.init(own))
+
+
+@functools.partial(jax.jit, inline=True)
+def _first_state(key: random.Key, search: Search, searches: Any) -> RunState:
+    """Returns the state of a run from those of its searches, leaves [S, ...]."""
+    num_searches = len(jax.tree.leaves(searches)[0])
+    index = lax.iota(jnp.int32, num_searches)
     never_yet, best_cost = jnp.int32(0), exchanging.best_costs(search, searches, index).min()
     return RunState(
         key=key,
@@ -168,4 +189,3 @@ def no_info(size: int) -> Info:
 
 
 _init = kept(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once
-_shape = jax.jit(fresh, static_argnames="num_searches")  # is never called

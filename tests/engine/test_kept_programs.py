@@ -1,7 +1,10 @@
 """Programs kept in files: found again without tracing, and never for something else."""
 
 import collections
+import concurrent.futures
 import dataclasses
+import threading
+import time
 import types
 
 import jax
@@ -31,6 +34,7 @@ def traced():
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_programs, "folder", tmp_path)
     monkeypatch.setattr(kept_programs, "_loaded", {})
+    monkeypatch.setattr(kept_programs, "_noted", {})
     return tmp_path
 
 
@@ -41,6 +45,7 @@ def files(folder):
 def forget():
     """Stands for a new process."""
     kept_programs._loaded.clear()
+    kept_programs._noted.clear()
     jax.clear_caches()
 
 
@@ -53,12 +58,12 @@ def test_a_program_is_found_again_without_tracing(folder, traced):
     """Of another instance and seed, with the same result as without a file."""
     solve(matrix_tsp(9))
     names = files(folder)
-    assert traced["_advance"] == traced["packed"] == 1
+    assert traced["_advance"] == traced["packed"] == traced["_start_one"] == 1
     assert len(names) == 3
     forget()
     traced.clear()
     found = solve(matrix_tsp(9, seed=1), seed=1)
-    assert traced["_advance"] == traced["packed"] == 0
+    assert traced["_advance"] == traced["packed"] == traced["_start_one"] == 0
     assert files(folder) == names
     kept_programs.folder = None
     expected = solve(matrix_tsp(9, seed=1), seed=1)
@@ -99,6 +104,23 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
     assert len(set(cases)) == len(cases)
 
 
+def test_one_thread_reads_the_library_for_all(monkeypatch):
+    """Those that compile ask for names at once."""
+    readings = []
+
+    def read():
+        readings.append(threading.get_ident())
+        time.sleep(0.1)
+        return "what the processor knows"
+
+    monkeypatch.setattr(program_names, "_instructions", read)
+    program_names._found_surroundings.cache_clear()
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        names = list(threads.map(lambda _: program_names._surroundings(), range(4)))
+    program_names._found_surroundings.cache_clear()
+    assert len(readings) == len(set(names)) == 1
+
+
 def test_another_instance_has_the_same_name(folder):
     """By matrices and coordinates of its own: nothing traced depends on what the host keeps."""
     keys = {program_names.of_call(solve, (matrix_tsp(5, seed=seed),), {}) for seed in range(3)}
@@ -125,7 +147,7 @@ def test_a_bad_file_is_replaced(folder, content):
         path.write_bytes(content)
     forget()
     assert solve(matrix_tsp(8)).fun == expected.fun
-    assert all(len(path.read_bytes()) > 1000 for path in folder.iterdir())
+    assert all(len(path.read_bytes()) > 100 for path in folder.iterdir())
 
 
 def test_inside_jit_nothing_is_kept(folder):
@@ -137,6 +159,15 @@ def test_inside_jit_nothing_is_kept(folder):
 
     assert cost(matrix_tsp(7)) > 0
     assert not files(folder)
+
+
+def test_who_compiles_a_program_asks_what_it_takes(monkeypatch):
+    """So that nobody waits for the answer."""
+    program, one = kept_programs.kept(lambda x: x + 1), np.float32(1)
+    (job,) = program.to_compile(one)
+    job(bool)
+    monkeypatch.setattr(program, "compiled", None)
+    assert program.temporaries(one) == 0
 
 
 def test_a_full_disk_is_no_error(folder, monkeypatch):

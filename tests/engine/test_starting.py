@@ -1,0 +1,33 @@
+"""How a run begins: what is known of its state before anything is traced for it."""
+
+import jax
+import numpy as np
+import pytest
+from cases import coords_tsp, linear_ordering, matrix_tsp, small_qap
+
+import jaxopt_search as js
+from jaxopt_search.engine import program_names, starting
+
+TOUR = coords_tsp(9)
+RUNS = {
+    "annealing": (TOUR, js.simulated_annealing(js.two_opt(TOUR), 5.0)),
+    "float costs": (
+        matrix_tsp(6, dtype=np.float64),
+        js.hill_climbing(js.FullEvaluation(js.Swap())),
+    ),
+    "tabu search": (small_qap(9), js.tabu_search(js.SwapTable())),
+    "padded": (small_qap(9).padded(), js.tabu_search(js.SwapTable(), ties="random")),
+    "a user's problem": (linear_ordering(5), js.simulated_annealing(js.Swap(), 5.0)),
+    "islands": (small_qap(9), js.genetic(crossover="pmx", population_size=4)),
+    "queens": (js.nqueens(9), js.min_conflicts(js.QueenSwap())),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_shapes_of_a_state(name):
+    """With their dtypes, and whether these are weak: else programs were compiled in vain."""
+    problem, search = RUNS[name]
+    found = starting.shape(problem, search, 3)
+    state = js.init(0, problem, search, num_searches=3)
+    kinds = [jax.tree.map(program_names.kind_of, each) for each in (found, state)]
+    assert kinds[0] == kinds[1]
