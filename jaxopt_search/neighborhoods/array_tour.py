@@ -78,14 +78,17 @@ def reverse(
     high = jnp.where(is_inside, last, wrap_before(first - 1, n))
     num_pairs = jnp.where(where, jnp.minimum(inside, n - inside) // 2, 0)
 
-    def swap_tile(pair: jax.Array, tour: ArrayTour) -> ArrayTour:
-        left, right = wrap_behind(low + pair, n), wrap_before(high - pair, n)
-        left_city, right_city = load(tour.city, left), load(tour.city, right)
-        memory.barrier()
-        tour = _put(tour, left, right_city, pair < num_pairs)
-        return _put(tour, right, left_city, pair < num_pairs)
+    # Half of the lanes fill the left part, the others the right one.
+    lane = memory.lanes(2 * memory.LANES)
+    is_left, lane = lane < memory.LANES, lane & (memory.LANES - 1)
 
-    return _by_tiles(num_pairs, n, swap_tile, tour)
+    def swap_tile(pair: jax.Array, tour: ArrayTour) -> ArrayTour:
+        here = wrap(jnp.where(is_left, low + pair, high - pair), n)
+        cities = load(tour.city, wrap(low + high - here, n))
+        memory.barrier()
+        return _put(tour, here, cities, pair < num_pairs)
+
+    return _by_tiles(num_pairs, lane, n, swap_tile, tour)
 
 
 def move_segment(
@@ -129,7 +132,7 @@ def move_segment(
         memory.barrier()
         return tour
 
-    tour = _by_tiles(num_moved, n, shift_tile, tour)
+    tour = _by_tiles(num_moved, memory.lanes(memory.LANES), n, shift_tile, tour)
     start = jnp.where(is_behind, wrap_behind(first + behind, n), wrap_behind(after + 1, n))
     return _put(tour, wrap_behind(start + lane, n), segment, where & (lane < length))
 
@@ -142,6 +145,7 @@ def _put(tour: ArrayTour, index: jax.Array, cities: jax.Array, where: jax.Array)
 
 def _by_tiles(
     count: jax.Array,
+    lane: jax.Array,
     n: Size,
     change: Callable[[jax.Array, ArrayTour], ArrayTour],
     tour: ArrayTour,
@@ -149,8 +153,10 @@ def _by_tiles(
     """Returns the tour after `change(index, tour)` for all indices below `count`, in order.
 
     The last tile reaches beyond `count`: `change` masks what it writes.
+
+    Args:
+      lane: [lanes] int32, which index of its tile each lane handles, below `memory.LANES`.
     """
-    lane = memory.lanes(memory.LANES)
 
     def tile(number: jax.Array, tour: ArrayTour) -> ArrayTour:
         index = jnp.minimum(number * memory.LANES + lane, n - 1)
