@@ -36,14 +36,14 @@ def tree_edge(problem: TSP) -> float:
     n = int(problem.n)
     if n > _MOST_CITIES:
         return float(scales.tree_edge(problem))
-    distances_from, away = _rows(problem), np.full(n, np.inf, np.float32)
-    is_out, city, total = np.ones(n, bool), 0, np.float32(0)
-    for _ in range(n - 1):
-        is_out[city] = False
-        np.minimum(away, np.maximum(distances_from(city), 0), out=away)
-        away[city] = np.inf
-        city = int(np.argmin(np.where(is_out, away, np.inf)))
-        total += _product(away[city], away[city])
+    distances_from, edges = _rows(problem), np.zeros(n, np.float32)
+    away, inside, city = np.full(n, np.inf, np.float32), np.zeros(n, np.float32), 0
+    for number in range(1, n):
+        inside[city] = away[city] = np.inf
+        np.minimum(away, np.maximum(distances_from(city), inside), out=away)
+        city = int(away.argmin())
+        edges[number] = away[city]
+    total = np.add.accumulate(_product(edges, edges))[-1]  # one after the other
     return float(np.sqrt(total * _inverse(n - 1)))
 
 

@@ -4,7 +4,9 @@ Johnson, McGeoch, "The traveling salesman problem: a case study in local optimiz
 neighbor lists and quadrant neighbors.
 """
 
-from typing import Literal, TypeAlias
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -14,7 +16,8 @@ from jaxopt_search.problems.tsp.problem import TSP
 
 Kind: TypeAlias = Literal["nearest", "quadrant"]
 
-_ROWS = 256  # cities whose distances to all others are in memory at once
+_ROWS = 256  # cities whose distances to all others a thread has in memory at once
+_THREADS = 4
 _POOL = 6
 _FEW = 1024  # points of which all distances are computed
 
@@ -42,7 +45,7 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
         return np.zeros((1, 1), np.int32)
     if problem.matrix is not None and kind == "nearest":
         matrix = problem.distances_on_host()
-        blocks = [_nearest_in_rows(matrix, num, rows) for rows in _blocks(np.arange(n))]
+        blocks = _each_block(lambda rows: _nearest_in_rows(matrix, num, rows), np.arange(n))
         return np.concatenate(blocks).astype(np.int32)
     points = np.asarray(coords)
     if kind == "quadrant":
@@ -74,8 +77,8 @@ def _nearest_points(points: np.ndarray, num: int) -> np.ndarray:
 def _query(points: np.ndarray, num: int) -> np.ndarray:
     """Returns [n, num] the nearest points of each, itself mostly among them, nearest first."""
     if len(points) <= _FEW:
-        blocks = _blocks(np.arange(len(points)))
-        return np.concatenate([_lowest(_squared(points, rows), num) for rows in blocks])
+        every = np.arange(len(points))
+        return np.concatenate(_each_block(lambda rows: _lowest(_squared(points, rows), num), every))
     # Imported only here: that takes ten times as long as all distances between a thousand points.
     spatial = imported("scipy.spatial", "candidate lists need SciPy", "analysis")
     return spatial.KDTree(points).query(points, num)[1]
@@ -87,8 +90,13 @@ def _squared(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.square(x[rows, None] - x) + np.square(y[rows, None] - y)
 
 
-def _blocks(rows: np.ndarray) -> list[np.ndarray]:
-    return [rows[low : low + _ROWS] for low in range(0, len(rows), _ROWS)]
+def _each_block(fn: Callable[[np.ndarray], Any], rows: np.ndarray) -> list[Any]:
+    """Returns `fn(block)` of some rows after the others, in threads."""
+    blocks = [rows[low : low + _ROWS] for low in range(0, len(rows), _ROWS)]
+    if len(blocks) < 2:
+        return list(map(fn, blocks))
+    with ThreadPoolExecutor(_THREADS) as threads:
+        return list(threads.map(fn, blocks))
 
 
 def _nearest_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarray:
@@ -108,10 +116,14 @@ def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:
     def near(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return _by_quadrant(points, num, rows, pool[rows])
 
-    found, is_sure = map(np.concatenate, zip(*map(near, _blocks(np.arange(n))), strict=True))
-    for rows in _blocks(np.flatnonzero(~is_sure)):
+    def among_all(rows: np.ndarray) -> np.ndarray:
         everyone = np.broadcast_to(np.arange(n), (len(rows), n))
-        found[rows] = _by_quadrant(points, num, rows, everyone)[0]
+        return _by_quadrant(points, num, rows, everyone)[0]
+
+    found, is_sure = map(np.concatenate, zip(*_each_block(near, np.arange(n)), strict=True))
+    if not is_sure.all():
+        unsure = np.flatnonzero(~is_sure)
+        found[unsure] = np.concatenate(_each_block(among_all, unsure))
     return found.astype(np.int32)
 
 
