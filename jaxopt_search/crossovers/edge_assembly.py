@@ -21,7 +21,7 @@ from jax import lax
 
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.crossovers import joins, tour_ends
-from jaxopt_search.portable import floats, random
+from jaxopt_search.portable import floats, memory, random
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
@@ -84,12 +84,12 @@ class EdgeAssembly:
         mate = jnp.where(is_taken, walks.given, walks.own)
         mate, is_one = joins.joined(problem, self.candidates, mate)
         tours = jnp.concatenate([tour_ends.tours(problem, mate), own])
-        cost, own_cost = jnp.split(jax.vmap(problem.cost)(tours), 2)
+        cost, own_cost = jnp.split(memory.computed_once(jax.vmap(problem.cost)(tours)), 2)
         is_shorter = is_one & (least < jnp.inf) & (cost < own_cost)
         # By index: what reads the result does not compute it again, as it would a choice.
         search = lax.iota(jnp.int32, len(own))
         chosen = jnp.where(is_shorter, search, search + len(own))
-        return tours.at[chosen].get(**tour_ends.IN_BOUNDS)
+        return tours.at[chosen].get(**memory.IN_BOUNDS)
 
 
 def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:

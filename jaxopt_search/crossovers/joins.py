@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search.crossovers import tour_ends
-from jaxopt_search.portable import bit_sets
+from jaxopt_search.portable import bit_sets, memory
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.types import null_delta
 
@@ -80,7 +80,7 @@ def _best_join(problem: TSP, candidates: jax.Array, cities: jax.Array, part: jax
     """Returns how to join a part of each tour, [S], at the least cost; of equals, the first."""
     first = tour_ends.first_city(problem, cities)
     own = _members(cities[:, :, 2] == part[:, None]) + first[:, :, 0]
-    near = candidates.at[own - first[:, :, 0]].get(**tour_ends.IN_BOUNDS) + first
+    near = candidates.at[own - first[:, :, 0]].get(**memory.IN_BOUNDS) + first
     here, there = tour_ends.rows(cities, own), tour_ends.rows(cities, near)
     change, sides = _least_change(problem, own, near, here, there)
     of_part = part[:, None, None]

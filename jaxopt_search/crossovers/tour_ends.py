@@ -10,23 +10,19 @@ So one index reads an array of all, which takes XLA fewer passes to compile than
 those of a padded problem are their own neighbors.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search.portable import memory
 from jaxopt_search.problems.tsp.problem import TSP
-
-IN_BOUNDS: Any = {"mode": "promise_in_bounds", "wrap_negative_indices": False}
-"""For reading and writing where indices are in range."""
 
 
 def mates(problem: TSP, tours: jax.Array) -> jax.Array:
     """Returns the mate of each end of tours [2, S, n], [2, S, n, 2] int32."""
     n, position = problem.n, lax.broadcasted_iota(jnp.int32, tours.shape, 2)
     start = numbers(tours) - position
-    place = tours.ravel().at[(tours + start).ravel()].set(position.ravel(), **IN_BOUNDS)
+    place = tours.ravel().at[(tours + start).ravel()].set(position.ravel(), **memory.IN_BOUNDS)
     place = place.reshape(tours.shape)
     after = jnp.where(place == n - 1, 0, place + 1)
     before = jnp.where(place == 0, n - 1, place - 1)
@@ -69,17 +65,17 @@ def _doublings(ends: jax.Array) -> int:
 def sums(number: jax.Array, values: jax.Array) -> jax.Array:
     """Returns the sum of the values [S, n, 2] of each number."""
     sums = jnp.zeros(values.size, values.dtype)
-    return sums.at[number.ravel()].add(values.ravel(), **IN_BOUNDS).reshape(values.shape)
+    return sums.at[number.ravel()].add(values.ravel(), **memory.IN_BOUNDS).reshape(values.shape)
 
 
 def at(table: jax.Array, number: jax.Array) -> jax.Array:
     """Returns the entries of a table of all tours with these numbers."""
-    return table.ravel().at[number].get(**IN_BOUNDS)
+    return table.ravel().at[number].get(**memory.IN_BOUNDS)
 
 
 def rows(cities: jax.Array, number: jax.Array) -> jax.Array:
     """Returns what is known of the cities of these numbers, [..., 4]."""
-    return cities.reshape(-1, cities.shape[2]).at[number].get(**IN_BOUNDS)
+    return cities.reshape(-1, cities.shape[2]).at[number].get(**memory.IN_BOUNDS)
 
 
 def numbers(table: jax.Array) -> jax.Array:

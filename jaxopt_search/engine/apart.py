@@ -24,7 +24,7 @@ from jaxopt_search.engine import collectives, exchanging
 from jaxopt_search.engine.exchanging import Offer
 from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import Later, Rules, RunState
-from jaxopt_search.portable import counts, random
+from jaxopt_search.portable import counts, memory, random
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search
 
@@ -96,7 +96,7 @@ def exchanged(
 
 def _stream(state: RunState) -> random.Stream:
     """Returns what an exchange draws from."""
-    key = random.drawn_once(random.exchange_key(state.key, state.step.high))
+    key = memory.computed_once(random.exchange_key(state.key, state.step.high))
     return random.Stream(key, state.step.low, counts.as_int32(state.step))
 
 

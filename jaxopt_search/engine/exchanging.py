@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxopt_search import capabilities
 from jaxopt_search.engine import collectives
-from jaxopt_search.portable import random
+from jaxopt_search.portable import memory, random
 from jaxopt_search.portable.costs import no_nan
 from jaxopt_search.types import Exchange, Search, Stream, null_delta
 
@@ -180,7 +180,7 @@ def _continued(search: Search, problem: Any, searches: Any, offer: Offer) -> Any
 def _words(stream: Stream, index: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Returns two random words of each search, [S] uint32."""
     slots = jnp.maximum(index, 0).astype(jnp.uint32) + jnp.uint32(_FIRST_OF_SEARCHES)
-    first, second = random.drawn_once(stream.words(slots, 2))
+    first, second = memory.computed_once(stream.words(slots, 2))
     return first, second
 
 

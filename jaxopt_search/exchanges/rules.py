@@ -14,7 +14,7 @@ from jax import lax
 from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count, check_share, float32, int32
 from jaxopt_search.crossovers import permutations
-from jaxopt_search.portable import floats, random
+from jaxopt_search.portable import floats, memory, random
 from jaxopt_search.portable.costs import cost_change
 from jaxopt_search.problems import permutation
 from jaxopt_search.pytrees import pytree
@@ -154,7 +154,7 @@ class Recombine:
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
-        (word,) = random.drawn_once(stream.words(own.astype(jnp.uint32), 1))
+        (word,) = memory.computed_once(stream.words(own.astype(jnp.uint32), 1))
         # One of those from the first on that takes part, and another one than the search itself.
         first = 0 if self.alike is None else 1
         others = jnp.maximum(num_searches - first - 1, 1).astype(jnp.uint32)

@@ -94,7 +94,7 @@ class SwapTable:
         facility = permutation.inverse(solution)
         flow, distance = square(problem, problem.flow), square(problem, problem.distance)
         costs = floats.matmul(flow, distance[:, solution].T)
-        costs = costs + floats.matmul(flow.T, distance[solution])
+        costs = memory.computed_once(costs + floats.matmul(flow.T, distance[solution]))
         moved, none = SwapDeltas(solution, facility, costs, costs), null_delta(costs.dtype)
         (deltas,) = tables.update(
             self.shape(problem),

@@ -1,3 +1,4 @@
+# pyright: reportUnknownMemberType=false
 """What portable code is traced for: the one hidden state of the library.
 
 The same portable code means different operations under XLA, in a kernel, and in a loop on a CPU.
@@ -17,8 +18,11 @@ be traced once for one backend and used for another.
 import contextlib
 import contextvars
 from collections.abc import Generator
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
+from jax import lax
+
+Tree = TypeVar("Tree")
 Backend: TypeAlias = Literal["native", "interpreter", "gpu"]
 """Where a search runs by itself: on a CPU, or in a kernel that is interpreted or runs on a GPU."""
 
@@ -111,3 +115,19 @@ def is_alone() -> bool:
       False
     """
     return _backend.get() is not None
+
+
+def computed_once(tree: Tree) -> Tree:
+    """Returns arrays that XLA on a GPU computes no second time.
+
+    Else it does so in each of the kernels that use them, which take the longer to compile.
+
+    Args:
+      tree: a pytree of arrays, any shapes.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> computed_once(jnp.arange(3)).tolist()
+      [0, 1, 2]
+    """
+    return tree if is_alone() else lax.optimization_barrier(tree)

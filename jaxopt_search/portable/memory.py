@@ -21,6 +21,7 @@ from jax import lax
 
 from jaxopt_search.portable.backend import (
     Backend,
+    computed_once,
     in_turns,
     is_alone,
     is_in_kernel,
@@ -35,6 +36,7 @@ __all__ = [
     "Backend",
     "Index",
     "barrier",
+    "computed_once",
     "copy",
     "each_index",
     "each_lane",
@@ -59,6 +61,8 @@ LANES = 32
 
 Index: TypeAlias = jax.Array | tuple[jax.Array, ...]
 """Where in a buffer of one axis or of two."""
+
+IN_BOUNDS: Any = {"mode": "promise_in_bounds", "wrap_negative_indices": False}
 
 
 def each_lane(fn: Callable[..., Any], *arguments: Any) -> Any:
@@ -119,7 +123,7 @@ def pick(tree: Any, lane: jax.Array) -> Any:
 
 def _pick_value(values: jax.Array, lane: jax.Array) -> jax.Array:
     if not is_in_kernel():
-        return lax.dynamic_index_in_dim(values, lane, keepdims=False)
+        return lax.dynamic_index_in_dim(values, lane, keepdims=False, allow_negative_indices=False)
     # Lanes can read one another's values only by reducing them.
     if values.dtype == jnp.bool_:
         return _pick_value(values.astype(jnp.int32), lane) != 0
@@ -186,12 +190,12 @@ def load(buffer: Any, index: Index, where: jax.Array | None = None) -> jax.Array
       [7, 5]
     """
     if not isinstance(buffer, jax.Ref):
-        mode = "promise_in_bounds" if where is None else "clip"
+        mode = IN_BOUNDS if where is None else {**IN_BOUNDS, "mode": "clip"}
         if isinstance(index, tuple) and where is None and jnp.ndim(index[-1]):
             # One index instead of two is faster on a CPU.
             row, column = index
             index, buffer = row * buffer.shape[1] + column, buffer.ravel()
-        return buffer.at[index].get(mode=mode)
+        return buffer.at[index].get(**mode)
     if where is None:
         return buffer[index]
     if is_on_gpu():
@@ -229,7 +233,7 @@ def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
     if isinstance(buffer, jax.Ref):
         buffer[index] = value
         return buffer
-    return buffer.at[index].set(value, mode="promise_in_bounds")
+    return buffer.at[index].set(value, **IN_BOUNDS)
 
 
 def _store_lanes(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
@@ -251,7 +255,7 @@ def _store_lanes(buffer: Any, index: Index, value: jax.Array, where: jax.Array) 
         return lax.fori_loop(0, lanes.shape[0], one, buffer)
     array = buffer[...] if isinstance(buffer, jax.Ref) else buffer
     kept = jnp.where(where, lanes, array.shape[-1])
-    array = array.at[(*row, kept)].set(value, mode="drop")
+    array = array.at[(*row, kept)].set(value, mode="drop", wrap_negative_indices=False)
     if isinstance(buffer, jax.Ref):
         buffer[...] = array
         return buffer

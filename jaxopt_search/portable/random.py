@@ -30,7 +30,6 @@ from jaxopt_search.portable.threefry import (
     KEY_ROUNDS,
     WORD_ROUNDS,
     Key,
-    drawn_once,
     threefry2x32,
 )
 
@@ -46,7 +45,6 @@ __all__ = [
     "as_key",
     "below",
     "data_of",
-    "drawn_once",
     "exchange_key",
     "exponential",
     "instance_key",

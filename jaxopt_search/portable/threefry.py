@@ -9,16 +9,14 @@ BigCrush passes.
 """
 
 import functools
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable.backend import is_alone, is_in_kernel
-
-Words = TypeVar("Words")
+from jaxopt_search.portable.backend import is_in_kernel
 
 KEY_ROUNDS = 20
 """Rounds by which keys are derived."""
@@ -55,21 +53,6 @@ def threefry2x32(
       ['0x6b200159', '0x99ba4efe']
     """
     return _threefry2x32(key, counter, rounds, in_loop=is_in_kernel())
-
-
-def drawn_once(words: Words) -> Words:
-    """Returns words that were drawn, which XLA on a GPU draws no second time.
-
-    Else it does so in each of the kernels that use them, which take the longer to compile.
-
-    Args:
-      words: a pytree of uint32 arrays, any shapes.
-
-    Example:
-      >>> drawn_once(jnp.arange(3, dtype=jnp.uint32)).tolist()
-      [0, 1, 2]
-    """
-    return words if is_alone() else lax.optimization_barrier(words)
 
 
 class _Turn(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.checks import check_permutation
-from jaxopt_search.portable import random
+from jaxopt_search.portable import memory, random
 
 
 def random_permutation(
@@ -55,7 +55,7 @@ def exchange_segments(
 def inverse(permutation: jax.Array) -> jax.Array:
     """Returns the position of each value, [n] int32."""
     positions = lax.iota(jnp.int32, permutation.shape[0])
-    return jnp.zeros_like(permutation).at[permutation].set(positions)
+    return jnp.zeros_like(permutation).at[permutation].set(positions, **memory.IN_BOUNDS)
 
 
 def check(n: int, values: Any, name: str) -> np.ndarray:
@@ -68,4 +68,4 @@ def words(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:
     data = random.data_of(key)
     counter = lax.iota(jnp.uint32, number)
     drawn = random.threefry2x32((data[0], data[1]), (counter, jnp.zeros_like(counter)))
-    return random.drawn_once(drawn)
+    return memory.computed_once(drawn)

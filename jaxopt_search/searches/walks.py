@@ -86,8 +86,13 @@ class TrajectorySearch(abc.ABC, Generic[StateT]):
         self, problem: Problem, solution: Solution
     ) -> tuple[Representation, Cost, Snapshot, Cost]:
         """Returns the representation, the cost, the best and its cost with which a walk starts."""
-        representation, cost = self.neighborhood.init(problem, solution), cost_of(problem, solution)
+        representation, cost = self._at(problem, solution)
         return representation, cost, self.neighborhood.snapshot(representation), cost
+
+    def _at(self, problem: Problem, solution: Solution) -> tuple[Representation, Cost]:
+        """Returns a solution as the neighborhood keeps it, and its cost."""
+        cost = memory.computed_once(cost_of(problem, solution))
+        return self.neighborhood.init(problem, solution), cost
 
     def make(
         self, problem: Problem, state: StateT, move: Move, delta: Cost, where: jax.Array
@@ -142,8 +147,7 @@ class TrajectorySearch(abc.ABC, Generic[StateT]):
         return self.neighborhood.solution(problem, snapshot)
 
     def adopt(self, problem: Problem, state: StateT, solution: Solution) -> StateT:
-        here = self.neighborhood.init(problem, solution), cost_of(problem, solution)
-        return self.look(problem, self._moved(state, *here))
+        return self.look(problem, self._moved(state, *self._at(problem, solution)))
 
     def adopt_or_init(
         self, problem: Problem, state: StateT, solution: Solution, is_new: jax.Array

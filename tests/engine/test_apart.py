@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 import threading
 
 import chex
@@ -217,9 +218,12 @@ def test_both_are_in_one_program_where_no_thread_compiles_it(monkeypatch):
     assert js.solve(PROBLEMS["ints"], SEARCH, 3, exchange=INSIDE, **options).nit == 20
 
 
-@pytest.mark.parametrize("name", ["pmx", "edge_assembly"])
-def test_all_words_of_an_exchange_are_drawn_once(name, monkeypatch):
-    """Whatever is drawn goes through a barrier, which XLA moves no generator across."""
+@pytest.mark.parametrize(("name", "num_costs"), [("pmx", 1), ("edge_assembly", 2)])
+def test_what_an_exchange_computes_once(name, num_costs, monkeypatch):
+    """Words and costs, of children and where searches continue, go through barriers.
+
+    XLA moves no generator across them, and no tours for each of the terms of their costs.
+    """
     draws, draw = [], threefry._threefry2x32
 
     def noted(*arguments, **options):
@@ -234,4 +238,5 @@ def test_all_words_of_an_exchange_are_drawn_once(name, monkeypatch):
     draws.clear()
     exchanged = functools.partial(apart.exchanged, rule, problem, SEARCH, axis_name=None)
     code = str(jax.make_jaxpr(exchanged)(state))
-    assert code.count("optimization_barrier") == len(draws) > 3
+    assert len(re.findall(r":u32\[.*= optimization_barrier", code)) == len(draws) > 3
+    assert code.count("= optimization_barrier") == len(draws) + num_costs

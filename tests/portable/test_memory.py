@@ -1,5 +1,6 @@
 """load, store, copy and pick mean the same on arrays and on the refs of a kernel."""
 
+import contextlib
 import functools
 
 import jax
@@ -47,6 +48,28 @@ def test_load_reads_lanes():
     out_shape = jax.ShapeDtypeStruct((4,), jnp.int32)
     kernels.check_in_kernel(body, out_shape, memory.load, buffer, index)
     assert memory.load(buffer, index).tolist() == [9, 0, 225, 9]
+
+
+def test_no_index_is_taken_for_a_negative_one():
+    """XLA would compile five operations more for each access, in each of the kernels around it."""
+
+    def work(buffer, index, lanes):
+        value = memory.pick(memory.load(buffer, lanes), index)
+        buffer = memory.store(buffer, index, value, index > 1)
+        return memory.store(buffer, lanes, value, lanes > 1)
+
+    index, lanes = jnp.int32(2), jnp.arange(3)
+    code = str(jax.make_jaxpr(work)(jnp.arange(9), index, lanes))
+    assert " gt " in code and " lt " not in code
+
+
+@pytest.mark.parametrize("backend", [None, "native", "gpu"])
+def test_what_is_computed_once(backend):
+    """For searches side by side a barrier keeps XLA on a GPU from computing it in each use."""
+    alone = memory.one_search(backend) if backend else contextlib.nullcontext()
+    with alone:
+        code = str(jax.make_jaxpr(lambda x: memory.computed_once((x + 1, x)))(jnp.arange(5)))
+    assert ("optimization_barrier" in code) == (backend is None)
 
 
 def test_a_block_is_read_and_written_where_there_is_a_table():

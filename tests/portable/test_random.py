@@ -164,17 +164,3 @@ def test_the_same_inside_a_kernel():
     key = jnp.stack(make_stream(5).key)
     out_shape = jax.ShapeDtypeStruct((4, 32), jnp.int32)
     kernels.check_in_kernel(body, out_shape, expected, key, slots)
-
-
-@pytest.mark.parametrize("backend", [None, "native", "gpu"])
-def test_words_are_drawn_once_for_all_their_uses(backend):
-    """Of all searches side by side: a barrier keeps XLA on a GPU from drawing again in each use."""
-
-    def draw(slot):
-        return random.drawn_once(random.threefry2x32(uint32(1, 2), (slot, slot)))[0]
-
-    slots = jnp.arange(5, dtype=jnp.uint32)
-    alone = memory.one_search(backend) if backend else contextlib.nullcontext()
-    with alone:
-        code = str(jax.make_jaxpr(draw)(slots))
-    assert ("optimization_barrier" in code) == (backend is None)
