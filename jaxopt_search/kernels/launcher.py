@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxopt_search.portable import memory
 
@@ -136,11 +137,12 @@ def _whole(pl: Any, array: jax.Array) -> Any:
 
 def _own(pl: Any, array: jax.Array, times: int) -> Any:
     """Returns the block of a program's own; `times` programs next to one another have the same."""
-    if array.ndim == 1:
-        return pl.BlockSpec((1,), lambda search: (search // times,))
-    return pl.BlockSpec(
-        (None, *array.shape[1:]), lambda search: (search // times,) + (0,) * (array.ndim - 1)
-    )
+
+    def place(search: Any) -> tuple[Any, ...]:
+        own = search if times == 1 else lax.div(search, jnp.int32(times))
+        return own, *(0,) * (array.ndim - 1)
+
+    return pl.BlockSpec((1,) if array.ndim == 1 else (None, *array.shape[1:]), place)
 
 
 def options(num_warps: int, interpret: bool) -> dict[str, Any]:

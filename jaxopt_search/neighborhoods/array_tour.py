@@ -76,7 +76,7 @@ def reverse(
     is_inside = inside <= n - inside
     low = jnp.where(is_inside, first, wrap_behind(last + 1, n))
     high = jnp.where(is_inside, last, wrap_before(first - 1, n))
-    num_pairs = jnp.where(where, jnp.minimum(inside, n - inside) // 2, 0)
+    num_pairs = jnp.where(where, jnp.minimum(inside, n - inside) >> 1, 0)
 
     # Half of the lanes fill the left part, the others the right one.
     lane = memory.lanes(2 * memory.LANES)

@@ -219,9 +219,9 @@ def first(
     all_tables = *scan.tables, *others
     if allowed is None or allowed.is_movable is None:
         found = tables.first(shape, keys_of, all_tables, prepare)
-        return found, Assignment(found.number // shape[1], found.number % shape[1])
+        return found, Assignment(*tables.row_and_column(found.number, shape[1]))
     found = tables.first_of_some(shape, allowed.is_movable, keys_of, all_tables, prepare)
-    variable, value = found.number // shape[1], found.number % shape[1]
+    variable, value = tables.row_and_column(found.number, shape[1])
     is_move = allowed.is_movable(variable)
     return found, Assignment(variable, jnp.where(is_move, value, load(tallied.solution, variable)))
 

@@ -134,7 +134,7 @@ def _flip_of(solution: jax.Array, variable: jax.Array) -> Assignment:
 
 
 def _undone(move: Assignment) -> Entries:
-    return ((move.variable // _COLUMNS, move.variable % _COLUMNS),)
+    return (tables.row_and_column(move.variable, _COLUMNS),)
 
 
 def _pricing(problem: Any, tallied: Tallied) -> Callable[[jax.Array], Cost]:

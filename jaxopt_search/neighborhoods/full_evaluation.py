@@ -150,7 +150,7 @@ class FullEvaluation:
         extent = self.extent(problem)
 
         def at(number: jax.Array, columns: Any) -> tuple[Move, jax.Array]:
-            place = number // columns, number % columns
+            place = tables.row_and_column(number, columns)
             return self.moves.move_at(problem, representation.solution, *place)
 
         def delta(number: jax.Array) -> Cost:

@@ -194,7 +194,7 @@ def _within(problem: QAP) -> tables.Within | None:
 
 
 def _move_at(problem: QAP, representation: SwapDeltas, number: jax.Array) -> Positions:
-    u, place = number // problem.n, number % problem.n
+    u, place = tables.row_and_column(number, problem.n)
     return Positions(u, load(representation.facility, place))
 
 

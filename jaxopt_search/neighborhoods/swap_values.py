@@ -112,7 +112,7 @@ class SwapValues(VectorNeighborhood):
             return rank(place.row * n + place.column, delta, *entries)
 
         found = tables.first((n, n), keys_of, others)
-        return found, Positions(found.number // n, found.number % n)
+        return found, Positions(*tables.row_and_column(found.number, n))
 
     def undone(self, problem: Any, representation: Vector, move: Positions) -> Entries:
         return _undone(move)

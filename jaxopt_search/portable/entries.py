@@ -219,8 +219,20 @@ def blocks_of_some(
         is_real = (place < number)[:, None] & is_column
         return Block(columns, Place(row, column, prepare.of_row(row), there), column, None, is_real)
 
-    last = jnp.maximum((number - 1) // cut.height, 0)
+    last = lax.div(jnp.maximum(number - 1, 0), jnp.int32(cut.height))
     return Blocks(shape, cut.num_blocks == 1, last, members), number
+
+
+def row_and_column(number: jax.Array, columns: Any) -> tuple[jax.Array, jax.Array]:
+    """Returns the row and the column of an entry by its number, int32 from 0 on; portable.
+
+    Example:
+      >>> row_and_column(jnp.int32(7), 3)
+      (Array(2, dtype=int32), Array(1, dtype=int32))
+    """
+    # Python's division would take ten operations more, for negative numbers.
+    columns = jnp.broadcast_to(jnp.int32(columns), jnp.shape(number))
+    return lax.div(number, columns), lax.rem(number, columns)
 
 
 def rows_and_columns(shape: Shape) -> tuple[jax.Array, jax.Array]:

@@ -29,6 +29,7 @@ from jaxopt_search.portable.entries import (
     all_blocks,
     blocks_of_some,
     first_of,
+    row_and_column,
     rows_and_columns,
 )
 from jaxopt_search.portable.memory import load
@@ -46,6 +47,7 @@ __all__ = [
     "first_of_some",
     "in_rows",
     "num_warps",
+    "row_and_column",
     "rows_and_columns",
     "update",
     "update_and_first",

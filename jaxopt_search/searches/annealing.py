@@ -104,7 +104,7 @@ class AnnealingStep(SampledSearch[AnnealingState]):
         trial = Trial(control, state.history, state.cost, deltas, words[num_words:])
         if self.choose == "first":
             return self.first_to_pass(trial, moves)
-        return self.cheapest(stream, trial, moves)
+        return self.cheapest(stream, words, trial, moves)
 
 
 @pytree

@@ -84,10 +84,13 @@ class SampledSearch(TrajectorySearch[StateT]):
         counts = (lane < self.moves_per_search) & (deltas == deltas)  # NaN never wins
         return jnp.where(counts, deltas, null_delta(deltas.dtype))
 
-    def cheapest(self, stream: Stream, trial: Trial, moves: Move) -> Chosen:
+    def cheapest(
+        self, stream: Stream, words: tuple[jax.Array, ...], trial: Trial, moves: Move
+    ) -> Chosen:
         """Returns the cheapest move, the first of equals, put to the test; portable.
 
         Args:
+          words: drawn in the slots of all lanes, [lanes] each.
           trial: with the deltas of all lanes, and without words.
           moves: leaves [lanes].
         """
@@ -95,9 +98,18 @@ class SampledSearch(TrajectorySearch[StateT]):
         delta = jnp.min(deltas)
         # Two minima take fewer instructions than an argmin.
         winner = jnp.min(jnp.where(deltas == delta, lane, jnp.int32(lane.shape[0])))
-        words = stream.words(jnp.uint32(self.moves_per_search), self.rule().num_words)
+        words = self._words_of_the_test(stream, words)
         is_made = self.passes(trial._replace(delta=delta, words=words))
         return Chosen(memory.pick(moves, winner), delta, is_made)
+
+    def _words_of_the_test(
+        self, stream: Stream, words: tuple[jax.Array, ...]
+    ) -> tuple[jax.Array, ...]:
+        """Returns the words in the slot behind the moves', which a lane in excess has drawn."""
+        slot, number = self.moves_per_search, self.rule().num_words
+        if number <= len(words) and all(slot < drawn.shape[0] for drawn in words):
+            return memory.pick(words[:number], jnp.int32(slot))
+        return stream.words(jnp.uint32(slot), number)
 
     def first_to_pass(self, trial: Trial, moves: Move) -> Chosen:
         """Returns the first move that passes the test, if there is one; portable.

@@ -105,7 +105,7 @@ class MinConflicts(SampledSearch[MinConflictsState]):
         kept = load(state.place, jnp.where(is_own, lane, 0))
         place, moves, deltas = memory.each_lane(price, kept, *words)
         trial = Trial(temperature, None, state.cost, self.only_real(lane, deltas), ())
-        move, delta, passes = self.cheapest(stream, trial, moves)
+        move, delta, passes = self.cheapest(stream, words, trial, moves)
         accept = where & passes
 
         state = self.remember(state, accept & (delta > 0))

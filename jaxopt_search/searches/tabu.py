@@ -93,8 +93,9 @@ class TabuSearch(TableSearch[TabuState]):
         delta = hood.delta(problem, representation, move)
         undone = hood.undone(problem, representation, move)
         first, second, *order = stream.words(jnp.uint32(0), self.draws[1])
+        tenures = self._tenures(problem)
         for entry, word in zip(undone, _words_of(len(undone), first, second), strict=True):
-            until = state.now + self._tenure_of(problem, word, state.cost)
+            until = state.now + self._tenure_of(tenures, word, state.cost)
             state = state._replace(until=store(state.until, entry, until, is_move))
         memory.barrier()
         state = state._replace(now=state.now + 1, order=order[0] if order else None)
@@ -126,10 +127,14 @@ class TabuSearch(TableSearch[TabuState]):
 
         return rank
 
-    def _tenure_of(self, problem: Problem, word: jax.Array, cost: Cost) -> jax.Array:
-        """Returns a random tenure, [] int32, after a move from a solution of a cost."""
+    def _tenures(self, problem: Problem) -> tuple[Any, Any]:
+        """Returns the lowest tenure and the highest one."""
         rows, _ = capabilities.extent(self.neighborhood, problem)
-        low, high = self.tenure or _usual_tenure(rows)
+        return self.tenure or _usual_tenure(rows)
+
+    def _tenure_of(self, tenures: tuple[Any, Any], word: jax.Array, cost: Cost) -> jax.Array:
+        """Returns a random tenure, [] int32, after a move from a solution of a cost."""
+        low, high = tenures
         tenure = low + below(word, high - low + 1)
         if self.tenure_per_cost is None:
             return tenure
@@ -148,13 +153,13 @@ def _usual_tenure(rows: Any) -> tuple[Any, Any]:
     """
     if isinstance(rows, int):
         return math.floor(0.9 * rows), math.ceil(1.1 * rows)
-    tenth, rest = rows // 10, rows % 10
+    ten = jnp.int32(10)
+    tenth, rest = tables.row_and_column(rows, ten)
     # 1.1 * 10 k is 11 k + k / 2**50, which rounds up where k / 2**50 is above half a last place.
     exponent = lax.bitcast_convert_type((11 * tenth).astype(jnp.float32), jnp.int32) >> 23
     is_above = (rest == 0) & (jnp.int32(1) << jnp.maximum(exponent - 127, 0) < 8 * tenth)
-    return 9 * tenth + 9 * rest // 10, 11 * tenth + (11 * rest + 9) // 10 + is_above.astype(
-        jnp.int32
-    )
+    high = 11 * tenth + lax.div(11 * rest + 9, ten) + is_above.astype(jnp.int32)
+    return 9 * tenth + lax.div(9 * rest, ten), high
 
 
 def _usual_age(entries: Any) -> Any:
