@@ -32,9 +32,10 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib
     Intel CPUs, XLA is reported to refuse every program it loads and to compile it again, with a
     line on standard error (https://github.com/jax-ml/jax/issues/38445).
 
-    The main programs of the solvers are also kept whole (files `*.program`), for a single device
-    and parts of this library only: a later process loads them without tracing anything. A change
-    of the library's files, of JAX's settings, or of the machine makes new ones.
+    The main programs of the solvers are also kept whole (files `*.program`, with what is to know
+    before in `*.note`), for a single device and parts of this library only: a later process loads
+    them without tracing anything. A change of the library's files, of JAX's settings, or of the
+    machine makes new ones.
 
     Nothing is ever deleted: remove the folder to free the space (on a CPU about 0.7 MB for each
     solver and class of sizes), or set `jax_compilation_cache_max_size`, which is for JAX's own.

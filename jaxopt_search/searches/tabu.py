@@ -154,7 +154,7 @@ def _usual_tenure(rows: Any) -> tuple[Any, Any]:
     if isinstance(rows, int):
         return math.floor(0.9 * rows), math.ceil(1.1 * rows)
     ten = jnp.int32(10)
-    tenth, rest = tables.row_and_column(rows, ten)
+    tenth, rest = lax.div(rows, ten), lax.rem(rows, ten)
     # 1.1 * 10 k is 11 k + k / 2**50, which rounds up where k / 2**50 is above half a last place.
     exponent = lax.bitcast_convert_type((11 * tenth).astype(jnp.float32), jnp.int32) >> 23
     is_above = (rest == 0) & (jnp.int32(1) << jnp.maximum(exponent - 127, 0) < 8 * tenth)
