@@ -139,8 +139,7 @@ def _own(pl: Any, array: jax.Array, times: int) -> Any:
     """Returns the block of a program's own; `times` programs next to one another have the same."""
 
     def place(search: Any) -> tuple[Any, ...]:
-        own = search if times == 1 else lax.div(search, jnp.int32(times))
-        return own, *(0,) * (array.ndim - 1)
+        return lax.div(search, jnp.int32(times)), *(0,) * (array.ndim - 1)
 
     return pl.BlockSpec((1,) if array.ndim == 1 else (None, *array.shape[1:]), place)
 

@@ -118,7 +118,7 @@ def is_alone() -> bool:
 
 
 def computed_once(tree: Tree) -> Tree:
-    """Returns arrays that XLA on a GPU computes no second time.
+    """Returns arrays as they are, but XLA on a GPU computes them no second time; portable.
 
     Else it does so in each of the kernels that use them, which take the longer to compile.
 

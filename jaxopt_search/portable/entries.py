@@ -224,7 +224,11 @@ def blocks_of_some(
 
 
 def row_and_column(number: jax.Array, columns: Any) -> tuple[jax.Array, jax.Array]:
-    """Returns the row and the column of an entry by its number, int32 from 0 on; portable.
+    """Returns the row and the column of an entry by its number; portable.
+
+    Args:
+      number: int32 from 0 on, any shape.
+      columns: of the table, an integer or [] int32.
 
     Example:
       >>> row_and_column(jnp.int32(7), 3)

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
-from jaxopt_search.portable import random
+from jaxopt_search.portable import memory, random
 from jaxopt_search.portable.memory import load
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
@@ -189,10 +189,10 @@ def greedy_placement(
         other, column = behind[first], column[first]
         # With one write for both diagonals, and at `row` one that is no scatter, it is faster.
         last = lax.dynamic_index_in_dim(queens, row, keepdims=False)
-        queens = queens.at[other].set(last, mode="promise_in_bounds")
+        queens = queens.at[other].set(last, **memory.IN_BOUNDS)
         queens = lax.dynamic_update_index_in_dim(queens, column, row, 0)
         places = jnp.stack(diagonals(row, column))
-        return queens, is_taken.at[places].set(True, mode="promise_in_bounds")
+        return queens, is_taken.at[places].set(True, **memory.IN_BOUNDS)
 
     none = jnp.zeros(4 * capacity, bool)
     return lax.fori_loop(0, n, place, (lax.iota(jnp.int32, capacity), none))[0]

@@ -120,7 +120,7 @@ class GraphColoring:
         (_, _, first, second, _), one = self.graph, self._is_edge().astype(jnp.int32)
         counts = jnp.zeros((self.n, self.max_domain), jnp.int32)
         for here, there in ((first, second), (second, first)):
-            counts = counts.at[here, coloring[there]].add(one, mode="promise_in_bounds")
+            counts = counts.at[here, coloring[there]].add(one, **memory.IN_BOUNDS)
         return ColorCounts(counts, counts[lax.iota(jnp.int32, self.n), coloring])
 
     def assign_delta(

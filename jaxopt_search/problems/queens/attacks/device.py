@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import counts
+from jaxopt_search.portable import counts, memory
 from jaxopt_search.portable.counts import Count
 
 Scheme: TypeAlias = Callable[[jax.Array], Count]
@@ -183,8 +183,8 @@ def on_diagonals(
     row, none = lax.iota(jnp.int32, n), jnp.zeros(2 * n, dtype)
     one: Any = 1 if num_entries is None else (row < num_entries).astype(dtype)
     return (
-        none.at[queens + row].add(one, mode="promise_in_bounds"),
-        none.at[queens - row + n].add(one, mode="promise_in_bounds"),
+        none.at[queens + row].add(one, **memory.IN_BOUNDS),
+        none.at[queens - row + n].add(one, **memory.IN_BOUNDS),
     )
 
 
