@@ -7,6 +7,7 @@ optimization", 1997.
 """
 
 import dataclasses
+import functools
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -25,7 +26,7 @@ from jaxopt_search.portable.random import below
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
-from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import null_delta
 
@@ -104,22 +105,22 @@ class TwoOpt:
         )
 
     def delta(self, problem: TSP, representation: ArrayTour, move: EdgeMove) -> jax.Array:
-        n, distance = problem.n, problem.distance
+        n, distance = problem.n, problem.between
         first, after, length, is_reversed = move
         is_or_opt = length > 0
 
-        def city_at(position: jax.Array) -> jax.Array:
-            return load(representation.city, position)
+        def at(position: jax.Array) -> Place:
+            return problem.place(load(representation.city, position))
 
         # Or-opt: `before`, the segment from `head` to `tail`, `behind`. 2-opt: the edge from
         # `before` to `head` is cut, and the others are set so that two of six distances cancel.
         cut = first - is_or_opt.astype(jnp.int32)
-        before, head = city_at(wrap_before(cut, n)), city_at(wrap_behind(cut + 1, n))
-        tail = jnp.where(is_or_opt, city_at(wrap(first + length - 1, n)), before)
-        behind = jnp.where(is_or_opt, city_at(wrap_behind(first + length, n)), before)
-        left, right = city_at(after), city_at(wrap_behind(after + 1, n))
-        to_left = jnp.where(is_or_opt, jnp.where(is_reversed, tail, head), before)
-        to_right = jnp.where(is_or_opt & ~is_reversed, tail, head)
+        before, head = at(wrap_before(cut, n)), at(wrap_behind(cut + 1, n))
+        tail = _where(is_or_opt, at(wrap(first + length - 1, n)), before)
+        behind = _where(is_or_opt, at(wrap_behind(first + length, n)), before)
+        left, right = at(after), at(wrap_behind(after + 1, n))
+        to_left = _where(is_or_opt, _where(is_reversed, tail, head), before)
+        to_right = _where(is_or_opt & ~is_reversed, tail, head)
         gained = distance(left, to_left) + distance(to_right, right) + distance(before, behind)
         lost = distance(before, head) + distance(left, right) + distance(tail, behind)
         change = gained - lost
@@ -136,6 +137,10 @@ class TwoOpt:
         return array_tour.move_segment(
             tour, problem.n, first, length, after, is_reversed, accept & is_or_opt, MAX_SEGMENT
         )
+
+
+def _where(condition: jax.Array, place: Place, other: Place) -> Place:
+    return jax.tree.map(functools.partial(jnp.where, condition), place, other)
 
 
 def _bit(bits: jax.Array, number: int) -> jax.Array:

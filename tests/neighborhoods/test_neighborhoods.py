@@ -55,6 +55,18 @@ def test_the_laws_of_neighborhoods(case):
     )
 
 
+@pytest.mark.parametrize(("metric", "reads"), [("EUC_2D", 1), ("EUCLID", 2)])
+def test_two_opt_reads_each_city_once(metric, reads):
+    """A move is priced by six cities: the coordinates of each are read once, not for each edge."""
+    problem = coords_tsp(9, metric=metric)
+    moves = js.two_opt(problem)
+    tour = moves.init(problem, jnp.arange(9))
+    words = jnp.arange(4, dtype=jnp.uint32)
+    move = moves.propose(problem, tour, (words, words))
+    code = str(jax.make_jaxpr(functools.partial(moves.delta, problem))(tour, move))
+    assert code.count(" gather[") == 6 + 6 * reads  # cities by positions, and where they are
+
+
 def test_a_tour_of_2_opt_starts_where_it_did():
     """Its representation stands for the very tour it was made from, not only for its edges."""
     problem = coords_tsp(9)

@@ -11,7 +11,7 @@ the two.
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,9 @@ from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree
+
+Place: TypeAlias = Any
+"""Where a city is: its number if distances are in a matrix, else its two coordinates."""
 
 MAX_SQUARED = 2_147_000_000
 """Squared distances up to here are rounded exactly on the device, in int32."""
@@ -149,10 +152,21 @@ class TSP:
           a: int32 cities, any shape.
           b: int32 cities of the same shape.
         """
+        return self.between(self.place(a), self.place(b))
+
+    def place(self, city: jax.Array) -> Place:
+        """Returns what the distances of cities follow from; portable.
+
+        Args:
+          city: int32, any shape.
+        """
+        return city if self.coords is None else load_pair(self.coords, city)
+
+    def between(self, a: Place, b: Place) -> jax.Array:
+        """Returns the distance from the city at a place to the one at another; portable."""
         if self.matrix is not None:
             return load(self.matrix, a * self.n + b)
-        assert self.coords is not None
-        (ax, ay), (bx, by) = load_pair(self.coords, a), load_pair(self.coords, b)
+        (ax, ay), (bx, by) = a, b
         return DISTANCES[self.metric](ax - bx, ay - by)
 
 
