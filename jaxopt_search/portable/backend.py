@@ -1,4 +1,5 @@
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """What portable code is traced for: the one hidden state of the library.
 
 The same portable code means different operations under XLA, in a kernel, and in a loop on a CPU.
@@ -17,9 +18,11 @@ be traced once for one backend and used for another.
 
 import contextlib
 import contextvars
-from collections.abc import Generator
-from typing import Literal, TypeAlias, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, Literal, TypeAlias, TypeVar
 
+import jax
+import jax.numpy as jnp
 from jax import lax
 
 Tree = TypeVar("Tree")
@@ -131,3 +134,28 @@ def computed_once(tree: Tree) -> Tree:
       [0, 1, 2]
     """
     return tree if is_alone() else lax.optimization_barrier(tree)
+
+
+def compiled_apart(fn: Callable[..., Tree], *arguments: Any) -> Tree:
+    """Returns `fn(*arguments)`, to which a kernel's compiler need not relate all else; portable.
+
+    Triton follows each access of memory to all that it depends on, and to all that depends on it,
+    as far as a loop reaches: the time is the product of accesses and operations. So a large part of
+    a step is a loop of its own here, which is made once; LLVM sees that, and drops the loop.
+
+    Args:
+      fn: returns a pytree of arrays or scalars.
+
+    Example:
+      >>> int(compiled_apart(lambda a, b: a + b, jnp.int32(2), jnp.int32(3)))
+      5
+    """
+    if not is_on_gpu():
+        return fn(*arguments)
+    from jax.experimental import pallas as pl
+
+    once = (pl.program_id(0) | 1) & 1  # LLVM computes it, MLIR does not
+    nothing = jax.tree.map(
+        lambda one: jnp.zeros(one.shape, one.dtype), jax.eval_shape(fn, *arguments)
+    )
+    return lax.fori_loop(0, once, lambda _, __: fn(*arguments), nothing)

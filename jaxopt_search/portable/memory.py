@@ -20,6 +20,7 @@ from jax import lax
 
 from jaxopt_search.portable.backend import (
     Backend,
+    compiled_apart,
     computed_once,
     in_turns,
     is_alone,
@@ -36,6 +37,7 @@ __all__ = [
     "Backend",
     "Index",
     "barrier",
+    "compiled_apart",
     "computed_once",
     "copy",
     "each_index",

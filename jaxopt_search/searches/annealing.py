@@ -96,8 +96,9 @@ class AnnealingStep(SampledSearch[AnnealingState]):
         words = stream.words(lane.astype(jnp.uint32), num_words + to_test)
 
         def price(*words: jax.Array) -> tuple[Move, Cost]:
-            move = self.neighborhood.propose(problem, state.representation, words)
-            return move, self.neighborhood.delta(problem, state.representation, move)
+            hood, at = self.neighborhood, (problem, state.representation)
+            move = memory.compiled_apart(lambda *words: hood.propose(*at, words), *words)
+            return move, memory.compiled_apart(lambda move: hood.delta(*at, move), move)
 
         moves, deltas = memory.each_lane(price, *words[:num_words])
         deltas = self.only_real(lane, deltas)

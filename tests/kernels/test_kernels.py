@@ -167,6 +167,17 @@ LOWERED = {
 }
 
 
+def steps_in_a_kernel(problem, search, state, target=None):
+    """Returns what changes in 100 steps of a kernel for a GPU."""
+    return stepping.run(
+        stepping.Fixed(problem, search, state.step, target),
+        random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high),
+        stepping.Running(state.searches, state.hit, state.info),
+        jnp.int32(100),
+        "triton",
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "target"),
     [("relocate", None), ("two_opt", 5), ("standard", None), ("wide", 5), ("first", None)],
@@ -178,16 +189,25 @@ def test_kernels_lower_for_cuda(name, target):
 
     def go(key, problem, search):
         state = js.init(key, problem, search, num_searches=4)
-        return stepping.run(
-            stepping.Fixed(problem, search, state.step, target),
-            random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high),
-            stepping.Running(state.searches, state.hit, state.info),
-            jnp.int32(100),
-            "triton",
-        )
+        return steps_in_a_kernel(problem, search, state, target)
 
     text = portability.lower_for_cuda(go, jax.random.key(0), problem, search)
     assert re.search(r"custom_call @\S*triton", text)
+
+
+def test_moves_are_drawn_and_priced_apart(monkeypatch):
+    """In a kernel either is a loop of its own: a step is the less to compile."""
+    problem = coords_tsp(20)
+    search = annealing(js.two_opt(problem), moves_per_search=32)
+    state = js.init(0, problem, search, num_searches=4)
+
+    def num_loops():
+        go = functools.partial(steps_in_a_kernel, problem, search)
+        return str(jax.make_jaxpr(go)(state)).count("while[")
+
+    apart = num_loops()
+    monkeypatch.setattr(memory, "compiled_apart", lambda fn, *arguments: fn(*arguments))
+    assert apart == num_loops() + 2
 
 
 def test_operations_are_not_looked_for_in_vain(monkeypatch):

@@ -9,6 +9,7 @@ import kernels
 import numpy as np
 import pytest
 
+from jaxopt_search.kernels import launch
 from jaxopt_search.portable import memory
 from jaxopt_search.portable.packed_pairs import Pairs, load_pair, pack
 
@@ -70,6 +71,22 @@ def test_what_is_computed_once(backend):
     with alone:
         code = str(jax.make_jaxpr(lambda x: memory.computed_once((x + 1, x)))(jnp.arange(5)))
     assert ("optimization_barrier" in code) == (backend is None)
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+def test_what_is_compiled_apart(interpret):
+    """It is a loop of its own in a kernel for a GPU, and nothing elsewhere."""
+
+    def num_loops(work):
+        def step(i, prices, purse):
+            return purse + work(lambda at: memory.load(prices, at), i)
+
+        go = functools.partial(launch, step, jnp.int32(3), interpret=interpret)
+        return str(jax.make_jaxpr(go)(jnp.arange(3), jnp.arange(2))).count("while[")
+
+    plain = num_loops(lambda fn, *arguments: fn(*arguments))
+    assert plain > 0
+    assert num_loops(memory.compiled_apart) == plain + (not interpret)
 
 
 def test_a_block_is_read_and_written_where_there_is_a_table():
