@@ -153,8 +153,8 @@ def has_swap_delta(problem: object) -> bool:
 
 
 def has_distances(problem: object) -> bool:
-    """`distance`, `place`, `between`, as `TSP` has them: whether there are distances of cities."""
-    return not missing(problem, ("distance", "place", "between"))
+    """`distance(first, second)`: whether the problem has distances between cities."""
+    return callable(getattr(problem, "distance", None))
 
 
 # Of a neighborhood.

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
@@ -71,7 +70,7 @@ class TwoOpt:
     space = "permutation"
 
     def init(self, problem: TSP, solution: jax.Array) -> ArrayTour:
-        check_suits("TwoOpt", "a TSP", problem, capabilities.has_distances(problem))
+        check_suits("TwoOpt", "a TSP", problem, isinstance(problem, TSP))
         return array_tour.from_solution(solution)
 
     def solution(self, problem: TSP, snapshot: ArrayTour) -> jax.Array:

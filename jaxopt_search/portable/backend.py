@@ -140,11 +140,11 @@ def compiled_apart(fn: Callable[..., Tree], *arguments: Any) -> Tree:
     """Returns `fn(*arguments)`, to which a kernel's compiler need not relate all else; portable.
 
     Triton follows each access of memory to all that it depends on, and to all that depends on it,
-    as far as a loop reaches: the time is the product of accesses and operations. So a large part of
-    a step is a loop of its own here, which is made once; LLVM sees that, and drops the loop.
+    as far as a loop reaches. So a large part of a step is a loop of its own here, which is made
+    once; LLVM sees that, and drops the loop.
 
     Args:
-      fn: returns a pytree of arrays or scalars.
+      fn: returns a pytree of arrays, any shapes; it is traced twice.
 
     Example:
       >>> int(compiled_apart(lambda a, b: a + b, jnp.int32(2), jnp.int32(3)))

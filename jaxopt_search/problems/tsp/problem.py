@@ -155,7 +155,7 @@ class TSP:
         return self.between(self.place(a), self.place(b))
 
     def place(self, city: jax.Array) -> Place:
-        """Returns what the distances of cities follow from; portable.
+        """Returns what the distances of cities follow from, of the shape of `city`; portable.
 
         Args:
           city: int32, any shape.
@@ -163,7 +163,7 @@ class TSP:
         return city if self.coords is None else load_pair(self.coords, city)
 
     def between(self, a: Place, b: Place) -> jax.Array:
-        """Returns the distance from the city at a place to the one at another; portable."""
+        """Returns the distances from cities at places to others, as `distance`; portable."""
         if self.matrix is not None:
             return load(self.matrix, a * self.n + b)
         (ax, ay), (bx, by) = a, b
