@@ -303,8 +303,8 @@ def order(exchange: object) -> Callable[..., jax.Array] | None:
 def combine(exchange: object) -> Callable[..., Solution] | None:
     """`combine(words, problem, own, given)`: what searches continue from, with two words for each.
 
-    It is made of the solutions that the searches would pass on themselves and those of their
-    donors, leaves [S, ...]. None if missing: they continue from their donors'.
+    It is made of what they would pass on themselves and of their donors' solutions, leaves
+    [S, ...]. None if missing: they continue from their donors'.
     """
     return cast("Callable[..., Solution] | None", getattr(exchange, "combine", None))
 
@@ -322,6 +322,14 @@ def children(
     return make_one(keys, problem, own, given, share)
 
 
+def finish(part: object) -> Callable[..., Solution] | None:
+    """`finish(problem, unfinished)`: solutions, of what an exchange's `combine` returns; or None.
+
+    With it come `unfinished(own)`, the shapes, and of a crossover `begin`, like `children`.
+    """
+    return cast("Callable[..., Solution] | None", getattr(part, "finish", None))
+
+
 def restarts(exchange: object, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
     """`starts_anew(costs, num_searches)`, of arguments as `donors` has them, [] bool.
 
@@ -333,10 +341,7 @@ def restarts(exchange: object, costs: jax.Array, num_searches: jax.Array) -> jax
 
 
 def compiles_apart(exchange: object) -> bool:
-    """`compiles_apart`: whether `solve` makes the exchange by a program of its own; else False.
-
-    For exchanges that take long to compile and some milliseconds to make: see `engine.apart`.
-    """
+    """`compiles_apart`: whether it takes long to compile, and some milliseconds; else False."""
     return bool(getattr(exchange, "compiles_apart", False))
 
 

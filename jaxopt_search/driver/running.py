@@ -24,7 +24,7 @@ from jaxopt_search.guards import garbage
 from jaxopt_search.kernels import Choice
 from jaxopt_search.results import Hit, Result, Status
 
-_LONGEST_FIRST = ("steps", "exchange", "start", "adoption", "look")
+_LONGEST_FIRST = ("steps", "exchange", "adoption", "start", "look")
 """Programs in the order in which they are traced, by how long they then compile."""
 
 

@@ -5,7 +5,8 @@
 
 A large exchange, such as a recombination by edge assembly, takes as long to compile as the steps.
 As programs of its own, one for what is offered and one that adopts it, it is compiled beside them,
-and serves all ways to run them. The searches take the same course.
+and serves all ways to run them. A crossover may be divided between the two, as edge assembly is,
+so that neither takes much longer than the other. The searches take the same course.
 
 On a GPU, where kernels take long to compile, all exchanges that make children are programs of their
 own at first. Where steps from one to the next take a millisecond, a call takes longer. So a program

@@ -6,7 +6,7 @@ In two parts: what is `offered`, and how the searches have `adopted` it.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +55,8 @@ class Offer(NamedTuple):
 
     Attributes:
       solutions: from which it may continue. In place of them, its individuals, [S, P, ...], where
-        those of all islands get another order.
+        those of all islands get another order; or what the exchange is still to `finish`, where
+        none ever starts.
       ancestors: int32, those of the solutions.
       is_taken: bool, whether it continues from there.
       starts: bool, whether it starts there, in place of adopting the solution; None if none ever
@@ -81,6 +82,8 @@ def offer_shape(exchange: Exchange, problem: Any, search: Any, searches: Any) ->
     asked = functools.partial(capabilities.restarts, exchange)
     offer = Offer(solutions, each(jnp.int32), each(jnp.bool_))
     if jax.eval_shape(asked, costs, jax.ShapeDtypeStruct((), jnp.int32)) is None:
+        if capabilities.finish(exchange) is not None:
+            return offer._replace(solutions=cast("Any", exchange).unfinished(solutions))
         return offer
     return offer._replace(starts=each(jnp.bool_), words=(each(jnp.uint32), each(jnp.uint32)))
 
@@ -136,6 +139,8 @@ def offered(
     takes_part, is_first = (donors >= 0) & ~is_padding, index == 0
     if restarts is None:
         return Offer(given, ancestors, takes_part)
+    if (finish := capabilities.finish(exchange)) is not None:
+        given = finish(problem, given)
     # Then the first one continues from the best of all, and the others start again.
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], everyone[0])
     given = choose(restarts & is_first, best, given)
@@ -160,6 +165,8 @@ def adopted(
     """Returns searches, and their ancestors, that have taken what is `offered` to them."""
     if capabilities.order(exchange) is not None:
         return jax.vmap(search.with_individuals)(searches, offer.solutions), ancestor
+    if offer.starts is None and (finish := capabilities.finish(exchange)) is not None:
+        offer = offer._replace(solutions=finish(problem, offer.solutions))
     new = _continued(search, problem, searches, offer), offer.ancestors
     return choose(offer.is_taken, new, (searches, ancestor))
 

@@ -39,6 +39,23 @@ class Nearby:
         return jnp.where(problem.cost(near) < problem.cost(own), near, own)
 
 
+@js.pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NearbyInTwo(Nearby):
+    """The same children, of which one program makes what is near, and another one compares."""
+
+    def begin(self, keys, problem, own, given, share):
+        return jax.vmap(problem.perturb)(keys, own), own
+
+    def unfinished(self, own):
+        return own, own
+
+    def finish(self, problem, unfinished):
+        near, own = unfinished
+        near_cost, own_cost = (jax.vmap(problem.cost)(tours) for tours in (near, own))
+        return jnp.where((near_cost < own_cost)[:, None], near, own)
+
+
 def exchange(is_apart):
     return js.recombine(every=EVERY, alike=None, crossover=Nearby(compiles_apart=is_apart))
 
@@ -99,10 +116,13 @@ def test_the_course_is_the_same(kind, limit):
 
 
 GENETIC = js.genetic(crossover="pmx", population_size=4)
+IN_TWO = NearbyInTwo(compiles_apart=True)
 OFFERS = {
     "a donor's": (SEARCH, js.broadcast_best(every=EVERY)),
     "children": (SEARCH, INSIDE),
     "children or new starts": (SEARCH, js.recombine(every=EVERY)),
+    "parts of children": (SEARCH, js.recombine(every=EVERY, alike=None, crossover=IN_TWO)),
+    "children of two parts or new starts": (SEARCH, js.recombine(every=EVERY, crossover=IN_TWO)),
     "individuals": (GENETIC, js.shuffle(every=EVERY)),
 }
 
@@ -146,6 +166,46 @@ def test_on_two_devices(limit):
         (one, own), (two, reports) = (solve("ints", APART, devices=n, **options) for n in (1, 2))
         check_same_run(one, two)
         assert reports == own
+
+
+@pytest.mark.parametrize("alike", [None, 0.5])
+@pytest.mark.parametrize("num_devices", [1, pytest.param(2, marks=pytest.mark.devices(2))])
+def test_children_of_two_parts(num_devices, alike):
+    """One program begins with them, and the one that adopts them ends; or both are one."""
+    whole, in_two, inside = (
+        js.recombine(every=EVERY, alike=alike, crossover=crossover)
+        for crossover in (
+            INSIDE.crossover,
+            IN_TWO,
+            dataclasses.replace(IN_TWO, compiles_apart=False),
+        )
+    )
+    (expected, _), *others = (
+        solve("ints", each, devices=num_devices, chunk_steps=13) for each in (whole, in_two, inside)
+    )
+    for found, _ in others:
+        check_same_run(expected, found)
+
+
+@pytest.mark.parametrize("alike", [None, 0.5])
+def test_which_program_ends_with_children(alike):
+    """The one that adopts them, unless searches may start in their place."""
+    ended = []
+
+    class Noted(NearbyInTwo):
+        def finish(self, problem, unfinished):
+            ended.append(True)
+            return super().finish(problem, unfinished)
+
+    jax.tree_util.register_static(Noted)
+    rule = js.recombine(every=EVERY, alike=alike, crossover=Noted(compiles_apart=True))
+    own = rule, PROBLEMS["ints"], SEARCH, js.init(1, PROBLEMS["ints"], SEARCH, num_searches=5)
+    offer = jax.eval_shape(functools.partial(apart.offered.jitted, axis_name=None), *own)
+    assert bool(ended) == (alike is not None)
+    del ended[:]
+    adopt = functools.partial(apart.adopted.jitted, axis_name=None)
+    jax.eval_shape(adopt, *own, offer, jnp.bool_(True))
+    assert bool(ended) == (alike is None)
 
 
 def test_as_without_a_host():
