@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
-from jaxopt_search.engine import collectives
+from jaxopt_search.engine import collectives, kept_programs, program_names
 from jaxopt_search.portable import memory, random
 from jaxopt_search.portable.costs import no_nan
 from jaxopt_search.types import Exchange, Search, Stream, null_delta
@@ -72,20 +72,33 @@ class Offer(NamedTuple):
 
 
 def offer_shape(exchange: Exchange, problem: Any, search: Any, searches: Any) -> Offer:
-    """Returns the shapes of what is offered to searches, leaves [S, ...], which are shapes, too."""
-    costs = jax.eval_shape(jax.vmap(search.best_cost), searches)
+    """Returns the shapes of what is offered to searches; remembered for shapes alike.
+
+    Args:
+      searches: leaves [S, ...], shapes, too.
+    """
+    parts = exchange, problem, search, searches
+    leaves, structure = jax.tree.flatten(parts)
+    find = functools.partial(_asked.eval_shape, *parts)
+    kinds = tuple(map(program_names.kind_of, leaves))
+    costs, solutions, restarts = kept_programs.noted("offer", structure, kinds, find)
     each: Any = functools.partial(jax.ShapeDtypeStruct, costs.shape)
-    if capabilities.order(exchange) is not None:
-        individuals = jax.eval_shape(jax.vmap(search.individuals), searches)
-        return Offer(individuals, each(jnp.int32), each(jnp.bool_))
-    solutions = jax.eval_shape(jax.vmap(search.best, in_axes=(None, 0)), problem, searches)
-    asked = functools.partial(capabilities.restarts, exchange)
     offer = Offer(solutions, each(jnp.int32), each(jnp.bool_))
-    if jax.eval_shape(asked, costs, jax.ShapeDtypeStruct((), jnp.int32)) is None:
-        if capabilities.finish(exchange) is not None:
-            return offer._replace(solutions=cast("Any", exchange).unfinished(solutions))
-        return offer
-    return offer._replace(starts=each(jnp.bool_), words=(each(jnp.uint32), each(jnp.uint32)))
+    if restarts is not None:
+        return offer._replace(starts=each(jnp.bool_), words=(each(jnp.uint32), each(jnp.uint32)))
+    if capabilities.order(exchange) is None and capabilities.finish(exchange) is not None:
+        return offer._replace(solutions=cast("Any", exchange).unfinished(solutions))
+    return offer
+
+
+@jax.jit
+def _asked(exchange: Exchange, problem: Any, search: Any, searches: Any) -> tuple[Any, Any, Any]:
+    """Returns costs, solutions and restarts as an exchange has them; it is never called."""
+    costs = jax.vmap(search.best_cost)(searches)
+    if capabilities.order(exchange) is not None:
+        return costs, jax.vmap(search.individuals)(searches), None
+    solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, searches)
+    return costs, solutions, capabilities.restarts(exchange, costs, jnp.int32(0))
 
 
 def apply(

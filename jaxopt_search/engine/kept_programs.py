@@ -116,7 +116,9 @@ class Kept:
 
     def is_awaited(self, *arguments: Any, **static: Any) -> bool:
         """Returns whether a thread is still at the program of a call."""
-        thread = self._awaited.get(_call(arguments, static)) if self._awaited else None
+        if not any(thread.is_alive() for thread in self._awaited.values()):
+            return False
+        thread = self._awaited.get(_call(arguments, static))
         return thread is not None and thread.is_alive()
 
     def _is_forgotten(self) -> bool:

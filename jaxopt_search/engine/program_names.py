@@ -78,7 +78,7 @@ def devices_of(tree: Any) -> list[jax.Device]:
 def kind_of(leaf: Any) -> tuple[Any, ...]:
     """Returns the dtype and the shape of a leaf, and whether its type is weak."""
     aval = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
-    return str(aval.dtype), aval.shape, bool(aval.weak_type)
+    return aval.dtype, aval.shape, bool(aval.weak_type)
 
 
 class _Unknown(Exception):

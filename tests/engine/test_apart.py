@@ -140,6 +140,29 @@ def test_the_shape_of_an_offer_is_known_before(name):
     assert found == expected
 
 
+def test_the_shape_of_an_offer_is_remembered():
+    """For other arrays of the same shapes: a second call does not trace what finds it."""
+    asked = []
+
+    @js.pytree
+    @dataclasses.dataclass(frozen=True)
+    class Noted:
+        every: jax.Array
+        passes_on = "best"
+
+        def donors(self, stream, costs, num_searches):
+            return jnp.zeros(costs.shape, jnp.int32)
+
+        def starts_anew(self, costs, num_searches):
+            asked.append(costs.shape)
+
+    for seed in (0, 1):
+        problem = matrix_tsp(14, seed=seed)
+        searches = starting.shape(problem, SEARCH, 5).searches
+        exchanging.offer_shape(Noted(jnp.int32(seed)), problem, SEARCH, searches)
+    assert asked == [(5,)]
+
+
 @pytest.mark.parametrize(
     ("is_due", "status"), [(True, "RUNNING"), (False, "RUNNING"), (True, "TARGET")]
 )
