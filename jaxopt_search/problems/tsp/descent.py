@@ -20,29 +20,21 @@ _MAX_ROUNDS = 100
 _LEAST_GAIN = 1e-7  # of the longest edge to a candidate, which rounding stays below
 
 
-class Moves(NamedTuple):
-    """Moves that remove the edge between `city` and `away` and join `city` to `near`, [P] each.
+class Move(NamedTuple):
+    """Removes the edge between `city` and `away` and joins `city` to `near`.
 
     Attributes:
-      gain: by how much each makes the tour shorter.
       city, away, near, beyond: `beyond` is the city next to `near` from which that is parted.
       last: the other end of the segment that Or-opt takes out, from `city` on; `_NONE` for 2-opt.
       behind: the city that follows it.
     """
 
-    gain: np.ndarray
-    city: np.ndarray
-    away: np.ndarray
-    near: np.ndarray
-    beyond: np.ndarray
-    last: np.ndarray
-    behind: np.ndarray
-
-    def best_first(self, least: float) -> list[tuple[int, ...]]:
-        """Returns those that gain more than `least`, without their gains."""
-        (index,) = np.nonzero(self.gain > least)
-        index = index[np.argsort(-self.gain[index], kind="stable")]
-        return list(zip(*(part[index].tolist() for part in self[1:]), strict=True))
+    city: int
+    away: int
+    near: int
+    beyond: int
+    last: int
+    behind: int
 
 
 class ArrayTour:
@@ -87,8 +79,9 @@ class ArrayTour:
             self.city[where] = path = self.city[where[::-1]]
             self.position[path] = where
 
-    def make(self, city: int, away: int, near: int, beyond: int, last: int, behind: int) -> bool:
+    def make(self, move: Move) -> bool:
         """Makes a move if the edges that it replaces are still there, and returns whether."""
+        city, away, near, beyond, last, behind = move
         side = self.sides(city).index(away) if away in self.sides(city) else -1
         if side < 0 or beyond not in self.sides(near):
             return False
@@ -138,52 +131,99 @@ def descend(tour: np.ndarray, near: np.ndarray, distance: Distance) -> np.ndarra
     current, looking = ArrayTour(tour), np.arange(n)
     for _ in range(_MAX_ROUNDS):
         touched: set[int] = set()
-        for move in _moves(current, looking, near, to_near, distance).best_first(least):
-            touched.update(move if current.make(*move) else move[:3:2])
+        for move in _moves(current, looking, near, to_near, distance, least):
+            touched.update(move if current.make(move) else (move.city, move.near))
         looking = np.array(sorted(touched - {_NONE}), np.int64)
         if not len(looking):
             break
     return current.city
 
 
+class _Joins(NamedTuple):
+    """Edges to put in, `head` to `other`, each of which is parted from one of its neighbors.
+
+    Attributes:
+      head, other: [R, P] cities.
+      back, front: [R, P] whether it is that before them, 0, or after them, n.
+      joined: [P] lengths of the edges.
+    """
+
+    head: np.ndarray
+    back: np.ndarray
+    other: np.ndarray
+    front: np.ndarray
+    joined: np.ndarray
+
+
 def _moves(
-    tour: ArrayTour, cities: np.ndarray, near: np.ndarray, to_near: np.ndarray, distance: Distance
-) -> Moves:
+    tour: ArrayTour,
+    cities: np.ndarray,
+    near: np.ndarray,
+    to_near: np.ndarray,
+    distance: Distance,
+    least: float,
+) -> list[Move]:
     """Returns the best move for each of some cities, each side of it and each candidate.
 
     Only where the candidate is nearer than the city on that side: nearly every move that gains puts
-    in an edge that is shorter than one taken out next to it.
+    in an edge that is shorter than one taken out next to it. Those that gain most come first, and
+    none gains less than `least`.
     """
-    following = tour.city[(tour.position + 1) % len(near)]
-    sides = np.stack([tour.city[tour.position - 1], following])  # of each city
-    length = distance(np.broadcast_to(np.arange(len(near)), sides.shape), sides)
-    side, row, rank = np.nonzero(to_near[cities] < length[:, cities, None])
-    city, joined = cities[row], to_near[cities[row], rank]
-    near = near[city, rank]
-    away, beyond = sides[side, city], sides[side, near]
-    gain = length[side, city] + length[side, near] - joined - distance(away, beyond)
-    none = np.full_like(city, _NONE)
-    best = Moves(gain, city, away, near, beyond, none, none)
-    # Either the segment that is moved starts at the city, or at the candidate.
-    for (head, back), (other, front) in (
-        ((city, side), (near, side)),
-        ((city, side), (near, 1 - side)),
-        ((near, side), (city, side)),
-        ((near, 1 - side), (city, side)),
-    ):
-        away, beyond = sides[back, head], sides[front, other]
-        kept = length[back, head] + length[front, other] - joined
-        last, is_wrong = head, other == away
-        for size in range(MAX_SEGMENT):
-            last = sides[1 - back, last] if size else head
-            behind = sides[1 - back, last]
-            is_wrong = is_wrong | (last == other) | (last == beyond) | (behind == away)
-            gain = kept + length[1 - back, last] - distance(away, behind) - distance(last, beyond)
-            gain[is_wrong] = -np.inf
-            best = _better(best, Moves(gain, head, away, other, beyond, last, behind))
-    return best
+    n = len(near)
+    # The neighbors of each city: those before, then those after it.
+    sides = np.concatenate([tour.city[tour.position - 1], tour.city[(tour.position + 1) % n]])
+    length = distance(np.tile(np.arange(n), 2), sides)
+    side, row, rank = np.nonzero(to_near[cities] < length.reshape(2, n)[:, cities, None])
+    city, this, that = cities[row], side * n, n - side * n
+    near, joined = near[city, rank], to_near[city, rank]
+    # The segment of Or-opt starts at the city, or at the candidate, and goes to either side of the
+    # other one. 2-opt is of the first kind.
+    joins = _Joins(
+        head=np.stack([city, city, near, near]),
+        back=np.stack([this, this, this, that]),
+        other=np.stack([near, near, city, city]),
+        front=np.stack([this, that, this, this]),
+        joined=joined,
+    )
+    gains = _gains(joins, sides, length, distance)
+    best = gains.argmax(axis=0)
+    gain = np.take_along_axis(gains, best[None], axis=0)[0]
+    (index,) = np.nonzero(gain > least)
+    index = index[np.argsort(-gain[index], kind="stable")]
+    return _as_moves(joins, sides, best[index], index)
 
 
-def _better(moves: Moves, others: Moves) -> Moves:
-    is_better = others.gain > moves.gain
-    return Moves(*(np.where(is_better, b, a) for a, b in zip(moves, others, strict=True)))
+def _gains(joins: _Joins, sides: np.ndarray, length: np.ndarray, distance: Distance) -> np.ndarray:
+    """Returns what the moves of joins gain, [1 + R * MAX_SEGMENT, P].
+
+    First 2-opt of the first joins, then Or-opt of all of them, with segments of each size.
+
+    Args:
+      sides, length: [2 n] neighbors of cities, and how far they are.
+    """
+    head, back, other, front, joined = joins
+    away, beyond = sides[back + head], sides[front + other]
+    kept = length[back + head] + length[front + other] - joined
+    last, ahead, is_wrong, gains = head, len(sides) // 2 - back, other == away, list[np.ndarray]()
+    for size in range(MAX_SEGMENT):
+        last = sides[ahead + last] if size else head
+        behind = sides[ahead + last]
+        is_wrong = is_wrong | (last == other) | (last == beyond) | (behind == away)
+        gain = kept + length[ahead + last] - distance(away, behind) - distance(last, beyond)
+        gains.append(np.where(is_wrong, -np.inf, gain))
+    two_opt = kept[:1] - distance(away[:1], beyond[:1])
+    return np.concatenate([two_opt, *np.stack(gains, axis=1)])
+
+
+def _as_moves(
+    joins: _Joins, sides: np.ndarray, number: np.ndarray, index: np.ndarray
+) -> list[Move]:
+    """Returns moves of joins, by their numbers among those that `_gains` prices."""
+    row, size = np.divmod(np.maximum(number - 1, 0), MAX_SEGMENT)
+    head, back, other, front = (part[row, index] for part in joins[:4])
+    last, ahead = head, len(sides) // 2 - back
+    for reached in range(MAX_SEGMENT - 1):
+        last = np.where(reached < size, sides[ahead + last], last)
+    segment = (np.where(number > 0, part, _NONE) for part in (last, sides[ahead + last]))
+    parts = head, sides[back + head], other, sides[front + other], *segment
+    return list(map(Move, *(part.tolist() for part in parts)))
