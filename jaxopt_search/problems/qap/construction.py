@@ -97,31 +97,47 @@ def _table(matrices: Matrices, facilities: np.ndarray, places: np.ndarray) -> np
 def _descend(matrices: Matrices, free: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Returns assignments that no swap makes cheaper, [B, n].
 
-    The tables of what each facility costs at each location take O(n * n) to update, and all swaps
-    are priced by them.
+    The tables of what each facility costs at the location of each other take O(n * n) to update,
+    and all swaps are priced by them.
     """
     flow, distance, flow_apart, distance_apart = matrices
     ends, (_, n) = starts.copy(), starts.shape
-    tables = np.stack([_table(matrices, np.arange(n), start) for start in starts])
     least = _LEAST_GAIN * float((np.abs(flow).max() * np.abs(distance).max()) * n**2)
     is_fixed = np.isin(np.arange(n), free, invert=True)
     forbidden = np.where(is_fixed[:, None] | is_fixed, np.inf, 0.0)
-    going, rows = np.arange(len(starts)), np.arange(n)
+    going, now = np.arange(len(starts)), starts.copy()
+    tables = np.stack([_table(matrices, np.arange(n), start)[:, start] for start in starts])
+    apart = flow_apart * distance_apart[now[:, :, None], now[:, None]] + forbidden
     for _ in range(int(np.clip(_MOST_WORK // n**2, 1, 10 * n))):
-        now = ends[going]
-        here = np.take_along_axis(tables, now[:, None, :], axis=2)
-        own = here[:, rows, rows]
-        deltas = here + here.transpose(0, 2, 1) - own[:, :, None] - own[:, None] + forbidden
-        deltas += flow_apart * distance_apart[now[:, :, None], now[:, None]]
-        best = deltas.reshape(len(now), -1).argmin(axis=1)
-        gains = -deltas.reshape(len(now), -1)[np.arange(len(now)), best] > least
-        going, tables, now, best = going[gains], tables[gains], now[gains], best[gains]
+        best, gain = _best_swaps(tables, apart)
+        parts = going, now, tables, apart, best
+        going, now, tables, apart, best = (part[gain > least] for part in parts)
         if not len(going):
             break
         r, s, each = best // n, best % n, np.arange(len(going))
         a, b = now[each, r], now[each, s]
-        ends[going, r], ends[going, s] = b, a
+        now[each, r], now[each, s] = b, a
+        ends[going] = now
         left = np.stack([flow[:, r] - flow[:, s], flow[r].T - flow[s].T], axis=2)
         right = np.stack([distance[:, b] - distance[:, a], distance[b].T - distance[a].T], axis=2)
-        tables = tables + left.transpose(1, 0, 2) @ right.transpose(1, 2, 0)
+        swapped = tables[each, :, r]
+        tables[each, :, r], tables[each, :, s] = tables[each, :, s], swapped
+        tables += left.transpose(1, 0, 2) @ right[now.T, each].transpose(1, 2, 0)
+        for one, place in ((r, b), (s, a)):
+            row = flow_apart[one] * distance_apart[place[:, None], now] + forbidden[one]
+            apart[each, one], apart[each, :, one] = row, row
     return ends
+
+
+def _best_swaps(tables: np.ndarray, apart: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the best swap of each assignment, as an index [B] into [n, n], and what it gains."""
+    num, n, _ = tables.shape
+    own = tables[:, np.arange(n), np.arange(n)]
+    deltas = tables + tables.transpose(0, 2, 1)
+    # In place: they are large.
+    deltas -= own[:, :, None]
+    deltas -= own[:, None]
+    deltas += apart
+    deltas = deltas.reshape(num, -1)
+    best = deltas.argmin(axis=1)
+    return best, -deltas[np.arange(num), best]
