@@ -12,6 +12,8 @@ from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.solvers import scales
 
 _MOST_CITIES = 4096  # of larger instances, the device measures the tree sooner
+_FEW = 2048  # cities of which all distances are computed before they are asked for
+_ROWS = 64  # of them, at once
 
 
 def near_distance(problem: TSP) -> float:
@@ -23,11 +25,11 @@ def near_distance(problem: TSP) -> float:
     some = np.arange(number) * max(1, n // scales.SAMPLED_CITIES)
     rows = np.stack([distances_from(city) for city in some.tolist()])
     rows[np.arange(number), some] = np.inf
-    others = np.where(np.isfinite(rows), np.abs(rows), np.float32(0))
     num_near = min(3, n - 1)
-    nearest = np.sort(np.partition(rows, num_near - 1, axis=1)[:, :num_near]) if n > 1 else others
-    near = _mean(np.where(np.isfinite(nearest), nearest, np.float32(0)), number * num_near)
-    scale = near if near > 0 else _mean(others, number * (n - 1))
+    nearest = np.sort(np.partition(rows, num_near - 1, axis=1)[:, :num_near]) if n > 1 else rows
+    scale = _mean(_known(nearest), number * num_near)
+    if not scale > 0:
+        scale = _mean(_known(np.abs(rows)), number * (n - 1))
     return float(scale) if scale > 0 else 1.0
 
 
@@ -60,10 +62,22 @@ def _rows(problem: TSP) -> Callable[[int], np.ndarray]:
     )
     assert first is not None
     if second is not None:
-        return lambda city: _euclid(first - first[city], second - second[city])
+        x, y = first, second
+        if n <= _FEW:
+            return _euclid_matrix(x, y).__getitem__
+        return lambda city: _euclid(x - x[city], y - y[city])
     points = np.stack([first & 0xFFFF, first >> 16], axis=1).astype(np.float64)
     rule = distances.EDGE_WEIGHTS[problem.metric]
     return lambda city: rule(points[city], points).astype(np.float32)
+
+
+def _euclid_matrix(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Returns the distances between all cities, [n, n]; a row at a time would take longer."""
+    matrix = np.empty((len(x), len(x)), np.float32)
+    for low in range(0, len(x), _ROWS):
+        rows = slice(low, low + _ROWS)
+        matrix[rows] = _euclid(x - x[rows, None], y - y[rows, None])
+    return matrix
 
 
 def _euclid(dx: np.ndarray, dy: np.ndarray) -> np.ndarray:
@@ -74,6 +88,10 @@ def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Returns what `floats.product` does."""
     bits = np.asarray(a * b).view(np.int32) & np.int32(-2)
     return bits.view(np.float32)
+
+
+def _known(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), values, np.float32(0))
 
 
 def _mean(values: np.ndarray, number: int) -> np.ndarray:
