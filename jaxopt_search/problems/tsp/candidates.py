@@ -84,15 +84,30 @@ def _query(points: np.ndarray, num: int) -> np.ndarray:
     return spatial.KDTree(points).query(points, num)[1]
 
 
+def _pool(points: np.ndarray, num: int) -> np.ndarray:
+    """Returns [n, num] what `_query` does, ascending."""
+    if len(points) > _FEW:
+        return np.sort(_query(points, num), axis=1)
+    every = np.arange(len(points))
+    return np.concatenate(_each_block(lambda rows: _low(_squared(points, rows), num), every))
+
+
 def _squared(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Returns the squared distances from some points to all, [rows, n]."""
     x, y = points.T
-    return np.square(x[rows, None] - x) + np.square(y[rows, None] - y)
+    dx, dy = x[rows, None] - x, y[rows, None] - y
+    # In place: a host may take longer to find room for an array than to compute it.
+    squared = np.square(dx, out=dx)
+    squared += np.square(dy, out=dy)
+    return squared
 
 
-def _each_block(fn: Callable[[np.ndarray], Any], rows: np.ndarray) -> list[Any]:
+def _each_block(
+    fn: Callable[[np.ndarray], Any], rows: np.ndarray, size: int | None = None
+) -> list[Any]:
     """Returns `fn(block)` of some rows after the others, in threads."""
-    blocks = [rows[low : low + _ROWS] for low in range(0, len(rows), _ROWS)]
+    size = size or _ROWS
+    blocks = [rows[low : low + size] for low in range(0, len(rows), size)]
     if len(blocks) < 2:
         return list(map(fn, blocks))
     with ThreadPoolExecutor(_THREADS) as threads:
@@ -108,22 +123,20 @@ def _nearest_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarr
 def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:
     """Returns [n, num]: for most cities from a pool of the nearest, for the others from all."""
     n = len(points)
-    if n <= _ROWS:
-        everyone = np.broadcast_to(np.arange(n), (n, n))
-        return _by_quadrant(points, num, np.arange(n), everyone)[0].astype(np.int32)
-    pool = np.sort(_query(points, min(_POOL * num, n)), axis=1)
+    every, pool = np.arange(n), np.broadcast_to(np.arange(n), (n, n))
+    if n > _ROWS:
+        pool = _pool(points, min(_POOL * num, n))
 
     def near(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return _by_quadrant(points, num, rows, pool[rows])
 
     def among_all(rows: np.ndarray) -> np.ndarray:
-        everyone = np.broadcast_to(np.arange(n), (len(rows), n))
-        return _by_quadrant(points, num, rows, everyone)[0]
+        return _by_quadrant(points, num, rows, np.broadcast_to(every, (len(rows), n)))[0]
 
-    found, is_sure = map(np.concatenate, zip(*_each_block(near, np.arange(n)), strict=True))
-    if not is_sure.all():
+    found, is_sure = map(np.concatenate, zip(*_each_block(near, every), strict=True))
+    if pool.shape[1] < n and not is_sure.all():
         unsure = np.flatnonzero(~is_sure)
-        found[unsure] = np.concatenate(_each_block(among_all, unsure))
+        found[unsure] = np.concatenate(_each_block(among_all, unsure, _ROWS // 8))
     return found.astype(np.int32)
 
 
@@ -136,32 +149,52 @@ def _by_quadrant(
       rows: the cities whose candidates are wanted.
       pool: [rows, P] cities, ascending.
     """
-    differences = points[pool] - points[rows, None]
-    squared = np.square(differences).sum(axis=2)
+    wanted, (x, y), own = num // 4, points.T, rows[:, None]
+    dx, dy = x[pool] - x[own], y[pool] - y[own]
+    quadrant = (dx >= 0) + np.int8(2) * (dy >= 0)
+    squared = np.square(dx, out=dx)
+    squared += np.square(dy, out=dy)
     farthest = squared.max(axis=1)
-    squared[pool == rows[:, None]] = np.inf
-    quadrant = (differences >= 0) @ np.array([1, 2])
-    near, ranks = [], []
+    squared[pool == own] = np.inf
+    # Nearest first, of those equally far quadrant by quadrant; the city itself is the last one.
+    order = np.lexsort((quadrant, squared))
+    quadrant = np.take_along_axis(quadrant, order, axis=1)
+    is_later, counts = np.ones(quadrant.shape, bool), []
     for number in range(4):
-        found = _lowest(np.where(quadrant == number, squared, np.inf), num)
-        near.append(found)
-        ranks.append(np.broadcast_to(np.arange(num), found.shape))
-    near, ranks = np.concatenate(near, axis=1), np.concatenate(ranks, axis=1)
-    distances = np.take_along_axis(squared, near, axis=1)
-    is_other = np.take_along_axis(quadrant, near, axis=1) != np.repeat(np.arange(4), num)
-    distances[is_other] = np.inf  # a quadrant with fewer cities than asked for
-    has_all = np.isfinite(distances[:, num // 4 - 1 :: num]).all(axis=1) | (num < 4)
-    order = np.lexsort((distances, (ranks >= num // 4) | ~np.isfinite(distances)))[:, :num]
-    picked = np.take_along_axis(near, order, axis=1)
-    reach = np.take_along_axis(distances, order, axis=1)
-    nearest_first = np.take_along_axis(picked, np.argsort(reach, axis=1, kind="stable"), axis=1)
-    is_sure = has_all & (reach.max(axis=1) < farthest)
-    return np.take_along_axis(pool, nearest_first, axis=1), is_sure
+        is_of = quadrant == number
+        count = is_of.cumsum(axis=1, dtype=np.int32)
+        is_later &= ~is_of | (count > wanted)
+        counts.append(count[:, -1])
+    is_later[:, -1] = True
+    counts = np.stack(counts, axis=1) - np.array([0, 0, 0, 1])  # without the city itself
+    is_enough = counts >= wanted
+    (few,) = np.nonzero(~is_enough.all(axis=1))
+    is_enough[few] |= counts[few] == _counts(points, rows[few])
+    picked = np.argsort(is_later, axis=1, kind="stable")[:, :num]
+    order = np.take_along_axis(order, picked, axis=1)
+    reach = np.take_along_axis(squared, order, axis=1)
+    order = np.take_along_axis(order, np.argsort(reach, axis=1, kind="stable"), axis=1)
+    is_sure = is_enough.all(axis=1) & (reach.max(axis=1) < farthest)
+    return np.take_along_axis(pool, order, axis=1), is_sure
+
+
+def _counts(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Returns how many other cities there are in each quadrant around some cities, [rows, 4]."""
+    x, y = points.T
+    is_right, is_above = x >= x[rows, None], y >= y[rows, None]
+    both, right, above = (part.sum(axis=1) for part in (is_right & is_above, is_right, is_above))
+    return np.stack([len(x) - right - above + both, right - both, above - both, both - 1], axis=1)
 
 
 def _lowest(values: np.ndarray, num: int) -> np.ndarray:
     """Returns the columns of the lowest values of each row, in order, [rows, num]."""
-    columns = np.argpartition(values, num - 1, axis=1)[:, :num]
-    columns.sort(axis=1)
+    columns = _low(values, num)
     order = np.argsort(np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")
     return np.take_along_axis(columns, order, axis=1)
+
+
+def _low(values: np.ndarray, num: int) -> np.ndarray:
+    """Returns the same columns, ascending."""
+    columns = np.argpartition(values, num - 1, axis=1)[:, :num]
+    columns.sort(axis=1)
+    return columns

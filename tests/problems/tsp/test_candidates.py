@@ -71,15 +71,48 @@ def test_quadrants_are_served_evenly():
         assert (np.diff(distance[row]) >= 0).all()
 
 
-def test_candidates_of_many_cities_are_those_among_all(monkeypatch):
-    """Where a quadrant has its cities far away, the nearest of all do not tell who they are."""
+def clusters():
     generator = np.random.default_rng(0)
     centers = generator.uniform(-1000, 1000, (6, 2))
-    points = np.concatenate([center + generator.normal(size=(60, 2)) for center in centers])
+    return np.concatenate([center + generator.normal(size=(60, 2)) for center in centers])
+
+
+def grid():
+    return np.stack(np.divmod(np.arange(400), 20), axis=1)
+
+
+@pytest.mark.parametrize("points", [clusters(), grid()], ids=["clusters", "grid"])
+def test_candidates_of_many_cities_are_those_among_all(points, monkeypatch):
+    """Where a quadrant has its cities far away, the nearest of all do not tell who they are."""
     problem = js.tsp_from_coords(points)
     found = candidates.neighbors(problem, 8, "quadrant")
     monkeypatch.setattr(candidates, "_ROWS", len(points))
     np.testing.assert_array_equal(found, candidates.neighbors(problem, 8, "quadrant"))
+
+
+def test_cities_at_the_border_do_not_look_at_all_others(monkeypatch):
+    """A quadrant that has no city is known from its number of cities, here of a turned grid."""
+    looked_at = []
+    by_quadrant = candidates._by_quadrant
+
+    def noted(points, num, rows, pool):
+        looked_at.append(len(rows) if pool.shape[1] == len(points) else 0)
+        return by_quadrant(points, num, rows, pool)
+
+    monkeypatch.setattr(candidates, "_by_quadrant", noted)
+    points = grid() @ np.array([[1, -0.001], [0.001, 1]])
+    candidates.neighbors(js.tsp_from_coords(points), 8, "quadrant")
+    assert len(looked_at) == 2
+    assert sum(looked_at) == 0
+
+
+def test_of_cities_equally_far_the_first_are_candidates():
+    """Quadrant by quadrant, from the lower left one on."""
+    points = np.array([[0, 0], [1, 1], [-1, 1], [1, -1], [-1, -1], [2, 2], [-2, -2]])
+    lists = candidates.neighbors(js.tsp_from_coords(points), 6, "quadrant")
+    assert lists[0].tolist() == [4, 3, 2, 1, 6, 5]
+    lists = candidates.neighbors(js.tsp_from_coords(points), 3, "quadrant")
+    assert lists[0].tolist() == [4, 3, 2]
 
 
 def test_one_city_is_its_own_candidate():
