@@ -14,7 +14,7 @@ from jaxopt_search import capabilities
 from jaxopt_search.engine import exchanging, stepping
 from jaxopt_search.engine.state import Rules, RunState
 from jaxopt_search.kernels import Implementation
-from jaxopt_search.portable import counts
+from jaxopt_search.portable import counts, memory
 from jaxopt_search.types import Problem, Search
 
 REFRESH_EVERY = 10_000
@@ -49,21 +49,27 @@ def _periods(run: Run, state: RunState) -> Events:
 
 def next_events(run: Run, state: RunState, left: jax.Array) -> tuple[jax.Array, Events]:
     """Returns the steps until the next event, at most `left`, and which are due then, by name."""
-    since = state.since._replace(stop_test=state.since.stop_test % run.rules.check_every)
+    since = state.since._replace(stop_test=_since_stop_test(run, state))
     due = {
         name: jnp.maximum(every - getattr(since, name), 1)
         for name, every in _periods(run, state).items()
     }
     limits = (counts.until_carry(state.step), stepping.max_steps(run.implementation))
     length = functools.reduce(jnp.minimum, (*due.values(), *limits), left)
-    return length, {name: at == length for name, at in due.items()}
+    # Else XLA would compile all of it again for whatever depends on it.
+    return memory.computed_once((length, {name: at == length for name, at in due.items()}))
+
+
+def _since_stop_test(run: Run, state: RunState) -> jax.Array:
+    """Returns the steps since the last stop test; `check_every` may have changed since."""
+    return lax.rem(state.since.stop_test, run.rules.check_every)
 
 
 def noted(run: Run, state: RunState, is_due: Events) -> RunState:
     """Returns the state with the counts of steps since the events that have just been."""
     since = {name: jnp.where(now, 0, getattr(state.since, name)) for name, now in is_due.items()}
     if "stop_test" not in since:  # stop tests of a later call are counted from the start, too
-        since["stop_test"] = state.since.stop_test % run.rules.check_every
+        since["stop_test"] = _since_stop_test(run, state)
     return state._replace(since=state.since._replace(**since))
 
 

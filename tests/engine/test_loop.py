@@ -11,7 +11,8 @@ from cases import small_qap
 from probes import at_step, countdown, line, walk
 
 import jaxopt_search as js
-from jaxopt_search.engine import outcome
+from jaxopt_search.engine import loop, outcome
+from jaxopt_search.engine.state import make_rules
 from jaxopt_search.portable import random
 
 
@@ -28,6 +29,15 @@ def test_stop_tests_are_counted_from_the_start_of_the_run(first):
     """Also where the first calls have none, of a length that is no multiple of the period."""
     problem, search, state = start(20)
     state = js.advance(problem, search, state, first, check_every=4)
+    state = js.advance(problem, search, state, 100, target=13, check_every=4)
+    assert (int(state.status), int(state.step)) == (js.Status.TARGET, 8)
+
+
+def test_stop_tests_are_counted_where_there_are_none():
+    """By rules without a limit, such as those of several instances at once."""
+    problem, search, state = start(20)
+    rules = make_rules(search, state.best_cost.dtype, check_every=4)
+    state = loop.advance_by("xla", problem, search, state, 6, rules)
     state = js.advance(problem, search, state, 100, target=13, check_every=4)
     assert (int(state.status), int(state.step)) == (js.Status.TARGET, 8)
 
