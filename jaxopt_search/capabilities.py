@@ -341,7 +341,7 @@ def restarts(exchange: object, costs: jax.Array, num_searches: jax.Array) -> jax
 
 
 def compiles_apart(exchange: object) -> bool:
-    """`compiles_apart`: whether it takes long to compile, and some milliseconds; else False."""
+    """`compiles_apart`: whether `solve` makes it by programs of its own; else False."""
     return bool(getattr(exchange, "compiles_apart", False))
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
-from jaxopt_search.engine import collectives, kept_programs, program_names
+from jaxopt_search.engine import collectives, kept_programs
 from jaxopt_search.portable import memory, random
 from jaxopt_search.portable.costs import no_nan
 from jaxopt_search.types import Exchange, Search, Stream, null_delta
@@ -77,11 +77,8 @@ def offer_shape(exchange: Exchange, problem: Any, search: Any, searches: Any) ->
     Args:
       searches: leaves [S, ...], shapes, too.
     """
-    parts = exchange, problem, search, searches
-    leaves, structure = jax.tree.flatten(parts)
-    find = functools.partial(_asked.eval_shape, *parts)
-    kinds = tuple(map(program_names.kind_of, leaves))
-    costs, solutions, restarts = kept_programs.noted("offer", structure, kinds, find)
+    own = exchange, problem, search, searches
+    costs, solutions, restarts = kept_programs.noted_shapes("offer", _asked, *own)
     each: Any = functools.partial(jax.ShapeDtypeStruct, costs.shape)
     offer = Offer(solutions, each(jnp.int32), each(jnp.bool_))
     if restarts is not None:

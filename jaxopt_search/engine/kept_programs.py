@@ -116,10 +116,8 @@ class Kept:
 
     def is_awaited(self, *arguments: Any, **static: Any) -> bool:
         """Returns whether a thread is still at the program of a call."""
-        if not any(thread.is_alive() for thread in self._awaited.values()):
-            return False
-        thread = self._awaited.get(_call(arguments, static))
-        return thread is not None and thread.is_alive()
+        self._awaited = {call: by for call, by in self._awaited.items() if by.is_alive()}
+        return bool(self._awaited) and _call(arguments, static) in self._awaited
 
     def _is_forgotten(self) -> bool:
         """Returns whether `jax.clear_caches` has left nothing, as far as JAX tells."""
@@ -260,6 +258,18 @@ def noted(what: str, structure: Any, kinds: tuple[Any, ...], find: Callable[[], 
                 with whole(path) as file:
                     file.write(data)
     return _noted[name]
+
+
+def noted_shapes(what: str, jitted: Any, *arguments: Any) -> Any:
+    """Returns the shapes of what a function of `jax.jit` returns, kept for arguments alike.
+
+    Args:
+      what: as in `noted`.
+      arguments: arrays, or their shapes.
+    """
+    leaves, structure = jax.tree.flatten(arguments)
+    kinds = tuple(map(program_names.kind_of, leaves))
+    return noted(what, structure, kinds, functools.partial(jitted.eval_shape, *arguments))
 
 
 def _load(path: pathlib.Path, arguments: Any) -> Callable[..., Any] | None:

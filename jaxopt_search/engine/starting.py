@@ -14,7 +14,7 @@ from jax.core import Tracer
 
 from jaxopt_search import capabilities
 from jaxopt_search.checks import check_count
-from jaxopt_search.engine import exchanging, kept_programs, program_names, room
+from jaxopt_search.engine import exchanging, kept_programs, room
 from jaxopt_search.engine.kept_programs import Program, kept
 from jaxopt_search.engine.state import RunState, Since
 from jaxopt_search.engine.tracing import default_device, is_traced
@@ -117,12 +117,10 @@ def check_room(
 
 def shape(problem: Problem, search: Search, num_searches: int) -> RunState:
     """Returns the shapes and dtypes of the state of a run; remembered for shapes alike."""
-    leaves, structure = jax.tree.flatten((problem, search))
-    find = functools.partial(_start_one.eval_shape, random.as_key(0), problem, search)
-    kinds = tuple(map(program_names.kind_of, leaves))
-    one = kept_programs.noted("state", structure, kinds, find)
+    key = random.as_argument(0)
+    one = kept_programs.noted_shapes("state", _start_one, key, problem, search)
     searches = jax.tree.map(lambda leaf: leaf.update(shape=(num_searches, *leaf.shape)), one)
-    return _first_state.eval_shape(random.as_key(0), search, searches)
+    return _first_state.eval_shape(key, search, searches)
 
 
 def device_of(array: jax.Array) -> jax.Device:

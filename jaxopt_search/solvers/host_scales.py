@@ -72,7 +72,7 @@ def _rows(problem: TSP) -> Callable[[int], np.ndarray]:
 
 
 def _euclid_matrix(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Returns the distances between all cities, [n, n]; a row at a time would take longer."""
+    """Returns the distances between all cities, [n, n] float32."""
     matrix = np.empty((len(x), len(x)), np.float32)
     for low in range(0, len(x), _ROWS):
         rows = slice(low, low + _ROWS)

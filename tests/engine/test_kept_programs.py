@@ -234,3 +234,17 @@ def test_levels_change_no_bit(as_for_users, monkeypatch):
     found = solve(matrix_tsp(9, dtype=np.float64))
     np.testing.assert_array_equal(found.costs, expected.costs)
     np.testing.assert_array_equal(found.solutions, expected.solutions)
+
+
+def test_only_what_threads_are_at_is_named(monkeypatch):
+    """Once a thread has ended, a run no longer puts its arguments into words between its chunks."""
+    program, one, done = kept_programs.kept(lambda x: x + 1), np.float32(1), threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    program.await_from(thread, one)
+    assert program.is_awaited(one)
+    assert not program.is_awaited(np.zeros(2, np.float32))
+    done.set()
+    thread.join()
+    monkeypatch.setattr(kept_programs, "_call", None)  # not to be called
+    assert not program.is_awaited(one)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -40,6 +41,15 @@ def test_stop_tests_are_counted_where_there_are_none():
     state = loop.advance_by("xla", problem, search, state, 6, rules)
     state = js.advance(problem, search, state, 100, target=13, check_every=4)
     assert (int(state.status), int(state.step)) == (js.Status.TARGET, 8)
+
+
+def test_what_is_due_is_computed_once():
+    """It goes through a barrier: else XLA on a GPU has it in each kernel that depends on it."""
+    problem, search, state = start(20)
+    advance = functools.partial(js.advance, problem, search, implementation="xla")
+    code = str(jax.make_jaxpr(functools.partial(advance, target=13, check_every=4))(state, 9))
+    (outputs,) = re.findall(r"(.*) = optimization_barrier", code)
+    assert (outputs.count("i32[]"), outputs.count("bool[]")) == (1, 1)
 
 
 def test_a_run_that_is_continued_makes_up_for_no_stop_test():

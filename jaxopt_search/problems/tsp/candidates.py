@@ -74,22 +74,18 @@ def _nearest_points(points: np.ndarray, num: int) -> np.ndarray:
     return np.take_along_axis(near, order, axis=1).astype(np.int32)
 
 
-def _query(points: np.ndarray, num: int) -> np.ndarray:
-    """Returns [n, num] the nearest points of each, itself mostly among them, nearest first."""
+def _query(points: np.ndarray, num: int, is_ordered: bool = True) -> np.ndarray:
+    """Returns [n, num] the nearest points of each, itself mostly among them.
+
+    Args:
+      is_ordered: whether the nearest come first; else in any order.
+    """
     if len(points) <= _FEW:
-        every = np.arange(len(points))
-        return np.concatenate(_each_block(lambda rows: _lowest(_squared(points, rows), num), every))
+        every, lowest = np.arange(len(points)), _lowest if is_ordered else _lowest_anyhow
+        return np.concatenate(_each_block(lambda rows: lowest(_squared(points, rows), num), every))
     # Imported only here: that takes ten times as long as all distances between a thousand points.
     spatial = imported("scipy.spatial", "candidate lists need SciPy", "analysis")
     return spatial.KDTree(points).query(points, num)[1]
-
-
-def _pool(points: np.ndarray, num: int) -> np.ndarray:
-    """Returns [n, num] what `_query` does, ascending."""
-    if len(points) > _FEW:
-        return np.sort(_query(points, num), axis=1)
-    every = np.arange(len(points))
-    return np.concatenate(_each_block(lambda rows: _low(_squared(points, rows), num), every))
 
 
 def _squared(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -105,7 +101,7 @@ def _squared(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def _each_block(
     fn: Callable[[np.ndarray], Any], rows: np.ndarray, size: int | None = None
 ) -> list[Any]:
-    """Returns `fn(block)` of some rows after the others, in threads."""
+    """Returns `fn(block)` of so many rows after the others, in threads."""
     size = size or _ROWS
     blocks = [rows[low : low + size] for low in range(0, len(rows), size)]
     if len(blocks) < 2:
@@ -125,7 +121,7 @@ def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:
     n = len(points)
     every, pool = np.arange(n), np.broadcast_to(np.arange(n), (n, n))
     if n > _ROWS:
-        pool = _pool(points, min(_POOL * num, n))
+        pool = np.sort(_query(points, min(_POOL * num, n), is_ordered=False), axis=1)
 
     def near(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return _by_quadrant(points, num, rows, pool[rows])
@@ -188,13 +184,11 @@ def _counts(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def _lowest(values: np.ndarray, num: int) -> np.ndarray:
     """Returns the columns of the lowest values of each row, in order, [rows, num]."""
-    columns = _low(values, num)
+    columns = np.sort(_lowest_anyhow(values, num), axis=1)
     order = np.argsort(np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")
     return np.take_along_axis(columns, order, axis=1)
 
 
-def _low(values: np.ndarray, num: int) -> np.ndarray:
-    """Returns the same columns, ascending."""
-    columns = np.argpartition(values, num - 1, axis=1)[:, :num]
-    columns.sort(axis=1)
-    return columns
+def _lowest_anyhow(values: np.ndarray, num: int) -> np.ndarray:
+    """Returns the same columns in any order."""
+    return np.argpartition(values, num - 1, axis=1)[:, :num]

@@ -144,7 +144,7 @@ class _Joins(NamedTuple):
 
     Attributes:
       head, other: [R, P] cities.
-      back, front: [R, P] whether it is that before them, 0, or after them, n.
+      back, front: [R, P] 0 if that is the one before them, n if it is the one after them.
       joined: [P] lengths of the edges.
     """
 
@@ -167,7 +167,7 @@ def _moves(
 
     Only where the candidate is nearer than the city on that side: nearly every move that gains puts
     in an edge that is shorter than one taken out next to it. Those that gain most come first, and
-    none gains less than `least`.
+    all gain more than `least`.
     """
     n = len(near)
     # The neighbors of each city: those before, then those after it.
