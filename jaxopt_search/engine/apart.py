@@ -60,14 +60,16 @@ def in_turns(
     state: RunState,
     num_steps: int,
     periods: tuple[int, int],
+    calls_both: bool = False,
 ) -> RunState:
     """Returns the state after steps and exchanges, of which only the last may be under way.
 
     Args:
       make: returns a state after so many steps, the first ones of a chunk or not.
       exchange_if: returns a state after an exchange, if it is due.
-      num_steps: of the chunk; 0 makes none, but calls both.
+      num_steps: of the chunk; 0 calls `make` all the same.
       periods: steps between exchanges, and since the last one.
+      calls_both: whether 0 steps call `exchange_if`, too.
     """
     (every, since), left, status, is_first = periods, num_steps, None, True
     while left > 0 or is_first:
@@ -75,7 +77,7 @@ def in_turns(
         state = make(state, length, is_first)
         left, since, is_first = left - length, since + length, False
         is_due = length > 0 and since >= every
-        if is_due or not num_steps:
+        if is_due or calls_both:
             state = exchange_if(is_due, state)
             since = 0 if is_due else since
         if status is not None and int(jax.device_get(status)) != Status.RUNNING:

@@ -210,12 +210,12 @@ class DeviceSplit:
         every, since = map(int, jax.device_get((exchange.every, state.since.exchange)))
         first, later = (apart.without(rules, every, continues) for continues in (False, True))
         steps = self._steps(implementation, problem, search, state, first).ready()
-        offered = self._offered(exchange, problem, search, state).ready()
-        adopted: list[Callable[..., RunState]] = []  # as soon as there is an offer
+        offers = self._offered(exchange, problem, search, state)
+        calls_both = not num_steps and bool(offers.to_compile())  # else it was compiled ahead
+        offered, adopted = offers.ready(), list[Callable[..., RunState]]()  # once there is an offer
 
         def make(state: RunState, length: int, is_first: bool) -> RunState:
-            rules = first if is_first else later
-            return steps(problem, search, state, np.int32(length), rules)
+            return steps(problem, search, state, np.int32(length), first if is_first else later)
 
         def exchange_if(is_due: bool, state: RunState) -> RunState:
             own = exchange, problem, search, state
@@ -224,7 +224,7 @@ class DeviceSplit:
                 adopted.append(self._adopted(*own).ready())
             return adopted[0](*own, np.bool_(is_due))
 
-        return apart.in_turns(make, exchange_if, state, num_steps, (every, since))
+        return apart.in_turns(make, exchange_if, state, num_steps, (every, since), calls_both)
 
     def _steps(
         self, implementation: Implementation, problem: Any, search: Any, state: Any, rules: Rules

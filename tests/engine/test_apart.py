@@ -17,6 +17,7 @@ from jaxopt_search.driver import ahead
 from jaxopt_search.engine import apart, exchanging, starting
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.kept_programs import Program
+from jaxopt_search.engine.state import make_rules
 from jaxopt_search.portable import threefry
 
 EVERY = 7
@@ -299,6 +300,28 @@ def test_both_are_in_one_program_where_no_thread_compiles_it(monkeypatch):
     monkeypatch.setattr(ahead, "_num_cores", lambda: 1)
     options = {"num_searches": 7, "max_steps": 20, "devices": 1}
     assert js.solve(PROBLEMS["ints"], SEARCH, 3, exchange=INSIDE, **options).nit == 20
+
+
+def test_an_exchange_is_called_before_it_is_due_only_to_compile_it(monkeypatch):
+    """By a chunk without steps; a run of `solve` has compiled it ahead."""
+    calls = []
+
+    class Noted(Program):
+        def ready(self):
+            return lambda *arguments: calls.append(True) or super(Noted, self).ready()(*arguments)
+
+    offered = DeviceSplit._offered
+    monkeypatch.setattr(DeviceSplit, "_offered", lambda *own: Noted(*offered(*own)))
+    problem, split = PROBLEMS["ints"], DeviceSplit((jax.devices()[0],))
+    state = js.init(0, problem, SEARCH, num_searches=9)
+    rules = make_rules(SEARCH, state.best_cost.dtype, exchange=APART)
+    jax.clear_caches()
+    for num_calls in (1, 1, 2):
+        state = split.advance(problem, SEARCH, state, 0 if num_calls < 2 else EVERY, rules)
+        assert len(calls) == num_calls
+    calls.clear()
+    js.solve(problem, SEARCH, exchange=APART, num_searches=10, max_steps=70, devices=1)
+    assert len(calls) == 10
 
 
 @pytest.mark.parametrize(("name", "num_costs"), [("pmx", 1), ("edge_assembly", 2)])
