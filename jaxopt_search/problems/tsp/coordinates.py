@@ -174,8 +174,8 @@ def _euclid_matrix(points: np.ndarray) -> np.ndarray:
     matrix = np.empty((n, n))
     for low in range(0, n, _ROWS):
         high = low + _ROWS
-        rows = matrix[low:high, low:]
-        np.hypot(x[low:high, None] - x[low:], y[low:high, None] - y[low:], out=rows)
+        dx, dy = x[low:high, None] - x[low:], y[low:high, None] - y[low:]
+        np.sqrt(dx * dx + dy * dy, out=matrix[low:high, low:])  # much faster than `hypot`
         matrix[high:, low:high] = matrix[low:high, high:].T
     return matrix
 

@@ -3,7 +3,8 @@
 Moves join a city to one of its candidates, as in Johnson, McGeoch, "The traveling salesman problem:
 a case study in local optimization", 1997, with "don't look bits" after Bentley, "Fast algorithms
 for geometric traveling salesman problems", 1992. Each round prices the moves of all cities whose
-surroundings have changed at once, and then makes those, best first, whose edges are still there.
+surroundings have changed at once, of several tours, and then makes those, best first, whose edges
+are still there.
 """
 
 from collections.abc import Callable
@@ -17,6 +18,7 @@ Distance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _NONE = -1  # stands for a city
 MAX_SEGMENT = 3  # cities that Or-opt moves
 _MAX_ROUNDS = 100
+_AT_ONCE = 1024  # cities of all tours together
 _LEAST_GAIN = 1e-7  # of the longest edge to a candidate, which rounding stays below
 
 
@@ -115,28 +117,72 @@ class ArrayTour:
         return False
 
 
-def descend(tour: np.ndarray, near: np.ndarray, distance: Distance) -> np.ndarray:
-    """Returns a tour that 2-opt and Or-opt moves to candidates make no shorter, [n] int64.
+def descend(tours: np.ndarray, near: np.ndarray, distance: Distance) -> np.ndarray:
+    """Returns tours that 2-opt and Or-opt moves to candidates make no shorter, [T, n] int64.
+
+    Each is what it would be by itself.
 
     Args:
-      tour: [n], the start, which is never better.
+      tours: [T, n], the starts, which are never better.
       near: [n, K] candidates, nearest first.
       distance: symmetric.
     """
-    n = len(tour)
+    num, n = tours.shape
     if n < 5:
-        return np.array(tour, np.int64)
+        return np.array(tours, np.int64)
     to_near = distance(np.broadcast_to(np.arange(n)[:, None], near.shape), near)
     least = _LEAST_GAIN * float(np.abs(to_near).max())
-    current, looking = ArrayTour(tour), np.arange(n)
+    every, looking = list(map(ArrayTour, tours)), np.split(np.arange(num * n), num)
+    own = np.tile(np.arange(n), num)
+    between = distance if num == 1 else lambda a, b: distance(own[a], own[b])
     for _ in range(_MAX_ROUNDS):
-        touched: set[int] = set()
-        for move in _moves(current, looking, near, to_near, distance, least):
-            touched.update(move if current.make(move) else (move.city, move.near))
-        looking = np.array(sorted(touched - {_NONE}), np.int64)
-        if not len(looking):
+        now, touched = _sides(every, own, between), [set[int]() for _ in every]
+        for cities in _at_once(looking):
+            for number, move in _moves(now, cities, near, to_near, least):
+                is_made = every[number].make(move)
+                touched[number].update(move if is_made else (move.city, move.near))
+        if not any(touched):
             break
-    return current.city
+        looking = [
+            number * n + np.array(sorted(cities - {_NONE}), np.int64)
+            for number, cities in enumerate(touched)
+        ]
+    return np.stack([tour.city for tour in every])
+
+
+def _at_once(looking: list[np.ndarray]) -> list[np.ndarray]:
+    """Returns the cities of all tours as one array, if it is a small one, whose cost is the calls.
+
+    Moves of many cities are priced sooner where they stay in the cache of a core.
+    """
+    return [np.concatenate(looking)] if sum(map(len, looking)) <= _AT_ONCE else looking
+
+
+class _Sides(NamedTuple):
+    """The neighbors of the cities of all tours: city c of tour t has number t * n + c.
+
+    Attributes:
+      own: [N] cities by number.
+      sides: [2 N] numbers of those before, then of those after.
+      length: [2 N] how far they are.
+      distance: maps numbers to distances.
+    """
+
+    own: np.ndarray
+    sides: np.ndarray
+    length: np.ndarray
+    distance: Distance
+
+
+def _sides(tours: list[ArrayTour], own: np.ndarray, distance: Distance) -> _Sides:
+    """Returns what is known of the cities of tours as they are now."""
+    num, n = len(own), len(own) // len(tours)
+    each = np.stack([tour.city for tour in tours]) + np.arange(0, num, n)[:, None]
+    city, following = each.ravel(), np.concatenate([each[:, 1:], each[:, :1]], axis=1).ravel()
+    step, sides, length = distance(city, following), np.empty(2 * num, int), np.empty(2 * num)
+    for here, there in ((following, city), (num + city, following)):
+        sides[here], length[here] = there, step
+    return _Sides(own, sides, length, distance)
 
 
 class _Joins(NamedTuple):
@@ -156,26 +202,20 @@ class _Joins(NamedTuple):
 
 
 def _moves(
-    tour: ArrayTour,
-    cities: np.ndarray,
-    near: np.ndarray,
-    to_near: np.ndarray,
-    distance: Distance,
-    least: float,
-) -> list[Move]:
+    now: _Sides, cities: np.ndarray, near: np.ndarray, to_near: np.ndarray, least: float
+) -> list[tuple[int, Move]]:
     """Returns the best move for each of some cities, each side of it and each candidate.
 
     Only where the candidate is nearer than the city on that side: nearly every move that gains puts
     in an edge that is shorter than one taken out next to it. Those that gain most come first, and
-    all gain more than `least`.
+    all gain more than `least`. With each comes the number of the tour.
     """
-    n = len(near)
-    # The neighbors of each city: those before, then those after it.
-    sides = np.concatenate([tour.city[tour.position - 1], tour.city[(tour.position + 1) % n]])
-    length = distance(np.tile(np.arange(n), 2), sides)
-    side, row, rank = np.nonzero(to_near[cities] < length.reshape(2, n)[:, cities, None])
-    city, this, that = cities[row], side * n, n - side * n
-    near, joined = near[city, rank], to_near[city, rank]
+    num = len(now.own)
+    farther = now.length.reshape(2, num)[:, cities, None]
+    side, row, rank = np.nonzero(to_near[now.own[cities]] < farther)
+    city, this, that = cities[row], side * num, num - side * num
+    own = now.own[city]
+    near, joined = near[own, rank] + (city - own), to_near[own, rank]
     # The segment of Or-opt starts at the city, or at the candidate, and goes to either side of the
     # other one. 2-opt is of the first kind.
     joins = _Joins(
@@ -185,26 +225,24 @@ def _moves(
         front=np.stack([this, that, this, this]),
         joined=joined,
     )
-    gains = _gains(joins, sides, length, distance)
+    gains = _gains(joins, now)
     best = gains.argmax(axis=0)
     gain = np.take_along_axis(gains, best[None], axis=0)[0]
     (index,) = np.nonzero(gain > least)
     index = index[np.argsort(-gain[index], kind="stable")]
-    return _as_moves(joins, sides, best[index], index)
+    return _as_moves(joins, now, best[index], index)
 
 
-def _gains(joins: _Joins, sides: np.ndarray, length: np.ndarray, distance: Distance) -> np.ndarray:
+def _gains(joins: _Joins, now: _Sides) -> np.ndarray:
     """Returns what the moves of joins gain, [1 + R * MAX_SEGMENT, P].
 
     First 2-opt of the first joins, then Or-opt of all of them, with segments of each size.
-
-    Args:
-      sides, length: [2 n] neighbors of cities, and how far they are.
     """
     head, back, other, front, joined = joins
+    _, sides, length, distance = now
     away, beyond = sides[back + head], sides[front + other]
     kept = length[back + head] + length[front + other] - joined
-    last, ahead, is_wrong, gains = head, len(sides) // 2 - back, other == away, list[np.ndarray]()
+    last, ahead, is_wrong, gains = head, len(now.own) - back, other == away, list[np.ndarray]()
     for size in range(MAX_SEGMENT):
         last = sides[ahead + last] if size else head
         behind = sides[ahead + last]
@@ -216,14 +254,17 @@ def _gains(joins: _Joins, sides: np.ndarray, length: np.ndarray, distance: Dista
 
 
 def _as_moves(
-    joins: _Joins, sides: np.ndarray, number: np.ndarray, index: np.ndarray
-) -> list[Move]:
+    joins: _Joins, now: _Sides, number: np.ndarray, index: np.ndarray
+) -> list[tuple[int, Move]]:
     """Returns moves of joins, by their numbers among those that `_gains` prices."""
     row, size = np.divmod(np.maximum(number - 1, 0), MAX_SEGMENT)
     head, back, other, front = (part[row, index] for part in joins[:4])
-    last, ahead = head, len(sides) // 2 - back
+    own, sides, *_ = now
+    last, ahead = head, len(own) - back
     for reached in range(MAX_SEGMENT - 1):
         last = np.where(reached < size, sides[ahead + last], last)
-    segment = (np.where(number > 0, part, _NONE) for part in (last, sides[ahead + last]))
-    parts = head, sides[back + head], other, sides[front + other], *segment
-    return list(map(Move, *(part.tolist() for part in parts)))
+    ends = head, sides[back + head], other, sides[front + other]
+    segment = (np.where(number > 0, own[part], _NONE) for part in (last, sides[ahead + last]))
+    parts = (part.tolist() for part in (*(own[part] for part in ends), *segment))
+    tours = (head - own[head]) // (own[-1] + 1)
+    return list(zip(tours.tolist(), map(Move, *parts), strict=True))
