@@ -81,11 +81,10 @@ def _threefry2x32(
         in proportion to the operations it is given, and LLVM unrolls the loop in the end.
     """
     third = key[0] ^ key[1] ^ jnp.uint32(_PARITY)
-    words = counter[0] + key[0], counter[1] + key[1]
-    turn = _Turn((key[1], third, key[0]), tuple(map(np.uint32, _ROTATIONS)), words)
+    x0, x1 = jnp.broadcast_arrays(counter[0] + key[0], counter[1] + key[1])
+    turn = _Turn((key[1], third, key[0]), tuple(map(np.uint32, _ROTATIONS)), (x0, x1))
     whole, further = divmod(rounds, 4)
     if in_loop:
-        turn = turn._replace(words=tuple(jnp.broadcast_arrays(*words)))
         turn = lax.fori_loop(np.int32(0), np.int32(whole), _four_rounds, turn)
     else:
         for group in range(whole):
@@ -104,9 +103,14 @@ def _four_rounds(group: int | jax.Array, turn: _Turn) -> _Turn:
 def _rounds(
     words: tuple[jax.Array, jax.Array], distances: tuple[Any, ...]
 ) -> tuple[jax.Array, jax.Array]:
-    """Returns the words after a round for each distance."""
+    """Returns the words, of one shape, after a round for each distance.
+
+    Of functions of `lax`: operators take several times as long to trace.
+    """
     x0, x1 = words
     for distance in distances:
-        x0 = x0 + x1
-        x1 = ((x1 << distance) | (x1 >> (np.uint32(32) - distance))) ^ x0
+        x0 = lax.add(x0, x1)
+        left = lax.shift_left(x1, distance)
+        right = lax.shift_right_logical(x1, np.uint32(32) - distance)
+        x1 = lax.bitwise_xor(lax.bitwise_or(left, right), x0)
     return x0, x1
