@@ -105,7 +105,7 @@ def _rounds(
 ) -> tuple[jax.Array, jax.Array]:
     """Returns the words, of one shape, after a round for each distance.
 
-    Of functions of `lax`: operators take several times as long to trace.
+    By functions of `lax`: operators are those of `jax.numpy`, each with a `jit` to trace.
     """
     x0, x1 = words
     for distance in distances:

@@ -67,7 +67,6 @@ def constructed_tours(
 def _distance_of(problem: TSP) -> Distance:
     """Returns the distances on the host; in the plane, where the device goes by coordinates."""
     if problem.matrix is not None:
-        # By one index, which takes half as long as by two.
         n, entries = int(problem.n), problem.distances_on_host().ravel()
         return lambda a, b: entries.take(a * n + b).astype(np.float64)
     assert problem.host.coords is not None

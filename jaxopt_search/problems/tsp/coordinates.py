@@ -175,7 +175,7 @@ def _euclid_matrix(points: np.ndarray) -> np.ndarray:
     for low in range(0, n, _ROWS):
         high = low + _ROWS
         dx, dy = x[low:high, None] - x[low:], y[low:high, None] - y[low:]
-        np.sqrt(dx * dx + dy * dy, out=matrix[low:high, low:])  # much faster than `hypot`
+        np.sqrt(dx * dx + dy * dy, out=matrix[low:high, low:])
         matrix[high:, low:high] = matrix[low:high, high:].T
     return matrix
 
