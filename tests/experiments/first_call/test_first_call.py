@@ -230,7 +230,7 @@ def test_a_process_answers_for_its_last_call(monkeypatch, tmp_path):
     """Eight queens after fifteen; what it compiles is in the cache that it was given."""
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     devices = re.compile("--xla_force_host_platform_device_count=[0-9]+")
-    monkeypatch.setenv("XLA_FLAGS", devices.sub("", os.environ["XLA_FLAGS"]))
+    monkeypatch.setenv("XLA_FLAGS", devices.sub("", os.environ["XLA_FLAGS"]).strip())
     request = processes.Request("nqueens", runs.calls(QUEENS, "second_size", 0), 5.0)
     (tmp_path / "cache").mkdir(mode=0o700)
     answer = processes.answer(request, tmp_path / "cache")
