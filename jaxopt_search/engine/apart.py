@@ -60,7 +60,7 @@ def in_turns(
     state: RunState,
     num_steps: int,
     periods: tuple[int, int],
-    calls_both: bool = False,
+    calls_both: bool,
 ) -> RunState:
     """Returns the state after steps and exchanges, of which only the last may be under way.
 

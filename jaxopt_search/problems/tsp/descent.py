@@ -18,7 +18,7 @@ Distance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _NONE = -1  # stands for a city
 MAX_SEGMENT = 3  # cities that Or-opt moves
 _MAX_ROUNDS = 100
-_AT_ONCE = 1024  # cities of all tours together
+_AT_ONCE = 1024  # cities of several tours whose moves are priced together
 _LEAST_GAIN = 1e-7  # of the longest edge to a candidate, which rounding stays below
 
 
@@ -134,7 +134,10 @@ def descend(tours: np.ndarray, near: np.ndarray, distance: Distance) -> np.ndarr
     least = _LEAST_GAIN * float(np.abs(to_near).max())
     every, looking = list(map(ArrayTour, tours)), np.split(np.arange(num * n), num)
     own = np.tile(np.arange(n), num)
-    between = distance if num == 1 else lambda a, b: distance(own[a], own[b])
+
+    def between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return distance(own[a], own[b])
+
     for _ in range(_MAX_ROUNDS):
         now, touched = _sides(every, own, between), [set[int]() for _ in every]
         for cities in _at_once(looking):
@@ -151,15 +154,15 @@ def descend(tours: np.ndarray, near: np.ndarray, distance: Distance) -> np.ndarr
 
 
 def _at_once(looking: list[np.ndarray]) -> list[np.ndarray]:
-    """Returns the cities of all tours as one array, if it is a small one, whose cost is the calls.
+    """Returns the cities of all tours as one array if they are few; else those of each.
 
-    Moves of many cities are priced sooner where they stay in the cache of a core.
+    So what their moves take in memory does not grow with the number of tours.
     """
     return [np.concatenate(looking)] if sum(map(len, looking)) <= _AT_ONCE else looking
 
 
 class _Sides(NamedTuple):
-    """The neighbors of the cities of all tours: city c of tour t has number t * n + c.
+    """The neighbors of the cities of all tours, N in all: city c of tour t has number t * n + c.
 
     Attributes:
       own: [N] cities by number.
@@ -175,11 +178,15 @@ class _Sides(NamedTuple):
 
 
 def _sides(tours: list[ArrayTour], own: np.ndarray, distance: Distance) -> _Sides:
-    """Returns what is known of the cities of tours as they are now."""
+    """Returns what is known of the cities of tours as they are now.
+
+    Args:
+      own, distance: as in the result.
+    """
     num, n = len(own), len(own) // len(tours)
     each = np.stack([tour.city for tour in tours]) + np.arange(0, num, n)[:, None]
     city, following = each.ravel(), np.concatenate([each[:, 1:], each[:, :1]], axis=1).ravel()
-    step, sides, length = distance(city, following), np.empty(2 * num, int), np.empty(2 * num)
+    step, sides, length = distance(city, following), np.empty(2 * num, np.int64), np.empty(2 * num)
     for here, there in ((following, city), (num + city, following)):
         sides[here], length[here] = there, step
     return _Sides(own, sides, length, distance)
