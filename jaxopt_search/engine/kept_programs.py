@@ -178,10 +178,11 @@ def kept(
 
 def _is_told_how_to_compile(platform: str) -> bool:
     """Returns whether the user has said how to compile for a platform, or not to compile."""
-    settings = ("jax_disable_most_optimizations", "jax_disable_jit")
     option = _OPTIONS.get(platform)
     is_flag = option is not None and option in os.environ.get("XLA_FLAGS", "")
-    return is_flag or any(getattr(jax.config, name, False) for name in settings)
+    config: Any = jax.config  # no attribute of it tells whether it is to optimize
+    is_told_by_jax = config.jax_disable_jit or config.read("jax_disable_most_optimizations")
+    return is_flag or is_told_by_jax
 
 
 class Program(NamedTuple):

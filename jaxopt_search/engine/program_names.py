@@ -65,7 +65,7 @@ def _name(what: str, structure: Any, kinds: Any, *others: Any) -> str | None:
 
 def settings() -> dict[str, Any]:
     """Returns JAX's settings, by name, as they hold for this thread."""
-    return {name: getattr(jax.config, name, None) for name in sorted(jax.config.values)}
+    return dict(sorted(jax.config.values.items()))  # attributes tell of some of them only
 
 
 def devices_of(tree: Any) -> list[jax.Device]:

@@ -2,10 +2,10 @@
 
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import threading
 import time
-import types
 
 import jax
 import numpy as np
@@ -47,6 +47,19 @@ def forget():
     kept_programs._loaded.clear()
     kept_programs._noted.clear()
     jax.clear_caches()
+
+
+@contextlib.contextmanager
+def told(**settings):
+    """JAX with other settings."""
+    before = {name: jax.config.read(name) for name in settings}
+    for name, value in settings.items():
+        jax.config.update(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
 
 
 def solve(problem, seed=0, moves=None, steps=50):
@@ -95,6 +108,8 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
         key(js.simulated_annealing(js.QueenSwap(num_partners=3), 1.0)),
     ]
     with jax.default_matmul_precision("float32"):
+        cases.append(key(problem))
+    with told(jax_disable_most_optimizations=not jax.config.read("jax_disable_most_optimizations")):
         cases.append(key(problem))
     static = {"implementation": "xla"}
     cases.append(key(problem))
@@ -212,19 +227,20 @@ def test_options_of_all_platforms_are_known_to_xla(as_for_users):
 def test_who_says_how_to_compile_is_heard(monkeypatch):
     """Be it by a setting of JAX or a flag of XLA."""
     program, one = kept_programs.kept(lambda x: x + 1, cpu_level=0), np.float32(1)
-    settings = types.SimpleNamespace(jax_default_device=None)
-    monkeypatch.setattr(kept_programs.jax, "config", settings)
-    monkeypatch.setenv("XLA_FLAGS", "")
-    assert level_of(program, one) is not None
-    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=4")  # of another platform
-    assert level_of(program, one) is not None
-    assert kept_programs._is_told_how_to_compile("gpu")
-    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=1")
-    assert level_of(program, one) is None
-    assert not kept_programs._is_told_how_to_compile("gpu")
-    monkeypatch.setenv("XLA_FLAGS", "")
-    settings.jax_disable_most_optimizations = True
-    assert level_of(program, one) is None
+    with told(jax_disable_most_optimizations=False):
+        monkeypatch.setenv("XLA_FLAGS", "")
+        assert level_of(program, one) is not None
+        monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=4")  # of another platform
+        assert level_of(program, one) is not None
+        assert kept_programs._is_told_how_to_compile("gpu")
+        monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=1")
+        assert level_of(program, one) is None
+        assert not kept_programs._is_told_how_to_compile("gpu")
+        monkeypatch.setenv("XLA_FLAGS", "")
+        with jax.disable_jit():
+            assert level_of(program, one) is None
+        with told(jax_disable_most_optimizations=True):
+            assert level_of(program, one) is None
 
 
 def test_levels_change_no_bit(as_for_users, monkeypatch):
