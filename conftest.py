@@ -3,6 +3,7 @@
 import gc
 import os
 import pathlib
+import signal
 import sys
 from importlib import metadata
 
@@ -20,6 +21,9 @@ os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 os.environ["JAX_DEBUG_KEY_REUSE"] = "1"
 if _is_fast:
     os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"  # where operations come from, for XLA only
+
+# A shell has what it starts in the background ignore Ctrl-C, and so would the tests' processes.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tracing makes many objects that stay alive; looking for garbage among them takes time.
 gc.set_threshold(50_000, 20, 20)
