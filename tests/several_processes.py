@@ -49,7 +49,7 @@ def main():
         int(num),
         int(process),
         coordinator_bind_address=f"127.0.0.1:{port}",
-        initialization_timeout=60,
+        initialization_timeout=300,
         heartbeat_timeout_seconds=60,
         shutdown_timeout_seconds=10,
     )

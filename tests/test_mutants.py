@@ -60,7 +60,7 @@ def test_what_becomes_of_a_mutant(tmp_path, old, test, verdict, reason):
     source_file.write_text(source)
     (tmp_path / "test_calc.py").write_text(TESTS)
     mutant = mutants.Mutant("x", "calc.py", old, "a - b", (f"test_calc.py::{test}",))
-    result = mutants.outcome(tmp_path, mutant, timeout=3 if test == "test_endless" else 60)
+    result = mutants.outcome(tmp_path, mutant, timeout=3 if test == "test_endless" else 300)
     assert (result.verdict, reason in result.reason) == (verdict, True), result
     assert source_file.read_text() == source
 

@@ -106,7 +106,7 @@ def in_a_process(code, **environment):
         capture_output=True,
         text=True,
         check=True,
-        timeout=100,
+        timeout=300,
         env=os.environ | environment,
     )
     return found.stdout.split()

@@ -166,7 +166,7 @@ def test_no_program_is_compiled_twice(tmp_path, counts):
     kept, whole = files(tmp_path), files(tmp_path, ".program")
     assert counts["cache_misses"] == len(kept) >= len(whole) >= 4
     code = [sys.executable, "-c", SECOND_PROCESS, str(tmp_path)]
-    found = subprocess.run(code, capture_output=True, text=True, check=True, timeout=100).stdout
+    found = subprocess.run(code, capture_output=True, text=True, check=True, timeout=300).stdout
     requests, hits, misses, num_traced, length = map(float, found.split())
     assert (requests, misses, num_traced) == (hits, 0, 0)
     assert requests == counts["compile_requests_use_cache"] - len(whole)

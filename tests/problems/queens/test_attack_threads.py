@@ -61,7 +61,7 @@ class Meeting:
         self.threads.add(threading.get_ident())
         if len(self.threads) >= self.size:
             self.is_full.set()
-        assert self.is_full.wait(20), f"{len(self.threads)} threads, expected {self.size} at once"
+        assert self.is_full.wait(60), f"{len(self.threads)} threads, expected {self.size} at once"
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 3])
