@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from jaxopt_search.checks import check_count, plain_array
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.arguments import check_callback, check_clock
 from jaxopt_search.driver.chunks import is_true
 from jaxopt_search.driver.results import Report
@@ -174,7 +175,8 @@ class _Steering:
 
     def recall(self, notes: dict[str, Any]) -> None:
         """Continues at the pace of a checkpoint."""
-        self._pacer.recall(notes["pace"])
+        with checkpoints.notes_read():
+            self._pacer.recall(notes["pace"])
         self._is_recalled = True
         recall = getattr(self._callback, "recall", None)
         if recall is not None and notes["callback"] is not None:

@@ -42,8 +42,9 @@ class Recipe(NamedTuple):
     Every `check_every` steps comes a test whether the run is over, None for the interval of
     `solve`; on a GPU such a test takes as long as tens of steps.
 
-    Of the AB-cycles a child takes `shares_left` over the number of generations left, at most half:
-    the more there are to come, the longer tours stay different, and the better they end.
+    In a run by the clock, recombinations take `recombining` of the time after the cooling. Of the
+    AB-cycles a child takes `shares_left` over the number of generations left, at most half: the
+    more there are to come, the longer tours stay different, and the better they end.
     """
 
     hottest: float
@@ -56,6 +57,7 @@ class Recipe(NamedTuple):
     cooled: float = 1.0
     starts: Literal["random", "constructed"] = "random"
     check_every: int | None = None
+    recombining: float = 0.5
     shares_left: float = 10.0
     colder: float | None = None
 
@@ -244,12 +246,17 @@ class StepCount:
 class Clock:
     """Sets the pace after each chunk of steps so that the cooling ends when its time is over.
 
-    The first chunk makes no step. Recombinations take half of the time after the cooling, as far as
-    chunks allow to tell.
+    The first chunk makes no step. Once searches have cooled, what chunks take longer than their
+    steps did before is taken for recombinations.
 
     Attributes:
       pace: from the end of the last chunk on.
     """
+
+    _NOTED = (
+        *("pace", "cooled_by", "last", "seconds_per_step"),
+        *("since", "num_recombinations", "recombining_seconds"),
+    )
 
     def __init__(self, recipe: Recipe, max_seconds: float, begun: float = 0.0):
         self.recipe = recipe
@@ -258,6 +265,8 @@ class Clock:
         self.cooled_by = 0.0  # seconds
         self.last: tuple[int, float] | None = None
         self.seconds_per_step = 0.0
+        self.since = 0  # steps since the last recombination
+        self.num_recombinations, self.recombining_seconds = 0, 0.0
         self.pace = Pace(0, 0.0, 0.0, MAX_INT32)
 
     def note(self, step: int, seconds: float) -> bool:
@@ -278,9 +287,11 @@ class Clock:
         left = max(self.cooled_by - seconds, 0.0)
         per_step = (1 - done) / max(made / took * left, 1.0)
         share = self.pace.share
-        if done == 1 and self.recipe.recombines:
-            every = self._recombine_every(made, took)
-            share = self.recipe.share((self.max_seconds - seconds) * made / took / every)
+        self._take_note_of_recombinations(made, took)
+        if done == 1 and self.recipe.recombines and self.seconds_per_step > 0:
+            every = self._recombine_every(made)
+            generation = every * self.seconds_per_step + self._seconds_each
+            share = self.recipe.share((self.max_seconds - seconds) / generation)
         else:
             every, self.seconds_per_step = _every(self.recipe, per_step), took / made
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
@@ -291,20 +302,38 @@ class Clock:
 
     def notes(self) -> dict[str, Any]:
         """Returns what `recall` needs in a later process, for JSON."""
-        names = ("pace", "cooled_by", "last", "seconds_per_step")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in self._NOTED}
 
     def recall(self, notes: dict[str, Any]) -> None:
         """Continues at the pace of an earlier process."""
+        for name in self._NOTED:
+            setattr(self, name, notes[name])
         self.pace, self.last = Pace(*notes["pace"]), notes["last"] and tuple(notes["last"])
-        self.cooled_by, self.seconds_per_step = notes["cooled_by"], notes["seconds_per_step"]
 
-    def _recombine_every(self, made: int, took: float) -> int:
+    @property
+    def _seconds_each(self) -> float:
+        """Seconds of a recombination; 0 if there was none."""
+        return self.recombining_seconds / max(self.num_recombinations, 1)
+
+    def _take_note_of_recombinations(self, made: int, took: float) -> None:
+        """Counts those of a chunk: one comes when as many steps as the pace says have been made."""
+        every = self.pace.every
+        first = max(every - self.since, 1)
+        if made < first:
+            self.since += made
+        else:
+            num, self.since = divmod(made - first, every)
+            self.num_recombinations += num + 1
+        if every < MAX_INT32:
+            self.recombining_seconds += max(took - made * self.seconds_per_step, 0.0)
+
+    def _recombine_every(self, made: int) -> int:
         every = self.pace.every
         if every == MAX_INT32:
             return made
-        num_recombinations = made / every
-        others = max(took - made * self.seconds_per_step, 0.0)
-        steps = others / num_recombinations / self.seconds_per_step
-        # Slowly, as the next chunk is made as long as would have taken its time so far.
-        return int(min(max(steps, every / 2, 1), 2 * every, MAX_INT32))
+        if not self.num_recombinations:
+            return every
+        share = self.recipe.recombining
+        steps = self._seconds_each / self.seconds_per_step * (1 - share) / share
+        # Not much less: the next chunk is made as long as would have taken its time so far.
+        return int(min(max(steps, every / 2, 1), MAX_INT32))

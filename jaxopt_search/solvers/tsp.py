@@ -54,6 +54,7 @@ _SYMMETRIC_TSP_ON_CPU = Recipe(
     moves_per_search=8,
     num_candidates=12,
     cooled=0.5,
+    recombining=0.75,
     starts="constructed",
     colder=0.2,
 )
@@ -70,7 +71,12 @@ _SYMMETRIC_TSP = Recipe(
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
 # may price many moves.
 _SYMMETRIC_TSP_BY_XLA = _SYMMETRIC_TSP_ON_CPU._replace(
-    num_searches=512, moves_per_search=128, choose="first", check_every=100, colder=None
+    num_searches=512,
+    moves_per_search=128,
+    choose="first",
+    recombining=0.5,
+    check_every=100,
+    colder=None,
 )
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132

@@ -8,6 +8,7 @@ import pytest
 import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.driver.chunks import steps_for
+from jaxopt_search.solvers.annealed import _Steering
 from jaxopt_search.solvers.cooling import (
     Clock,
     Pace,
@@ -47,21 +48,33 @@ def simulate(recipe, max_seconds, seconds_per_step, seconds_per_exchange, start=
     return chunks
 
 
+@pytest.mark.parametrize("recombining", [0.5, 0.75])
 @pytest.mark.parametrize("seconds_per_exchange", [1e-4, 1e-3, 0.02, 0.3])
 @pytest.mark.parametrize("seconds_per_step", [1e-6, 1e-5])
-def test_a_cooling_ends_in_time_and_recombinations_take_half_of_the_rest(
-    seconds_per_step, seconds_per_exchange
+def test_a_cooling_ends_in_time_and_recombinations_take_their_share_of_the_rest(
+    seconds_per_step, seconds_per_exchange, recombining
 ):
     """Whatever they cost, and no chunk gets much longer than it should."""
-    max_seconds = 20
-    chunks = simulate(RECOMBINED, max_seconds, seconds_per_step, seconds_per_exchange)
+    max_seconds, recipe = 20, RECOMBINED._replace(recombining=recombining)
+    chunks = simulate(recipe, max_seconds, seconds_per_step, seconds_per_exchange)
     cooled = [end for end, _, _, pace in chunks if pace.done == 1]
     assert 0.28 * max_seconds < cooled[0] < 0.33 * max_seconds
     assert all(pace.every == MAX_INT32 for end, _, _, pace in chunks if end < cooled[0])
     late = [chunk for chunk in chunks if chunk[0] > 0.5 * max_seconds]
     share = sum(chunk[2] for chunk in late) / sum(chunk[1] for chunk in late)
-    assert 0.4 < share < 0.75
+    assert abs(share - recombining) < 0.02
+    periods = [pace.every for _, _, _, pace in late]
+    assert max(periods) < 1.02 * min(periods)  # whether a chunk has one or none
     assert max(chunk[1] for chunk in chunks) < 4 * CHUNK + 2 * seconds_per_exchange
+
+
+def test_a_clock_that_sees_no_cooling():
+    """A run that begins cold makes a chunk of steps only: what others take longer shows by it."""
+    clock = Clock(RECOMBINED, 20, 1.0)
+    clock.note(0, 0.0)
+    for step in range(50, 400, 50):
+        clock.note(step, 0.01 * step)
+    assert clock.pace.done == 1 and clock.pace.every < 50
 
 
 @pytest.mark.parametrize("seconds_per_exchange", [1e-4, 1e-3, 0.02, 0.3])
@@ -166,8 +179,18 @@ def test_a_clock_goes_on_where_it_was():
         unbroken.note(step, 0.01 * step)
     recalled = Clock(RECOMBINED, 20)
     recalled.recall(json.loads(json.dumps(unbroken.notes())))
+    assert recalled.notes() == unbroken.notes()
     assert recalled.pace == unbroken.pace and recalled.pace.done > 0.5
     for step in range(350, 2000, 50):
         changes = [clock.note(step, 0.01 * step) for clock in (unbroken, recalled)]
         assert changes[0] == changes[1] and recalled.pace == unbroken.pace
     assert recalled.pace.done == 1 and recalled.pace.every < MAX_INT32
+
+
+def test_a_pace_that_knows_too_little_is_refused():
+    """As checkpoints of older versions do."""
+    steering = _Steering(lambda pace: (None, None), Clock(RECOMBINED, 20), None)
+    notes = steering.notes()
+    del notes["pace"]["since"]
+    with pytest.raises(js.CheckpointError, match="notes of the checkpoint are damaged .*'since'"):
+        steering.recall(notes)
