@@ -66,6 +66,7 @@ _SYMMETRIC_TSP = Recipe(
     choose="first",
     num_candidates=16,
     cooled=0.3,
+    recombining=0.9,
     check_every=1000,
 )
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
@@ -85,7 +86,7 @@ _COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
 # Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8, colder=None)
-_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10)
+_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10, recombining=0.75)
 _ASYMMETRIC_TSP_ON_CPU = Recipe(hottest=4.0, coldest=0.1, num_searches=16, moves_per_search=12)
 _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
 

@@ -48,7 +48,7 @@ def simulate(recipe, max_seconds, seconds_per_step, seconds_per_exchange, start=
     return chunks
 
 
-@pytest.mark.parametrize("recombining", [0.5, 0.75])
+@pytest.mark.parametrize("recombining", [0.5, 0.75, 0.9])
 @pytest.mark.parametrize("seconds_per_exchange", [1e-4, 1e-3, 0.02, 0.3])
 @pytest.mark.parametrize("seconds_per_step", [1e-6, 1e-5])
 def test_a_cooling_ends_in_time_and_recombinations_take_their_share_of_the_rest(
