@@ -1,37 +1,9 @@
-"""The list of mutants fits the code, and the script that makes them tells what became of each."""
+"""The script that makes mutants tells what became of each."""
 
-import ast
-import functools
 import pathlib
 
 import mutants
 import pytest
-
-LIST = mutants.load()
-
-
-@functools.cache
-def functions_of(file):
-    tree = ast.parse((mutants.ROOT / file).read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-
-
-def test_names_differ():
-    names = [mutant.name for mutant in LIST]
-    assert len(set(names)) == len(names)
-
-
-@pytest.mark.parametrize("mutant", LIST, ids=[mutant.name for mutant in LIST])
-def test_a_mutant_fits_the_code(mutant):
-    """Its old text occurs exactly once, what comes of it is Python, and its tests exist."""
-    content = (mutants.ROOT / mutant.file).read_text(encoding="utf-8")
-    after = mutants.changed(mutant, content)
-    assert ast.dump(ast.parse(after)) != ast.dump(ast.parse(content))
-    assert mutant.tests
-    for test in mutant.tests:
-        file, _, name = test.partition("::")
-        assert not name or name.partition("[")[0] in functions_of(file)
-
 
 TESTS = """
 import calc
@@ -77,6 +49,6 @@ def test_the_copy_is_a_tree_of_its_own():
 def test_the_command(capsys):
     """The list has a line per mutant; a name that there is not is told."""
     assert mutants.main(["--list"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(LIST)
+    assert len(capsys.readouterr().out.splitlines()) == len(mutants.load())
     with pytest.raises(SystemExit):
         mutants.main(["--only", "no such mutant"])

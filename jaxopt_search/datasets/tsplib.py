@@ -1,7 +1,5 @@
 """Strict readers of TSPLIB instances and tours (Reinelt, TSPLIB95, 1995)."""
 
-# size: each function has an example
-
 import dataclasses
 import os
 import pathlib

@@ -24,7 +24,6 @@ from jaxopt_search.results import Result
 from jaxopt_search.types import Exchange, Problem, Search
 
 
-# size: each of the 21 public parameters takes a line here and one where it is handed on.
 def solve(
     problem: Problem,
     search: Search,

@@ -57,7 +57,6 @@ _SIZES, _SIZES_ON_CPU, _FEW = 2, 8, 256
 _MANY = 120
 
 
-# size: each of the public parameters takes a line here.
 def solve_qap(
     flow: Any,
     distance: Any = None,

@@ -27,7 +27,6 @@ _MANY = 10_000
 """Queens from which placements are repaired, one after the other."""
 
 
-# size: each of the public parameters takes a line here.
 def solve_nqueens(
     n: int,
     num_solutions: int = 1,

@@ -110,7 +110,6 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
     return recipe._replace(num_searches=num_searches)
 
 
-# size: each of the public parameters takes a line here.
 def solve_tsp(
     data: Any,
     key: Any = 0,

@@ -25,7 +25,6 @@ from jaxopt_search.successors.running import Input, Setup, Successors
 _WAYS = ("auto", "xla", "native", "triton", "interpret")
 
 
-# size: the public door: each argument is one choice of the user.
 def generate(
     key: Any,
     heuristic: Any,

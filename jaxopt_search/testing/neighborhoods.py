@@ -44,7 +44,6 @@ class Walks(NamedTuple):
     is_kept: Any
 
 
-# size: a call of one line, whose options are told by name
 def check_neighborhood(
     neighborhood: Any,
     problem: Any,

@@ -49,7 +49,6 @@ class Course(NamedTuple):
     given_cost: Any
 
 
-# size: a call of one line, whose options are told by name
 def check_search(
     search: Any,
     problem: Any,
