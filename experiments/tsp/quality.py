@@ -1,8 +1,8 @@
 """How good the tours of `solve_tsp` are: the gap to the optimum over instances and seeds.
 
-    python -m experiments.tsp_quality
-    python -m experiments.tsp_quality --instances paper --seconds 1,10 --seeds 10 --out q.jsonl
-    python -m experiments.tsp_quality --report q.jsonl
+    python -m experiments.tsp.quality
+    python -m experiments.tsp.quality --instances paper --seconds 1,10 --seeds 10 --out q.jsonl
+    python -m experiments.tsp.quality --report q.jsonl
 
 Each run is one call of `js.solve_tsp` with its defaults, a seed and `max_seconds`. "paper" stands
 for the 20 instances of the PSPM paper. How runs are measured:
@@ -280,7 +280,7 @@ def _names(words: Sequence[str] | None) -> list[str] | None:
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
-        prog="experiments.tsp_quality",
+        prog="experiments.tsp.quality",
         description="The gap of solve_tsp to the optimum, over instances and seeds.",
     )
     flags.add_argument(
