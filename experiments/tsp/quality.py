@@ -40,7 +40,6 @@ from experiments.peers import tsp as peers_tsp
 from experiments.peers.levels import gap, improvements, median_time, time_to_level
 from experiments.pspm.paper import TABLE_2
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.driver import environment
 from jaxopt_search.engine import device_split
 from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.solvers import tsp
@@ -75,7 +74,7 @@ class Plan(NamedTuple):
             "limit": "search",  # before, a cold run compiled within its limit
             # A `TSPInstance` is symmetric.
             "recipe": tsp.tsp_recipe(True, self.devices[0], capacity_for(n))._asdict(),
-            "version": environment.of(self.devices)["jaxopt_search"],
+            "version": common.version(),
             "device_kind": self.devices[0].device_kind,
             "num_devices": len(self.devices),
         }
