@@ -98,16 +98,6 @@ def print_lines(lines: list[tuple[str, str]]) -> None:
     tell([f"{name:<{width}}  {text}" for name, text in lines if text])
 
 
-def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """Writes a table: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = []
-    for first, *others in [header, *rows]:
-        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    tell(lines)
-
-
 def _plain(value: Any) -> Any:
     """Returns what JSON can hold: null for what is not finite."""
     if isinstance(value, dict):

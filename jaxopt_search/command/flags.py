@@ -5,6 +5,8 @@ import math
 import pathlib
 from typing import Any, NoReturn
 
+from jaxopt_search import __version__
+
 PROGRAM = "jaxopt-search"
 
 _ABOUT = """\
@@ -28,10 +30,6 @@ examples:
   jaxopt-search queens 8 --plot board.png
   jaxopt-search queens 1000 --count 100 --seconds 20 --out placements.npy --json
   jaxopt-search queens 200 --count 1000000 --seconds 36000 --checkpoint night.npz --resume"""
-_ABOUT_BENCH = """\
-examples:
-  jaxopt-search bench
-  jaxopt-search bench --cities 100,1000 --facilities 30,100 --seconds 3"""
 _ABOUT_DOCTOR = """\
 examples:
   jaxopt-search doctor
@@ -48,25 +46,14 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{PROGRAM}: {' '.join(message.split())} (see {self.prog} --help)\n")
 
 
-class _Version(argparse.Action):
-    """Prints the version, which takes a while to find out."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from jaxopt_search.driver import environment
-
-        print(PROGRAM, environment.of_host()["jaxopt_search"])
-        parser.exit()
-
-
 def parser() -> argparse.ArgumentParser:
     """Returns the commands with their flags."""
     about = _texts("Solves combinatorial problems by local search in JAX.", _ABOUT)
     flags = _Parser(prog=PROGRAM, **about)
-    flags.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    flags.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = flags.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_solve(commands)
     _add_queens(commands)
-    _add_bench(commands)
     _add_to(
         commands,
         "doctor",
@@ -121,7 +108,9 @@ def _add_run(flags: Any, out: str) -> None:
     flags.add_argument("--steps", type=_from_zero, metavar="N", help="most steps of each search")
     flags.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     flags.add_argument("--searches", type=_count, metavar="N", help="searches side by side")
-    _add_devices(flags)
+    flags.add_argument(
+        "--devices", type=_devices, default="all", help="all, a number or a platform (default: all)"
+    )
     _add_processes(flags)
     flags.add_argument(
         "--checkpoint", type=pathlib.Path, metavar="PATH", help=".npz, to continue from"
@@ -135,27 +124,6 @@ def _add_run(flags: Any, out: str) -> None:
     flags.add_argument("--json", action="store_true", help="print one JSON object")
     flags.add_argument("--progress", action="store_true", help="on standard error, always")
     flags.add_argument("--quiet", action="store_true", help="neither summary nor progress")
-    _add_cache(flags)
-
-
-def _add_bench(commands: Any) -> None:
-    flags = _add_to(commands, "bench", "Measures moves priced per second.", _ABOUT_BENCH)
-    flags.add_argument(
-        "--cities", type=_sizes, default=[100, 442], help="of TSPs (default: 100,442)"
-    )
-    flags.add_argument("--facilities", type=_sizes, default=[50], help="of QAPs (default: 50)")
-    flags.add_argument("--seconds", type=_seconds, default=1.0, help="each (default: 1)")
-    _add_devices(flags)
-    _add_cache(flags)
-
-
-def _add_devices(flags: Any) -> None:
-    flags.add_argument(
-        "--devices", type=_devices, default="all", help="all, a number or a platform (default: all)"
-    )
-
-
-def _add_cache(flags: Any) -> None:
     flags.add_argument("--no-cache", action="store_true", help="keep no compiled programs")
 
 
@@ -188,10 +156,6 @@ def _integer(text: str, least: int) -> int:
     if value < least:
         raise argparse.ArgumentTypeError(f"{text!r} is not an integer from {least} up")
     return value
-
-
-def _sizes(text: str) -> list[int]:
-    return [_integer(part, 5) for part in text.split(",")]
 
 
 def _seconds(text: str) -> float:

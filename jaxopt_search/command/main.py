@@ -60,8 +60,6 @@ def _dispatch(args: argparse.Namespace) -> int:
             from jaxopt_search.command import solve as command
         case "queens":
             from jaxopt_search.command import queens as command
-        case "bench":
-            from jaxopt_search.command import bench as command
         case _:
             from jaxopt_search.command import doctor as command
     return command.run(args)

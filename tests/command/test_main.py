@@ -176,7 +176,6 @@ BAD_ARGUMENTS = {
     "queens 0": "'0' is not an integer from 1 up",
     "queens 1000000000000 --no-cache": "n is 1000000000000, expected an integer from 1 to",
     "queens 8 --out x.tour": "the suffix '.tour', expected one of .txt, .csv, .npy",
-    "bench --cities 100,x": "'x' is not an integer from 5 up",
 }
 
 
@@ -245,18 +244,6 @@ def test_a_full_disk_loses_no_result(file, tmp_path, monkeypatch, capsys):
     assert err == f"jaxopt-search: {out} was not written: x.txt: no space left on device\n"
 
 
-def test_bench_prints_a_table(capsys):
-    """A row for each of the moves and sizes, and how they were made."""
-    sizes = ("--cities", "12", "--facilities", "8")
-    assert called("bench", *sizes, "--seconds", "0.05", "--devices", 1, "--no-cache") == 0
-    header, *rows, devices = capsys.readouterr().out.splitlines()
-    assert header.split()[:3] == ["moves", "searches", "moves/s"]
-    names = ["relocate, 12 cities", "2-opt, 12 cities", "tabu search, 8 facilities"]
-    assert [row.partition("   ")[0].partition("  ")[0] for row in rows] == names
-    assert all(float(row.split()[-3]) > 1e4 and row.split()[-1] == "native" for row in rows)
-    assert "1 x cpu" in devices
-
-
 def test_doctor_tells_what_runs(capsys, monkeypatch, tmp_path):
     """Also where the cache is and what is in it; a folder that anyone can write to is a fault."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -290,7 +277,7 @@ def test_what_is_imported_before_the_arguments_are_read():
 
 
 def test_help_has_examples(capsys):
-    for command in ("solve", "queens", "bench", "doctor"):
+    for command in ("solve", "queens", "doctor"):
         assert called(command, "--help") == 0
         assert capsys.readouterr().out.count(f"jaxopt-search {command}") > 2
     assert called("--help") == 0
