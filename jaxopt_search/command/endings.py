@@ -75,8 +75,13 @@ def show(args: argparse.Namespace, facts: dict[str, Any], result: Any) -> None:
     """
     if args.json:
         tell([json.dumps(_plain(facts), allow_nan=False)])
-    elif not args.quiet:
-        tell(str(result).splitlines())
+    tell_person(args, str(result).splitlines())
+
+
+def tell_person(args: argparse.Namespace, lines: list[str]) -> None:
+    """Writes lines on standard output, unless that is for a program or for nobody."""
+    if not args.json and not args.quiet:
+        tell(lines)
 
 
 def facts_of(result: Any) -> dict[str, Any]:

@@ -15,7 +15,8 @@ examples:
   jaxopt-search queens 200 --count 100 --out placements.npy"""
 _ABOUT_SOLVE = """\
 FILE is .tsp or .atsp (TSPLIB), .dat (QAPLIB), .csv or .npy, or - for a CSV from standard input.
-CSV and NPY: n x 2 are coordinates, n x n distances, 2n x n flows above distances (a QAP).
+CSV and NPY: n x 2 are coordinates, n x n distances, 2n x n flows above distances (a QAP). Where a
+header names x and y, these columns of a CSV are read and no others.
 
 examples:
   jaxopt-search solve cities.csv --seconds 10 --out tour.tour --plot tour.png
@@ -71,6 +72,12 @@ def _add_solve(commands: Any) -> None:
         "--kind",
         choices=("tsp", "qap", "matrix"),
         help="what the numbers are where that is not clear; matrix: distances of a TSP",
+    )
+    flags.add_argument(
+        "--columns",
+        type=_columns,
+        metavar="X,Y",
+        help="of a table, those of the coordinates: names of its header, or numbers from 1",
     )
     _add_run(flags, out=".txt, .csv, .npy, .tour (TSPLIB) or .sln (QAPLIB)")
 
@@ -175,6 +182,13 @@ def _number(text: str, is_good: Any, what: str) -> float:
     if not is_good(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
     return value
+
+
+def _columns(text: str) -> tuple[str, str]:
+    x, _, y = (part.strip() for part in text.partition(","))
+    if not x or not y or "," in y:
+        raise argparse.ArgumentTypeError(f"{text!r} are not two columns, such as x,y or 2,3")
+    return x, y
 
 
 def _devices(text: str) -> int | str:
