@@ -19,7 +19,7 @@ from jaxopt_search.datasets._tokens import INTEGER, MAX_BYTES, REAL, Source, sho
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
 from jaxopt_search.errors import InstanceFormatError
 from jaxopt_search.files import check_regular
-from jaxopt_search.problems.matrix_input import is_integral
+from jaxopt_search.problems.matrix_input import is_integral, may_be_rows
 
 _SUFFIXES = (".tsp", ".atsp", ".dat", ".csv", ".npy")
 _Recorded = TypeVar("_Recorded", TSPInstance, QAPInstance)
@@ -117,7 +117,8 @@ def _of_numbers(name: str, numbers: np.ndarray, note: str, kind: str | None) -> 
     if columns == 2 and rows > 0 and kind in (None, "tsp"):
         text = f"{rows} cities with coordinates{note}"
         return Instance(text, "tsp", (numbers,), coordinates=numbers, is_integral=False)
-    if kind in (None, "tsp") and (is_square or is_two) and _may_be_a_table(numbers):
+    matrices = numbers.reshape(-1, columns, columns) if is_square or is_two else None
+    if kind in (None, "tsp") and columns <= _FEW and matrices is not None and may_be_rows(matrices):
         expected = "--kind matrix" if is_square else "--kind qap"
         raise ValueError(
             f"{name}: the numbers are {rows} x {columns}, which may be a table of cities; expected"
@@ -136,22 +137,6 @@ def _of_numbers(name: str, numbers: np.ndarray, note: str, kind: str | None) -> 
         "qap": "2n x n",
     }[kind]
     raise ValueError(f"{name}: the numbers are {rows} x {columns}, expected {expected}")
-
-
-def _may_be_a_table(numbers: np.ndarray) -> bool:
-    """Returns whether matrices look like numbers and features of cities, row by row.
-
-    They do if there are few columns, and one matrix is neither symmetric nor of one value on the
-    diagonal.
-    """
-    n = numbers.shape[1]
-    if n > _FEW:
-        return False
-    matrices = numbers.reshape(-1, n, n)
-    diagonals = np.diagonal(matrices, axis1=1, axis2=2)
-    is_one = ((diagonals == diagonals[:, :1]) | ~np.isfinite(diagonals)).all(axis=1)
-    is_symmetric = (matrices == matrices.swapaxes(1, 2)).all(axis=(1, 2))
-    return not (is_one | is_symmetric).all()
 
 
 def _refuse_infinite(name: str, numbers: np.ndarray) -> None:

@@ -34,6 +34,20 @@ def is_stack(data: Any) -> bool:
     return len(quick_shape(data)) == 3
 
 
+def may_be_rows(matrices: np.ndarray) -> bool:
+    """Returns whether matrices may be rows of other numbers, such as places in space.
+
+    They may if one is neither symmetric nor of one value on the diagonal, infinite ones aside.
+
+    Args:
+      matrices: [B, n, n], or [n, n].
+    """
+    diagonals = np.diagonal(matrices, axis1=-2, axis2=-1)
+    is_one = ((diagonals == diagonals[..., :1]) | ~np.isfinite(diagonals)).all(axis=-1)
+    is_symmetric = (matrices == matrices.swapaxes(-2, -1)).all(axis=(-2, -1))
+    return not (is_one | is_symmetric).all()
+
+
 def check_square(matrix: Any, name: str, hint: str = "") -> None:
     """Refuses what has not the shape of a matrix, [n, n]."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:

@@ -150,7 +150,8 @@ def solve_tsp(
       data: [n, 2] coordinates, an [n, n] matrix of distances, a `TSPInstance` as read by
         `datasets`, or a `TSP`. Or coordinates of B instances, to be solved at once: [B, n, 2], or
         a list of arrays [n, 2], whose sizes may differ. A [2, 2] array is two cities by their
-        coordinates.
+        coordinates; a [3, 3] array that is neither symmetric nor of one value on the diagonal may
+        be places in space, and is refused.
       key: an integer seed or a `jax.random.key`.
       metric: the rule by which coordinates give distances, as in `tsp_from_coords`; None for the
         Euclidean one, which is the only one for several instances. `"MATRIX"` says that `data` is

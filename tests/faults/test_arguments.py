@@ -16,7 +16,7 @@ POINTS = [[0, 0], [3, 1], [1, 5], [4, 4], [2, 2]]
 ONES = np.ones((5, 5), int)
 SOLVERS = {
     "tsp": lambda **options: js.solve_tsp(POINTS, **options),
-    "asymmetric": lambda **options: js.solve_tsp(np.triu(ONES, 1), **options),
+    "asymmetric": lambda **options: js.solve_tsp(np.triu(ONES, 1) + ONES, **options),
     "stacked": lambda **options: js.solve_tsp([POINTS], **options),
     "annealing": lambda **options: js.solve_qap(ONES, ONES, method="annealing", **options),
     "tabu": lambda **options: js.solve_qap(ONES, ONES, method="tabu", **options),

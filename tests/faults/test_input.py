@@ -135,6 +135,36 @@ def test_a_matrix_beyond_memory_is_refused_at_once(make, monkeypatch):
         js.solve_qap(make(MATRIX), MATRIX)
 
 
+UPPER = np.triu(MATRIX, 1)
+PLACES = np.random.default_rng(0).random((3, 3))
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (PLACES, "data has shape (3, 3), which may be places in space"),
+        (PLACES.tolist(), "data has shape (3, 3), which may be places in space"),
+        (COORDS[:, None], "coords are 4 instances of one city each"),
+        (list(COORDS[:, None]), "coords are 4 instances of one city each"),
+        (UPPER, "distances are 0 on one side of the diagonal; of a triangle pass d + d.T"),
+        (UPPER.T.tolist(), "distances are 0 on one side of the diagonal"),
+    ],
+)
+def test_what_may_be_something_else_is_refused(data, text):
+    """With the way out: nobody gets a tour of other distances than his."""
+    with refuses(ValueError, text):
+        js.solve_tsp(data, max_steps=1)
+
+
+def test_what_is_meant_can_be_said():
+    """A triangle of free ways, a matrix of three cities, and one instance of one city."""
+    assert not js.tsp(UPPER, is_symmetric=False).is_symmetric
+    assert js.solve_tsp(PLACES, metric="MATRIX", max_steps=1).fun > 0
+    for distances in (np.ones((3, 3)) - np.eye(3), [[0, 1, 2], [3, 0, 4], [5, 6, 0]]):
+        assert js.solve_tsp(distances, max_steps=1).fun in (3, 10)
+    assert js.solve_tsp(COORDS[None, :1], max_steps=1).fun == 0
+
+
 TSP, QAP, QUEENS = small_tsp(5), js.qap(MATRIX, MATRIX), js.nqueens(5)
 
 

@@ -3,10 +3,10 @@
 import dataclasses
 from typing import Any, Literal
 
-from jaxopt_search.checks import check_option
+from jaxopt_search.checks import check_option, real_array
 from jaxopt_search.datasets import distances
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.problems.matrix_input import DType, quick_shape
+from jaxopt_search.problems.matrix_input import DType, may_be_rows, quick_shape
 from jaxopt_search.problems.tsp.coordinates import Storage, tsp_from_coords
 from jaxopt_search.problems.tsp.matrices import tsp
 from jaxopt_search.problems.tsp.problem import TSP
@@ -46,9 +46,10 @@ def as_tsp(
     """Returns the TSP that `data` stands for.
 
     Args:
-      data: a `TSP`; a `TSPInstance`; [n, 2] coordinates, two cities included; or an [n, n] matrix.
+      data: a `TSP`; a `TSPInstance`; [n, 2] coordinates, two cities included; or an [n, n] matrix,
+        which of three cities must not look like places in space.
       metric: the rule by which coordinates give distances, as in `tsp_from_coords`, or `"MATRIX"`
-        for a matrix, also of two cities. None for the Euclidean metric of coordinates.
+        for a matrix, also of two or three cities. None for the Euclidean metric of coordinates.
       dtype: as in `tsp`; `data` is a matrix if it is given.
       forbidden: likewise.
     """
@@ -71,4 +72,9 @@ def as_tsp(
         return tsp(data, dtype=dtype, forbidden=forbidden)
     if metric is not None or (len(shape) == 2 and shape[1] == 2):
         return tsp_from_coords(data, metric=metric or "EUCLID")
+    if shape == (3, 3) and may_be_rows(real_array(data, "distances")):
+        raise ValueError(
+            "data has shape (3, 3), which may be places in space; expected their distances, or"
+            " metric='MATRIX' if these are distances"
+        )
     return tsp(data)

@@ -137,14 +137,25 @@ def stack_of_coords(coords: Any) -> list[np.ndarray]:
       coords: [B, n, 2], or B arrays [n, 2] of whatever sizes.
     """
     if isinstance(coords, list | tuple):
-        return [_one_of_stack(one, f"coords[{i}]") for i, one in enumerate(coords)]
+        stack = [_one_of_stack(one, f"coords[{i}]") for i, one in enumerate(coords)]
+        _refuse_single_cities([len(one) for one in stack])
+        return stack
     points = real_array(coords, "coords")
     if points.ndim != 3 or points.shape[2] != 2 or not points.size:
         raise ValueError(f"coords has shape {points.shape}, expected (B, n, 2) with B, n >= 1")
     refuse_first(points, ~np.isfinite(points), "coords")
+    _refuse_single_cities([points.shape[1]] * len(points))
     points = points.astype(np.float64)
     ranges.check_float_range(points.shape[1], diameters(points).max().item())
     return list(points)
+
+
+def _refuse_single_cities(sizes: list[int]) -> None:
+    if len(sizes) > 1 and max(sizes) == 1:
+        raise ValueError(
+            f"coords are {len(sizes)} instances of one city each; of one instance pass [n, 2],"
+            " such as coords[:, 0]"
+        )
 
 
 def _one_of_stack(coords: Any, name: str) -> np.ndarray:

@@ -57,7 +57,7 @@ def tsp(
       forbidden: `"inf"` to read +inf as "no such edge"; `Result.feasible` tells whether a tour
         does without them.
       is_symmetric: whether distances are the same in both directions; None to find out, which a
-        matrix that is traced does not allow.
+        matrix that is traced does not allow, and to refuse a triangle.
       best_known: the best-known length, for `Result.gap`.
 
     Raises:
@@ -78,6 +78,11 @@ def tsp(
         traced_input.refuse_options(forbidden=forbidden, best_known=best_known)
         return traced.of_matrix(distances, symmetric, dtype)
     matrix = _checked_matrix(distances, allow_inf=forbidden == "inf")
+    if is_symmetric is None and _is_triangle(matrix):
+        raise ValueError(
+            "distances are 0 on one side of the diagonal; of a triangle pass d + d.T (tsp(d,"
+            " is_symmetric=False) takes them as they are)"
+        )
     allowed = np.isfinite(matrix)
     is_exact = dtype != "float32" and is_integral(matrix[allowed])
     if dtype == "int32" and not is_exact:
@@ -178,6 +183,12 @@ def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
         is_bad &= ~np.isposinf(matrix)
     refuse_first(matrix, is_bad, "distance", "; forbidden='inf' allows it")
     return matrix
+
+
+def _is_triangle(matrix: np.ndarray) -> bool:
+    """Returns whether all is 0 on one side of the diagonal, and not on the other."""
+    below = any(row[:i].any() for i, row in enumerate(matrix))
+    return below != any(row[i + 1 :].any() for i, row in enumerate(matrix))
 
 
 def _matrix_cost(matrix: np.ndarray, unit: int, tour: np.ndarray) -> int | float:
