@@ -38,7 +38,7 @@ MISTAKES = {
     ),
     "a hook that writes where it must not": (
         {"hook_leak": 1},
-        "Seeing.before_variable returns another state where `where` is False, for variable 0 in",
+        "Seeing.before_state returns another state where `where` is False, for variable 0 in",
     ),
 }
 
