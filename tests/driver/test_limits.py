@@ -209,6 +209,17 @@ def test_chunks_fit_the_limits(now):
     assert timer.next_steps(100, 100, 0.1, 100) in (49, 50)
 
 
+def test_chunks_have_few_exchanges_more_than_the_last_one(now):
+    """One, or twice as many, also where they come more often; of one that knows none, one."""
+    timer = Timer()
+    timer.start_search()
+    made = [timer.next_steps(0, steps, 0.01, every=every) for steps, every in PERIODS]
+    assert made == [100, 100, 200, 600, 60, 800]
+
+
+PERIODS = [(1000, 100), (99, 100), (100, 100), (300, 100), (399, 10), (100, 10**6)]
+
+
 def test_chunks_without_limits(now):
     """Half a second, so that Ctrl-C is answered."""
     timer = Timer()
