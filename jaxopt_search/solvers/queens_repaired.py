@@ -11,9 +11,9 @@ import numpy as np
 from jaxopt_search.driver import ahead, checkpoints
 from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.engine import placing, room
 from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.kept_programs import Program, kept
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back

@@ -18,10 +18,10 @@ from jaxopt_search.driver import checkpoints, environment
 from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.device_split import pmapped
+from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.placing import split_leaf
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState, make_rules
