@@ -4,13 +4,12 @@ import importlib
 from typing import Any
 
 
-def imported(module: str, what: str, extra: str) -> Any:
+def imported(module: str, what: str) -> Any:
     """Returns a module.
 
     Args:
-      module: its name, such as `"scipy.stats"`.
+      module: its name, such as `"scipy.stats"`; what is installed has the name of the first part.
       what: what needs it, for the message: `"plots need matplotlib"`.
-      extra: the extra of this package that installs it.
 
     Raises:
       ImportError: in one line, if it is not installed.
@@ -18,4 +17,4 @@ def imported(module: str, what: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f'{what}: pip install "jaxopt_search[{extra}]"') from error
+        raise ImportError(f"{what}: pip install {module.partition('.')[0]}") from error

@@ -124,7 +124,7 @@ print(f"permutations: {are_permutations}, attacking pairs: {attacks.sum()}")
 # The picture of a result is its first placement.
 
 # %%
-result.plot().set_title(f"The first placement of {num_queens} queens")
+result.plot()[0].set_title(f"The first placement of {num_queens} queens")
 plt.show()
 
 # %% [markdown]

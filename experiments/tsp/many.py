@@ -154,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if importlib.util.find_spec("fast_tsp"):
         jobs += [functools.partial(fast_tsp, points, limit, args.seed) for limit in args.each]
     else:
-        print('no fast-tsp to compare with: pip install "jaxopt_search[peers]"')
+        print("no fast-tsp to compare with: pip install fast-tsp")
     records: list[dict[str, Any]] = []
     status = common.until_interrupted(lambda: _make(jobs, records, args.out), None)
     if records:

@@ -255,7 +255,7 @@ def _misfit(distribution: Any, done: np.ndarray, total: int) -> float:
 
 def _scipy(name: str) -> Any:
     """Returns a part of SciPy, imported here since that takes longer than JAX."""
-    return imported(f"scipy.{name}", "run times need SciPy", "analysis")
+    return imported(f"scipy.{name}", "run times need SciPy")
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:

@@ -16,7 +16,7 @@ from jaxopt_search.command import endings, starts
 from jaxopt_search.driver import compilation_cache, environment
 from jaxopt_search.engine import device_split, stepping
 
-_EXTRAS = {"matplotlib": "plot", "scipy": "analysis", "tqdm": "progress", "pooch": "data"}
+_EXTRAS = ("matplotlib", "scipy", "tqdm", "pooch")
 _NVIDIA = pathlib.Path("/proc/driver/nvidia/version")
 
 Findings = Iterator[tuple[str, str, str]]
@@ -54,7 +54,7 @@ def _devices() -> Findings:
     is_on_cpu = devices[0].platform == "cpu"
     problem = ""
     if is_on_cpu and _NVIDIA.exists() and "cpu" not in os.environ.get("JAX_PLATFORMS", ""):
-        problem = 'JAX does not see the NVIDIA GPU: pip install "jaxopt_search[cuda13]" or [cuda12]'
+        problem = 'JAX does not see the NVIDIA GPU: pip install "jax[cuda13]", or [cuda12]'
     yield "devices", kind, problem
     for name, make in _SEARCHES.items():
         choice = str(stepping.choose("auto", devices[0], *make()))
@@ -94,7 +94,6 @@ def _cache() -> Findings:
 
 
 def _extras() -> Findings:
-    for module, extra in _EXTRAS.items():
+    for module in _EXTRAS:
         is_there = importlib.util.find_spec(module) is not None
-        missing = f'not installed: pip install "jaxopt_search[{extra}]"'
-        yield module, "installed" if is_there else missing, ""
+        yield module, "installed" if is_there else f"not installed: pip install {module}", ""

@@ -15,7 +15,7 @@ def check(path: pathlib.Path | None) -> None:
 
     Raises:
       ValueError: for its suffix or its folder.
-      ImportError: if matplotlib is not installed; it says which extra brings it.
+      ImportError: if matplotlib is not installed; it says what installs it.
     """
     if path is not None:
         files.check_suffix("--plot", path, SUFFIXES)

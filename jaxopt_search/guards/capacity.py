@@ -22,17 +22,21 @@ _TOUR_BYTES = 16  # per city: a current tour and the best one, before and after 
 _QUEEN_BYTES = 64  # of 100 that were measured for one that is repaired
 
 
-def check_size(solution: Any, num_searches: int) -> None:
-    """Refuses more searches than an array can index.
+def check_size(solution: Any, num: int, num_searches: int | None = None) -> None:
+    """Refuses more solutions than an array can index.
+
+    Args:
+      num: how many there are in one array.
+      num_searches: for the message; None for `num`.
 
     Raises:
       ValueError: with the number of elements.
     """
-    elements = num_searches * max(leaf.size for leaf in jax.tree.leaves(solution))
+    elements = num * max(leaf.size for leaf in jax.tree.leaves(solution))
     if elements > MAX_INT32:
         raise ValueError(
-            f"num_searches is {num_searches}, expected fewer: their solutions have {elements}"
-            f" elements in all, beyond {MAX_INT32}"
+            f"num_searches is {num_searches or num}, expected fewer: their solutions"
+            f" have {elements} elements in all, beyond {MAX_INT32}"
         )
 
 
@@ -43,7 +47,7 @@ def check_tours(n: int, num_tours: int, num_searches: int, devices: Sequence[jax
       ValueError, MemoryError: as `check_size` and `check_bytes`.
     """
     each = -(-num_tours // len(devices))
-    check_size(jax.ShapeDtypeStruct((n * each,), "int32"), 1)
+    check_size(jax.ShapeDtypeStruct((n,), "int32"), each, num_searches)
     needed = _TOUR_BYTES * n * (num_tours if is_shared(devices) else each)
     check_searches(needed, num_searches, devices, " at least")
 

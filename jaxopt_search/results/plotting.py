@@ -147,7 +147,7 @@ def plot_result(result: Result, ax: Any = None) -> Any:
         None for a new figure.
 
     Returns:
-      One of matplotlib's axes, or an array of two.
+      [1] or [2] of matplotlib's axes, those that were drawn on.
 
     Raises:
       ImportError: if matplotlib is not installed.
@@ -162,9 +162,9 @@ def plot_result(result: Result, ax: Any = None) -> Any:
     draw = _picture_of(result)
     both: Any = ax if np.iterable(ax) else None
     if draw is None:
-        return _course(result, ax if both is None else both[0])
+        return np.array([_course(result, ax if both is None else both[0])])
     if ax is not None and both is None:
-        return draw(ax)
+        return np.array([draw(ax)])
     if both is None:
         size = (11.0, 4.8)
         both = _matplotlib("pyplot").subplots(1, 2, figsize=size, layout="constrained")[1]
@@ -299,7 +299,7 @@ def _axes(ax: Any) -> Any:
 
 def _matplotlib(name: str) -> Any:
     """Returns a part of matplotlib."""
-    return imported(f"matplotlib.{name}", "plots need matplotlib", "plot")
+    return imported(f"matplotlib.{name}", "plots need matplotlib")
 
 
 def _percent_axis(ax: Any) -> None:

@@ -139,7 +139,7 @@ class Result(NamedTuple):
           ax: matplotlib axes for the solution alone, or a sequence of two; None for a new figure.
 
         Returns:
-          One of matplotlib's axes, or an array of two.
+          [1] or [2] of matplotlib's axes, those that were drawn on.
 
         Raises:
           ImportError: if matplotlib is not installed.
@@ -284,7 +284,7 @@ class QueensResult(NamedTuple):
           ax: matplotlib axes; None for a new figure.
 
         Returns:
-          The axes.
+          [1] of matplotlib's axes.
 
         Raises:
           ValueError: if there is no placement.
@@ -292,7 +292,7 @@ class QueensResult(NamedTuple):
         """
         from jaxopt_search.results import plotting
 
-        return plotting.plot_first_board(self, ax)
+        return np.array([plotting.plot_first_board(self, ax)])
 
     def save(self, path: str | os.PathLike) -> None:
         """As `Result.save`."""

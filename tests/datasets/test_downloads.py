@@ -160,5 +160,5 @@ def test_what_has_no_public_copy_is_not_downloaded(tmp_path):
 def test_without_pooch_the_extra_is_named(fetch, monkeypatch):
     """The downloader is optional; asking for it without having it says what to install."""
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match=r"pip install 'jaxopt_search\[data\]'"):
+    with pytest.raises(ImportError, match=r"pip install pooch"):
         fetch("http://127.0.0.1:9")

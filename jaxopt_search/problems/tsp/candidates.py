@@ -84,7 +84,7 @@ def _query(points: np.ndarray, num: int, is_ordered: bool = True) -> np.ndarray:
         every, lowest = np.arange(len(points)), _lowest if is_ordered else _lowest_anyhow
         return np.concatenate(_each_block(lambda rows: lowest(_squared(points, rows), num), every))
     # Imported only here: that takes ten times as long as all distances between a thousand points.
-    spatial = imported("scipy.spatial", "candidate lists need SciPy", "analysis")
+    spatial = imported("scipy.spatial", "candidate lists need SciPy")
     return spatial.KDTree(points).query(points, num)[1]
 
 
