@@ -2,15 +2,10 @@
 
 import dataclasses
 import hashlib
-import http.client
 import os
 import pathlib
-import shutil
-import urllib.error
 import urllib.parse
-import urllib.request
 import warnings
-from typing import Any
 
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
 from jaxopt_search.datasets.qaplib import load_qaplib
@@ -18,12 +13,13 @@ from jaxopt_search.datasets.registry import SOURCES, Entry, find
 from jaxopt_search.datasets.tsplib import load_tsplib
 from jaxopt_search.errors import DownloadError, InstanceFormatError
 from jaxopt_search.folders import cache_folder
+from jaxopt_search.optional import imported
 
 DATA_VARIABLE = "JAXOPT_SEARCH_DATA"
 _SUFFIXES = {"tsplib": (".tsp",), "qaplib": (".dat", ".txt")}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _TIMEOUT = 30  # seconds without an answer
-_MAX_DOWNLOAD = 64 * 2**20  # bytes; the largest known file has less than 3 MiB
+_MOST_BYTES = 64 * 2**20  # of a file in the cache; the largest known file has less than 3 MiB
 
 
 def load(
@@ -47,8 +43,8 @@ def load(
     Args:
       name: one of `names()`.
       data_dir: the data folder; by default the environment variable JAXOPT_SEARCH_DATA.
-      download: whether a file found nowhere may be downloaded; needs the extra `data`. It must
-        come over https and have the recorded SHA-256.
+      download: whether a file found nowhere may be downloaded, by pooch; it is asked for
+        over https, and must have the recorded SHA-256.
       cache_dir: where downloads are kept; by default `jaxopt_search` in XDG_CACHE_HOME or
         `~/.cache`.
       base_url: a mirror of the collection; https, or http on this machine.
@@ -133,7 +129,7 @@ def _find_cached(entry: Entry, cache: pathlib.Path) -> pathlib.Path | None:
     path = _cached_path(entry, cache)
     if path.is_file() and entry.sha256:
         path = _inside(path, cache)
-        if path.stat().st_size <= _MAX_DOWNLOAD and _sha256(path) == entry.sha256:
+        if path.stat().st_size <= _MOST_BYTES and _sha256(path) == entry.sha256:
             return path
     return None
 
@@ -172,92 +168,39 @@ def _download(entry: Entry, cache: pathlib.Path, base_url: str | None) -> pathli
             f"{entry.name} cannot be downloaded (no public copy has the right numbers); "
             "put it in a folder and pass data_dir="
         )
-    try:
-        import pooch
-    except ImportError:
-        message = "download=True needs pooch, expected it from: pip install 'jaxopt_search[data]'"
-        raise ImportError(message) from None
+    pooch = imported("pooch", "download=True needs pooch")
     url = f"{(base_url or SOURCES[entry.collection]).rstrip('/')}/{entry.path}"
-    _check_url(url, allow_loopback=True)
+    _check_url(url)
     target = _cached_path(entry, cache)
     by_hand = f"get {url} by hand, put it in a folder as {target.name} and pass data_dir="
     try:
         cache.mkdir(parents=True, exist_ok=True)
         if target.is_symlink() or target.exists():
             target.unlink()  # not the recorded file, or it would have been found
-        fetch: Any = _fetch  # pooch's type for it has more arguments than it passes
         pooch.retrieve(
             url,
             known_hash=f"sha256:{entry.sha256}",
             fname=target.name,
             path=cache,
-            downloader=fetch,
+            downloader=pooch.HTTPDownloader(timeout=_TIMEOUT),
         )
-    except DownloadError:
-        raise
+    except OSError as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DownloadError(f"download of {entry.name} failed ({reason}); {by_hand}") from error
     except ValueError as error:  # pooch compares checksums and deletes the file
         raise DownloadError(
             f"{url} has another SHA-256 than recorded and was deleted, expected {entry.sha256}"
         ) from error
-    except (OSError, http.client.HTTPException) as error:
-        if isinstance(error, urllib.error.HTTPError):
-            error.close()
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DownloadError(f"download of {entry.name} failed ({reason}); {by_hand}") from error
     return target
 
 
-def _fetch(url: str, output_file: Any, pooch: Any) -> None:
-    """Writes `url` to a file, for pooch; each redirect is checked before it is followed."""
-    loopback = _is_loopback(url)
-    handlers: list = [_Redirects(loopback)]
-    if loopback:
-        handlers.append(urllib.request.ProxyHandler({}))
-    opener = urllib.request.build_opener(*handlers)
-    with opener.open(url, timeout=_TIMEOUT) as answer, open(output_file, "wb") as file:
-        shutil.copyfileobj(_Limited(answer, url), file)
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    def __init__(self, allow_loopback: bool):
-        self.allow_loopback = allow_loopback
-
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
-        """Returns the request to follow, after checking where it goes."""
-        try:
-            _check_url(newurl, self.allow_loopback)
-        except DownloadError:
-            fp.close()
-            raise
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-class _Limited:
-    """A stream that fails once it has given more than the largest size allowed."""
-
-    def __init__(self, stream: Any, url: str):
-        self.stream, self.url, self.left = stream, url, _MAX_DOWNLOAD
-
-    def read(self, size: int = -1, /) -> bytes:
-        block = self.stream.read(size)
-        self.left -= len(block)
-        if self.left < 0:
-            raise DownloadError(f"{self.url} has more than {_MAX_DOWNLOAD} bytes")
-        return block
-
-
-def _check_url(url: str, allow_loopback: bool) -> None:
+def _check_url(url: str) -> None:
     if not url.isprintable():
         raise DownloadError(f"{url!r} is refused, expected an https address")
     try:
         parts = urllib.parse.urlsplit(url)
     except ValueError as error:
         raise DownloadError(f"{url} is refused ({error}), expected an https address") from error
-    if parts.scheme == "https" or (allow_loopback and _is_loopback(url)):
-        return
-    raise DownloadError(f"{url} is refused, expected an https address")
-
-
-def _is_loopback(url: str) -> bool:
-    parts = urllib.parse.urlsplit(url)
-    return parts.scheme == "http" and parts.hostname in _LOOPBACK
+    is_local = parts.scheme == "http" and parts.hostname in _LOOPBACK
+    if parts.scheme != "https" and not is_local:
+        raise DownloadError(f"{url} is refused, expected an https address")
