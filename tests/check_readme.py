@@ -18,7 +18,7 @@ def _lines(output: str) -> list[str]:
 
 def main() -> int:
     """Returns the exit status."""
-    code, output, *_ = blocks("README.md", after="## Three lines to a result")
+    code, output, *_ = blocks("README.md", after="## Four lines to a result")
     expected = _lines(output)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

@@ -9,12 +9,12 @@ ROOT = pages.ROOT
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 # Of each page, how many blocks of code it has, and the limits that are shortened.
 CODE = {
-    "README.md": (1, {"max_seconds=10": "max_steps=300"}),
-    "docs/index.md": (1, {"max_seconds=10": "max_steps=300"}),
+    "README.md": (1, {"max_steps=4000": "max_steps=300"}),
+    "docs/index.md": (1, {"max_steps=4000": "max_steps=300"}),
     "docs/first_steps.md": (
         3,
         {
-            "max_seconds=10": "max_steps=300",
+            "max_steps=4000": "max_steps=300",
             "max_steps=5000\n": "max_steps=310\n",
             "max_steps=5000)": "max_steps=50)",
         },
