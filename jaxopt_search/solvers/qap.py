@@ -46,15 +46,20 @@ from jaxopt_search.types import Exchange
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
 _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8, check_every=1000)
-_QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
+_QAP_ON_CPU = Recipe(
+    hottest=0.3,
+    coldest=0.03,
+    num_searches=4,
+    moves_per_search=32,
+    choose="first",
+    resample_every=10_000,  # a search that is resampled makes its table anew, in O(n**3)
+)
 _TABU, _TABU_ON_CPU = 528, 8  # searches per device
 _TABU_OF_SEVERAL, _TABU_OF_SEVERAL_ON_CPU = 32, 4  # searches of each instance
 _TABU_CHECK_EVERY, _TABU_CHECK_EVERY_ON_CPU = 100, 25
 # Sizes of padded instances from one power of two to the next. On a CPU steps of tables take as long
 # as the room is large; in a kernel they do not, but memory does.
 _SIZES, _SIZES_ON_CPU, _FEW = 2, 8, 256
-# Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
-_MANY = 120
 
 
 def solve_qap(
@@ -101,8 +106,8 @@ def solve_qap(
         that name. `target` is then to be reached from below. The result has the sum itself, but its
         `problem`, its `state` and progress count with the opposite sign.
       dtype: as in `qap`: `"float32"` to give up exactness if integers are too large for int32.
-      method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: the one that was
-        measured to serve better, annealing for many facilities on a CPU and otherwise tabu search.
+      method: `"tabu"`, `"annealing"`, which cools once over the run and may be frozen before its
+        end, or `"auto"`: the one that was measured to serve better, tabu search.
       moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
       initial: an assignment to start from, [n], or several, [B, n].
 
@@ -167,8 +172,7 @@ def _prepare_one(
     devices = options["devices"]
     is_on_cpu = devices[0].platform == "cpu"
     recipe = chosen(_annealing_recipe(devices), *wishes)
-    padded, n = _padded(problem, is_on_cpu), int(problem.n)
-    is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY))
+    padded, is_tabu = _padded(problem, is_on_cpu), method != "annealing"
     num_searches = recipe.num_searches
     if is_tabu and wishes[0] is None:
         num_searches = len(devices) * _tabu_searches(padded.capacity, is_on_cpu)
