@@ -345,9 +345,9 @@ def optimal_start(checked: Checked, timer: Timer) -> Result | None:
     if not isinstance(begin, Start) or begin.starts is None or begin.starts.build is None:
         return None
     solutions = begin.starts.built().solutions
-    costs = np.array([original.cost(solution) for solution in solutions])
-    number, best = int(costs.argmin()), Best(checked.problem, limits)
-    best.x, best.fun = np.array(original.own(solutions[number])), costs[number].item()
+    costs = [original.cost(solution) for solution in solutions]
+    number, best = costs.index(min(costs)), Best(checked.problem, limits)
+    best.x, best.fun = np.array(original.own(solutions[number])), costs[number]
     if not best.meets_goal:
         return None
     return Result(
@@ -362,7 +362,7 @@ def optimal_start(checked: Checked, timer: Timer) -> Result | None:
         first_hit=Hit(0, number),
         feasible=True,
         history=History([Record(0, 0.0, best.fun, 0.0)]),
-        costs=costs,
+        costs=np.array(costs),
         solutions=original.own(solutions),
         ancestors=np.arange(len(costs), dtype=np.int32),
         state=None,

@@ -60,6 +60,8 @@ _TABU_CHECK_EVERY, _TABU_CHECK_EVERY_ON_CPU = 100, 25
 # Sizes of padded instances from one power of two to the next. On a CPU steps of tables take as long
 # as the room is large; in a kernel they do not, but memory does.
 _SIZES, _SIZES_ON_CPU, _FEW = 2, 8, 256
+# Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
+_MANY = 300
 
 
 def solve_qap(
@@ -106,8 +108,8 @@ def solve_qap(
         that name. `target` is then to be reached from below. The result has the sum itself, but its
         `problem`, its `state` and progress count with the opposite sign.
       dtype: as in `qap`: `"float32"` to give up exactness if integers are too large for int32.
-      method: `"tabu"`, `"annealing"`, which cools once over the run and may be frozen before its
-        end, or `"auto"`: the one that was measured to serve better, tabu search.
+      method: `"tabu"`, `"annealing"`, which cools over the run, or `"auto"`: the one that was
+        measured to serve better, annealing from 300 facilities on a CPU and otherwise tabu search.
       moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
       initial: an assignment to start from, [n], or several, [B, n].
 
@@ -172,7 +174,8 @@ def _prepare_one(
     devices = options["devices"]
     is_on_cpu = devices[0].platform == "cpu"
     recipe = chosen(_annealing_recipe(devices), *wishes)
-    padded, is_tabu = _padded(problem, is_on_cpu), method != "annealing"
+    padded, n = _padded(problem, is_on_cpu), int(problem.n)
+    is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY))
     num_searches = recipe.num_searches
     if is_tabu and wishes[0] is None:
         num_searches = len(devices) * _tabu_searches(padded.capacity, is_on_cpu)
