@@ -14,7 +14,7 @@ from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.running import Run
+from jaxopt_search.driver.running import Run, optimal_start
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.guards import garbage
@@ -141,6 +141,9 @@ def solve(
         if call.team.is_shared:
             note(arguments.words_of(checked), callback is None)
     call.timer.limit(checked.limits.max_steps, checked.limits.max_seconds)
+    found = None if checkpoint is not None else optimal_start(checked, call.timer)
+    if found is not None:
+        return found
     explained = memory_errors_explained(f"num_searches={checked.begin.num_searches}")
     with explained as note_needed, call.running(show_progress):
         run = Run(checked, call.timer, note_needed, callback)

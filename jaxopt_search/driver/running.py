@@ -23,7 +23,7 @@ from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
 from jaxopt_search.guards import garbage
 from jaxopt_search.kernels import Choice
-from jaxopt_search.results import Hit, Result, Status
+from jaxopt_search.results import History, Hit, Record, Result, Status
 
 _LONGEST_FIRST = ("steps", "exchange", "adoption", "start", "look")
 """Programs in the order in which they are traced, by how long they then compile."""
@@ -332,3 +332,44 @@ class Run:
             search=search,
             exchange=checked.exchange,
         )
+
+
+def optimal_start(checked: Checked, timer: Timer) -> Result | None:
+    """Returns the result of a run whose constructed start is proven optimal; None for any other.
+
+    Nothing is compiled for it, and there is no state from which it could continue.
+    """
+    begin, original, limits = checked.begin, checked.original, checked.limits
+    if original is None or limits.goal is None or not limits.is_optional:
+        return None
+    if not isinstance(begin, Start) or begin.starts is None or begin.starts.build is None:
+        return None
+    solutions = begin.starts.built().solutions
+    costs = [original.cost(solution) for solution in solutions]
+    number, best = costs.index(min(costs)), Best(checked.problem, limits)
+    best.x, best.fun = np.array(original.own(solutions[number])), costs[number]
+    if not best.meets_goal:
+        return None
+    return Result(
+        x=best.x,
+        fun=best.fun,
+        success=True,
+        status=Status.TARGET,
+        message=best.message(Status.TARGET, 0),
+        nit=0,
+        nfev=0,
+        gap=best.gap,
+        first_hit=Hit(0, number),
+        feasible=True,
+        history=History([Record(0, 0.0, best.fun, 0.0)]),
+        costs=np.array(costs),
+        solutions=original.own(solutions),
+        ancestors=np.arange(len(costs), dtype=np.int32),
+        state=None,
+        compile_seconds=0.0,
+        elapsed=timer.elapsed,
+        env=environment.of(checked.split.devices) | {"implementation": "none"},
+        problem=checked.problem,
+        search=checked.search,
+        exchange=checked.exchange,
+    )

@@ -93,7 +93,8 @@ class Result(NamedTuple):
       solutions: [num_searches, ...] the best solution of each search.
       ancestors: [num_searches] the search from whose start each one's solution descends, by way of
         exchanges; `np.bincount` of it gives the sizes of families.
-      state: the `RunState` to resume from.
+      state: the `RunState` to resume from; None where a constructed start is proven optimal, for
+        which nothing is compiled: `costs` and `solutions` are then of the constructed starts.
       compile_seconds: seconds from the call of `solve` until the first step could be made.
       elapsed: seconds from the call to the end: `compile_seconds`, the search, and reading it out.
       env: versions, devices, and the implementation that ran.
@@ -176,17 +177,17 @@ class Result(NamedTuple):
 
     def __str__(self) -> str:
         hit = self.first_hit
+        course = [
+            ("steps", f"{text.large(self.nit)} of each of {len(self.costs)} searches"),
+            ("priced", f"{text.large(self.nfev)} moves"),
+            ("target met", hit and f"by search {hit.search}, after {text.large(hit.step)}"),
+        ]
         return text.summary(
             [
                 ("cost", text.cost(self.fun, self.gap)),
                 ("success", "yes" if self.success else "no"),
                 ("ended", self.message),
-                ("steps", f"{text.large(self.nit)} of each of {len(self.costs)} searches"),
-                ("priced", f"{text.large(self.nfev)} moves"),
-                (
-                    "target met",
-                    hit and f"by search {hit.search}, after {text.large(hit.step)}",
-                ),
+                *(course if self.nit else []),
                 *text.circumstances(self),
                 ("solution", text.solution(self.x)),
             ]

@@ -162,7 +162,8 @@ class _Steering:
     def __call__(self, report: Report) -> Steer | bool | None:
         if self._callback is not None and is_true(self._callback(report)):
             return True
-        changes = self._pacer.note(report.step, report.seconds) or self._is_recalled
+        changes = self._pacer.note(report.step, report.seconds, report.acceptance)
+        changes |= self._is_recalled
         left, self._is_recalled = self._pacer.steps_left(report.step), False
         if not changes and left is None:
             return None

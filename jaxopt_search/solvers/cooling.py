@@ -20,6 +20,9 @@ from jaxopt_search.searches.schedules import Geometric
 from jaxopt_search.types import Crossover
 
 _MOST_SHARE = 0.5  # of the AB-cycles
+# Accepted moves per search and step below which searches are frozen, over this many steps; and the
+# share of the time that a reheating takes at least.
+_FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 # What a run takes to cool from the hottest, for each city: on 2 CPU cores, tours of 318 to 1002
 # cities end shorter so within 10 s, and not within 1 s.
@@ -168,10 +171,13 @@ class Pacer(Protocol):
 
     pace: Pace
 
-    def note(self, step: int, seconds: float) -> bool:
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
         """Takes note of a chunk that ends at `step`, after `seconds` of search.
 
         Returns whether the pace changes.
+
+        Args:
+          acceptance: accepted moves per search and step.
         """
         raise NotImplementedError
 
@@ -223,7 +229,7 @@ class StepCount:
             share = recipe.share((max_steps - self._cooled_at) / n)
             self._then = Pace(self._cooled_at, 1.0, 0.0, n, share)
 
-    def note(self, step: int, seconds: float) -> bool:
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
         """Takes note of a chunk that ends at `step`; returns whether the pace changes."""
         if step < self._cooled_at or self.pace == self._then:
             return False
@@ -246,7 +252,8 @@ class Clock:
     """Sets the pace after each chunk of steps so that the cooling ends when its time is over.
 
     The first chunk makes no step. Once searches have cooled, what chunks take longer than their
-    steps did before is taken for recombinations.
+    steps did before is taken for recombinations. Searches that are resampled and freeze before are
+    reheated half the way, as often as that happens, and cool to where they froze.
 
     Attributes:
       pace: from the end of the last chunk on.
@@ -254,7 +261,7 @@ class Clock:
 
     _NOTED = (
         *("pace", "cooled_by", "last", "seconds_per_step"),
-        *("since", "num_recombinations", "recombining_seconds"),
+        *("since", "num_recombinations", "recombining_seconds", "until"),
     )
 
     def __init__(self, recipe: Recipe, max_seconds: float, begun: float = 0.0):
@@ -266,9 +273,10 @@ class Clock:
         self.seconds_per_step = 0.0
         self.since = 0  # steps since the last recombination
         self.num_recombinations, self.recombining_seconds = 0, 0.0
+        self.until, self._is_reheated = 1.0, False  # the share of the cooling that is made
         self.pace = Pace(0, 0.0, 0.0, recipe.cooling_every)
 
-    def note(self, step: int, seconds: float) -> bool:
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
         """Takes note of a chunk that ends at `step`, after `seconds` of search.
 
         Returns whether the pace changes.
@@ -282,9 +290,14 @@ class Clock:
         if step == before[0]:
             return False
         made, took = step - before[0], seconds - before[1]
-        done = min(1.0, self.pace.done + made * self.pace.per_step)
+        done = min(self.until, self.pace.done + made * self.pace.per_step)
         left = max(self.cooled_by - seconds, 0.0)
-        per_step = (1 - done) / max(made / took * left, 1.0)
+        is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > self._begun
+        has_time = left > _LEAST_TIME * self.max_seconds
+        self._is_reheated = is_frozen and has_time and not self.recipe.recombines
+        if self._is_reheated:
+            self.until, done = done, (self._begun + done) / 2
+        per_step = (self.until - done) / max(made / took * left, 1.0)
         share = self.pace.share
         self._take_note_of_recombinations(made, took)
         if done == 1 and self.recipe.recombines and self.seconds_per_step > 0:
@@ -296,8 +309,9 @@ class Clock:
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
         return True
 
-    def steps_left(self, step: int) -> None:
-        """Returns None: the pace changes by time only."""
+    def steps_left(self, step: int) -> int | None:
+        """Returns 1 once searches are reheated, whose steps may be slow: else time tells."""
+        return 1 if self._is_reheated else None
 
     def notes(self) -> dict[str, Any]:
         """Returns what `recall` needs in a later process, for JSON."""

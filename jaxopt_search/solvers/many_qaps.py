@@ -91,7 +91,7 @@ class _Steady:
 
     pace: Pace
 
-    def note(self, step: int, seconds: float) -> bool:
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
         return False
 
     def steps_left(self, step: int) -> None:

@@ -46,7 +46,14 @@ from jaxopt_search.types import Exchange
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
 _QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8, check_every=1000)
-_QAP_ON_CPU = Recipe(hottest=0.3, coldest=0.03, num_searches=4, moves_per_search=32, choose="first")
+_QAP_ON_CPU = Recipe(
+    hottest=0.3,
+    coldest=0.03,
+    num_searches=4,
+    moves_per_search=32,
+    choose="first",
+    resample_every=10_000,  # a search that is resampled makes its table anew, in O(n**3)
+)
 _TABU, _TABU_ON_CPU = 528, 8  # searches per device
 _TABU_OF_SEVERAL, _TABU_OF_SEVERAL_ON_CPU = 32, 4  # searches of each instance
 _TABU_CHECK_EVERY, _TABU_CHECK_EVERY_ON_CPU = 100, 25
@@ -54,7 +61,7 @@ _TABU_CHECK_EVERY, _TABU_CHECK_EVERY_ON_CPU = 100, 25
 # as the room is large; in a kernel they do not, but memory does.
 _SIZES, _SIZES_ON_CPU, _FEW = 2, 8, 256
 # Facilities from which tabu search, whose steps take O(n * n), falls behind annealing on a CPU.
-_MANY = 120
+_MANY = 300
 
 
 def solve_qap(
@@ -101,8 +108,8 @@ def solve_qap(
         that name. `target` is then to be reached from below. The result has the sum itself, but its
         `problem`, its `state` and progress count with the opposite sign.
       dtype: as in `qap`: `"float32"` to give up exactness if integers are too large for int32.
-      method: `"tabu"`, `"annealing"`, which cools once over the run, or `"auto"`: the one that was
-        measured to serve better, annealing for many facilities on a CPU and otherwise tabu search.
+      method: `"tabu"`, `"annealing"`, which cools over the run, or `"auto"`: the one that was
+        measured to serve better, annealing from 300 facilities on a CPU and otherwise tabu search.
       moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
       initial: an assignment to start from, [n], or several, [B, n].
 

@@ -132,15 +132,17 @@ class Repairs:
         """Begins a placement, unless one is begun, and makes this many rounds of it, at least 8."""
         if not num_steps:
             return
-        if self._repair is None:
+        state = self._repair
+        if state is None:
             begin = self._program()
-            self._repair = begin.fn(*begin.arguments)
-        before = int(self._repair.rounds)
-        *own, _ = (program := self._program(self._repair)).arguments
+            state = begin.fn(*begin.arguments)
+        before = int(state.rounds)
+        *own, _ = (program := self._program(state)).arguments
         most = np.int32(min(before + num_steps, self._max_rounds))
-        self._repair, self._words = program.fn(*own, most, **program.static)
-        self._rounds = int(self._repair.rounds) - before
-        self._is_over = bool(self._repair.num_attacked == 0) or self._rounds < num_steps
+        state, words = program.fn(*own, most, **program.static)
+        self._rounds = int(state.rounds) - before
+        self._is_over = bool(state.num_attacked == 0) or self._rounds < num_steps
+        self._repair, self._words = state, words
 
     def look(self) -> object:
         """Takes down the placement if it is valid."""

@@ -1,8 +1,10 @@
 """What a limit means: seconds of search, whatever compiles before; steps; a proven optimum."""
 
 import functools
+import itertools
 import time
 
+import jax
 import numpy as np
 import pytest
 from probes import countdown, line
@@ -114,6 +116,25 @@ def test_a_proven_optimum_ends_the_run(solve):
     assert message == "the optimum was reached, which is proven"
     assert note == ("" if result.nit else "no step was made: this is the best start")
     assert result.elapsed - result.compile_seconds < 50
+
+
+@pytest.mark.parametrize("solve", [js.solve_tsp, js.solve_qap])
+def test_nothing_is_compiled_for_an_optimal_start(solve, caplog):
+    """It is the result at once, of which there is nothing to continue; on demand it is searched."""
+    instance = OPTIMAL_STARTS[solve]
+    with jax.log_compiles():
+        result = solve(instance, max_seconds=60, devices=1)
+    assert not [record for record in caplog.records if "Compiling" in record.message]
+    assert (result.fun, result.gap, result.status) == (instance.best_known, 0, Status.TARGET)
+    assert (result.success, result.nit, result.state) == (True, 0, None)
+    assert result.costs.min() == result.fun == result.history[-1].best
+    assert "no step was made" in str(result) and "moves" not in str(result)
+
+
+OPTIMAL_STARTS = {
+    js.solve_tsp: js.datasets.grid_tsp(4, 4, spacing=100, seed=0),
+    js.solve_qap: js.datasets.planted_qap(1, 3, seed=0),
+}
 
 
 def test_best_known_is_not_proven():
@@ -235,7 +256,8 @@ STEP, EXCHANGE, LIMIT = 1e-3, 0.2, 5.0
 
 @pytest.fixture
 def _slow_machine(monkeypatch, now):
-    """Steps and exchanges take their time by the clock, in the end three times as long."""
+    """Steps and exchanges take their time by the clock, now and then three times as long."""
+    busy = itertools.cycle((1, 1, 3, 1, 1, 1, 3))
 
     def slow(kind, every, made):
         advance = kind.advance
@@ -246,8 +268,7 @@ def _slow_machine(monkeypatch, now):
                 return
             steps, period = made(run, num_steps), every(run)
             exchanges = (run.step + steps) // period - run.step // period
-            slower = 1 if run.timer.seconds < LIMIT / 2 else 3
-            now[0] += slower * (steps * STEP + exchanges * EXCHANGE)
+            now[0] += next(busy) * (steps * STEP + exchanges * EXCHANGE)
 
         monkeypatch.setattr(kind, "advance", slowly)
 
