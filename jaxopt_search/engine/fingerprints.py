@@ -71,7 +71,8 @@ def fingerprint(*trees: Any) -> str:
 def _is_array(kind: type, part: Any) -> bool:
     """Returns whether a part of a kind is an array or number whose bytes say all."""
     is_array = kind is np.ndarray or issubclass(kind, np.generic | jax.Array)
-    return is_array and not isinstance(part, Tracer) and part.dtype != object
+    has_objects = is_array and getattr(part.dtype, "hasobject", False)
+    return is_array and not has_objects and not isinstance(part, Tracer)
 
 
 def _words_of_array(array: Any) -> tuple[str, tuple[int, ...], str]:
@@ -170,9 +171,11 @@ class _Words:
         cells = list[str]()
         for cell in fn.__closure__ or ():
             try:
-                cells.append(self._of_variable(cell.cell_contents, names))
+                value = cell.cell_contents
             except ValueError:  # a variable that has no value
                 cells.append("empty")
+            else:
+                cells.append(self._of_variable(value, names))
         own = fn.__code__, fn.__defaults__, fn.__kwdefaults__, _public(fn)
         return "function", self._all(own), cells, sorted(used.items())
 
