@@ -59,7 +59,7 @@ def fingerprint(*trees: Any) -> str:
     leaves, structure = jax.tree.flatten(jax.device_get(trees))
     words = _Words()
     try:
-        described = [*map(_words_of_array, leaves), words.of_structure(structure)]
+        described = [*map(words.of_leaf, leaves), words.of_structure(structure)]
     except _Unknown as error:
         raise TypeError(
             f"nothing tells {error} from another one, as checkpoints and several processes need;"
@@ -110,6 +110,11 @@ class _Words:
         if (node := structure.node_data()) is None:
             return "leaf"
         return *map(self.of, node), list(map(self.of_structure, structure.children()))
+
+    def of_leaf(self, leaf: Any) -> Any:
+        """Returns an array or number in words, or what else may be in place of one."""
+        is_number = _is_array(type(leaf), leaf) or isinstance(leaf, int | float | complex)
+        return _words_of_array(leaf) if is_number else self.of(leaf)
 
     def of(self, part: Any) -> str:
         """Returns a digest of a static part, or its words if there are few."""

@@ -177,6 +177,8 @@ def test_static_parts_are_known_by_code_and_values(change):
     first, second = (fingerprint(Static(made(code.format(value)))) for value in values)
     assert first != second
     assert fingerprint(Static(made("# a comment\n\n" + code.format(values[0])))) == first
+    leaves = [fingerprint((made(code.format(value)), 5)) for value in (*values, values[0])]
+    assert leaves[0] == leaves[2] != leaves[1]
 
 
 def test_what_nothing_tells_from_another_one_is_refused(tmp_path):
