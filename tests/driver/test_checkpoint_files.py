@@ -54,7 +54,8 @@ def with_header(found, num_searches=None, **changes):
 def with_notes(found, **changes):
     header = json.loads(np.load(io.BytesIO(found["header.npy"])).tobytes())
     notes = header["notes"] | changes
-    return with_header(found, notes={k: v for k, v in notes.items() if v is not None})
+    gone = {name for name, value in changes.items() if value is None}
+    return with_header(found, notes={k: v for k, v in notes.items() if k not in gone})
 
 
 FORGERIES = {
@@ -71,7 +72,9 @@ FORGERIES = {
     "seconds below 0": lambda found: with_notes(found, seconds=-1.0),
     "seconds that are no number": lambda found: with_notes(found, seconds=float("nan")),
     "a lower cost": lambda found: with_notes(found, fun=0),
-    "no permutation": lambda found: found | {"best.npy": npy(np.zeros(14, np.int32))},
+    "no permutation": lambda found: with_notes(
+        found | {"best.npy": npy(np.zeros(14, np.int32))}, fun=0
+    ),
     "a history of nothing": lambda found: with_notes(found, history=[]),
     "no json": lambda found: found | {"header.npy": npy(np.zeros(9, np.uint8))},
     "four terabytes": lambda found: (
