@@ -61,7 +61,8 @@ def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost
     accepted = jnp.where(state.index >= 0, state.info.accepted, 0).astype(jnp.float32).sum()
     solutions, costs = all_best(problem, search, state)
     first = jnp.argmin(costs)
-    rest = (*state.step, state.status, *count, winner, state.index[first], accepted)
+    counted = state.step.high, state.step.low, state.status, count.high, count.low
+    rest = (*counted, winner, state.index[first], accepted)
     words = jnp.stack([lax.bitcast_convert_type(number, jnp.uint32) for number in rest])
     solution = jax.tree.map(lambda leaf: leaf[first], solutions)
     return solution, costs[first], words, (solutions, costs)
@@ -105,6 +106,7 @@ def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, C
       >>> tour.tolist(), int(cost)
       ([0, 1, 3, 2], 14)
     """
+    _check_one_run(state)
     searches = exchanging.settled(problem, search, state.searches)
     costs = exchanging.best_costs(search, searches, state.index)
     winner = jnp.argmin(costs)
@@ -136,6 +138,7 @@ def first_hit(state: RunState) -> tuple[Steps, jax.Array]:
       >>> int(steps), int(number)
       (1, 2)
     """
+    _check_one_run(state)
     hit = jax.tree.map(
         lambda count, never: jnp.where(state.index >= 0, count, never),
         state.hit,
@@ -144,3 +147,12 @@ def first_hit(state: RunState) -> tuple[Steps, jax.Array]:
     winner = counts.first(hit)
     count = Steps(hit.high[winner], hit.low[winner])
     return count, jnp.where(counts.is_never(count), -1, state.index[winner])
+
+
+def _check_one_run(state: RunState) -> None:
+    """Refuses the states of several runs, as `vmap` of `run` returns them."""
+    if state.index.ndim != 1:
+        raise ValueError(
+            f"state.index has shape {state.index.shape}, expected (num_searches,); of several runs,"
+            " use jax.vmap of this function"
+        )

@@ -33,7 +33,7 @@ class RunState(NamedTuple):
 
     Attributes:
       key: the run's key, two uint32 words.
-      step: steps made by each search; `int(state.step)` on the host.
+      step: steps made by each search: a number of 64 bits, see `portable.counts.Count`.
       since: steps since the last refresh, stop test and exchange.
       best_cost: [] best of all searches, at the end of the last `init`, `advance` or `run`.
       tested_cost: [] the lowest that any stop test has seen.

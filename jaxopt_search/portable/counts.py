@@ -1,13 +1,16 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
-"""Counts of 64 bits on the device, as two uint32 words; portable but for `int` and `as_int64`.
+"""Counts of 64 bits on the device, as two uint32 words; the functions are portable.
 
 JAX has no 64-bit integers unless its x64 mode is on, but the steps of a run, the attacking pairs of
 queens and the weights of possibilities may pass 32 bits. Where they are known not to, the functions
 that take a `Number` also take one word for each, which is faster.
 """
 
-from typing import NamedTuple, TypeAlias, overload
+import dataclasses
+import operator
+from collections.abc import Callable
+from typing import Any, TypeAlias, overload
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +18,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.pytrees import pytree
 
 _MAX_WORD = np.uint32(2**32 - 1)
 _SIXTEEN, _LOWER = np.uint32(16), np.uint32(0xFFFF)
@@ -22,28 +26,131 @@ _AT_ONCE = 2**16
 """This many halves of words add up in 32 bits."""
 
 
-class Count(NamedTuple):
-    """A count `high * 2**32 + low`, or counts, of any shape.
+def _compared(compare: Callable[[Any, Any], Any]) -> Callable[["Count", Any], Any]:
+    """Returns a method that compares a count with a number, exactly unless that is a float."""
 
-    On the host, `int` of one count is a Python integer, and it prints as one.
+    def method(count: "Count", other: Any) -> Any:
+        if not isinstance(other, _NUMBERS):
+            return NotImplemented
+        if _is_known(count) and _is_known(other):
+            return compare(on_host(count), on_host(other))
+        if not isinstance(other, Count) and not jnp.issubdtype(jnp.result_type(other), jnp.integer):
+            return compare(jnp.asarray(count), other)
+        words, is_negative = _words_of(other)
+        is_low = is_at_most(count, words) & ~is_negative
+        is_same = is_low & is_at_most(words, count)
+        return compare(jnp.where(is_low, -1, 1) + is_same, 0)  # the sign of the difference
+
+    return method
+
+
+def _computed(compute: Callable[[Any, Any], Any]) -> Callable[["Count", Any], Any]:
+    """Returns a method that computes with a count and a number, exactly outside of `jit`."""
+
+    def method(count: "Count", other: Any) -> Any:
+        if not isinstance(other, _NUMBERS):
+            return NotImplemented
+        if _is_known(count) and _is_known(other):
+            return compute(on_host(count), on_host(other))
+        other = jnp.asarray(other) if isinstance(other, Count) else other
+        return compute(jnp.asarray(count), other)
+
+    return method
+
+
+def _reflected(compute: Callable[[Any, Any], Any]) -> Callable[["Count", Any], Any]:
+    return _computed(lambda count, other: compute(other, count))
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Count:
+    """A count `high * 2**32 + low`, or counts, of any shape; it behaves as a number.
+
+    Outside of `jit`, that is an integer of Python, or an array of NumPy. Inside, comparisons with
+    integers are exact, and arithmetic is of int32, held at 2**31 - 1 (of int64 in JAX's x64 mode).
 
     Example:
       >>> count = Count(np.uint32(1), np.uint32(5))
-      >>> int(count), f"{count} steps"
-      (4294967301, '4294967301 steps')
+      >>> count == 2**32 + 5, count - 5, f"{count} steps"
+      (True, 4294967296, '4294967301 steps')
     """
 
-    high: jax.Array
-    low: jax.Array
+    high: Any
+    low: Any
+
+    __array_priority__ = 100  # operators of NumPy's numbers leave it to those below
 
     def __int__(self) -> int:
         return int(self.high) * 2**32 + int(self.low)
 
     __index__ = __int__
 
-    def __str__(self) -> str:
-        is_open = any(isinstance(word, Tracer | jax.ShapeDtypeStruct) for word in self)
-        return repr(self) if is_open or any(map(np.ndim, self)) else str(int(self))
+    def __float__(self) -> float:
+        return float(int(self))
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(on_host(self), dtype)
+
+    def __jax_array__(self) -> jax.Array:
+        if jnp.result_type(int) == np.int32:
+            return as_int32(self)
+        high = jnp.minimum(self.high, jnp.uint32(MAX_INT32)).astype(np.int64)
+        return (high << 32) | jnp.asarray(self.low).astype(np.int64)
+
+    def __repr__(self) -> str:
+        if _is_known(self):
+            return str(on_host(self))
+        return f"Count(high={self.high!r}, low={self.low!r})"
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else str(self)
+
+    __eq__ = _compared(operator.eq)
+    __ne__ = _compared(operator.ne)
+    __lt__ = _compared(operator.lt)
+    __le__ = _compared(operator.le)
+    __gt__ = _compared(operator.gt)
+    __ge__ = _compared(operator.ge)
+    __add__, __radd__ = _computed(operator.add), _reflected(operator.add)
+    __sub__, __rsub__ = _computed(operator.sub), _reflected(operator.sub)
+    __mul__, __rmul__ = _computed(operator.mul), _reflected(operator.mul)
+    __truediv__, __rtruediv__ = _computed(operator.truediv), _reflected(operator.truediv)
+    __floordiv__, __rfloordiv__ = _computed(operator.floordiv), _reflected(operator.floordiv)
+    __mod__, __rmod__ = _computed(operator.mod), _reflected(operator.mod)
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+
+_NUMBERS = (int, float, np.ndarray, np.number, np.bool_, jax.Array, Count)
+
+
+def _is_known(number: Any) -> bool:
+    """Returns whether the host can read a number or a count: it is not traced."""
+    words = (number.high, number.low) if isinstance(number, Count) else (number,)
+    return not any(isinstance(word, Tracer | jax.ShapeDtypeStruct) for word in words)
+
+
+def _words_of(number: Any) -> tuple["Count", Any]:
+    """Returns an integer, or integers, as a count, and whether it is negative, which no count is.
+
+    Integers beyond 64 bits come as the largest count.
+    """
+    if isinstance(number, Count):
+        return number, np.bool_(False)
+    if isinstance(number, int):
+        held = min(max(number, 0), 2**64 - 1)
+        return Count(np.uint32(held >> 32), np.uint32(held & 0xFFFFFFFF)), np.bool_(number < 0)
+    is_wide = number.dtype.itemsize > 4
+    words = of(number)
+    return Count((number >> 32).astype(jnp.uint32), words.low) if is_wide else words, number < 0
 
 
 Steps: TypeAlias = Count
@@ -132,7 +239,9 @@ def total(numbers: Number, axis: int = -1) -> Number:
     if not isinstance(numbers, Count):
         return _sum(numbers, axis)
     if numbers.low.shape[axis] > _AT_ONCE:
-        return _total_of_many(Count(*(jnp.moveaxis(word, axis, -1) for word in numbers)))
+        return _total_of_many(
+            Count(*(jnp.moveaxis(word, axis, -1) for word in (numbers.high, numbers.low)))
+        )
     lower, upper = (_sum(half, axis) for half in _halves(numbers.low))
     return _joined(_sum(numbers.high, axis), lower, upper)
 
@@ -140,8 +249,12 @@ def total(numbers: Number, axis: int = -1) -> Number:
 def _total_of_many(counts: Count) -> Count:
     """Returns the sum over the last axis, in parts."""
     room = [(0, 0)] * (counts.low.ndim - 1) + [(0, -counts.low.shape[-1] % _AT_ONCE)]
-    filled = (jnp.pad(word, room) for word in counts)
-    return total(total(Count(*(word.reshape(*word.shape[:-1], -1, _AT_ONCE) for word in filled))))
+
+    def in_parts(word: jax.Array) -> jax.Array:
+        filled = jnp.pad(word, room)
+        return filled.reshape(*filled.shape[:-1], -1, _AT_ONCE)
+
+    return total(total(Count(in_parts(counts.high), in_parts(counts.low))))
 
 
 def prefix_sums(numbers: Number) -> Number:
@@ -204,10 +317,15 @@ def as_int32(count: Count) -> jax.Array:
     return jnp.where(is_small, count.low.astype(jnp.int32), jnp.int32(MAX_INT32))
 
 
-def as_int64(counts: Count) -> np.ndarray:
-    """Returns counts below 2**63 as an int64 array; on the host."""
-    high, low = (np.asarray(word).astype(np.int64) for word in counts)
-    return high * 2**32 + low
+def on_host(number: Any) -> Any:
+    """Returns a number or a count as Python or NumPy has it: an `int`, or an array."""
+    if not isinstance(number, Count):
+        return np.asarray(number)[()] if isinstance(number, jax.Array) else number
+    if not np.ndim(number.high):
+        return int(number)
+    high, low = (np.asarray(word).astype(np.uint64) for word in (number.high, number.low))
+    whole = (high << np.uint64(32)) | low
+    return whole.astype(np.int64) if (high < 2**31).all() else whole
 
 
 def _low(number: Number) -> jax.Array:

@@ -33,7 +33,6 @@ from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.solvers.cooling import Pace, Pacer
 from jaxopt_search.types import Exchange, Problem, Search, Solution
 
-_PILOT_STEPS = 100
 _AT_ONCE = 2**26  # numbers in memory
 _ANY_PACE = Pace(0, 0.0, 0.0, MAX_INT32)
 
@@ -220,8 +219,9 @@ class _Runs:
         return _MeanReport(self.step, self.timer.seconds, mean, None, acceptance, status)
 
     def next_steps(self, made: int, seconds: float) -> int:
-        wanted = self.timer.next_steps(self.step, made, seconds, _PILOT_STEPS)
-        return min(wanted, self.stack.pacer.steps_left(self.step) or wanted)
+        pacer = self.stack.pacer
+        wanted = self.timer.next_steps(self.step, made, seconds, every=pacer.pace.every)
+        return min(wanted, pacer.steps_left(self.step) or wanted)
 
     def identity(self) -> Identity:
         return self._identity

@@ -65,3 +65,18 @@ def test_it_is_what_there_is_to_see(num_devices, dtype):
     assert seen.first_hit == Hit(int(count.low), int(winner))
     assert seen.accepted == np.sum(joined.info.accepted)
     assert (seen.step, seen.status) == (int(joined.step), Status.TARGET)
+
+
+def test_states_of_several_runs_are_refused():
+    """What looks at one run says what to do with the states that a vmapped `run` returns."""
+    problem = small_tsp()
+
+    def run(key):
+        return js.run(key, problem, SEARCH, num_searches=2, max_steps=5)
+
+    states = jax.eval_shape(jax.vmap(run), jax.random.split(jax.random.key(0), 3))
+    counts, winners = jax.eval_shape(jax.vmap(js.first_hit), states)
+    assert (counts.low.shape, winners.shape) == ((3,), (3,))
+    for look in (js.first_hit, lambda states: js.best(problem, SEARCH, states)):
+        with pytest.raises(ValueError, match="of several runs, use jax.vmap"):
+            jax.eval_shape(look, states)

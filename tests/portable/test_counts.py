@@ -33,10 +33,40 @@ def test_arithmetic(value):
     assert int(jax.jit(counts.until_carry)(count(value))) == min(room, 2**31 - 1)
 
 
+@pytest.mark.parametrize("value", [0, 5, 2**31, 2**40 + 7])
+def test_a_count_is_a_number(value):
+    """It compares, computes and converts as its value does, also in `jit`."""
+    one = count(value)
+
+    def compared(one, other):
+        return one == other, one != other, one < other, one <= other, one > other, one >= other
+
+    for other in (-1, 0, 5, 2**31 - 1, 2**40 + 7, 2**70):
+        expected = compared(value, other)
+        assert compared(one, other) == expected
+        assert tuple(map(bool, jax.jit(lambda one, o=other: compared(one, o))(one))) == expected
+        if other < 2**31:
+            found = jax.jit(compared)(one, jnp.int32(other))
+            assert tuple(map(bool, found)) == expected
+    assert (one - 200, 3 + one, one * 2, one // 7, one % 7, one / 2, -one) == (
+        *(value - 200, 3 + value, value * 2, value // 7, value % 7, value / 2, -value),
+    )
+    assert (bool(one), float(one), hash(one), np.mean(one)) == (value != 0, value, value, value)
+    assert (f"{one} {one:>3}", str([one]), one == None) == (  # noqa: E711
+        *(f"{value} {value:>3}", str([value]), False),
+    )
+    held = min(value, 2**31 - 1)
+    assert jnp.asarray(one) == held
+    assert jax.jit(lambda one: (one - 200, one % 7))(one) == (held - 200, held % 7)
+    several = jax.tree.map(lambda *words: jnp.stack(words), one, count(7))
+    np.testing.assert_array_equal(several, [value, 7])
+    np.testing.assert_array_equal(several == 7, [False, True])
+
+
 def test_the_first_of_many():
     """The smallest count has the lowest index of equals; never is above all others."""
     values = [2**40, 2**32 + 1, 2**32, 2**32]
-    many = Count(*(jnp.stack(words) for words in zip(*map(count, values), strict=True)))
+    many = jax.tree.map(lambda *words: jnp.stack(words), *map(count, values))
     assert int(counts.first(many)) == 2
     never = counts.never((3,))
     assert np.asarray(counts.is_never(never)).all()

@@ -135,7 +135,7 @@ def as_python(count: Count) -> int | np.ndarray:
       >>> as_python(Count(np.uint32(1), np.uint32(5)))
       4294967301
     """
-    return counts.as_int64(count) if np.ndim(count.low) else int(count)
+    return counts.on_host(count)
 
 
 def attacking_pairs(queens: Any, evaluation: str = "histogram", **options: int | None) -> Any:
