@@ -37,6 +37,9 @@ def check_paths(args: argparse.Namespace, *known: tuple[str, ...]) -> None:
 def agreed(args: argparse.Namespace) -> Iterator[None]:
     """Has what the block refuses in one of several processes be refused in all; joins them."""
     if not _is_shared(args):
+        for name in ("processes", "process"):
+            if (value := getattr(args, name, None)) is not None:
+                raise ValueError(f"--{name} is {value} without --coordinator, expected both")
         yield
         return
     use_cpu_cores()
@@ -96,6 +99,9 @@ def _join(args: argparse.Namespace) -> None:
             places["coordinator_bind_address"] = args.coordinator  # nobody else can connect
         if args.process:
             _wait_for(host, port, args.wait)
+        elif args.process == 0:
+            _check_port(places.get("coordinator_bind_address") and host, port)
+    _keep_output_apart()
     jax.distributed.initialize(
         **places,
         num_processes=args.processes,
@@ -111,6 +117,26 @@ def _host_and_port(address: str) -> tuple[str, int]:
     if not host or not port.isdecimal():
         raise ValueError(f"--coordinator is {address!r}, expected HOST:PORT or auto")
     return host.strip("[]"), int(port)
+
+
+def _check_port(host: str | None, port: int) -> None:
+    """Refuses a port that is in use, which JAX would share or end this process for."""
+    family = socket.AF_INET6 if host and ":" in host else socket.AF_INET
+    with socket.socket(family) as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((host or "", port))
+        except OSError as error:
+            raise OSError(f"--coordinator cannot listen at port {port}: {error}") from error
+
+
+def _keep_output_apart() -> None:
+    """Leaves standard output to Python: what else writes there, as gloo does, is no answer."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+        own = os.dup(1)
+        os.dup2(2, 1)
+        sys.stdout = os.fdopen(own, "w", encoding=sys.stdout.encoding)
 
 
 def _wait_for(host: str, port: int, seconds: float) -> None:

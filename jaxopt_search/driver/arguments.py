@@ -90,6 +90,14 @@ class Start(NamedTuple):
     starts: Starts | None
 
 
+class Kept(NamedTuple):
+    """What a checkpoint has of a run: its state, and the search and the exchange that hold."""
+
+    run: RunState
+    search: Any
+    exchange: Any
+
+
 class Resumption(NamedTuple):
     """How a run continues an earlier one.
 
@@ -292,13 +300,14 @@ def _check_resumption(
 ) -> Resumption:
     """Returns how a run continues from a checkpoint."""
 
-    def shapes_of(notes: dict[str, Any]) -> tuple[RunState, Any]:
+    def shapes_of(notes: dict[str, Any]) -> tuple[Kept, Any]:
         num_searches = check_count("num_searches", notes["num_searches"], 1, None)
-        return starting.shape(problem, search, num_searches), _own_solution(problem)
+        held = jax.eval_shape(lambda *parts: parts, search, exchange)
+        return Kept(starting.shape(problem, search, num_searches), *held), _own_solution(problem)
 
     own = checkpoints.identity_of(problem, search, exchange, limits.check_every)
     saved = checkpoints.read(given.resume, own, shapes_of)
-    return Resumption(len(saved.state.index), saved.state, saved)
+    return Resumption(len(saved.state.run.index), saved.state.run, saved)
 
 
 def _own_solution(problem: Problem) -> Any:

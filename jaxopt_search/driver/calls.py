@@ -82,10 +82,10 @@ class Call:
         keeper = self._keeper
         if keeper is None:
             return chunks.drive(run, self.timer, observers, self._is_interrupted)
-        identity = run.identity()  # before anything is steered
+        run.identity()  # what has none is refused before a search
 
         def keep() -> None:
-            keeper.write(identity, run.snapshot)
+            keeper.write(run.identity(), run.snapshot)
 
         def keep_if_due() -> None:
             if keeper.is_due:

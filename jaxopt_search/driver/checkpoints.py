@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.checks import check_number
 from jaxopt_search.driver import environment
 from jaxopt_search.driver.states import leaves_by_path
 from jaxopt_search.engine.fingerprints import fingerprint
@@ -87,7 +88,8 @@ def write(path: pathlib.Path, identity: Identity, kept: Snapshot, is_new: bool) 
     if len(words) > _MOST_HEADER:
         raise OSError(errno.EFBIG, f"its notes have {len(words)} bytes, at most {_MOST_HEADER} fit")
     arrays = {_HEADER: np.frombuffer(words, np.uint8)}
-    arrays |= _named("state", kept.state) | _named("best", kept.best)
+    found = _named("state", kept.state) | _named("best", kept.best)
+    arrays |= {name: np.asarray(leaf, order="C") for name, leaf in found.items()}
     with whole(path, is_new) as file:
         np.savez(file, allow_pickle=False, **arrays)
     remove_abandoned(path)
@@ -181,6 +183,21 @@ def notes_read() -> Iterator[None]:
             f"the notes of the checkpoint are damaged ({type(error).__name__}: {error}), expected"
             " those that `checkpoint` wrote"
         ) from None
+
+
+def seconds_of(notes: dict[str, Any]) -> float:
+    """Returns the seconds of search that notes tell of."""
+    seconds = check_number("seconds", notes["seconds"], 0)
+    if math.isinf(seconds):
+        raise ValueError(f"seconds is {seconds}")
+    return float(seconds)
+
+
+def check_cost(noted: Any, exact: int | float) -> None:
+    """Refuses a noted cost that the best solution does not have: float costs up to rounding."""
+    is_close = isinstance(exact, float) and math.isclose(noted, exact, rel_tol=1e-3, abs_tol=1e-3)
+    if not (noted == exact or is_close or (noted != noted and exact != exact)):
+        raise ValueError(f"its best solution costs {exact}, and not {noted}")
 
 
 def _header(archive: zipfile.ZipFile) -> dict[str, Any]:

@@ -152,7 +152,7 @@ class Chunked(Protocol):
         ...
 
     def identity(self) -> Identity:
-        """Returns fingerprints of what the run is about, before its first chunk."""
+        """Returns fingerprints of what a run has to be given to continue this one."""
         ...
 
     def snapshot(self) -> Snapshot:

@@ -4,6 +4,7 @@ import os
 import pathlib
 import time
 import warnings
+import zipfile
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -133,19 +134,21 @@ class Keeper:
         self._is_new = self._seen is None
 
 
-def _signature(path: pathlib.Path) -> tuple[int, ...] | None:
-    """Returns what tells a file from the one that takes its place; None if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
+def _signature(path: pathlib.Path) -> list[int] | None:
+    """Returns the checksums in a checkpoint; None if there is no file."""
+    if not path.is_file():
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [info.CRC for info in archive.infolist()]
+    except (OSError, zipfile.BadZipFile):
+        return []
 
 
 def checked_path(path: Any, name: str = "checkpoint") -> pathlib.Path:
-    """Returns the path of a checkpoint."""
+    """Returns the path of a checkpoint, wherever the process goes from here."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"{name} is a {type(path).__name__}, expected a path that ends in .npz")
     if not os.fspath(path).endswith(".npz"):
         raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path that ends in .npz")
-    return pathlib.Path(path)
+    return pathlib.Path(path).absolute()

@@ -7,8 +7,11 @@ import jax
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.checks import check_permutation
+from jaxopt_search.driver import checkpoints, starts
 from jaxopt_search.driver.arguments import Limits
 from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.guards import spaces
 from jaxopt_search.portable.costs import cost_of
 from jaxopt_search.results import History, Record, Status
 from jaxopt_search.types import Problem
@@ -118,22 +121,44 @@ class Best:
         if math.isnan(self.fun) or fun < self.fun:
             self.x, self.fun = x, fun
 
+    def recall(self, x: Any, noted: Any) -> None:
+        """Continues with the best solution in a checkpoint, whose cost is computed again.
+
+        Raises:
+          ValueError: if it is no solution, or does not have the cost that is noted.
+        """
+        check, solution = starts.check_of(self.problem), x
+        if check is not None:
+            solution = check(x, "its best solution")
+        elif capabilities.space(self.problem) == spaces.PERMUTATION:
+            check_permutation(x, len(x), "its best solution")
+        self.x, self.fun = x, self._if_feasible(solution, self._cost(solution))
+        checkpoints.check_cost(noted, self.fun)
+
     def _exact(self, seen: Outcome) -> tuple[Any, int | float]:
         """Returns the best solution and its exact cost, after comparing it with the device's."""
         solution, running = seen.solution, seen.cost.item()
-        if self.original is None:
-            exact = _full_cost(self.problem, solution).item()
-        else:
-            exact, running = self.original.cost(solution), self.original.in_full(running)
+        exact = self._cost(solution)
+        if self.original is not None:
+            running = self.original.in_full(running)
         if isinstance(exact, int) and exact != running:
             raise RuntimeError(
                 f"the running cost {running} is not the exact {exact}; please report this bug, if"
                 " delta and cost are not your own and the run does not continue another one's state"
             )
-        is_feasible = self.original is None or self.original.is_feasible(solution)
+        fun = self._if_feasible(solution, exact)
         if self.original is not None:
             solution = self.original.own(solution)
-        return jax.tree.map(np.array, solution), exact if is_feasible else math.inf
+        return jax.tree.map(np.array, solution), fun
+
+    def _cost(self, solution: Any) -> int | float:
+        if self.original is None:
+            return _full_cost(self.problem, solution).item()
+        return self.original.cost(solution)
+
+    def _if_feasible(self, solution: Any, cost: int | float) -> int | float:
+        is_feasible = self.original is None or self.original.is_feasible(solution)
+        return cost if is_feasible else math.inf
 
     @property
     def meets_goal(self) -> bool:

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.driver import ahead, checkpoints, environment, memory_use, starts, states
-from jaxopt_search.driver.arguments import Checked, Resumption, Start
+from jaxopt_search.driver.arguments import Checked, Kept, Resumption, Start
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.results import Best, Recorder, Report
@@ -74,6 +74,8 @@ class Run:
         callback: Callable[[Report], Any] | None = None,
     ):
         self.checked, self.timer, self._callback = checked, timer, callback
+        self._given = checked.search, checked.exchange
+        self._own_identity: Identity | None = None
         # A state of a user's is checked before anything is compiled for it; one in a checkpoint
         # comes to the device once there is room.
         is_given = isinstance(checked.begin, Resumption) and checked.begin.saved is None
@@ -94,9 +96,12 @@ class Run:
     def _recall(self, saved: Snapshot) -> None:
         """Continues from what a checkpoint knows besides the state."""
         notes, limits = saved.notes, self.checked.limits
+        search, exchange = self.checked.split.bring(saved.state[1:])
+        self.checked = dataclasses.replace(self.checked, search=search, exchange=exchange)
         with checkpoints.notes_read():
-            self.timer.before, self.first_step = float(notes["seconds"]), int(notes["first_step"])
-            self.best.x, self.best.fun = saved.best, notes["fun"] + 0  # a number
+            self.timer.before = checkpoints.seconds_of(notes)
+            self.first_step = check_count("first_step", notes["first_step"], 0, None)
+            self.best.recall(saved.best, notes["fun"])
             self.history.recall(notes["history"])
             of_callback = notes["callback"]
             if notes["goal"] == limits.goal and limits.target is not None:
@@ -108,10 +113,21 @@ class Run:
             recall(of_callback)
 
     def identity(self) -> Identity:
-        checked = self.checked
-        return checkpoints.identity_of(
-            checked.problem, checked.search, checked.exchange, checked.limits.check_every
-        )
+        """As it was given; with the search and exchange that hold, where these are of other kinds.
+
+        For a run continues with numbers that a callback has changed, which a checkpoint keeps, but
+        static parts are the caller's to give.
+        """
+        held = self.checked.search, self.checked.exchange
+        if states.signature(held) != states.signature(self._given):
+            return self._identity(*held)
+        if self._own_identity is None:
+            self._own_identity = self._identity(*self._given)
+        return self._own_identity
+
+    def _identity(self, search: Any, exchange: Any) -> Identity:
+        every = self.checked.limits.check_every
+        return checkpoints.identity_of(self.checked.problem, search, exchange, every)
 
     def snapshot(self) -> Snapshot:
         self.look()
@@ -129,7 +145,8 @@ class Run:
             "callback": self.callback_notes(),
             "env": environment.of(checked.split.devices),
         }
-        return Snapshot(jax.device_get(joined), self.best.x, notes)
+        held = jax.tree.map(jnp.asarray, (checked.search, checked.exchange))
+        return Snapshot(jax.device_get(Kept(joined, *held)), self.best.x, notes)
 
     def callback_notes(self) -> Any:
         """Returns what the callback wants to be kept.

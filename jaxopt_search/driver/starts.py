@@ -57,7 +57,7 @@ def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) 
     Raises:
       ValueError, TypeError: if it does not hold solutions of the problem, or as many as needed.
     """
-    check = _check_of(problem)
+    check = check_of(problem)
     if isinstance(initial, First):
         assert check is not None
         return _to_build(shape, min(initial.number, num_searches), initial.build, check)
@@ -82,7 +82,7 @@ def _to_build(
     return Starts(jax.ShapeDtypeStruct((number, *shape.shape), shape.dtype), False, checked)
 
 
-def _check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:
+def check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:
     """Returns what checks one start solution, if there is such a thing."""
     if (original := capabilities.original(problem)) is not None:
         return original.check

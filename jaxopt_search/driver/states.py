@@ -54,7 +54,7 @@ def leaves_by_path(tree: Any) -> list[tuple[str, Any]]:
 def signature(tree: Any) -> Any:
     """Returns the structure of a pytree and the shapes and dtypes of its leaves, to compare."""
     leaves, structure = jax.tree.flatten(tree)
-    return structure, [(np.shape(leaf), np.dtype(leaf.dtype)) for leaf in leaves]
+    return structure, [(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
 
 
 def reopened(problem: Problem, search: Search, state: RunState, target: Any) -> RunState:

@@ -59,7 +59,7 @@ def fingerprint(*trees: Any) -> str:
     leaves, structure = jax.tree.flatten(jax.device_get(trees))
     words = _Words()
     try:
-        described = [*map(_words_of_array, leaves), words.of_structure(structure)]
+        described = [*map(words.of_leaf, leaves), words.of_structure(structure)]
     except _Unknown as error:
         raise TypeError(
             f"nothing tells {error} from another one, as checkpoints and several processes need;"
@@ -71,7 +71,8 @@ def fingerprint(*trees: Any) -> str:
 def _is_array(kind: type, part: Any) -> bool:
     """Returns whether a part of a kind is an array or number whose bytes say all."""
     is_array = kind is np.ndarray or issubclass(kind, np.generic | jax.Array)
-    return is_array and not isinstance(part, Tracer) and part.dtype != object
+    has_objects = is_array and getattr(part.dtype, "hasobject", False)
+    return is_array and not has_objects and not isinstance(part, Tracer)
 
 
 def _words_of_array(array: Any) -> tuple[str, tuple[int, ...], str]:
@@ -109,6 +110,11 @@ class _Words:
         if (node := structure.node_data()) is None:
             return "leaf"
         return *map(self.of, node), list(map(self.of_structure, structure.children()))
+
+    def of_leaf(self, leaf: Any) -> Any:
+        """Returns an array or number in words, or what else may be in place of one."""
+        is_number = _is_array(type(leaf), leaf) or isinstance(leaf, int | float | complex)
+        return _words_of_array(leaf) if is_number else self.of(leaf)
 
     def of(self, part: Any) -> str:
         """Returns a digest of a static part, or its words if there are few."""
@@ -170,9 +176,11 @@ class _Words:
         cells = list[str]()
         for cell in fn.__closure__ or ():
             try:
-                cells.append(self._of_variable(cell.cell_contents, names))
+                value = cell.cell_contents
             except ValueError:  # a variable that has no value
                 cells.append("empty")
+            else:
+                cells.append(self._of_variable(value, names))
         own = fn.__code__, fn.__defaults__, fn.__kwdefaults__, _public(fn)
         return "function", self._all(own), cells, sorted(used.items())
 

@@ -10,6 +10,7 @@ and the types, shapes and static parts of the arguments. Arguments with a class 
 whose code may change, are left to JAX.
 """
 
+import collections
 import contextlib
 import functools
 import os
@@ -35,6 +36,7 @@ T = TypeVar("T")
 
 _OPTIONS = {"cpu": "xla_backend_optimization_level", "gpu": "xla_gpu_autotune_level"}
 _LEVEL_ON_CPU = 2  # 3, which is XLA's, takes longer to compile and makes nothing faster
+_MOST_CALLS = 16  # of one function by arguments of other kinds, whose programs stay in memory
 _LEVEL_ON_GPU = 0  # above it, XLA times variants of its kernels, which it compiles for that
 
 folder: pathlib.Path | None = None
@@ -42,6 +44,7 @@ folder: pathlib.Path | None = None
 
 _loaded: dict[str, Callable[..., Any]] = {}
 _noted: dict[str, Any] = {}
+_asked: dict[str, set[Any]] = collections.defaultdict(set)
 
 interpreter = threading.RLock()
 """Held by threads at long work in Python, of which only one goes on at a time anyway.
@@ -102,10 +105,19 @@ class Kept:
         call = _call(arguments, static)
         if self._is_forgotten():
             self._prepared.clear()
+        if len(self._prepared) >= _MOST_CALLS and call not in self._prepared:
+            self._forget()
         if call in self._prepared:
             return []
         self._prepared.add(call)
         return [functools.partial(self._made_ready, call, arguments, static)]
+
+    def _forget(self) -> None:
+        """Frees all programs: a new function as a static part in each call would add one more."""
+        self._prepared.clear()
+        self._temporaries.clear()
+        for fn in (self.jitted, *self._on_platforms.values()):
+            getattr(fn, "clear_cache", bool)()  # of `jax.pmap`, JAX keeps all
 
     def _made_ready(self, call: Any, arguments: Any, static: dict[str, Any], pause: Pause) -> None:
         self._temporaries[call] = _temporaries(self._compiled(arguments, static, pause))
@@ -270,6 +282,11 @@ def noted_shapes(what: str, jitted: Any, *arguments: Any) -> Any:
     """
     leaves, structure = jax.tree.flatten(arguments)
     kinds = tuple(map(fingerprints.kind_of, leaves))
+    asked = _asked[what]
+    if len(asked) >= _MOST_CALLS and structure not in asked:
+        asked.clear()
+        jitted.clear_cache()
+    asked.add(structure)
     return noted(what, structure, kinds, functools.partial(jitted.eval_shape, *arguments))
 
 

@@ -219,9 +219,6 @@ def temperature(schedule: Schedule, step: jax.Array) -> jax.Array:
     return lax.optimization_barrier(value.reshape(()).astype(jnp.float32))
 
 
-_compiled_temperature = jax.jit(temperature)
-
-
 def check(schedule: Schedule, max_steps: int | None) -> None:
     """Refuses schedules that are negative or not finite at the start, middle or end of a run.
 
@@ -241,7 +238,7 @@ def check(schedule: Schedule, max_steps: int | None) -> None:
         if isinstance(schedule, Geometric):
             value = schedule.on_host(step)
         else:
-            value = float(_compiled_temperature(schedule, int32(step)))
+            value = float(temperature(schedule, jnp.int32(step)))
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(
                 f"schedule gives temperature {value} at step {step}, expected a finite number >= 0"

@@ -157,14 +157,12 @@ class _Steering:
         callback: Callable[[Report], Any] | None,
     ):
         self._at_pace, self._pacer, self._callback = at_pace, pacer, callback
-        self._is_recalled = False
 
     def __call__(self, report: Report) -> Steer | bool | None:
         if self._callback is not None and is_true(self._callback(report)):
             return True
         changes = self._pacer.note(report.step, report.seconds, report.acceptance)
-        changes |= self._is_recalled
-        left, self._is_recalled = self._pacer.steps_left(report.step), False
+        left = self._pacer.steps_left(report.step)
         if not changes and left is None:
             return None
         return Steer(*self._at_pace(self._pacer.pace), ask_after=left)
@@ -178,7 +176,6 @@ class _Steering:
         """Continues at the pace of a checkpoint."""
         with checkpoints.notes_read():
             self._pacer.recall(notes["pace"])
-        self._is_recalled = True
         recall = getattr(self._callback, "recall", None)
         if recall is not None and notes["callback"] is not None:
             recall(notes["callback"])

@@ -12,6 +12,7 @@ from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import Status
 
 _MAX_INT16 = 2**15 - 1
+_AT_ONCE = 256  # placements that are checked together
 
 # How many placements there are (Sloane's A000170) and how many classes under symmetry (A002562).
 ALL = (1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512)
@@ -46,6 +47,16 @@ class Counts(NamedTuple):
 
     different: int
     found: int
+
+
+def _attack(queens: np.ndarray) -> bool:
+    """Returns whether queens attack in any of the placements [B, n], or are off the board."""
+    n = queens.shape[1]
+    if queens.size and not 0 <= queens.min() <= queens.max() < n:
+        return True
+    row = np.arange(n, dtype=np.int32)
+    lines = (np.sort(queens + steps, axis=1) for steps in (0 * row, row, -row))
+    return any((one[:, 1:] == one[:, :-1]).any() for one in lines)
 
 
 class PlacementSet:
@@ -99,6 +110,9 @@ class PlacementSet:
 
     def recall(self, numbers: np.ndarray, queens: np.ndarray, counts: Counts) -> None:
         """Continues from what was kept."""
+        for first in range(0, len(queens), _AT_ONCE):
+            if _attack(queens[first : first + _AT_ONCE]):
+                raise ValueError("in one of its placements queens attack")
         self._seen = dict.fromkeys(numbers.tolist())
         self._queens, self.num_found = queens, counts.found
 

@@ -81,7 +81,7 @@ class Repairs:
             self.finds.recall(state.numbers, queens, Counts(*notes["counts"]))
             self._number, self._has_failed = int(notes["number"]), bool(notes["has_failed"])
             self.made = self._max_rounds if self._number else 0
-            self.timer.before = float(notes["seconds"])
+            self.timer.before = checkpoints.seconds_of(notes)
 
     def identity(self) -> Identity:
         max_rounds = self._max_rounds if self._ends_at_failure else None

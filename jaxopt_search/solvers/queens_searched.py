@@ -130,8 +130,9 @@ class Searches:
         with checkpoints.notes_read():
             self._counts = Counts(*notes["counts"])
             self.finds.recall(state.numbers, queens, self._counts)
-            self.made = self.step = int(notes["made"])
-            self._num_looks, self.timer.before = int(notes["num_looks"]), float(notes["seconds"])
+            self.made = self.step = check_count("made", notes["made"], 0, None)
+            self._num_looks = check_count("num_looks", notes["num_looks"], 0, None)
+            self.timer.before = checkpoints.seconds_of(notes)
         return state
 
     def _own(self, age: np.ndarray) -> Any:

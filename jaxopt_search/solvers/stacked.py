@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
 from jaxopt_search.driver import checkpoints, environment
 from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
@@ -248,7 +248,12 @@ class _Runs:
         own = jax.tree.map(lambda leaf: leaf.sharding, self.runs.state)
         self.runs = self.runs._replace(state=jax.device_put(split, own))
         with checkpoints.notes_read():
-            self.step, self.timer.before = int(saved.notes["step"]), float(saved.notes["seconds"])
+            self.step = check_count("step", saved.notes["step"], 0, None)
+            self.timer.before = checkpoints.seconds_of(saved.notes)
+            each = zip(saved.best, self.stack.sizes, strict=True)
+            best = [check_permutation(one, size, "its best solution") for one, size in each]
+            for noted, cost in zip(saved.notes["fun"], self.stack.costs(best), strict=True):
+                checkpoints.check_cost(noted, cost)
             self.stack.pacer.recall(saved.notes["pace"])
 
     def best(self) -> list[np.ndarray]:

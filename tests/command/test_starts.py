@@ -51,6 +51,18 @@ def test_a_coordinator_that_does_not_answer_is_named(capsys):
         says = f"no coordinator answers at {address} within 0"
         with pytest.raises(TimeoutError, match=says), starts.agreed(args):
             raise AssertionError("it has joined nobody")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        args.coordinator, args.process = f"127.0.0.1:{other.getsockname()[1]}", 0
+        with pytest.raises(OSError, match="cannot listen at port"), starts.agreed(args):
+            raise AssertionError("it has joined nobody")
     args.coordinator, says = "host0", "'host0', expected HOST:PORT or auto"
     with pytest.raises(ValueError, match=says), starts.agreed(args):
         raise AssertionError("it has joined nobody")
+
+
+def test_a_number_of_processes_needs_a_coordinator():
+    """Without, each would solve by itself."""
+    for flag in ({"processes": 2}, {"process": 0}):
+        args = argparse.Namespace(coordinator=None, **flag)
+        with pytest.raises(ValueError, match="without --coordinator"), starts.agreed(args):
+            raise AssertionError("it has begun")

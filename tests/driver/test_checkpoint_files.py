@@ -15,6 +15,7 @@ from cases import matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.arguments import Kept
 from jaxopt_search.engine import starting
 
 PROBLEM = matrix_tsp(14)
@@ -53,7 +54,8 @@ def with_header(found, num_searches=None, **changes):
 def with_notes(found, **changes):
     header = json.loads(np.load(io.BytesIO(found["header.npy"])).tobytes())
     notes = header["notes"] | changes
-    return with_header(found, notes={k: v for k, v in notes.items() if v is not None})
+    gone = {name for name, value in changes.items() if value is None}
+    return with_header(found, notes={k: v for k, v in notes.items() if k not in gone})
 
 
 FORGERIES = {
@@ -67,6 +69,12 @@ FORGERIES = {
     "searches below 0": lambda found: with_header(found, num_searches=-1),
     "a note is missing": lambda found: with_notes(found, seconds=None),
     "a note is no number": lambda found: with_notes(found, seconds="soon"),
+    "seconds below 0": lambda found: with_notes(found, seconds=-1.0),
+    "seconds that are no number": lambda found: with_notes(found, seconds=float("nan")),
+    "a lower cost": lambda found: with_notes(found, fun=0),
+    "no permutation": lambda found: with_notes(
+        found | {"best.npy": npy(np.zeros(14, np.int32))}, fun=0
+    ),
     "a history of nothing": lambda found: with_notes(found, history=[]),
     "no json": lambda found: found | {"header.npy": npy(np.zeros(9, np.uint8))},
     "four terabytes": lambda found: (
@@ -198,6 +206,13 @@ def test_names_are_on_the_disk_before_a_write_returns(tmp_path, monkeypatch):
     assert synced == [False, True] * 2
 
 
+def test_arrays_of_any_order_are_kept(tmp_path):
+    """As columns after one another, too: the file is read again."""
+    path, state = tmp_path / "rounds.npz", np.asfortranarray(np.arange(6).reshape(2, 3))
+    js.save_checkpoint(path, state)
+    np.testing.assert_array_equal(js.load_checkpoint(path, state), state)
+
+
 STATE = {"round": 3, "x": (jnp.arange(4), np.float64(0.5), jnp.zeros((2, 0), jnp.bfloat16))}
 
 
@@ -259,7 +274,7 @@ def test_damaged_files_are_refused(tmp_path):
 
     def shapes_of(notes):
         state = starting.shape(PROBLEM, SEARCH, notes["num_searches"])
-        return state, jax.ShapeDtypeStruct((14,), np.int32)
+        return Kept(state, SEARCH, None), jax.ShapeDtypeStruct((14,), np.int32)
 
     expected = checkpoints.read(path, identity, shapes_of)
     for size in generator.integers(0, len(good), 20):

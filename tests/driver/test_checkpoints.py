@@ -177,6 +177,8 @@ def test_static_parts_are_known_by_code_and_values(change):
     first, second = (fingerprint(Static(made(code.format(value)))) for value in values)
     assert first != second
     assert fingerprint(Static(made("# a comment\n\n" + code.format(values[0])))) == first
+    leaves = [fingerprint((made(code.format(value)), 5)) for value in (*values, values[0])]
+    assert leaves[0] == leaves[2] != leaves[1]
 
 
 def test_what_nothing_tells_from_another_one_is_refused(tmp_path):
@@ -205,6 +207,48 @@ def test_of_equal_numbers_on_the_device_the_units_count():
     search = js.simulated_annealing(js.Relocate(), 1.0)
     names = [checkpoints.identity_of(one, search, None, 9).instance for one in qaps]
     assert names[0] != names[1]
+
+
+def steered(to, max_steps, search=None, exchange=None, **files):
+    """A run in which a callback says once, after 24 steps, how it continues."""
+
+    def once(report):
+        return js.Steer(*to) if report.step == 24 else None
+
+    search = search or js.simulated_annealing(js.Relocate(), 300.0)
+    options = FAST | {"exchange": exchange, "max_steps": max_steps, "chunk_steps": 12} | files
+    return js.solve(PROBLEM, search, 3, callback=once, **options)
+
+
+def test_a_run_continues_as_a_callback_has_steered_it(tmp_path):
+    """By numbers that the file has, or static parts that the call has to give."""
+    colder = js.simulated_annealing(js.Relocate(), 20.0)
+    for to in ((colder, None), (colder, js.broadcast_best(every=7))):
+        path = tmp_path / f"{to[1] is None}.npz"
+        whole = steered(to, 60)
+        steered(to, 36, checkpoint=path)
+        given = {"resume": path}
+        if to[1] is not None:
+            with pytest.raises(js.CheckpointError, match="of configuration"):
+                steered(to, 60, **given)
+            given |= {"search": to[0], "exchange": to[1]}
+        found = steered(to, 60, **given)
+        chex.assert_trees_all_equal(*(end.state._replace(info=None) for end in (whole, found)))
+
+
+def test_what_happens_outside_a_run_ends_no_checkpoints(tmp_path, monkeypatch):
+    """A process that goes elsewhere still writes to the same file; nor does its date count."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def leave(report):
+        if report.step == 8:
+            os.chdir("elsewhere")
+            os.utime(tmp_path / "run.npz", (1, 1))
+
+    solve("annealing", 21, checkpoint="run.npz", chunk_steps=8, callback=leave)
+    assert solve("annealing", 21, resume=tmp_path / "run.npz").nit == 21
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_the_same_line_continues_whatever_it_began_with(tmp_path):

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
+import gc
 import threading
 import time
 
@@ -284,3 +285,19 @@ def test_only_what_threads_are_at_is_named(monkeypatch):
     thread.join()
     monkeypatch.setattr(kept_programs, "_call", None)  # not to be called
     assert not program.is_awaited(one)
+
+
+def test_programs_of_new_functions_do_not_pile_up(monkeypatch):
+    """As a schedule, say, that is made anew for each run."""
+    monkeypatch.setattr(kept_programs, "_MOST_CALLS", 2)
+    program = kept_programs.kept(lambda fn, x: fn(x))
+    alive, one = list[int](), np.float32(1)
+    for number in range(9):
+        fn = jax.tree_util.Partial(lambda x, number=number: x + number)
+        for job in program.to_compile(fn, one):
+            job(bool)
+        assert program(fn, one) == number + 1
+        del fn
+        gc.collect()
+        alive.append(len(jax.devices()[0].client.live_executables()))
+    assert max(alive) <= alive[0] + 4
