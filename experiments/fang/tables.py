@@ -49,7 +49,7 @@ def _table(records: Records, paper: dict[Row, dict[str, Time]], markdown: bool) 
                     *map(_short, ratios[-1]),
                 ]
             )
-        if len(ratios) > 1:
+        if len(ratios) == len(paper):
             lowest = [_short(min(column, key=_or_infinite)) for column in zip(*ratios, strict=True)]
             blank = [""] * (len(rows[-1]) - len(lowest) - 1)
             rows.append(["lowest", *blank, *lowest])
@@ -122,7 +122,10 @@ def _short(ratio: float | None) -> str:
 
 
 def table_of_draws(records: Records, *, markdown: bool = False, ways: Ways = None) -> str:
-    """Returns how well draws follow weights: sums over seeds, and over all in the last line."""
+    """Returns how well draws follow weights: sums over seeds, and over all weights for each way.
+
+    Different ways draw the same numbers from the same seed, so that there is no sum over ways.
+    """
     by_kind: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for record in (r for r in _of(ways, records) if r["experiment"] == "fang_draws"):
         by_kind.setdefault((record["settings"]["way"], record["instance"]), []).append(record)
@@ -130,8 +133,9 @@ def table_of_draws(records: Records, *, markdown: bool = False, ways: Ways = Non
     for (way, name), own in by_kind.items():
         sizes = str(own[0]["possibilities"]), f"{own[0]['sum']:.3g}", str(own[0]["forbidden"])
         rows.append([name, way, *sizes, *_sums(own)])
-    everything = [record for own in by_kind.values() for record in own]
-    rows.append(["all", *[""] * 4, *_sums(everything)])
+    for way in dict.fromkeys(way for way, _ in by_kind):
+        everything = [record for kind, own in by_kind.items() if kind[0] == way for record in own]
+        rows.append(["all", way, *[""] * 3, *_sums(everything)])
     header = ("weights", "runs as", "possibilities", "sum", "forbidden", "draws", "of forbidden")
     columns = (*header, "chi-square", "degrees", "p")
     return common.table(columns, rows, markdown=markdown)

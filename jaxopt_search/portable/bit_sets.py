@@ -228,11 +228,13 @@ def removed(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array
 
 def _only(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
     """Returns the set of one variable, or of none, of the shape of `bits`."""
-    bit = where.astype(jnp.uint32) << (variable % BITS).astype(jnp.uint32)
+    # Not by %: Pallas-Triton does not lower that of a loop's number.
+    place = variable.astype(jnp.uint32)
+    bit = where.astype(jnp.uint32) << (place & jnp.uint32(BITS - 1))
     if not bits.ndim:
         return bit
-    word = lax.iota(jnp.int32, bits.shape[0])
-    return jnp.where(word == variable // BITS, bit, jnp.uint32(0))
+    word = lax.iota(jnp.uint32, bits.shape[0])
+    return jnp.where(word == place >> jnp.uint32(5), bit, jnp.uint32(0))
 
 
 def _last_word(num_variables: int) -> int:

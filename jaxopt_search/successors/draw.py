@@ -17,7 +17,8 @@ from jax import lax
 
 from jaxopt_search.portable import counts, memory
 from jaxopt_search.portable.counts import Count, Number
-from jaxopt_search.successors import heuristics, segments
+from jaxopt_search.portable.memory import load
+from jaxopt_search.successors import heuristics
 from jaxopt_search.successors.heuristics import Aggregate, Rating
 
 _REDUCTIONS: dict[Any, Any] = {jnp.maximum: jnp.max, jnp.minimum: jnp.min}
@@ -53,16 +54,18 @@ def draw(
         to weights, or else computed again.
     """
     possibilities = _possibilities(heuristic, problem, state, variable)
-    ratings = _kept(possibilities) if keeps_ratings else possibilities
-    aggregates = tuple(_aggregated(one, ratings) for one in heuristics.aggregates_of(heuristic))
+    kept = _kept(possibilities) if keeps_ratings else None
+    fold = functools.partial(_fold, possibilities, kept)
+    lanes = possibilities.num_lanes
+    aggregates = tuple(_aggregated(one, fold, lanes) for one in heuristics.aggregates_of(heuristic))
     weigh = functools.partial(heuristics.weights, heuristic, problem, aggregates)
 
-    lanes = _lane_totals(weigh, ratings, heuristics.is_wide(heuristic))
-    total = counts.total(lanes)
-    lane, rest = segments.find(lanes, counts.scaled(total, words))
-    lane = jnp.minimum(lane, possibilities.num_lanes - 1)  # where all weights are 0
+    totals = _lane_totals(weigh, fold, lanes, heuristics.is_wide(heuristic))
+    total = counts.total(totals)
+    lane, rest = _find(totals, counts.scaled(total, words))
+    lane = jnp.minimum(lane, lanes - 1)  # where all weights are 0
     block = _find_block(weigh, possibilities, lane, rest)
-    return Drawn(block * possibilities.num_lanes + lane, ~counts.is_zero(total))
+    return Drawn(block * lanes + lane, ~counts.is_zero(total))
 
 
 def rate_all(
@@ -74,8 +77,12 @@ def rate_all(
     """
     possibilities = _possibilities(heuristic, problem, state, variable)
     rating, _ = possibilities.at(lax.iota(jnp.int32, heuristic.max_possibilities))
-    of_all = _AtOnce(possibilities)
-    return rating, tuple(_aggregated(one, of_all) for one in heuristics.aggregates_of(heuristic))
+    fold, lanes = (
+        functools.partial(_fold, possibilities, _kept(possibilities)),
+        possibilities.num_lanes,
+    )
+    aggregates = heuristics.aggregates_of(heuristic)
+    return rating, tuple(_aggregated(one, fold, lanes) for one in aggregates)
 
 
 def _possibilities(
@@ -89,7 +96,7 @@ def _possibilities(
     )
 
 
-def _aggregated(aggregate: Aggregate, ratings: Any) -> Any:
+def _aggregated(aggregate: Aggregate, fold: Callable[..., Any], num_lanes: int) -> Any:
     """Returns the value of an aggregate over all ratings: scalars."""
     neutral = jax.tree.map(jnp.asarray, aggregate.neutral)
 
@@ -100,9 +107,9 @@ def _aggregated(aggregate: Aggregate, ratings: Any) -> Any:
             return own
         return jax.tree.map(lambda own, none: jnp.where(where, own, none), own, neutral)
 
-    start = jax.tree.map(lambda leaf: jnp.full(ratings.num_lanes, leaf), neutral)
+    start = jax.tree.map(lambda leaf: jnp.full(num_lanes, leaf), neutral)
     reduce = reduction(aggregate)
-    values = ratings.fold(value, aggregate.combine, start, reduce)
+    values = fold(value, aggregate.combine, start, reduce)
     if reduce is not None:
         return jax.tree.map(reduce, values)
     while (size := jax.tree.leaves(values)[0].size) > 1:
@@ -116,14 +123,16 @@ def reduction(aggregate: Aggregate) -> Any:
     return _REDUCTIONS.get(aggregate.combine)
 
 
-def _lane_totals(weigh: Callable[..., jax.Array], ratings: Any, is_wide: bool) -> Number:
+def _lane_totals(
+    weigh: Callable[..., jax.Array], fold: Callable[..., Any], num_lanes: int, is_wide: bool
+) -> Number:
     """Returns the sum of the weights in each lane."""
 
     def add_up(weights: jax.Array, axis: int) -> Number:
         return counts.total(_numbers(weights, is_wide), axis)
 
-    start = _numbers(jnp.zeros(ratings.num_lanes, jnp.uint32), is_wide)
-    return ratings.fold(weigh, counts.add, start, add_up)
+    start = _numbers(jnp.zeros(num_lanes, jnp.uint32), is_wide)
+    return fold(weigh, counts.add, start, add_up)
 
 
 def _numbers(weights: jax.Array, is_wide: bool) -> Number:
@@ -142,7 +151,7 @@ def _find_block(
         return jnp.int32(0)
     block = lax.iota(jnp.int32, memory.power_of_two(possibilities.num_blocks))
     weights = weigh(*possibilities.at(block * possibilities.num_lanes + lane))
-    found, _ = segments.find(_numbers(weights, isinstance(value, Count)), value)
+    found, _ = _find(_numbers(weights, isinstance(value, Count)), value)
     # Here a compiler may round ratings of floats otherwise than before.
     return jnp.minimum(found, jnp.max(jnp.where(weights > 0, block, jnp.int32(0))))
 
@@ -179,102 +188,108 @@ class _Possibilities:
         """Returns the ratings in a block that is full."""
         return self.rate(self.places(number))
 
-    def fold(self, of: Any, combine: Any, start: Any, reduce: Any) -> Any:
-        """Returns `start` combined with the values of all ratings, by lanes, [W].
-
-        Args:
-          of: maps ratings, and which of them are real, to values.
-          combine: maps two values to one.
-          reduce: combines [B, W] values over an axis; None if only `combine` may.
-        """
-        return self.fold_blocks(self.whole_block, self.block, of, combine, start)
-
-    def fold_blocks(
-        self, whole_block: Any, some_block: Any, of: Any, combine: Any, start: Any
-    ) -> Any:
-        """Like `fold`, with ratings that two functions give."""
-
-        def whole(number: jax.Array, carry: Any) -> Any:
-            return combine(carry, of(whole_block(number), None))
-
-        def partial(number: jax.Array | int, carry: Any) -> Any:
-            return combine(carry, of(*some_block(number)))
-
-        if not isinstance(self.number, int) and not memory.is_alone():
-            return lax.fori_loop(0, self.num_blocks, partial, start)
-        num_whole = self.number // self.num_lanes
-        carry = lax.fori_loop(0, num_whole, whole, start)
-        if isinstance(self.number, int) and self.number % self.num_lanes == 0:
-            return carry
-        return partial(num_whole, carry)
-
     def places(self, number: int | jax.Array) -> jax.Array:
         return number * self.num_lanes + lax.iota(jnp.int32, self.num_lanes)
 
 
 def _kept(possibilities: _Possibilities) -> Any:
-    """Returns the same possibilities with ratings that are computed once, and kept."""
-    if memory.is_native():
-        return _InRows(possibilities)
-    if not memory.is_in_kernel():
-        return _AtOnce(possibilities)
-    return _Unrolled(possibilities) if possibilities.num_blocks <= _MOST_UNROLLED else possibilities
+    """Returns ratings that are computed once: a list of blocks in a kernel, else a table.
 
-
-class _Unrolled:
-    """The ratings of some blocks, a value each."""
-
-    def __init__(self, possibilities: _Possibilities) -> None:
-        self.num_lanes = possibilities.num_lanes
-        self._blocks = list(map(possibilities.block, range(possibilities.num_blocks)))
-
-    def fold(self, of: Any, combine: Any, start: Any, reduce: Any) -> Any:
-        values = (of(*block) for block in self._blocks)
-        return functools.reduce(combine, values, start)
-
-
-class _AtOnce:
-    """The ratings of all possibilities, [B, W], handled all together."""
-
-    def __init__(self, possibilities: _Possibilities) -> None:
-        self.num_lanes = possibilities.num_lanes
-        self._ratings, self._is_real = _table(possibilities)
-
-    def fold(self, of: Any, combine: Any, start: Any, reduce: Any) -> Any:
-        values = of(self._ratings, self._is_real)
-        if reduce is not None:
-            return jax.tree.map(lambda leaf: reduce(leaf, axis=0), values)
-
-        def go_on(number: jax.Array, carry: Any) -> Any:
-            return combine(carry, _row(values, number))
-
-        return lax.fori_loop(0, self._is_real.shape[0], go_on, start)
-
-
-class _InRows:
-    """The same, handled row by row: XLA for CPUs makes one loop of vectors of that."""
-
-    def __init__(self, possibilities: _Possibilities) -> None:
-        self.num_lanes = possibilities.num_lanes
-        self._possibilities = possibilities
-        self._ratings, _ = _table(possibilities)
-
-    def fold(self, of: Any, combine: Any, start: Any, reduce: Any) -> Any:
-        possibilities, whole = self._possibilities, functools.partial(_row, self._ratings)
-
-        def some(number: jax.Array | int) -> tuple[Rating, jax.Array]:
-            # One block more than there are, if all of them are whole; none of its ratings is real.
-            return whole(number), possibilities.places(number) < possibilities.number
-
-        return possibilities.fold_blocks(whole, some, of, combine, start)
-
-
-def _table(possibilities: _Possibilities) -> tuple[Rating, jax.Array]:
-    """Returns all ratings, and which of them are real, [B, W]."""
+    Of a table, all ratings and which of them are real, [B, W]. None for too many blocks.
+    """
     shape = possibilities.num_blocks, possibilities.num_lanes
+    if memory.is_in_kernel():
+        few = shape[0] <= _MOST_UNROLLED
+        return list(map(possibilities.block, range(shape[0]))) if few else None
     everything = possibilities.at(lax.iota(jnp.int32, shape[0] * shape[1]))
     return jax.tree.map(lambda leaf: leaf.reshape(shape), everything)
 
 
+def _fold(
+    possibilities: _Possibilities, kept: Any, of: Any, combine: Any, start: Any, reduce: Any
+) -> Any:
+    """Returns `start` combined with the values of all ratings, by lanes, [W].
+
+    Args:
+      kept: the ratings, as `_kept` returns them; None to rate again.
+      of: maps ratings, and which of them are real, to values.
+      combine: maps two values to one.
+      reduce: combines [B, W] values over an axis; None if only `combine` may.
+    """
+    if isinstance(kept, list):
+        return functools.reduce(combine, (of(*block) for block in kept), start)
+    if kept is not None and not memory.is_native():
+        values = of(*kept)
+        if reduce is not None:
+            return jax.tree.map(lambda leaf: reduce(leaf, axis=0), values)
+
+        def add_row(number: jax.Array, carry: Any) -> Any:
+            return combine(carry, _row(values, number))
+
+        return lax.fori_loop(0, possibilities.num_blocks, add_row, start)
+
+    size, num_lanes = possibilities.number, possibilities.num_lanes
+    whole_block, some_block = possibilities.whole_block, possibilities.block
+    if kept is not None:
+        # Row by row, of which XLA for CPUs makes one loop of vectors. There may be one block more
+        # than there are, if all of them are whole; none of its ratings is real.
+        whole_block = functools.partial(_row, kept[0])
+
+        def some_block(number: int | jax.Array) -> tuple[Rating, jax.Array | None]:
+            return whole_block(number), possibilities.places(number) < size
+
+    def whole(number: jax.Array, carry: Any) -> Any:
+        return combine(carry, of(whole_block(number), None))
+
+    def partial(number: jax.Array | int, carry: Any) -> Any:
+        return combine(carry, of(*some_block(number)))
+
+    if not isinstance(size, int) and not memory.is_alone():
+        return lax.fori_loop(0, possibilities.num_blocks, partial, start)
+    carry = lax.fori_loop(0, size // num_lanes, whole, start)
+    if isinstance(size, int) and size % num_lanes == 0:
+        return carry
+    return partial(size // num_lanes, carry)
+
+
 def _row(tree: Any, number: jax.Array | int) -> Any:
     return jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, number, keepdims=False), tree)
+
+
+def _find(lengths: Number, value: Number) -> tuple[jax.Array, Number]:
+    """Returns in which of several segments, set end to end, a value lies, and how far into it.
+
+    Args:
+      lengths: of M segments, at most 2**16; a power of two in a search by itself on a CPU.
+      value: [], below the total.
+
+    Returns:
+      [] int32, and what is left of the value.
+    """
+    if memory.is_native():
+        return _find_by_halves(lengths, value)
+    is_before = counts.is_at_most(counts.prefix_sums(lengths), value)
+    before = jax.tree.map(lambda words: jnp.where(is_before, words, jnp.uint32(0)), lengths)
+    place = jnp.sum(is_before.astype(jnp.int32), dtype=jnp.int32)
+    return place, counts.subtract(value, counts.total(before))
+
+
+def _find_by_halves(lengths: Number, value: Number) -> tuple[jax.Array, Number]:
+    """Like `_find`, by a tree of sums, which a CPU handles faster than prefix sums.
+
+    A value that is not below the total lies in the last segment.
+    """
+    levels = [lengths]
+    while (size := jax.tree.leaves(levels[-1])[0].shape[0]) > 1:
+        pairs = jax.tree.map(lambda words, half=size // 2: words.reshape(half, 2), levels[-1])
+        left = jax.tree.map(lambda words: words[:, 0], pairs)
+        levels.append(counts.add(left, jax.tree.map(lambda words: words[:, 1], pairs)))
+    place = jnp.int32(0)
+    for level in reversed(levels[:-1]):
+        place = place * 2
+        left = jax.tree.map(functools.partial(load, index=place), level)
+        is_right = counts.is_at_most(left, value)
+        rest = counts.subtract(value, left)
+        value = jax.tree.map(functools.partial(jnp.where, is_right), rest, value)
+        place = place + is_right.astype(jnp.int32)
+    return place, value

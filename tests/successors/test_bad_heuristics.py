@@ -238,6 +238,14 @@ def test_no_active_variable():
     assert (values == -1).all() and not assigned.any()
 
 
+def test_a_state_that_is_done_stays_so_while_others_go_on():
+    """Even if `active_now` would then activate something: here it turns over variable 2."""
+    heuristic = with_fault(active_now=lambda self, p, state, left: left ^ jnp.uint32(4))
+    active = jnp.uint32([[1], [3]])
+    _, assigned = drawn(heuristic, 2, active=active, implementation="xla")
+    assert assigned.tolist() == [1, 7]
+
+
 def test_an_error_of_a_heuristic_reaches_the_user():
     """As it was raised, before anything is compiled."""
 

@@ -245,7 +245,7 @@ def test_donated_states_are_gone():
 
 @pytest.mark.parametrize(
     ("name", "ratings"),
-    [("aggregates", "stored"), ("independent", "recomputed")],
+    [("aggregates", "stored"), ("independent", "recomputed"), ("activated", "stored")],
 )
 def test_it_lowers_for_cuda(name, ratings):
     """As one kernel per type, or two for an independent one."""
