@@ -47,7 +47,7 @@ def _start(problem: Any) -> Solution:
 
 @jax.jit
 def _cost(problem: Any, solution: Solution) -> jax.Array:
-    cost = problem.cost(solution)
+    cost = capabilities.device_cost(problem)(solution)
     if not isinstance(cost, int | float | np.ndarray | np.generic | jax.Array):
         kind = "None" if cost is None else f"a {type(cost).__name__}"
         raise TypeError(f"problem.cost returns {kind}, expected one number, int32 or float32")

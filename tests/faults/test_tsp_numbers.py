@@ -104,7 +104,7 @@ def test_what_all_tours_share_drowns_no_difference(kind, is_symmetric, unit):
     assert result.fun / unit - shared == pytest.approx(best, abs=1e-4)
     np.testing.assert_allclose(result.costs / unit - shared, best, atol=0.3)
     tour = np.arange(n)
-    in_full = problem.host.in_full(float(problem.cost(jnp.asarray(tour))))
+    in_full = problem.host.in_full(float(problem.device_cost(jnp.asarray(tour))))
     assert (in_full - problem.host.cost(tour)) / unit == pytest.approx(0, abs=1e-4)
     meets = highest_cost_that_meets(result.fun, np.float32, problem.host.unit, problem.host.offset)
     assert problem.host.in_full(meets.item()) / unit - shared == pytest.approx(best, abs=1e-4)
@@ -121,7 +121,7 @@ def test_forbidden_edges_next_to_a_shared_number():
     assert result.fun - 7e9 == pytest.approx(optimum(own), abs=1e-4)
     for tour, is_feasible in ((result.x, True), (np.arange(7), False)):
         assert problem.host.is_feasible(tour) == is_feasible
-        cost = float(problem.cost(jnp.asarray(tour)))
+        cost = float(problem.device_cost(jnp.asarray(tour)))
         assert (cost <= problem.host.max_feasible) == is_feasible
         assert problem.host.in_full(cost) == pytest.approx(problem.host.cost(tour), rel=1e-9)
 
