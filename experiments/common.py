@@ -8,8 +8,10 @@ is started again with the same arguments and the same file, and makes the runs t
 import argparse
 import contextlib
 import datetime
+import functools
 import os
 import pathlib
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +36,8 @@ Result = TypeVar("Result", js.Result, js.QueensResult, js.StackedResult)
 Instance = TypeVar("Instance", TSPInstance, QAPInstance)
 
 _KINDS = {QAPInstance: "quadratic assignment problem", TSPInstance: "TSP instance"}
-_NEIGHBOR_DATA = pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
+_ROOT = pathlib.Path(__file__).resolve().parents[1]
+_NEIGHBOR_DATA = _ROOT.parent / "shared" / "data"
 _SECONDS_BETWEEN_LINES = 10.0
 _BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} runs, {elapsed}<{remaining}{postfix}"
 
@@ -109,7 +112,18 @@ def provenance(devices: Sequence[Any]) -> dict[str, Any]:
     Args:
       devices: the `jax.Device`s that the run used.
     """
-    return {"env": environment.of(tuple(devices)), "date": now()}
+    return {"env": environment.of(tuple(devices)) | {"jaxopt_search": version()}, "date": now()}
+
+
+@functools.cache
+def version() -> str:
+    """Returns the version of the library, with the commit of the checkout where git knows it."""
+    try:
+        git = ["git", "rev-parse", "--short=12", "HEAD"]
+        commit = subprocess.check_output(git, cwd=_ROOT, stderr=subprocess.DEVNULL, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return js.__version__
+    return f"{js.__version__}+g{commit.strip()}"
 
 
 def now() -> str:

@@ -1,14 +1,26 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and that can be read at once."""
 
 import contextlib
 import os
 import pathlib
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
 _ABANDONED = 3600.0  # seconds in which nobody has written
+
+
+def check_regular(path: str | os.PathLike) -> None:
+    """Refuses a path before it is opened: opening a pipe would wait for someone to write to it.
+
+    Raises:
+      ValueError: if it is no regular file, nor a link to one.
+      OSError: if there is none.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError(f"{os.fspath(path)} is not a regular file")
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ that a cache of `jit` confuses two of them now and then and runs one's program f
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -55,16 +55,3 @@ def pytree(
 
     jax.tree_util.register_pytree_with_keys(kind, flatten_with_keys, unflatten, flatten)
     return kind
-
-
-def described(structure: Any, words_of: Callable[[Any], Any]) -> Any:
-    """Returns what a structure of pytrees is, in words.
-
-    Args:
-      structure: a `PyTreeDef`.
-      words_of: describes a class, and what is static of one of its objects.
-    """
-    if (node := structure.node_data()) is None:
-        return "leaf" if structure.num_leaves else "nothing"
-    children = [described(child, words_of) for child in structure.children()]
-    return *map(words_of, node), children

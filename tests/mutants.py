@@ -87,8 +87,11 @@ def outcome(tree: pathlib.Path, mutant: Mutant, timeout: float) -> Outcome:
     finally:
         path.write_text(original, encoding="utf-8")
     failed = re.search(r"^FAILED (?:\S+::)?([^\s\[]+)", output, re.MULTILINE)
+    last_line = output.strip().rpartition("\n")[2]
     verdict = {0: SURVIVED, 1: KILLED}.get(status, NO_RESULT)
-    reason = failed[1] if failed else output.strip().rpartition("\n")[2]
+    if verdict == SURVIVED and "skipped" in last_line:
+        verdict = NO_RESULT
+    reason = failed[1] if failed else last_line
     return Outcome(verdict, reason, time.monotonic() - start)
 
 

@@ -6,7 +6,9 @@ import mutants
 import pytest
 
 TESTS = """
-import calc
+import calc, pytest
+@pytest.mark.skip
+def test_skipped(): assert calc.add(2, 3) == 5
 def test_sum(): assert calc.add(2, 3) == 5
 def test_blind(): assert calc.add(0, 0) == 0
 def test_endless():
@@ -20,13 +22,14 @@ def test_endless():
         ("a + b", "test_sum", mutants.KILLED, "test_sum"),
         ("a + b", "test_blind", mutants.SURVIVED, "1 passed"),
         ("a + b", "test_absent", mutants.NO_RESULT, "no match"),
+        ("a + b", "test_skipped", mutants.NO_RESULT, "1 skipped"),
         ("a + b", "test_endless", mutants.NO_RESULT, "no end in 3 s"),
         ("a + c", "test_sum", mutants.NO_RESULT, "does not apply: calc.py has 0 times 'a + c'"),
         ("a", "test_sum", mutants.NO_RESULT, "does not apply: calc.py has 3 times 'a'"),
     ],
 )
 def test_what_becomes_of_a_mutant(tmp_path, old, test, verdict, reason):
-    """A failing test kills; what ran no test, came to no end or did not apply is no kill."""
+    """A failing test kills; no test, a skipped one, no end and a text that is not there do not."""
     source = "def add(a, b):\n    return a + b\n"
     source_file = tmp_path / "calc.py"
     source_file.write_text(source)

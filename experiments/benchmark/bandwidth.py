@@ -1,7 +1,7 @@
 """How many bytes per second a device copies: the ceiling of what moves tables through its memory.
 
-    python -m experiments.bandwidth
-    python -m experiments.bandwidth --mebibytes 4096 --out bandwidth.jsonl
+    python -m experiments.benchmark.bandwidth
+    python -m experiments.benchmark.bandwidth --mebibytes 4096 --out bandwidth.jsonl
 
 An array is copied within the memory of one device, some times over; bytes read and written count
 both. It should be much larger than the device's caches.
@@ -44,7 +44,8 @@ def measure(mebibytes: int) -> list[float]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     flags = argparse.ArgumentParser(
-        prog="experiments.bandwidth", description="How many bytes per second a device copies."
+        prog="experiments.benchmark.bandwidth",
+        description="How many bytes per second a device copies.",
     )
     flags.add_argument(
         "--mebibytes", type=flag_types.positive, default=256, help="size of the array"

@@ -1,9 +1,9 @@
 """Graph coloring by tabu search on FANG's N(x), compared with TabuCol compiled for one core.
 
-    python -m experiments.coloring
-    python -m experiments.coloring --graphs all --seeds 10 --seconds 60 --out coloring.jsonl
-    python -m experiments.coloring --graphs G500 --ways ours,numba --seeds 10 --seconds 60
-    python -m experiments.coloring --report coloring.jsonl --markdown
+    python -m experiments.finite.coloring
+    python -m experiments.finite.coloring --graphs all --seeds 10 --seconds 60 --out coloring.jsonl
+    python -m experiments.finite.coloring --graphs G500 --ways ours,numba --seeds 10 --seconds 60
+    python -m experiments.finite.coloring --report coloring.jsonl --markdown
 
 Queen graphs and Mycielski graphs are colored with as many colors as their chromatic number. G250
 and G500 are random graphs of 250 and 500 vertices with half of all edges, to be colored with 28 and

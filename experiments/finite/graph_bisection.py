@@ -1,7 +1,7 @@
 """A problem of one's own in the fused kernel: graph bisection, step by step in the docs.
 
-    python -m experiments.graph_bisection
-    python -m experiments.graph_bisection --vertices 500 --pricing full --implementation xla
+    python -m experiments.finite.graph_bisection
+    python -m experiments.finite.graph_bisection --vertices 500 --pricing full --implementation xla
 
 Splits the vertices of a weighted graph into two halves of equal size so that little weight lies
 between them. A move exchanges two vertices, one of each half, and is priced in O(1) from gains
@@ -249,7 +249,7 @@ def seconds_of(result: js.Result) -> float:
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
-        prog="experiments.graph_bisection",
+        prog="experiments.finite.graph_bisection",
         description="Bisects a random graph with a planted bisection by simulated annealing.",
     )
     flags.add_argument("--vertices", type=int, default=200, help="an even number")

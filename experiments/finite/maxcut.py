@@ -1,9 +1,9 @@
 """Maximum cuts of the G-set's graphs by one-flip tabu search, compared with the same on one core.
 
-    python -m experiments.maxcut
-    python -m experiments.maxcut --graphs all --seeds 10 --seconds 10 --out maxcut.jsonl
-    python -m experiments.maxcut --graphs G1,G43 --ways ours,numba --seeds 10 --seconds 10
-    python -m experiments.maxcut --report maxcut.jsonl --markdown
+    python -m experiments.finite.maxcut
+    python -m experiments.finite.maxcut --graphs all --seeds 10 --seconds 10 --out maxcut.jsonl
+    python -m experiments.finite.maxcut --graphs G1,G43 --ways ours,numba --seeds 10 --seconds 10
+    python -m experiments.finite.maxcut --report maxcut.jsonl --markdown
 
 The graphs are the G-set's (Helmberg and Rendl, 2000), made from their seeds by
 `js.datasets.random_graph` and `toroidal_grid`; nothing is read from files. G1 to G5 are random

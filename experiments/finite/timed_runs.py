@@ -35,7 +35,7 @@ def parser(
     name: str, description: str, graphs: Sequence[str], default: list[str]
 ) -> argparse.ArgumentParser:
     """Returns the flags of the script `experiments.{name}`, which runs on some of `graphs`."""
-    flags = argparse.ArgumentParser(prog=f"experiments.{name}", description=description)
+    flags = argparse.ArgumentParser(prog=f"experiments.finite.{name}", description=description)
     flags.add_argument(
         "--graphs",
         type=flag_types.words,

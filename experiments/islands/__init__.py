@@ -1,12 +1,12 @@
 """Islands of a genetic algorithm on the QAP: Tables I to III of Tsutsui and Fujimoto and more.
 
-    python -m experiments.qap_islands --table 1 --instances tai25b --runs 5
-    python -m experiments.qap_islands --table 2 --islands 1,30,60 --runs 30 --out islands.jsonl
-    python -m experiments.qap_islands --table 3 --instances all --out one_core.jsonl
-    python -m experiments.qap_islands --table 4 --islands 132,264 --devices 1,2 --out devices.jsonl
-    python -m experiments.qap_islands --table 5 --islands 30 --out variants.jsonl
-    python -m experiments.qap_islands --report islands.jsonl,more.jsonl --table 2 --markdown
-    python -m experiments.qap_islands --report islands.jsonl --table 2 --figure 6 --plot fit.png
+    python -m experiments.islands --table 1 --instances tai25b --runs 5
+    python -m experiments.islands --table 2 --islands 1,30,60 --runs 30 --out islands.jsonl
+    python -m experiments.islands --table 3 --instances all --out one_core.jsonl
+    python -m experiments.islands --table 4 --islands 132,264 --devices 1,2 --out devices.jsonl
+    python -m experiments.islands --table 5 --islands 30 --out variants.jsonl
+    python -m experiments.islands --report islands.jsonl,more.jsonl --table 2 --markdown
+    python -m experiments.islands --report islands.jsonl --table 2 --figure 6 --plot fit.png
 
 Each run ends when one island has found an acceptable assignment, or at a limit. Seconds are
 counted from the first populations, which lie on the devices, to the end, without compilation. An

@@ -1,8 +1,8 @@
 """Islands of a genetic algorithm on N-Queens, whose fitness is a scheme that counts attacks.
 
-    python -m experiments.nqueens_islands
-    python -m experiments.nqueens_islands --queens 30 --islands 30 --runs 10 --out queens.jsonl
-    python -m experiments.nqueens_islands --report queens.jsonl --markdown
+    python -m experiments.islands.queens
+    python -m experiments.islands.queens --queens 30 --islands 30 --runs 10 --out queens.jsonl
+    python -m experiments.islands.queens --report queens.jsonl --markdown
 
 Each child of each island is evaluated in full, by one of the schemes of `evaluation.SCHEMES`. All
 count the same, so that runs of one seed make the same generations by each of them; what differs is
@@ -122,7 +122,7 @@ def report(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
-        prog="experiments.nqueens_islands",
+        prog="experiments.islands.queens",
         description="Islands of a genetic algorithm on N-Queens.",
     )
     flags.add_argument("--queens", type=flag_types.positive, default=12)

@@ -86,7 +86,7 @@ def plan_from_arguments(args: argparse.Namespace) -> list[Task]:
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
-        prog="experiments.qap_islands", description="Islands of a genetic algorithm on the QAP."
+        prog="experiments.islands", description="Islands of a genetic algorithm on the QAP."
     )
     flags.add_argument("--table", type=int, choices=tuple(TABLES), default=1)
     flags.add_argument("--figure", type=int, choices=tuple(FIGURES), default=6, help="for --plot")

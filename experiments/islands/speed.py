@@ -1,7 +1,7 @@
 """How many generations per second islands of a genetic algorithm make on the QAP.
 
-    python -m experiments.qap_islands_speed
-    python -m experiments.qap_islands_speed --facilities 25,50 --islands 1,132 --out speed.jsonl
+    python -m experiments.islands.speed
+    python -m experiments.islands.speed --facilities 25,50 --islands 1,132 --out speed.jsonl
 
 Flows and distances are random. In a generation each individual has a child, which is priced in
 full: n * n reads of a distance between random locations, whose number per second is in the table.
@@ -92,7 +92,7 @@ def report(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     flags = argparse.ArgumentParser(
-        prog="experiments.qap_islands_speed", description="Generations per second of islands."
+        prog="experiments.islands.speed", description="Generations per second of islands."
     )
     flags.add_argument("--facilities", type=flag_types.integers, default=[30])
     flags.add_argument("--islands", type=flag_types.integers, default=[2])

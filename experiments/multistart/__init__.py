@@ -1,10 +1,10 @@
 """Multi-start local searches on the QAP: Table 1 and Figure 2 of Luong, Melab and Talbi.
 
-    python -m experiments.qap_multistart --table 1
-    python -m experiments.qap_multistart --table 1 --instances all --searches 4096 --out t.jsonl
-    python -m experiments.qap_multistart --figure 2 --instances tai50a --out figure2.jsonl
-    python -m experiments.qap_multistart --targets tai25b,kra30a --runs 30 --out targets.jsonl
-    python -m experiments.qap_multistart --report figure2.jsonl --plot figure2.png
+    python -m experiments.multistart --table 1
+    python -m experiments.multistart --table 1 --instances all --searches 4096 --out t.jsonl
+    python -m experiments.multistart --figure 2 --instances tai50a --out figure2.jsonl
+    python -m experiments.multistart --targets tai25b,kra30a --runs 30 --out targets.jsonl
+    python -m experiments.multistart --report figure2.jsonl --plot figure2.png
 
 Many searches from random starts, side by side: hill climbing by best improvement to local optima
 (hc), simulated annealing (sa) and tabu search (ts). The paper does not say how many iterations it

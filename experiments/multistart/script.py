@@ -116,7 +116,7 @@ def _small() -> QAPInstance:
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
-        prog="experiments.qap_multistart",
+        prog="experiments.multistart",
         description="Multi-start local searches on the QAP, and times to targets.",
     )
     flags.add_argument("--table", type=int, choices=(1,), help="the default")

@@ -8,7 +8,6 @@ import jax
 
 import jaxopt_search as js
 from experiments import common
-from jaxopt_search.driver import environment
 from jaxopt_search.engine import device_split
 
 
@@ -22,7 +21,7 @@ class Ours:
 
     def __init__(self):
         devices = device_split.find_devices(self.devices)
-        self.version = environment.of(devices)["jaxopt_search"]
+        self.version = common.version()
         self.runs_on = f"{len(devices)} x {devices[0].device_kind}"
 
     def prepare(self, instance: Any) -> Any:

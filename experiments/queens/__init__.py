@@ -1,13 +1,13 @@
 """N-Queens: counting attacks in nine ways, and finding valid placements.
 
-    python -m experiments.nqueens --figure 4
-    python -m experiments.nqueens --figure 6 --sizes 1000,100000,1048576 --out nqueens.jsonl
-    python -m experiments.nqueens --figure 2 --threads 1,2,4,8,16
-    python -m experiments.nqueens --table 3
-    python -m experiments.nqueens --anneal 1000 --schemes coarse,numba_histogram --runs 3
-    python -m experiments.nqueens --solve 3000 --runs 30
-    python -m experiments.nqueens --set 1000 --solutions 100000
-    python -m experiments.nqueens --report nqueens.jsonl --figure 4 --plot schemes.png
+    python -m experiments.queens --figure 4
+    python -m experiments.queens --figure 6 --sizes 1000,100000,1048576 --out nqueens.jsonl
+    python -m experiments.queens --figure 2 --threads 1,2,4,8,16
+    python -m experiments.queens --table 3
+    python -m experiments.queens --anneal 1000 --schemes coarse,numba_histogram --runs 3
+    python -m experiments.queens --solve 3000 --runs 30
+    python -m experiments.queens --set 1000 --solutions 100000
+    python -m experiments.queens --report nqueens.jsonl --figure 4 --plot schemes.png
 
 After "Parallel schemes of the N-Queens fitness function on CPU and GPU". Seconds are medians of
 several calls after one that warms up; placements lie on the device. What would take longer than

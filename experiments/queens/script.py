@@ -127,7 +127,7 @@ def _jobs(what: str, n: int, threads: Sequence[int] | None) -> Iterator[Job]:
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
-        prog="experiments.nqueens", description="N-Queens: counting attacks, finding placements."
+        prog="experiments.queens", description="N-Queens: counting attacks, finding placements."
     )
     flags.add_argument("--figure", type=int, choices=range(1, 8), default=4)
     flags.add_argument("--table", type=int, choices=(3, 4))

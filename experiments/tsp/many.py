@@ -1,7 +1,7 @@
 """Many small TSPs at once: `solve_tsp` on stacked coordinates, and fast-tsp on all cores.
 
-    python -m experiments.tsp_many
-    python -m experiments.tsp_many --instances 1000 --cities 100 --seconds 1,3,10 --out many.jsonl
+    python -m experiments.tsp.many
+    python -m experiments.tsp.many --instances 1000 --cities 100 --seconds 1,3,10 --out many.jsonl
 
 The instances have independent uniform whole coordinates below 30,000; lengths are Euclidean. What
 compiles is called before. fast-tsp, where it is installed, gets a time limit for each instance, one
@@ -123,7 +123,7 @@ def _row(record: dict[str, Any], gaps: np.ndarray) -> list[str]:
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
-        prog="experiments.tsp_many", description="Many small TSPs at once."
+        prog="experiments.tsp.many", description="Many small TSPs at once."
     )
     flags.add_argument("--instances", type=flag_types.positive, default=20)
     flags.add_argument("--cities", type=flag_types.positive, default=50)

@@ -1,8 +1,8 @@
 """How good the tours of `solve_tsp` are: the gap to the optimum over instances and seeds.
 
-    python -m experiments.tsp_quality
-    python -m experiments.tsp_quality --instances paper --seconds 1,10 --seeds 10 --out q.jsonl
-    python -m experiments.tsp_quality --report q.jsonl
+    python -m experiments.tsp.quality
+    python -m experiments.tsp.quality --instances paper --seconds 1,10 --seeds 10 --out q.jsonl
+    python -m experiments.tsp.quality --report q.jsonl
 
 Each run is one call of `js.solve_tsp` with its defaults, a seed and `max_seconds`. "paper" stands
 for the 20 instances of the PSPM paper. How runs are measured:
@@ -40,7 +40,6 @@ from experiments.peers import tsp as peers_tsp
 from experiments.peers.levels import gap, improvements, median_time, time_to_level
 from experiments.pspm.paper import TABLE_2
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.driver import environment
 from jaxopt_search.engine import device_split
 from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.solvers import tsp
@@ -75,7 +74,7 @@ class Plan(NamedTuple):
             "limit": "search",  # before, a cold run compiled within its limit
             # A `TSPInstance` is symmetric.
             "recipe": tsp.tsp_recipe(True, self.devices[0], capacity_for(n))._asdict(),
-            "version": environment.of(self.devices)["jaxopt_search"],
+            "version": common.version(),
             "device_kind": self.devices[0].device_kind,
             "num_devices": len(self.devices),
         }
@@ -280,7 +279,7 @@ def _names(words: Sequence[str] | None) -> list[str] | None:
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     flags = argparse.ArgumentParser(
-        prog="experiments.tsp_quality",
+        prog="experiments.tsp.quality",
         description="The gap of solve_tsp to the optimum, over instances and seeds.",
     )
     flags.add_argument(

@@ -75,8 +75,13 @@ def show(args: argparse.Namespace, facts: dict[str, Any], result: Any) -> None:
     """
     if args.json:
         tell([json.dumps(_plain(facts), allow_nan=False)])
-    elif not args.quiet:
-        tell(str(result).splitlines())
+    tell_person(args, str(result).splitlines())
+
+
+def tell_person(args: argparse.Namespace, lines: list[str]) -> None:
+    """Writes lines on standard output, unless that is for a program or for nobody."""
+    if not args.json and not args.quiet:
+        tell(lines)
 
 
 def facts_of(result: Any) -> dict[str, Any]:
@@ -96,16 +101,6 @@ def print_lines(lines: list[tuple[str, str]]) -> None:
     """Writes names and texts in two columns; no line for an empty text."""
     width = max(len(name) for name, _ in lines)
     tell([f"{name:<{width}}  {text}" for name, text in lines if text])
-
-
-def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """Writes a table: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = []
-    for first, *others in [header, *rows]:
-        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    tell(lines)
 
 
 def _plain(value: Any) -> Any:

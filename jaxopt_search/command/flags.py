@@ -5,6 +5,8 @@ import math
 import pathlib
 from typing import Any, NoReturn
 
+from jaxopt_search import __version__
+
 PROGRAM = "jaxopt-search"
 
 _ABOUT = """\
@@ -13,7 +15,8 @@ examples:
   jaxopt-search queens 200 --count 100 --out placements.npy"""
 _ABOUT_SOLVE = """\
 FILE is .tsp or .atsp (TSPLIB), .dat (QAPLIB), .csv or .npy, or - for a CSV from standard input.
-CSV and NPY: n x 2 are coordinates, n x n distances, 2n x n flows above distances (a QAP).
+CSV and NPY: n x 2 are coordinates, n x n distances, 2n x n flows above distances (a QAP). Where a
+header names x and y, these columns of a CSV are read and no others.
 
 examples:
   jaxopt-search solve cities.csv --seconds 10 --out tour.tour --plot tour.png
@@ -28,10 +31,6 @@ examples:
   jaxopt-search queens 8 --plot board.png
   jaxopt-search queens 1000 --count 100 --seconds 20 --out placements.npy --json
   jaxopt-search queens 200 --count 1000000 --seconds 36000 --checkpoint night.npz --resume"""
-_ABOUT_BENCH = """\
-examples:
-  jaxopt-search bench
-  jaxopt-search bench --cities 100,1000 --facilities 30,100 --seconds 3"""
 _ABOUT_DOCTOR = """\
 examples:
   jaxopt-search doctor
@@ -48,25 +47,14 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{PROGRAM}: {' '.join(message.split())} (see {self.prog} --help)\n")
 
 
-class _Version(argparse.Action):
-    """Prints the version, which takes a while to find out."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from jaxopt_search.driver import environment
-
-        print(PROGRAM, environment.of_host()["jaxopt_search"])
-        parser.exit()
-
-
 def parser() -> argparse.ArgumentParser:
     """Returns the commands with their flags."""
     about = _texts("Solves combinatorial problems by local search in JAX.", _ABOUT)
     flags = _Parser(prog=PROGRAM, **about)
-    flags.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    flags.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = flags.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_solve(commands)
     _add_queens(commands)
-    _add_bench(commands)
     _add_to(
         commands,
         "doctor",
@@ -84,6 +72,12 @@ def _add_solve(commands: Any) -> None:
         "--kind",
         choices=("tsp", "qap", "matrix"),
         help="what the numbers are where that is not clear; matrix: distances of a TSP",
+    )
+    flags.add_argument(
+        "--columns",
+        type=_columns,
+        metavar="X,Y",
+        help="of a table, those of the coordinates: names of its header, or numbers from 1",
     )
     _add_run(flags, out=".txt, .csv, .npy, .tour (TSPLIB) or .sln (QAPLIB)")
 
@@ -121,7 +115,9 @@ def _add_run(flags: Any, out: str) -> None:
     flags.add_argument("--steps", type=_from_zero, metavar="N", help="most steps of each search")
     flags.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     flags.add_argument("--searches", type=_count, metavar="N", help="searches side by side")
-    _add_devices(flags)
+    flags.add_argument(
+        "--devices", type=_devices, default="all", help="all, a number or a platform (default: all)"
+    )
     _add_processes(flags)
     flags.add_argument(
         "--checkpoint", type=pathlib.Path, metavar="PATH", help=".npz, to continue from"
@@ -135,27 +131,6 @@ def _add_run(flags: Any, out: str) -> None:
     flags.add_argument("--json", action="store_true", help="print one JSON object")
     flags.add_argument("--progress", action="store_true", help="on standard error, always")
     flags.add_argument("--quiet", action="store_true", help="neither summary nor progress")
-    _add_cache(flags)
-
-
-def _add_bench(commands: Any) -> None:
-    flags = _add_to(commands, "bench", "Measures moves priced per second.", _ABOUT_BENCH)
-    flags.add_argument(
-        "--cities", type=_sizes, default=[100, 442], help="of TSPs (default: 100,442)"
-    )
-    flags.add_argument("--facilities", type=_sizes, default=[50], help="of QAPs (default: 50)")
-    flags.add_argument("--seconds", type=_seconds, default=1.0, help="each (default: 1)")
-    _add_devices(flags)
-    _add_cache(flags)
-
-
-def _add_devices(flags: Any) -> None:
-    flags.add_argument(
-        "--devices", type=_devices, default="all", help="all, a number or a platform (default: all)"
-    )
-
-
-def _add_cache(flags: Any) -> None:
     flags.add_argument("--no-cache", action="store_true", help="keep no compiled programs")
 
 
@@ -190,10 +165,6 @@ def _integer(text: str, least: int) -> int:
     return value
 
 
-def _sizes(text: str) -> list[int]:
-    return [_integer(part, 5) for part in text.split(",")]
-
-
 def _seconds(text: str) -> float:
     return _number(text, lambda value: 0 < value < math.inf, "a number of seconds above 0")
 
@@ -211,6 +182,13 @@ def _number(text: str, is_good: Any, what: str) -> float:
     if not is_good(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
     return value
+
+
+def _columns(text: str) -> tuple[str, str]:
+    x, _, y = (part.strip() for part in text.partition(","))
+    if not x or not y or "," in y:
+        raise argparse.ArgumentTypeError(f"{text!r} are not two columns, such as x,y or 2,3")
+    return x, y
 
 
 def _devices(text: str) -> int | str:

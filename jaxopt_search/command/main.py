@@ -5,10 +5,14 @@ What takes time to import is imported by the commands, after the arguments have 
 
 import argparse
 import contextlib
+import importlib
 import os
 import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from jaxopt_search.command import flags
 from jaxopt_search.command.endings import INTERRUPTED, NO_SUCCESS, USAGE, LostOutput, reason_of, say
@@ -55,16 +59,29 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _dispatch(args: argparse.Namespace) -> int:
-    match args.command:
-        case "solve":
-            from jaxopt_search.command import solve as command
-        case "queens":
-            from jaxopt_search.command import queens as command
-        case "bench":
-            from jaxopt_search.command import bench as command
-        case _:
-            from jaxopt_search.command import doctor as command
+    with _ended_by_ctrl_c():
+        command = importlib.import_module(f"jaxopt_search.command.{args.command}")
     return command.run(args)
+
+
+@contextlib.contextmanager
+def _ended_by_ctrl_c() -> Iterator[None]:
+    """Has Ctrl-C end the process at once: libraries being imported make other errors of it."""
+
+    def end(*_: Any) -> None:
+        say("interrupted before there was anything to keep")
+        os._exit(INTERRUPTED)
+
+    handler = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or handler is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _left(args: argparse.Namespace, status: int) -> int:

@@ -15,18 +15,20 @@ def run(args: argparse.Namespace) -> int:
     """
     with starts.agreed(args):
         starts.check_paths(args, *files.OF_KIND.values())
-        instance = reading.read(args.file, args.kind)
+        instance = reading.read(args.file, args.kind, args.columns)
         if args.out is not None:
             files.check_suffix("--out", args.out, files.OF_KIND[instance.kind])
             if args.out.suffix.lower() == ".sln" and not instance.is_integral:
                 raise ValueError(f"--out {args.out}: .sln holds integer costs, which these are not")
     starts.use_machine(args)
+    if starts.is_lead(args):
+        endings.tell_person(args, [f"read        {instance.text}"])
     result = _solved(instance, args)
     if not starts.is_lead(args):
         return endings.status_of(result, 0)
     wanted = [(args.out, _write), (args.plot, _draw)]
     num_failed = endings.write_all(wanted, instance, result)
-    endings.show(args, _facts(args, result), result)
+    endings.show(args, _facts(args, instance, result), result)
     return endings.status_of(result, num_failed)
 
 
@@ -47,9 +49,12 @@ def _draw(path: Any, instance: reading.Instance, result: js.Result) -> None:
     pictures.draw_run(path, result, instance.coordinates)
 
 
-def _facts(args: argparse.Namespace, result: js.Result) -> dict[str, Any]:
+def _facts(
+    args: argparse.Namespace, instance: reading.Instance, result: js.Result
+) -> dict[str, Any]:
     return {
         "file": args.file,
+        "read": instance.text,
         "seed": args.seed,
         "cost": result.fun,
         "gap": result.gap,

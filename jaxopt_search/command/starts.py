@@ -149,10 +149,15 @@ def use_machine(args: argparse.Namespace) -> None:
     """Takes all cores and, unless unwanted, the compilation cache.
 
     Says so if there can be no cache.
+
+    Raises:
+      ValueError: if there are no such devices.
     """
     from jaxopt_search.driver.compilation_cache import enable_compilation_cache
+    from jaxopt_search.engine.device_split import find_devices
 
     use_cpu_cores()
+    find_devices(args.devices)
     if args.no_cache:
         return
     try:

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 
 from jaxopt_search.engine import kept_programs
+from jaxopt_search.engine.fingerprints import settings
 from jaxopt_search.engine.kept_programs import Job, Program
-from jaxopt_search.engine.program_names import settings
 from jaxopt_search.guards.interrupts import held_back
 
 

@@ -16,11 +16,11 @@ from jaxopt_search.checks import (
 )
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Snapshot
-from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.starts import Starts, check_starts
 from jaxopt_search.driver.states import check_state
 from jaxopt_search.engine import device_split, starting, stepping
 from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.state import MAX_PATIENCE, RunState, check_interval
 from jaxopt_search.engine.tracing import is_traced
 from jaxopt_search.guards import contracts, spaces

@@ -9,9 +9,9 @@ import numpy as np
 
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.keeping import checked_path
 from jaxopt_search.driver.states import leaves_by_path
+from jaxopt_search.engine.fingerprints import fingerprint
 
 _KINDS = "biufcV"  # of NumPy's dtypes: numbers; V are those that it does not know, such as bfloat16
 

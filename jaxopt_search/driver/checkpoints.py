@@ -20,8 +20,8 @@ import numpy as np
 
 from jaxopt_search import capabilities
 from jaxopt_search.driver import environment
-from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.states import leaves_by_path
+from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.errors import CheckpointError
 from jaxopt_search.files import remove_abandoned, whole
 
@@ -29,9 +29,9 @@ FORMAT, SCHEMA = "jaxopt_search checkpoint", 1
 _HEADER, _MOST_HEADER = "header", 2**26
 _NPY_HEADER = 2**12  # bytes in front of an array, amply
 _COUNTS = {
-    "instance": "the numbers of the problem count",
-    "configuration": "the search, the exchange, check_every, distinct and such count, and max_steps"
-    " where it sets the pace",
+    "instance": "the numbers and the code of the problem count",
+    "configuration": "the search, the exchange, check_every, distinct and such count, by values and"
+    " code, and max_steps where it sets the pace",
 }
 
 
@@ -118,7 +118,8 @@ def read(
         for name, own in identity._asdict().items():
             if header[name] != own:
                 raise CheckpointError(
-                    f"it is of {name} {header[name]}, expected {own}; {_COUNTS[name]}"
+                    f"it is of {name} {header[name]}, expected {own}; {_COUNTS[name]}; code counts"
+                    f" as Python compiles it, which was {header['versions']['python']} there"
                 )
         state, best = shapes_of(header["notes"])
         return Snapshot(

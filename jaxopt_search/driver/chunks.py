@@ -42,6 +42,7 @@ class Timer:
         self.before = 0.0
         self.team = ALONE
         self._told = 0.0
+        self._every = MAX_INT32
         self._called = time.perf_counter()
 
     def limit(self, max_steps: int | None, max_seconds: float | None) -> None:
@@ -85,19 +86,27 @@ class Timer:
             return Status.MAX_STEPS
         return Status.MAX_SECONDS if self.is_over else Status.RUNNING
 
-    def next_steps(self, step: int, made: int, took: float, first: int) -> int:
+    def next_steps(
+        self, step: int, made: int, took: float, first: int = 1, every: int = MAX_INT32
+    ) -> int:
         """Returns the steps of the next chunk, at least 1, if no limit is reached.
+
+        An exchange may take as long as thousands of steps, and the last chunk may have had none: so
+        the next one has one, or at most twice as many as the last one.
 
         Args:
           step: steps so far.
           made: steps of the last chunk, 0 if there was none.
           took: its seconds.
-          first: steps of the first chunk.
+          first: steps of the first chunk; of 1, as steps may be slow.
+          every: steps between exchanges in the next chunk.
         """
         left_seconds = math.inf if self.max_seconds is None else self.max_seconds - self.seconds
         share = (self.max_seconds or math.inf) / _CHUNKS_IN_A_LIMIT
         wanted = min(_CHUNK_SECONDS, max(share, _MIN_CHUNK_SECONDS), left_seconds)
         size = steps_for(wanted, made, took) if made else first
+        num_exchanges, self._every = made // self._every, every
+        size = min(size, every * max(1, 2 * num_exchanges))
         left_steps = MAX_INT32 if self.max_steps is None else self.max_steps - step
         return max(1, min(size, left_steps, MAX_INT32))
 

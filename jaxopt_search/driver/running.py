@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.driver import ahead, checkpoints, environment, memory_use, starts, states
 from jaxopt_search.driver.arguments import Checked, Resumption, Start
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
@@ -273,13 +274,12 @@ class Run:
         )
 
     def next_steps(self, made: int, seconds: float) -> int:
-        limits = self.checked.limits
-        # Where steps may be slow, the first chunk tells.
-        is_fast = self.checked.choice.implementation in ("triton", "native")
-        first = limits.check_every if is_fast else 1
-        if limits.chunk_steps is not None:
-            made, first = 0, limits.chunk_steps
-        num_steps = self.timer.next_steps(self.step, made, seconds, first)
+        chunk_steps, exchange = self.checked.limits.chunk_steps, self.checked.exchange
+        if chunk_steps is not None:
+            num_steps = self.timer.next_steps(self.step, 0, seconds, chunk_steps)
+        else:
+            every = MAX_INT32 if exchange is None else int(jax.device_get(exchange.every))
+            num_steps = self.timer.next_steps(self.step, made, seconds, every=every)
         if self._ask_after is not None:
             num_steps = min(num_steps, max(self._ask_after, 1))
             self._ask_after = None

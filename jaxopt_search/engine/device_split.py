@@ -53,6 +53,8 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
     found = _matching_devices(devices)
     if not found or len(set(found)) < len(found):
         names = ", ".join(str(device) for device in jax.devices())
+        if isinstance(devices, str):
+            raise ValueError(f"devices is {devices!r}, of which JAX sees none; it sees {names}")
         raise ValueError(f"devices is {devices!r}, expected different ones of: {names}")
     return processes.check(found)
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 
-from jaxopt_search.engine import program_names
+from jaxopt_search.engine import fingerprints
 from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.files import whole
 from jaxopt_search.guards import garbage
@@ -87,7 +87,7 @@ class Kept:
         leaves = jax.tree.leaves(arguments)
         if not self._on_platforms or is_traced(leaves):
             return self.jitted
-        devices = program_names.devices_of(leaves) or [default_device()]
+        devices = fingerprints.devices_of(leaves) or [default_device()]
         platform = devices[0].platform
         if _is_told_how_to_compile(platform):
             return self.jitted
@@ -155,7 +155,7 @@ class Kept:
 
     def _key(self, jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
         is_kept = folder is not None and self._in_folder
-        return program_names.of_call(jitted, arguments, static) if is_kept else None
+        return fingerprints.of_call(jitted, arguments, static) if is_kept else None
 
 
 def kept(
@@ -225,8 +225,8 @@ class Program(NamedTuple):
 def _call(arguments: Any, static: dict[str, Any]) -> tuple[Any, ...]:
     """Returns what tells the program of a call from others of its function."""
     leaves, structure = jax.tree.flatten(arguments)
-    where = frozenset(program_names.devices_of(leaves))
-    kinds = tuple(map(program_names.kind_of, leaves))
+    where = frozenset(fingerprints.devices_of(leaves))
+    kinds = tuple(map(fingerprints.kind_of, leaves))
     return structure, kinds, tuple(sorted(static.items())), where
 
 
@@ -245,7 +245,7 @@ def noted(what: str, structure: Any, kinds: tuple[Any, ...], find: Callable[[], 
       what: tells it from other notes.
       kinds: of the leaves.
     """
-    name = None if folder is None else program_names.of_parts(what, structure, kinds)
+    name = None if folder is None else fingerprints.of_parts(what, structure, kinds)
     if folder is None or name is None:
         return find()
     if name not in _noted:
@@ -269,7 +269,7 @@ def noted_shapes(what: str, jitted: Any, *arguments: Any) -> Any:
       arguments: arrays, or their shapes.
     """
     leaves, structure = jax.tree.flatten(arguments)
-    kinds = tuple(map(program_names.kind_of, leaves))
+    kinds = tuple(map(fingerprints.kind_of, leaves))
     return noted(what, structure, kinds, functools.partial(jitted.eval_shape, *arguments))
 
 
@@ -281,7 +281,7 @@ def _load(path: pathlib.Path, arguments: Any) -> Callable[..., Any] | None:
         program, result = pickle.loads(zlib.decompress(path.read_bytes()))
         structures = jax.tree.structure((arguments, {})), jax.tree.structure(result)
         return serialize_executable.deserialize_and_load(
-            program, *structures, execution_devices=program_names.devices_of(arguments)
+            program, *structures, execution_devices=fingerprints.devices_of(arguments)
         )
     except Exception:  # not there, torn, or of another kind: it is compiled again
         return None

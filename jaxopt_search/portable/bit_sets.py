@@ -16,7 +16,9 @@ from jaxopt_search.portable.memory import load, store
 
 __all__ = [
     "BITS",
+    "added",
     "count",
+    "everything",
     "first",
     "full",
     "member",
@@ -24,7 +26,7 @@ __all__ = [
     "num_words",
     "pack",
     "read",
-    "toggled",
+    "removed",
     "unpack",
     "write",
 ]
@@ -109,13 +111,25 @@ def read(buffer: jax.Array, num_variables: int) -> jax.Array:
       >>> int(read(jnp.array([5], jnp.uint32), 3)), read(jnp.array([5, 1], jnp.uint32), 33).tolist()
       (5, [5, 1])
     """
-    last = jnp.uint32(_last_word(num_variables))
     size = num_words(num_variables)
     if size == 1:
-        return load(buffer, jnp.int32(0)) & last
+        return load(buffer, jnp.int32(0)) & everything(num_variables)
     word = lax.iota(jnp.int32, memory.power_of_two(size))
-    bits = load(buffer, jnp.minimum(word, size - 1))
-    bits = jnp.where(word == size - 1, bits & last, bits)
+    return load(buffer, jnp.minimum(word, size - 1)) & everything(num_variables)
+
+
+def everything(num_variables: int) -> jax.Array:
+    """Returns the set of all variables as `read` returns it.
+
+    Example:
+      >>> int(everything(3)), everything(65).tolist()
+      (7, [4294967295, 4294967295, 1, 0])
+    """
+    last, size = jnp.uint32(_last_word(num_variables)), num_words(num_variables)
+    if size == 1:
+        return last
+    word = lax.iota(jnp.int32, memory.power_of_two(size))
+    bits = jnp.where(word == size - 1, last, jnp.uint32(2**BITS - 1))
     return jnp.where(word < size, bits, jnp.uint32(0))
 
 
@@ -184,8 +198,8 @@ def member(bits: jax.Array, number: jax.Array) -> jax.Array:
     return place * BITS + _bit(_word(bits, place), number - before)
 
 
-def toggled(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
-    """Returns the set with a variable put in, or taken out if it is there, where `where` holds.
+def added(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
+    """Returns the set with a variable put in where `where` holds.
 
     Args:
       bits: uint32, [] or [a power of two], as `read` returns it.
@@ -196,13 +210,29 @@ def toggled(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array
       uint32, of the shape of `bits`.
 
     Example:
-      >>> int(toggled(jnp.uint32(5), jnp.int32(1), jnp.bool_(True)))
+      >>> int(added(jnp.uint32(5), jnp.int32(1), jnp.bool_(True)))
       7
     """
-    bit = jnp.uint32(1) << (variable % BITS).astype(jnp.uint32)
-    if bits.ndim:
-        where = where & (lax.iota(jnp.int32, bits.shape[0]) == variable // BITS)
-    return jnp.where(where, bits ^ bit, bits)
+    return bits | _only(bits, variable, where)
+
+
+def removed(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
+    """Returns the set with a variable taken out where `where` holds; arguments as of `added`.
+
+    Example:
+      >>> int(removed(jnp.uint32(5), jnp.int32(2), jnp.bool_(True)))
+      1
+    """
+    return bits & ~_only(bits, variable, where)
+
+
+def _only(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
+    """Returns the set of one variable, or of none, of the shape of `bits`."""
+    bit = where.astype(jnp.uint32) << (variable % BITS).astype(jnp.uint32)
+    if not bits.ndim:
+        return bit
+    word = lax.iota(jnp.int32, bits.shape[0])
+    return jnp.where(word == variable // BITS, bit, jnp.uint32(0))
 
 
 def _last_word(num_variables: int) -> int:

@@ -23,7 +23,7 @@ from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.problem import NQueens
 
 _WIDTH = 2**17
-_ROUNDS = 8
+ROUNDS = 8
 """Rounds between two lists of the attacked queens."""
 _MADE = 4
 """Of this many proposals at most one is made in a round."""
@@ -53,7 +53,7 @@ class _Width(NamedTuple):
     used: Any
 
 
-class _State(NamedTuple):
+class Repair(NamedTuple):
     """The state of a repair; `number` is the lowest that a proposal has had so far."""
 
     placed: CountedQueens
@@ -83,30 +83,49 @@ def repair(
     Returns:
       [n] int32 and [] int32; the latter is 0 unless rounds ran out.
     """
-    n, most = problem.capacity, _width(problem, width)
-    max_rounds = jnp.minimum(max_rounds, MAX_INT32 // most.used - _ROUNDS)
+    end = continued(key, problem, begun(problem, queens), max_rounds, width)
+    return end.placed.queens, end.num_attacked
+
+
+def begun(problem: NQueens, queens: jax.Array) -> Repair:
+    """Returns the repair of a placement, before its first round."""
+    n = problem.capacity
     latest = functools.partial(jnp.full, fill_value=MAX_INT32, dtype=jnp.int32)
     claims = _Claims(latest(n), latest(2 * n), latest(2 * n))
-
-    def goes_on(state: _State) -> jax.Array:
-        return (state.num_attacked > 0) & (state.rounds < max_rounds)
-
-    def some_rounds(state: _State) -> _State:
-        attacked = _attacked_rows(key, problem, state, most)
-
-        def one(_: jax.Array, state: _State) -> _State:
-            return _round(key, problem, state, most.used, attacked)
-
-        state = lax.fori_loop(0, _ROUNDS, one, state)
-        return state._replace(num_attacked=_num_attacked(problem, state.placed))
-
     placed = QueenSwap().init(problem, queens)
     placed = placed._replace(queens=queens)
-    start = _State(
+    return Repair(
         placed, claims, jnp.int32(MAX_INT32), jnp.int32(0), _num_attacked(problem, placed)
     )
-    end = lax.while_loop(goes_on, some_rounds, start)
-    return end.placed.queens, end.num_attacked
+
+
+def continued(
+    key: random.Key,
+    problem: NQueens,
+    state: Repair,
+    max_rounds: jax.Array | int,
+    width: int = _WIDTH,
+) -> Repair:
+    """Returns a repair after `max_rounds` rounds in all, or once no queen is attacked.
+
+    Args: as in `repair`.
+    """
+    most = _width(problem, width)
+    max_rounds = jnp.minimum(max_rounds, MAX_INT32 // most.used - ROUNDS)
+
+    def goes_on(state: Repair) -> jax.Array:
+        return (state.num_attacked > 0) & (state.rounds < max_rounds)
+
+    def some_rounds(state: Repair) -> Repair:
+        attacked = _attacked_rows(key, problem, state, most)
+
+        def one(_: jax.Array, state: Repair) -> Repair:
+            return _round(key, problem, state, most.used, attacked)
+
+        state = lax.fori_loop(0, ROUNDS, one, state)
+        return state._replace(num_attacked=_num_attacked(problem, state.placed))
+
+    return lax.while_loop(goes_on, some_rounds, state)
 
 
 def _width(problem: NQueens, width: int) -> _Width:
@@ -127,7 +146,7 @@ def _attacked(problem: NQueens, placed: CountedQueens) -> jax.Array:
 
 
 def _attacked_rows(
-    key: random.Key, problem: NQueens, state: _State, most: _Width
+    key: random.Key, problem: NQueens, state: Repair, most: _Width
 ) -> tuple[jax.Array, jax.Array]:
     """Returns rows of attacked queens, those behind a random one, [lanes], and their number."""
     word, _ = random.threefry2x32(key, (state.rounds.astype(jnp.uint32), _FOR_ROWS))
@@ -146,8 +165,8 @@ def _rolled(problem: NQueens, of_rows: jax.Array, shift: jax.Array) -> jax.Array
 
 
 def _round(
-    key: random.Key, problem: NQueens, state: _State, width: Any, attacked: tuple[Any, Any]
-) -> _State:
+    key: random.Key, problem: NQueens, state: Repair, width: Any, attacked: tuple[Any, Any]
+) -> Repair:
     """Returns the state after a round.
 
     Args:

@@ -36,8 +36,9 @@ class Recipe(NamedTuple):
     Runs too short to cool from the hottest begin at `colder`, in the same unit; None for none.
 
     `cooled` is the share of the run after which the lowest temperature is reached. If it is less
-    than 1, each search cools by itself and they recombine afterwards; else they are resampled
-    `num_exchanges` times as they cool. They start at random or, on the TSP, at constructed tours
+    than 1, each search cools by itself and they recombine afterwards; else they are resampled every
+    `resample_every` steps as they cool, whatever the clock says: more often as steps get slow, and
+    resampling would take all the time. They start at random or, on the TSP, at constructed tours
     (`problems.tsp.construction`), and of several instances along curves (`problems.tsp.curves`).
     Every `check_every` steps comes a test whether the run is over, None for the interval of
     `solve`; on a GPU such a test takes as long as tens of steps.
@@ -52,7 +53,7 @@ class Recipe(NamedTuple):
     num_searches: int
     moves_per_search: int
     choose: Choose = "best"
-    num_exchanges: int = 100
+    resample_every: int = 1000
     num_candidates: int = 12
     cooled: float = 1.0
     starts: Literal["random", "constructed"] = "random"
@@ -60,6 +61,11 @@ class Recipe(NamedTuple):
     recombining: float = 0.5
     shares_left: float = 10.0
     colder: float | None = None
+
+    @property
+    def cooling_every(self) -> int:
+        """Returns the steps between exchanges during the cooling."""
+        return MAX_INT32 if self.recombines else self.resample_every
 
     @property
     def recombines(self) -> bool:
@@ -153,13 +159,6 @@ def search_and_exchange(
     return search, Recombine(every=every, share=share, alike=None, crossover=crossover)
 
 
-def _every(recipe: Recipe, per_step: float) -> int:
-    """Returns the steps between exchanges during a cooling."""
-    if recipe.recombines or per_step <= 0:
-        return MAX_INT32
-    return int(min(max(1 / (recipe.num_exchanges * per_step), 1), MAX_INT32))
-
-
 class Pacer(Protocol):
     """Sets the pace of a run at the ends of its chunks.
 
@@ -217,7 +216,7 @@ class StepCount:
     def __init__(self, recipe: Recipe, n: int, max_steps: int, begun: float = 0.0):
         max_steps = min(max_steps, MAX_INT32)
         per_step = (1 - begun) / max(recipe.cooled * max_steps, 1)
-        self.pace = Pace(0, begun, per_step, _every(recipe, per_step))
+        self.pace = Pace(0, begun, per_step, recipe.cooling_every)
         self._cooled_at = math.ceil(recipe.cooled * max_steps)
         self._then = self.pace
         if recipe.recombines:
@@ -267,7 +266,7 @@ class Clock:
         self.seconds_per_step = 0.0
         self.since = 0  # steps since the last recombination
         self.num_recombinations, self.recombining_seconds = 0, 0.0
-        self.pace = Pace(0, 0.0, 0.0, MAX_INT32)
+        self.pace = Pace(0, 0.0, 0.0, recipe.cooling_every)
 
     def note(self, step: int, seconds: float) -> bool:
         """Takes note of a chunk that ends at `step`, after `seconds` of search.
@@ -293,7 +292,7 @@ class Clock:
             generation = every * self.seconds_per_step + self._seconds_each
             share = self.recipe.share((self.max_seconds - seconds) / generation)
         else:
-            every, self.seconds_per_step = _every(self.recipe, per_step), took / made
+            every, self.seconds_per_step = self.recipe.cooling_every, took / made
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
         return True
 

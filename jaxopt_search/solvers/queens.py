@@ -10,9 +10,9 @@ from jaxopt_search.driver import environment, keeping
 from jaxopt_search.driver.arguments import check_clock, refuse_tracers
 from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.engine import device_split
+from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.guards import capacity
 from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.problem import nqueens

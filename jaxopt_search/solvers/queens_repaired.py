@@ -11,9 +11,9 @@ import numpy as np
 from jaxopt_search.driver import ahead, checkpoints
 from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.fingerprints import fingerprint
-from jaxopt_search.engine import room
+from jaxopt_search.engine import placing, room
 from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.kept_programs import Program, kept
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
@@ -23,7 +23,7 @@ from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import Status
-from jaxopt_search.searches.queens_repair import repair
+from jaxopt_search.searches.queens_repair import Repair, begun, continued
 from jaxopt_search.solvers.queens_found import Counts, PlacementSet, Standing
 
 _MAX_ROUNDS = 10_000
@@ -39,7 +39,7 @@ class _KeptRepairs(NamedTuple):
 
 
 class Repairs:
-    """A run that repairs one placement after the other: a `chunks.Chunked`.
+    """A run that repairs one placement after the other: a `chunks.Chunked`, by rounds.
 
     Attributes:
       implementation: how steps are run.
@@ -64,7 +64,9 @@ class Repairs:
         self._max_rounds = _MAX_ROUNDS if max_rounds is None else max_rounds
         self._ends_at_failure = max_rounds is not None
         self._number, self._has_failed = 0, False
-        self._repaired: Any = None  # a placement, its attacked queens, its fingerprint
+        self._repair: Repair | None = None  # of the placement that is begun
+        self._words: Any = None  # its fingerprint
+        self._rounds, self._is_over = 0, False  # of the last chunk; whether it ended the repair
         if call.files.resume is not None:
             self._recall(checkpoints.read(call.files.resume, self.identity(), self._shapes_of))
 
@@ -98,11 +100,13 @@ class Repairs:
         }
         return Snapshot(_KeptRepairs(jax.device_get(self._key), numbers), queens, notes)
 
-    def _program(self) -> Program:
-        numbers = np.uint32(self._number), np.int32(self._max_rounds)
-        return Program(
-            _repaired, (self._key, self.problem, *numbers), {"distinct": self.finds.distinct}
-        )
+    def _program(self, state: Any = None) -> Program:
+        """Returns the program that begins a repair or, of the state of one, continues it."""
+        own = self._key, self.problem, np.uint32(self._number)
+        if state is None:
+            return Program(_begun, own, {})
+        most = np.int32(self._max_rounds)
+        return Program(_continued, (*own, state, most), {"distinct": self.finds.distinct})
 
     def prepare(self, note_needed: Callable[[int], None]) -> None:
         """Compiles.
@@ -113,31 +117,43 @@ class Repairs:
         Raises:
           MemoryError: if they are not free.
         """
-        program, device = self._program(), self._key.first.device
+        begin, device = self._program(), self._key.first.device
         if not DeviceSplit((device,)).compiles_ahead:
             return
-        ahead.compile_all([program])
-        needed = program.temporaries() + room.num_bytes(program.arguments)
-        needed += room.num_bytes(jax.eval_shape(self.problem.init, random.typed_key(self._key)))
+        state = jax.eval_shape(_begun.jitted, *begin.arguments)
+        state = placing.shapes(state, placing.only_on(device))
+        program = self._program(state)
+        ahead.compile_all([program, begin])
+        needed = program.temporaries() + room.num_bytes((program.arguments, state))
         note_needed(needed)
         capacity.check_bytes(needed, f"n is {self.finds.n}", device, "", "fewer queens")
 
     def advance(self, num_steps: int) -> None:
-        """Repairs a placement."""
-        if num_steps:
-            program = self._program()
-            self._repaired = jax.device_get(program.fn(*program.arguments, **program.static))
+        """Begins a placement, unless one is begun, and makes this many rounds of it, at least 8."""
+        if not num_steps:
+            return
+        if self._repair is None:
+            begin = self._program()
+            self._repair = begin.fn(*begin.arguments)
+        before = int(self._repair.rounds)
+        *own, _ = (program := self._program(self._repair)).arguments
+        most = np.int32(min(before + num_steps, self._max_rounds))
+        self._repair, self._words = program.fn(*own, most, **program.static)
+        self._rounds = int(self._repair.rounds) - before
+        self._is_over = bool(self._repair.num_attacked == 0) or self._rounds < num_steps
 
     def look(self) -> object:
         """Takes down the placement if it is valid."""
-        if self._repaired is not None:
-            queens, num_attacked, words = self._repaired
+        if self._repair is not None and self._is_over:
+            queens, num_attacked, words = jax.device_get(
+                (self._repair.placed.queens, self._repair.num_attacked, self._words)
+            )
             with held_back():  # a checkpoint has all of it
                 self._has_failed = bool(num_attacked > 0)
                 if not self._has_failed:
                     self.finds.add(self.problem.host.own(queens[None]), words[None])
                 self._number, self.made = self._number + 1, self._max_rounds
-                self._repaired = None
+                self._repair = None
 
     def status(self, limit: Status) -> Status:
         status = self.finds.status()
@@ -149,26 +165,31 @@ class Repairs:
         return self.finds.standing(self.made, self.timer.seconds, status)
 
     def next_steps(self, made: int, seconds: float) -> int:
-        return 1
+        return self.timer.next_steps(0, self._rounds, seconds)
 
 
-@functools.partial(kept, static_argnames="distinct")
-def _repaired(
-    key: random.Key,
-    problem: NQueens,
-    number: jax.Array,
-    max_rounds: jax.Array,
-    *,
-    distinct: Distinct,
-) -> Any:
-    """Returns a placement, its attacked queens, and its fingerprint.
+@kept
+def _begun(key: random.Key, problem: NQueens, number: jax.Array) -> Repair:
+    """Returns the repair of a placement before its first round.
 
     Args:
       key: of the run.
       number: [] uint32 of the placement.
-      max_rounds: [] int32.
     """
     own = random.instance_key(key, number)
-    start = problem.init(random.start_key(own, jnp.uint32(0)))
-    queens, num_attacked = repair(own, problem, start, max_rounds=max_rounds)
-    return queens, num_attacked, symmetry.fingerprint(queens, distinct, problem.num_entries)
+    return begun(problem, problem.init(random.start_key(own, jnp.uint32(0))))
+
+
+@functools.partial(kept, static_argnames="distinct")
+def _continued(
+    key: random.Key,
+    problem: NQueens,
+    number: jax.Array,
+    state: Repair,
+    max_rounds: jax.Array,
+    *,
+    distinct: Distinct,
+) -> tuple[Repair, jax.Array]:
+    """Returns a repair after `max_rounds` in all, [] int32, or once it is done; its fingerprint."""
+    state = continued(random.instance_key(key, number), problem, state, max_rounds)
+    return state, symmetry.fingerprint(state.placed.queens, distinct, problem.num_entries)

@@ -16,9 +16,9 @@ from jaxopt_search.checks import check_count
 from jaxopt_search.driver import ahead, checkpoints
 from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.engine import room, stepping
 from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.placing import split_leaf
 from jaxopt_search.engine.state import RunState, Since, make_rules

@@ -18,10 +18,10 @@ from jaxopt_search.driver import checkpoints, environment
 from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.driver.fingerprints import fingerprint
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.device_split import pmapped
+from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.placing import split_leaf
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState, make_rules
@@ -33,7 +33,6 @@ from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.solvers.cooling import Pace, Pacer
 from jaxopt_search.types import Exchange, Problem, Search, Solution
 
-_PILOT_STEPS = 100
 _AT_ONCE = 2**26  # numbers in memory
 _ANY_PACE = Pace(0, 0.0, 0.0, MAX_INT32)
 
@@ -220,8 +219,9 @@ class _Runs:
         return _MeanReport(self.step, self.timer.seconds, mean, None, acceptance, status)
 
     def next_steps(self, made: int, seconds: float) -> int:
-        wanted = self.timer.next_steps(self.step, made, seconds, _PILOT_STEPS)
-        return min(wanted, self.stack.pacer.steps_left(self.step) or wanted)
+        pacer = self.stack.pacer
+        wanted = self.timer.next_steps(self.step, made, seconds, every=pacer.pace.every)
+        return min(wanted, pacer.steps_left(self.step) or wanted)
 
     def identity(self) -> Identity:
         return self._identity

@@ -122,6 +122,12 @@ def _check_numbers(heuristic: Any) -> None:
         is_integer = isinstance(number, int | np.integer) and not isinstance(number, bool)
         if not is_integer or not 1 <= number <= most:
             raise ValueError(f"{kind}.{name} is {number!r}, expected an integer from 1 to {most}")
+    for name in ("before_variable", "after_variable", "active_now"):
+        if heuristics.is_independent(heuristic) and heuristics.has_hook(heuristic, name):
+            raise ValueError(
+                f"{kind}.independent is True beside {name}, expected one of the two: independent"
+                " variables are drawn all at once, before any has its turn"
+            )
     if not isinstance(aggregates, tuple | list):
         raise TypeError(f"{kind}.aggregates is a {type(aggregates).__name__}, expected a tuple")
     for one in aggregates:
@@ -163,6 +169,10 @@ def _try(heuristic: Any, problem: Any, state: Any) -> None:
     for name, arguments in hooks(variable, where):
         after = heuristics.hook(heuristic, name, problem, state, *arguments)
         _check_alike(f"{kind}.{name}", after, state)
+    left = bit_sets.everything(heuristic.num_variables)
+    active = heuristics.active_now(heuristic, problem, state, left)
+    if jnp.shape(active) != left.shape or jnp.result_type(active) != left.dtype:
+        raise TypeError(f"{kind}.active_now returns {_kind(active)}, expected {_kind(left)}")
 
 
 def hooks(variable: jax.Array, where: jax.Array) -> list[tuple[str, tuple[jax.Array, ...]]]:

@@ -8,13 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import bit_sets
-from jaxopt_search.successors import arguments, heuristics
-from jaxopt_search.successors.draw import rate_all
+from jaxopt_search.portable import bit_sets, random
+from jaxopt_search.successors import arguments, heuristics, one_state
+from jaxopt_search.successors.draw import Drawn, rate_all
+from jaxopt_search.successors.one_state import Course, Type
 
 
 class _Seen(NamedTuple):
-    """What a heuristic says of each variable in a state.
+    """What a heuristic says of each variable in a state, after its `before_variable`.
 
     Attributes:
       number: [n] of possibilities, as it says.
@@ -34,9 +35,10 @@ class _Seen(NamedTuple):
 def check(heuristic: Any, problem: Any, states: Any, active: Any = None) -> None:
     """Looks for mistakes of heuristics in some states; slow, for small examples.
 
-    All active variables are rated in the states as they are. Of an independent type, each active
-    variable is given its first and its last value that is not forbidden, after which all others
-    must have the weights that they had, and must be assigned to the same effect as before it.
+    Types and their active variables are taken in the fixed order, with all hooks. Each variable is
+    given every value that is not forbidden, and after each, all that are left are rated, as if they
+    came next; one of the values stays. Of an independent type, all other active variables must then
+    have the weights that they had, and must be assigned to the same effect as before it.
 
     Args:
       heuristic, problem, states, active: as in `generate`.
@@ -67,17 +69,60 @@ def check(heuristic: Any, problem: Any, states: Any, active: Any = None) -> None
     types = arguments.as_types(heuristic)
     num_states = arguments.look_at(arguments.kind_of(types, problem, states)).num_states
     sets = arguments.as_active(active, types, num_states)
-    for number, one in enumerate(types):
-        own = bit_sets.full(one.num_variables) if sets is None else sets[number]
-        own = jnp.broadcast_to(own, (num_states, np.shape(own)[-1]))
-        is_active = np.asarray(bit_sets.unpack(own, one.num_variables))
-        for place in range(num_states):
-            state = jax.tree.map(lambda leaf, place=place: jnp.asarray(leaf)[place], states)
-            state = heuristics.hook(one, "before_state", problem, state, jnp.bool_(True))
-            where = f"state {place}"
-            weights = _check_state(one, problem, state, is_active[place], where)
-            if heuristics.is_independent(one):
-                _check_independence(one, problem, state, is_active[place], weights, where)
+    for place in range(num_states):
+        state = jax.tree.map(lambda leaf, place=place: jnp.asarray(leaf)[place], states)
+        for number, one in enumerate(types):
+            own = bit_sets.full(one.num_variables) if sets is None else sets[number]
+            own = jnp.broadcast_to(own, (num_states, np.shape(own)[-1]))[place]
+            state = _check_type(one, problem, state, own, f"state {place}")
+
+
+def _check_type(heuristic: Any, problem: Any, state: Any, active: jax.Array, where: str) -> Any:
+    """Returns a state after its variables of a type."""
+    kind, is_independent = Type(0, heuristic, "fixed"), heuristics.is_independent(heuristic)
+    state = one_state.opened(kind, problem, state)
+    course = one_state.begin(kind, problem, state, active)
+    is_active = _is_in(course.left, heuristic)
+    weights = _check_state(heuristic, problem, state, is_active, where)
+    while (is_left := _is_in(course.left, heuristic)).any():
+        variable, ways = int(is_left.argmax()), []
+        choices = [np.flatnonzero(own).tolist() or [-1] for own in weights]
+        for number, value in enumerate(choices[variable]):
+            after = _turn(heuristic, problem, course, np.int32(value))
+            seen = is_active if is_independent else _is_in(after.left, heuristic)
+            new = _check_state(heuristic, problem, after.state, seen, where)
+            ways.append((after, new))
+            if is_independent:
+                values = np.asarray([own[number % len(own)] for own in choices], np.int32)
+                swapped = _order_matters(
+                    heuristic, problem, course.state, np.int32(variable), values
+                )
+                is_wrong = is_active & ((new != weights).any(axis=1) | np.asarray(swapped))
+                is_wrong[variable] = False
+                for other in np.flatnonzero(is_wrong):
+                    raise ValueError(
+                        f"{type(heuristic).__name__} is declared independent, but possibility"
+                        f" {value} of variable {variable} makes a difference to variable {other} in"
+                        f" {where}"
+                    )
+        course, weights = ways[variable % len(ways)]
+    return one_state.closed(kind, problem, course.state)
+
+
+def _is_in(bits: jax.Array, heuristic: Any) -> np.ndarray:
+    """Returns which variables are in a set, [n] bool."""
+    return np.asarray(bit_sets.unpack(bits.reshape(-1), heuristic.num_variables))
+
+
+@jax.jit
+def _turn(heuristic: Any, problem: Any, course: Course, value: jax.Array) -> Course:
+    """Returns the course after the next variable, which is given a value; none if it is -1."""
+
+    def draw_one(state: Any, variable: jax.Array) -> Drawn:
+        return Drawn(jnp.maximum(value, 0), value >= 0)
+
+    kind, key = Type(0, heuristic, "fixed"), random.as_key(0)
+    return one_state.step(kind, problem, key, draw_one, jnp.int32(0), course)
 
 
 def _check_state(
@@ -119,10 +164,12 @@ def _check_state(
 
 
 @jax.jit
-def _look(heuristic: Any, problem: Any, state: Any) -> _Seen:
+def _look(heuristic: Any, problem: Any, given: Any) -> _Seen:
     possibilities = lax.iota(jnp.int32, heuristic.max_possibilities)
 
     def look_at(variable: jax.Array) -> _Seen:
+        true, never = jnp.bool_(True), jnp.bool_(False)
+        state = heuristics.hook(heuristic, "before_variable", problem, given, variable, true)
         number = jnp.int32(heuristic.max_possibilities)
         if (count := heuristics.counting(heuristic)) is not None:
             number = count(problem, state, variable)
@@ -131,7 +178,6 @@ def _look(heuristic: Any, problem: Any, state: Any) -> _Seen:
         rated = heuristics.only_rated(rating, None)
         if rated is None:
             rated = jnp.ones_like(possibilities, bool)
-        never = jnp.bool_(False)
         assign = functools.partial(heuristic.assign, problem, state, variable)
         after = jax.vmap(lambda possibility: assign(possibility, never))(possibilities)
         hooks_change = {}
@@ -144,45 +190,23 @@ def _look(heuristic: Any, problem: Any, state: Any) -> _Seen:
     return jax.vmap(look_at)(lax.iota(jnp.int32, heuristic.num_variables))
 
 
-def _check_independence(
-    heuristic: Any,
-    problem: Any,
-    state: Any,
-    is_active: np.ndarray,
-    weights: np.ndarray,
-    where: str,
-) -> None:
-    kind, is_possible = type(heuristic).__name__, weights > 0
-    variables = np.flatnonzero(is_active & is_possible.any(axis=1))
-    last = is_possible.shape[1] - 1 - is_possible[:, ::-1].argmax(axis=1)
-    for values in (is_possible.argmax(axis=1).astype(np.int32), last.astype(np.int32)):
-        for variable in variables:
-            others = np.flatnonzero(is_active & (np.arange(is_active.size) != variable))
-            after, differs = _assigned(heuristic, problem, state, np.int32(variable), values)
-            new = _check_state(heuristic, problem, after, is_active, where)
-            is_wrong = (new != weights).any(axis=1) | np.asarray(differs)
-            for other in others[is_wrong[others]]:
-                raise ValueError(
-                    f"{kind} is declared independent, but possibility {values[variable]} of"
-                    f" variable {variable} makes a difference to variable {other} in {where}"
-                )
-
-
 @jax.jit
-def _assigned(
+def _order_matters(
     heuristic: Any, problem: Any, state: Any, variable: jax.Array, values: jax.Array
-) -> tuple[Any, jax.Array]:
-    """Returns the state after a variable, and whether the order with each other one matters."""
+) -> jax.Array:
+    """Returns whether it matters which of two variables comes first, [n] for each other one."""
 
     def assign(state: Any, variable: jax.Array) -> Any:
-        return heuristic.assign(problem, state, variable, values[variable], jnp.bool_(True))
+        value, name = values[variable], "could_not_assign"
+        possibility = jnp.maximum(value, 0)
+        state = heuristic.assign(problem, state, variable, possibility, value >= 0)
+        return heuristics.hook(heuristic, name, problem, state, variable, value < 0)
 
     def both_ways(other: jax.Array) -> jax.Array:
         first = assign(assign(state, variable), other)
         return _differs(first, assign(assign(state, other), variable), False)
 
-    variables = lax.iota(jnp.int32, heuristic.num_variables)
-    return assign(state, variable), jax.vmap(both_ways)(variables)
+    return jax.vmap(both_ways)(lax.iota(jnp.int32, heuristic.num_variables))
 
 
 def _differs(tree: Any, other: Any, has_axis: bool) -> jax.Array:

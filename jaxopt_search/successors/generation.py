@@ -99,12 +99,12 @@ def generate(
     num_states = arguments.look_at(kind).num_states
     active = arguments.as_active(active, types, num_states)
     found = _devices_of(devices, states)
-    is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((problem, states, active)))
+    shared = types, problem, random.as_argument(key)
+    is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((shared, states, active)))
     first = Team(found).own[0]
     chosen = _choose(implementation, first, kind, is_traced).implementation
     ratings = memory_use.choose(ratings, Job(kind, num_successors, chosen), found)
     setup = Setup(num_successors, order, ratings, chosen)
-    shared = types, problem, random.as_argument(key)
     if not is_traced:
         shared, states, active = _brought(first, (shared, states, active))
     if len(found) > 1:

@@ -60,11 +60,18 @@ class LocalHeuristic(Protocol):
     - `before_state(problem, state, where)` and `after_state`, `before_variable(problem, state,
       variable, where)` and `after_variable`: the state before and after the variables of this type,
       and before and after one of them.
+    - `active_now(problem, state, left)`: the set of variables that are active, of those of this
+      type. It is called before the first variable and after each one, all hooks included, with the
+      set that is left, as `bit_sets.read` returns it, and returns `left` with variables
+      `bit_sets.added` and `bit_sets.removed`; that is how `assign` and the hooks, by what they
+      write into the state, activate and deactivate variables (section 3.4). A variable has one turn
+      in a successor: it is skipped if it is not active then, and not activated again after it.
     - `max_weight`: no weight is above it. If the sum of all weights then stays below 2**32, it is
       kept in one word, which is faster and changes nothing else.
     - `independent`: True if no assignment of a variable of this type changes the weights of another
-      one, and their order does not matter. They are then rated all at once. `check` looks whether
-      it is so.
+      one, and their order does not matter. They are then rated all at once, before the first is
+      assigned, so that there must be no `before_variable`, `after_variable` or `active_now`.
+      `check` looks whether it is so.
     - `is_portable = True`, which says that all of its functions are; needed for the compiled loops
       of a CPU. For a GPU's kernel it is found out.
     """
@@ -160,8 +167,8 @@ def counting(heuristic: object) -> Callable[[Any, Any, jax.Array], jax.Array] | 
 
 
 def has_hook(heuristic: object, name: str) -> bool:
-    """Whether it has one of the `HOOKS`."""
-    return hasattr(heuristic, name)
+    """Whether it has one of the `HOOKS`, or `active_now`; None is as good as none."""
+    return getattr(heuristic, name, None) is not None
 
 
 def hook(heuristic: object, name: str, problem: Any, state: Any, *arguments: jax.Array) -> Any:
@@ -169,6 +176,13 @@ def hook(heuristic: object, name: str, problem: Any, state: Any, *arguments: jax
     if not has_hook(heuristic, name):
         return state
     return getattr(heuristic, name)(problem, state, *arguments)
+
+
+def active_now(heuristic: object, problem: Any, state: Any, left: jax.Array) -> jax.Array:
+    """`active_now`: the set of variables that are active; `left` if it is missing."""
+    if not has_hook(heuristic, "active_now"):
+        return left
+    return cast("Any", heuristic).active_now(problem, state, left)
 
 
 # What follows from them.

@@ -27,11 +27,13 @@ class Course(NamedTuple):
 
     Attributes:
       state: the user's.
-      left: the set of variables that are still to be assigned, as `bit_sets.read` returns it.
-      assigned: likewise, those that were.
+      waiting: the set of variables that have not had their turn, as `bit_sets.read` returns it.
+      left: likewise, those of them that are active.
+      assigned: likewise, those that were assigned.
     """
 
     state: Any
+    waiting: jax.Array
     left: jax.Array
     assigned: jax.Array
 
@@ -57,10 +59,12 @@ def opened(kind: Type, problem: Any, state: Any) -> Any:
     return state
 
 
-def begin(kind: Type, state: Any, active: jax.Array) -> Course:
+def begin(kind: Type, problem: Any, state: Any, active: jax.Array) -> Course:
     """Returns the course before the first variable."""
+    waiting = bit_sets.everything(kind.heuristic.num_variables)
     left = bit_sets.read(active, kind.heuristic.num_variables)
-    return Course(state, left, jnp.zeros_like(left))
+    left = heuristics.active_now(kind.heuristic, problem, state, left) & waiting
+    return Course(state, waiting, left, jnp.zeros_like(left))
 
 
 def closed(kind: Type, problem: Any, state: Any) -> Any:
@@ -90,11 +94,11 @@ def step(
       draw_one: maps a state and a variable to what it is to be assigned.
       place: [] int32, how many were handled before.
     """
-    heuristic, (state, left, assigned) = kind.heuristic, course
+    heuristic, (state, waiting, left, assigned) = kind.heuristic, course
     num_left = bit_sets.count(left)
     where = num_left > 0
     variable = jnp.where(where, _next(kind, key, place, left, num_left), jnp.int32(0))
-    left = bit_sets.toggled(left, variable, where)
+    waiting = bit_sets.removed(waiting, variable, where)
 
     state = heuristics.hook(heuristic, "before_variable", problem, state, variable, where)
     memory.barrier()
@@ -112,7 +116,10 @@ def step(
         state = memory.when(where & ~is_possible, give_up, state)
     state = heuristics.hook(heuristic, "after_variable", problem, state, variable, where)
     memory.barrier()
-    return Course(state, left, bit_sets.toggled(assigned, variable, where & is_possible))
+    # Where none was left, the course has ended: nothing is activated any more.
+    left = jnp.where(where, heuristics.active_now(heuristic, problem, state, left & waiting), left)
+    assigned = bit_sets.added(assigned, variable, where & is_possible)
+    return Course(state, waiting, left & waiting, assigned)
 
 
 def _next(

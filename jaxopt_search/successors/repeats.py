@@ -32,6 +32,8 @@ def duplicates(states: Any, parent: jax.Array | None = None) -> jax.Array:
       >>> duplicates(jnp.array([[1, 2], [2, 1], [1, 2]])).tolist()
       [False, False, True]
     """
+    if not jax.tree.leaves(states)[0].shape[0]:
+        return jnp.zeros(0, bool)
     words = _words(states if parent is None else (states, parent))
     number = lax.iota(jnp.int32, words.shape[0])
     *_, order = lax.sort((*(_hash(words, seed) for seed in _SEEDS), number), num_keys=3)

@@ -115,9 +115,12 @@ def _side_by_side(
     def step(place: jax.Array, courses: Course) -> Course:
         return step_all(place, keys, drawn, courses)
 
-    courses = jax.vmap(functools.partial(one_state.begin, kind))(states, active)
-    most = jnp.max(jax.vmap(bit_sets.count)(courses.left))
-    courses = lax.fori_loop(0, most, step, courses)
+    courses = jax.vmap(functools.partial(one_state.begin, kind, problem))(states, active)
+    _, courses = lax.while_loop(
+        lambda carry: jnp.any(carry[1].left != 0),
+        lambda carry: (carry[0] + 1, step(*carry)),
+        (jnp.int32(0), courses),
+    )
     states = jax.vmap(functools.partial(one_state.closed, kind, problem))(courses.state)
     return states, jax.vmap(bit_sets.write)(jnp.zeros_like(active), courses.assigned)
 
@@ -158,7 +161,7 @@ def _drawn_in_turn(kind: Type, draw_one: Any, state: Any, active: jax.Array) -> 
         variable = bit_sets.first(left)
         found = one_state.as_number(draw_one(state, variable))
         there = jnp.bool_(True)
-        return store(drawn, variable, found, there), bit_sets.toggled(left, variable, there)
+        return store(drawn, variable, found, there), bit_sets.removed(left, variable, there)
 
     nothing = jnp.full(kind.heuristic.num_variables, -1, jnp.int32)
     return lax.fori_loop(0, bit_sets.count(left), step, (nothing, left))[0]
@@ -172,8 +175,16 @@ def _in_turn(
     def step(place: jax.Array, course: Course) -> Course:
         return one_state.step(kind, problem, key, draw_one, place, course)
 
-    course = one_state.begin(kind, state, active)
-    course = memory.fori_loop(bit_sets.count(course.left), step, course)
+    course = one_state.begin(kind, problem, state, active)
+    num_turns = bit_sets.count(course.left)
+    if heuristics.has_hook(kind.heuristic, "active_now"):
+        num_turns, always = jnp.int32(kind.heuristic.num_variables), step
+
+        def step(place: jax.Array, course: Course) -> Course:
+            is_left = bit_sets.count(course.left) > 0
+            return memory.when(is_left, lambda course, where: always(place, course), course)
+
+    course = memory.fori_loop(num_turns, step, course)
     state = one_state.closed(kind, problem, course.state)
     return state, bit_sets.write(assigned, course.assigned)
 

@@ -35,8 +35,8 @@ class _ByDelta:
     half of that, and so on; none has less than 1.
     """
 
-    num_variables: int
-    max_possibilities: int
+    num_variables: int | None
+    max_possibilities: int | None
     halving: int
 
     is_portable = True
@@ -48,6 +48,11 @@ class _ByDelta:
     ) -> ValueRating:
         variable = jnp.broadcast_to(variable, possibility.shape)
         delta = problem.assign_delta(*state, variable, possibility)
+        if delta.dtype != jnp.int32:
+            raise TypeError(
+                f"problem is a {type(problem).__name__} with costs of {delta.dtype}, expected int32"
+                f" for {type(self).__name__}"
+            )
         is_allowed = possibility != load(state.solution, variable)
         is_allowed = is_allowed & self.allows(problem, state, variable, possibility)
         return ValueRating(jnp.where(is_allowed, delta, _MAX_INT32), is_allowed)
@@ -58,6 +63,14 @@ class _ByDelta:
         return jnp.broadcast_to(jnp.bool_(True), possibility.shape)
 
     def num_possibilities(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
+        kind, n, most = type(self).__name__, problem.domain_sizes.shape[0], problem.max_domain
+        if (self.num_variables or 0) > n:
+            raise ValueError(f"{kind}.num_variables is {self.num_variables}, expected at most {n}")
+        if (self.max_possibilities or most) < most:
+            raise ValueError(
+                f"{kind}.max_possibilities is {self.max_possibilities}, expected {most}, the"
+                " largest domain"
+            )
         return load(problem.domain_sizes, variable)
 
     def weight(
@@ -92,7 +105,7 @@ class ByDelta(_ByDelta):
     has, which is forbidden.
 
     Attributes:
-      num_variables, max_possibilities: of the problem, for `generate`; `Guided` knows them.
+      num_variables, max_possibilities: of the problem, which `generate` needs; `Guided` does not.
       halving: by how much more cost a weight halves, an integer of at least 1.
 
     Example:
@@ -103,8 +116,8 @@ class ByDelta(_ByDelta):
       0
     """
 
-    num_variables: int = 1
-    max_possibilities: int = 1
+    num_variables: int | None = None
+    max_possibilities: int | None = None
     halving: int = 1
 
 
@@ -127,8 +140,8 @@ class ConflictsOnly(_ByDelta):
       0
     """
 
-    num_variables: int = 1
-    max_possibilities: int = 1
+    num_variables: int | None = None
+    max_possibilities: int | None = None
     halving: int = 1
 
     def allows(
@@ -137,4 +150,8 @@ class ConflictsOnly(_ByDelta):
         return self.is_movable(problem, state, variable)
 
     def is_movable(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
+        if not hasattr(state.tally, "conflicts"):
+            raise TypeError(
+                f"problem is a {type(problem).__name__}, expected a GraphColoring for ConflictsOnly"
+            )
         return load(state.tally.conflicts, variable) > 0

@@ -20,6 +20,7 @@ from jaxopt_search.guards import capacity
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COORDINATES = "x,y\n0,0\n2,2\n0,2\n2,0\n1,3\n"
+READ = "read        5 cities with coordinates\n"
 DISTANCES = "0,1,4,1\n1,0,1,4\n4,1,0,1\n1,4,1,0\n"
 SHORT = ("--steps", "20", "--devices", "1", "--no-cache", "--searches", "4")
 TSP = "TYPE: TSP\nDIMENSION: 5\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
@@ -43,10 +44,10 @@ def started(*arguments, **options):
     return subprocess.Popen(command, **pipes | options)
 
 
-def refusal(capsys):
-    """Returns the one line on standard error; nothing is on standard output."""
-    out, err = capsys.readouterr()
-    assert out == "" and err.startswith("jaxopt-search: ")
+def refusal(capsys, out=""):
+    """Returns the one line on standard error; nothing else is on standard output."""
+    shown, err = capsys.readouterr()
+    assert shown == out and err.startswith("jaxopt-search: ")
     assert err.endswith("\n") and err.count("\n") == 1
     return err
 
@@ -84,7 +85,8 @@ def test_a_tour_of_a_tsplib_instance(file, tmp_path, capsys):
     instance = js.datasets.load_tsplib(tmp_path / "x.tsp")
     cost = instance.tour_length(js.datasets.load_tour(out))
     shown, progress = capsys.readouterr()
-    assert shown.splitlines()[0].split() == ["cost", str(cost)]
+    assert shown.splitlines()[0] == "read        5 cities with coordinates (EUC_2D)"
+    assert shown.splitlines()[1].split() == ["cost", str(cost)]
     assert "max_steps were made" in shown and "native" in shown and "1 x cpu" in shown
     assert progress == ""
 
@@ -110,6 +112,7 @@ def test_json_stands_alone(file, tmp_path, capsys):
     assert told["cost"] == pytest.approx(4 + 2 * math.sqrt(2) + 2)
     assert sorted(told["solution"]) == [0, 1, 2, 3, 4]
     assert (told["file"], told["seed"], told["gap"]) == (str(path), 7, None)
+    assert told["read"] == READ.partition(" ")[2].strip()
     assert (told["status"], told["success"], told["steps"]) == ("max_steps", True, 20)
     assert {"message", "evaluations", "compile_seconds", "elapsed", "env"} < set(told)
     assert plot.read_bytes().startswith(b"\x89PNG")
@@ -155,7 +158,10 @@ BAD_ARGUMENTS = {
     "solve missing.csv": "missing.csv: no such file or directory",
     "solve .": "no suffix, expected one of",
     "solve FOLDER.csv": "FOLDER.csv: line 1: not a regular file",
-    "solve FOLDER.npy": "FOLDER.npy: is a directory",
+    "solve FOLDER.npy": "FOLDER.npy is not a regular file",
+    "solve IDS.csv": "may be a table of cities; expected --columns such as 2,3",
+    "solve x.csv --columns x": "'x' are not two columns, such as x,y or 2,3",
+    "solve x.csv --columns x,y --kind qap": "--columns is x,y with --kind qap, expected none",
     "solve BAD.csv": "BAD.csv: line 3: 'abc' is not a number",
     "solve x.csv --seconds -1": "'-1' is not a number of seconds above 0",
     "solve x.csv --seconds nan": "'nan' is not a number of seconds above 0",
@@ -163,7 +169,7 @@ BAD_ARGUMENTS = {
     "solve x.csv --target x": "'x' is not a number",
     "solve x.csv --steps 1.5": "'1.5' is not an integer from 0 up",
     "solve x.csv --step 1": "unrecognized arguments: --step 1",
-    "solve x.csv --devices banana --no-cache": "devices is 'banana', expected",
+    "solve x.csv --devices banana --no-cache": "devices is 'banana', of which JAX sees none",
     "solve x.csv --kind matrix": "the numbers are 5 x 2, expected n x n",
     "solve x.csv --out x.sln": "the suffix '.sln', expected one of .txt, .csv, .npy, .tour",
     "solve x.csv --out x.exe": "--out x.exe: the suffix '.exe', expected one of .txt",
@@ -176,7 +182,6 @@ BAD_ARGUMENTS = {
     "queens 0": "'0' is not an integer from 1 up",
     "queens 1000000000000 --no-cache": "n is 1000000000000, expected an integer from 1 to",
     "queens 8 --out x.tour": "the suffix '.tour', expected one of .txt, .csv, .npy",
-    "bench --cities 100,x": "'x' is not an integer from 5 up",
 }
 
 
@@ -187,6 +192,7 @@ def test_bad_arguments_are_one_line(line, file, tmp_path, monkeypatch, capsys):
     file("x.csv", COORDINATES)
     file("BAD.csv", "0,0\n1,1\nabc,1\n")
     file("HALVES.csv", "0,.5\n.5,0\n0,1\n1,0\n")
+    file("IDS.csv", "1,5,7\n2,2,8\n3,4,0\n")
     for name in ("FOLDER.csv", "FOLDER.npy"):
         (tmp_path / name).mkdir()
     before = sorted(tmp_path.iterdir())
@@ -204,7 +210,7 @@ def test_what_fails_in_a_run_is_one_line(error, file, monkeypatch, capsys):
     status = called("solve", file("x.csv", COORDINATES), *SHORT)
     assert status == (2 if isinstance(error, OSError) else 1)
     text = " ".join(str(error).split()) or "MemoryError"
-    assert refusal(capsys) == f"jaxopt-search: {text}\n"
+    assert refusal(capsys, READ) == f"jaxopt-search: {text}\n"
 
 
 def test_ctrl_c_before_there_is_anything(file, monkeypatch, capsys):
@@ -213,7 +219,7 @@ def test_ctrl_c_before_there_is_anything(file, monkeypatch, capsys):
 
     monkeypatch.setattr(js, "solve_tsp", interrupt)
     assert called("solve", file("x.csv", COORDINATES), *SHORT) == 130
-    assert refusal(capsys) == "jaxopt-search: interrupted before there was anything to keep\n"
+    assert refusal(capsys, READ) == "jaxopt-search: interrupted before there was anything to keep\n"
 
 
 def test_more_queens_than_fit_into_memory(monkeypatch, capsys):
@@ -245,18 +251,6 @@ def test_a_full_disk_loses_no_result(file, tmp_path, monkeypatch, capsys):
     assert err == f"jaxopt-search: {out} was not written: x.txt: no space left on device\n"
 
 
-def test_bench_prints_a_table(capsys):
-    """A row for each of the moves and sizes, and how they were made."""
-    sizes = ("--cities", "12", "--facilities", "8")
-    assert called("bench", *sizes, "--seconds", "0.05", "--devices", 1, "--no-cache") == 0
-    header, *rows, devices = capsys.readouterr().out.splitlines()
-    assert header.split()[:3] == ["moves", "searches", "moves/s"]
-    names = ["relocate, 12 cities", "2-opt, 12 cities", "tabu search, 8 facilities"]
-    assert [row.partition("   ")[0].partition("  ")[0] for row in rows] == names
-    assert all(float(row.split()[-3]) > 1e4 and row.split()[-1] == "native" for row in rows)
-    assert "1 x cpu" in devices
-
-
 def test_doctor_tells_what_runs(capsys, monkeypatch, tmp_path):
     """Also where the cache is and what is in it; a folder that anyone can write to is a fault."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -275,27 +269,33 @@ def test_doctor_tells_what_runs(capsys, monkeypatch, tmp_path):
     assert "is writable by others" in capsys.readouterr().err
 
 
-def test_what_is_imported_before_the_arguments_are_read():
-    """Nothing that takes time: the parser stands alone. `--help` of one that has no package."""
+def test_nothing_that_takes_time_is_imported_before_the_arguments_are_read():
+    """For `--version` and `--help` JAX is not needed; Ctrl-C while it is imported is one line."""
     code = (
-        "import sys, types; package = types.ModuleType('jaxopt_search');"
-        f"package.__path__ = [{str(ROOT / 'jaxopt_search')!r}];"
-        "sys.modules['jaxopt_search'] = package; before = set(sys.modules);"
+        "import signal, sys, types\n"
+        "def find_spec(name, *_):\n"
+        "    if name not in ('jax', 'numpy'): return\n"
+        "    try: signal.raise_signal(signal.SIGINT)\n"
+        "    except KeyboardInterrupt: raise ImportError('as NumPy says')\n"
+        "sys.meta_path.insert(0, types.SimpleNamespace(find_spec=find_spec))\n"
         "from jaxopt_search.command.main import main\n"
-        "try: main(['solve', '--help'])\n"
-        "except SystemExit: print({'jax', 'numpy', 'matplotlib'} & set(sys.modules) - before)"
+        "for flags in (['--version'], ['solve', '--help']):\n"
+        "    try: main(flags)\n"
+        "    except SystemExit: pass\n"
+        "sys.exit(main(['queens', '8']))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "set()"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert done.returncode == 130
+    assert done.stdout.startswith(f"jaxopt-search {js.__version__}\nusage: jaxopt-search solve")
+    assert done.stderr == "jaxopt-search: interrupted before there was anything to keep\n"
 
 
 def test_help_has_examples(capsys):
-    for command in ("solve", "queens", "bench", "doctor"):
+    for command in ("solve", "queens", "doctor"):
         assert called(command, "--help") == 0
         assert capsys.readouterr().out.count(f"jaxopt-search {command}") > 2
     assert called("--help") == 0
-    assert called("--version") == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("jaxopt-search 0.")
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -1,6 +1,7 @@
 """Files become instances by suffix and shape; bad ones are refused with the line."""
 
 import io
+import os
 import types
 
 import numpy as np
@@ -14,10 +15,10 @@ DISTANCES = "0,1,2\n1,0,3\n2,3,0\n"
 FLOWS = DISTANCES + "0,5,6\n5,0,7\n6,7,0\n"
 
 
-def read(tmp_path, content, name="x.csv", kind=None):
+def read(tmp_path, content, name="x.csv", kind=None, columns=None):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return reading.read(str(path), kind)
+    return reading.read(str(path), kind, columns)
 
 
 @pytest.mark.parametrize(
@@ -57,13 +58,65 @@ def test_the_shape_tells_what_numbers_are(content, kind, expected, tmp_path):
         "\ufeff" + COORDINATES.rstrip(),
         "cities\n" + COORDINATES.replace(",", ", "),
         "my cities\n" + COORDINATES.replace(",", " "),
+        "id,Y,X\n7,0,0\n8,0,3\n9,4,3\n",
+        "x_coord\ty-coord\tdemand\tname\n0\t0\t1\tNew York\n3\t0\t1\tLa\n3\t4\t1\tB\n",
+        'name;XCOORD.;YCOORD.\n"A;B";0;0\n;3;0\nC;3;4\n',
     ],
 )
 def test_layouts_of_one_table(content, tmp_path):
-    """Headers, separators and line ends change nothing; integers stay integers."""
+    """Headers name columns; separators and line ends change nothing; integers stay integers."""
     (found,) = read(tmp_path, content).data
     assert found.tolist() == [[0, 0], [3, 0], [3, 4]]
     assert found.dtype == np.int64
+
+
+IDS = "1,565,575\n2,25,185\n3,345,750\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (IDS, "3 x 3, which may be a table of cities; expected --columns"),
+        (IDS + "4,1,2\n5,3,4\n6,5,6\n", "6 x 3, which may be a table of cities"),
+        ("city,load,value\n" + IDS, "may be a table of cities"),
+        ("565,575,10\n25,185,12\n345,750,9\n", "may be a table of cities"),
+        ("lat,lon\n52.5,13.4\n48.1,11.6\n", "lat, lon have degrees"),
+        ("name,Longitude,Latitude\nA,1,2\nB,3,4\n", "Longitude, Latitude have degrees"),
+        ("x,y,z\n" + IDS, "which of x, y, z are coordinates"),
+        ("x1,y1,x2,y2\n1,2,3,4\n", "which of x1, y1, x2, y2"),
+        ("x,demand\n1,2\n", "which of x, demand"),
+        ("A,565,575\nB,25,185\n", "line 1: 'A' is not a number; --columns"),
+        ("a,b,c\n1,2,3\n", "1 x 3, expected n x 2"),
+    ],
+)
+def test_a_table_that_may_be_something_else_is_refused(content, message, tmp_path):
+    """In one line that names the way out, which works."""
+    with pytest.raises(ValueError) as caught:
+        read(tmp_path, content)
+    assert message.removeprefix("line ") in str(caught.value) and "\n" not in str(caught.value)
+    found = read(tmp_path, content, columns=("1" if content.startswith("x,d") else "2", "2"))
+    assert found.data[0].shape[1] == 2 and found.metric is None
+
+
+def test_columns_by_name_or_number(tmp_path):
+    """What is read is told; `--kind` needs no columns."""
+    found = read(tmp_path, "id,lat,lon\n" + IDS, columns=("LON", "2"))
+    assert found.data[0].tolist() == [[575, 565], [185, 25], [750, 345]]
+    assert found.text == "3 cities with coordinates (columns LON and 2)"
+    np.save(tmp_path / "x.npy", np.arange(12).reshape(4, 3))
+    found = reading.read(str(tmp_path / "x.npy"), None, ("2", "3"))
+    assert found.data[0].tolist() == [[1, 2], [4, 5], [7, 8], [10, 11]]
+    assert read(tmp_path, "id,x,y\n" + IDS, kind="matrix").metric == "MATRIX"
+    for columns in (("x", "z"), ("0", "2"), ("2", "4")):
+        with pytest.raises(ValueError, match="--columns has '[z04]', expected one of id, x, y, or"):
+            read(tmp_path, "id,x,y\n" + IDS, columns=columns)
+
+
+def test_a_pipe_is_no_array(tmp_path):
+    """Nobody writes to it: opening it would wait for ever."""
+    os.mkfifo(tmp_path / "x.npy")
+    with pytest.raises(ValueError, match="not a regular file"):
+        reading.read(str(tmp_path / "x.npy"))
 
 
 def test_large_integers_are_exact_and_fractions_are_floats(tmp_path):

@@ -1,11 +1,13 @@
 """Checkpoints: a run continues bit for bit, whatever ended it; files are whole, or refused."""
 
-import functools
+import dataclasses
 import json
 import os
 import signal
+import textwrap
 import time
 import warnings
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -15,7 +17,7 @@ from cases import matrix_tsp, small_qap
 
 import jaxopt_search as js
 from jaxopt_search.driver import checkpoints, keeping
-from jaxopt_search.driver.fingerprints import fingerprint
+from jaxopt_search.engine.fingerprints import fingerprint
 
 COOLING = js.geometric(300.0, 0.95, 20)
 PROBLEM = matrix_tsp(14)
@@ -120,47 +122,88 @@ def test_other_runs_are_refused(tmp_path):
     refused(f"configuration {numbers}", check_every=13, **exchange)
 
 
-class Constant:
-    """A schedule of a class that nobody has registered; it holds itself."""
+@js.pytree
+@dataclasses.dataclass(frozen=True)
+class Static:
+    """A pytree with a static part."""
 
-    def __init__(self, temperature):
-        self.temperature, self.itself = temperature, self
-
-    def __call__(self, step):
-        return jnp.float32(self.temperature)
+    part: Any = dataclasses.field(metadata={"static": True})
 
 
-class Slotted:
-    """Another one, which keeps what it holds elsewhere."""
-
-    __slots__ = ("temperature",)
-
-    def __init__(self, temperature):
-        self.temperature = temperature
-
-    def __call__(self, step):
-        return jnp.float32(self.temperature)
+def made(code, name="f"):
+    """Returns what code, as in a file of one's own, defines."""
+    own = {"__name__": "a_file_of_ones_own"}
+    exec(textwrap.dedent(code), own)
+    return own[name]
 
 
-def test_a_configuration_is_known_by_what_its_functions_do():
-    """Closures, partial functions and constants; and of equal numbers on the device, the units."""
+CHANGES = {
+    "a method": ("class f:\n def cost(self, x): return {}", 1, 50),
+    "a method of a base": ("class a:\n def c(self): return {}\nclass f(a): pass", 1, 2),
+    "a property": ("class f:\n @property\n def c(self): return {}", 1, 2),
+    "an attribute of a class": ("class f:\n weight = {}", 1, 2),
+    "a global": ("W = {}\ndef f(x): return W * x", 1, 2),
+    "a function that is called": ("def g(x): return {}\ndef f(x): return g(x)", 1, 2),
+    "one that calls itself": ("def f(x): return f(x - 1) if x else {}", 1, 2),
+    "one inside": ("W = {}\ndef f(x):\n def g(): return W\n return g()", 1, 2),
+    "a default": ("def f(x, k={}): return k", 1, 2),
+    "a captured value": ("def g(k): return lambda x: k * x\nf = g({})", 1, 2),
+    "a compiled function": ("import jax\nf = jax.jit(lambda x: {} * x)", 1, 2),
+    "of an enumeration": ("import enum\nclass E(enum.Enum):\n A = {}\nf = E.A", 1, 2),
+    "a dataclass": ("import dataclasses as d\n@d.dataclass\nclass f:\n a: int = {}", 1, 2),
+    "what an object holds": ("class Slotted:\n __slots__ = 'a'\nf = Slotted()\nf.a = {}", 1, 2),
+    "a range": ("f = range({})", 3, 4),
+    "a decimal": ("import decimal\nf = decimal.Decimal({})", 3, 4),
+    "a date": ("import datetime\nf = datetime.date(2000, 1, {})", 3, 4),
+    "a queue": ("import collections\nf = collections.deque([{}])", 3, 4),
+    "a slice": ("f = slice({})", 3, 4),
+    "bytes": ("f = bytearray([{}])", 3, 4),
+    "a method of a list": ("f = [1, {}].index", 3, 4),
+    "a function of the library": ("import jax\nf = jax.numpy.{}", "sin", "cos"),
+    "a type": ("f = {}", "1", "True"),
+    "a partial function": ("import functools\nf = functools.partial(pow, {})", 2.0, 3.0),
+    "a module of one's own": (
+        "import types\nm = types.ModuleType('m')\nm.g = lambda: {}\ndef f(x): return m.g()",
+        1,
+        2,
+    ),
+}
 
-    def cooling(start):
-        return lambda step: start * 0.9**step
 
-    def search(schedule):
-        return js.simulated_annealing(js.Relocate(), schedule)
+@pytest.mark.parametrize("change", CHANGES)
+def test_static_parts_are_known_by_code_and_values(change):
+    """Wherever the code is: in other lines, with other comments."""
+    code, *values = CHANGES[change]
+    first, second = (fingerprint(Static(made(code.format(value)))) for value in values)
+    assert first != second
+    assert fingerprint(Static(made("# a comment\n\n" + code.format(values[0])))) == first
 
-    parts = [cooling(1.0), cooling(2.0), lambda step: 1.0, lambda step: 2.0]
-    parts += [functools.partial(pow, 2.0), functools.partial(pow, 3.0)]
-    parts += [Constant(1.0), Constant(2.0), Constant(2.0).__call__, Slotted(1.0), Slotted(2.0)]
-    found = [fingerprint(search(part)) for part in parts]
-    assert len(set(found)) == len(found)
-    assert fingerprint(search(cooling(1.0))) == found[0]
+
+def test_what_nothing_tells_from_another_one_is_refused(tmp_path):
+    """By a line that names it, before anything is searched."""
+    number = (one for one in range(3))
+    with pytest.raises(TypeError, match="a generator in cooling from another one"):
+
+        def cooling(step):
+            return jnp.float32(1.0) if number else step
+
+        fingerprint(js.simulated_annealing(js.Relocate(), cooling))
+
+
+def test_schedules_of_other_libraries_can_be_kept():
+    """Closures with variables that have no value included."""
+    optax = pytest.importorskip("optax")
+    rates = [optax.exponential_decay(1.0, 10, rate) for rate in (0.5, 0.5, 0.6)]
+    found = [fingerprint(js.simulated_annealing(js.Relocate(), rate)) for rate in rates]
+    assert found[0] == found[1] != found[2]
+
+
+def test_of_equal_numbers_on_the_device_the_units_count():
     distance = np.random.default_rng(0).random((5, 5)) / 64
     distance = np.floor(2**20 * (distance + distance.T)) / 2**20
     qaps = [js.qap(np.ones((5, 5)) - np.eye(5), common + distance) for common in (1000, 2000)]
-    names = [checkpoints.identity_of(one, search(1.0), None, 9).instance for one in qaps]
+    search = js.simulated_annealing(js.Relocate(), 1.0)
+    names = [checkpoints.identity_of(one, search, None, 9).instance for one in qaps]
     assert names[0] != names[1]
 
 

@@ -9,10 +9,10 @@ from probes import countdown, line
 
 import jaxopt_search as js
 from jaxopt_search import Status
-from jaxopt_search.driver import chunks
+from jaxopt_search.driver import chunks, running
 from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.engine import device_split
-from jaxopt_search.solvers import stacked
+from jaxopt_search.solvers import queens_repaired, stacked
 
 GRID = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
 QAP = js.datasets.planted_qap(2, 4, seed=1)
@@ -207,6 +207,70 @@ def test_chunks_fit_the_limits(now):
     assert timer.next_steps(0, 100, 1e9, 100) == 1
     now[0] += 9.95
     assert timer.next_steps(100, 100, 0.1, 100) in (49, 50)
+
+
+def test_chunks_have_few_exchanges_more_than_the_last_one(now):
+    """One, or twice as many, also where they come more often; of one that knows none, one."""
+    timer = Timer()
+    timer.start_search()
+    made = [timer.next_steps(0, steps, 0.01, every=every) for steps, every in PERIODS]
+    assert made == [100, 100, 200, 600, 60, 800]
+
+
+ASYMMETRIC = np.random.default_rng(1).integers(1, 99, (12, 12))
+MANY_QAPS = np.random.default_rng(1).integers(0, 9, (2, 2, 6, 6))
+CLOCKED = CALLS | {
+    "tsp asymmetric": functools.partial(js.solve_tsp, ASYMMETRIC, devices=1),
+    "qap annealing": functools.partial(
+        js.solve_qap, QAP, target=None, devices=1, method="annealing"
+    ),
+    "many qaps": functools.partial(js.solve_qap, *MANY_QAPS, devices=1),
+    "queens": functools.partial(js.solve_nqueens, 10_000, 100, devices=1),
+    "solve": functools.partial(
+        js.solve, line(), countdown(), num_searches=2, exchange=js.ring(every=40)
+    ),
+}
+STEP, EXCHANGE, LIMIT = 1e-3, 0.2, 5.0
+
+
+@pytest.fixture
+def _slow_machine(monkeypatch, now):
+    """Steps and exchanges take their time by the clock, in the end three times as long."""
+
+    def slow(kind, every, made):
+        advance = kind.advance
+
+        def slowly(run, num_steps):
+            advance(run, num_steps)
+            if not num_steps:
+                return
+            steps, period = made(run, num_steps), every(run)
+            exchanges = (run.step + steps) // period - run.step // period
+            slower = 1 if run.timer.seconds < LIMIT / 2 else 3
+            now[0] += slower * (steps * STEP + exchanges * EXCHANGE)
+
+        monkeypatch.setattr(kind, "advance", slowly)
+
+    slow(running.Run, lambda run: _period(run.checked.exchange), lambda run, steps: steps)
+    slow(stacked._Runs, lambda run: run.stack.pacer.pace.every, lambda run, steps: steps)
+    slow(queens_repaired.Repairs, lambda run: 10**9, lambda run, steps: run._rounds)
+
+
+def _period(exchange):
+    return 10**9 if exchange is None else int(exchange.every)
+
+
+@pytest.mark.usefixtures("_slow_machine")
+@pytest.mark.parametrize("name", CLOCKED)
+def test_runs_keep_to_their_seconds(name):
+    """No solver takes half a second more, and a step of three times its time."""
+    result = CLOCKED[name](max_seconds=LIMIT)
+    assert result.status == Status.MAX_SECONDS
+    seconds = result.elapsed - result.compile_seconds
+    assert LIMIT <= seconds <= LIMIT + 0.5 + 3 * (8 * STEP + EXCHANGE)
+
+
+PERIODS = [(1000, 100), (99, 100), (100, 100), (300, 100), (399, 10), (100, 10**6)]
 
 
 def test_chunks_without_limits(now):

@@ -4,6 +4,7 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import threading
 import time
 
@@ -13,7 +14,7 @@ import pytest
 from cases import linear_ordering, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search.engine import kept_programs, program_names
+from jaxopt_search.engine import fingerprints, kept_programs
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
     jitted = jax.jit(lambda *_: 0)
 
     def key(*arguments):
-        return program_names.of_call(jitted, (jax.numpy.zeros(3), *arguments), static)
+        return fingerprints.of_call(jitted, (jax.numpy.zeros(3), *arguments), static)
 
     cases = [
         key(problem),
@@ -113,7 +114,7 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
         cases.append(key(problem))
     static = {"implementation": "xla"}
     cases.append(key(problem))
-    monkeypatch.setattr(program_names, "_surroundings", lambda: "another version")
+    monkeypatch.setattr(fingerprints, "_surroundings", lambda: "another version")
     cases.append(key(problem))
     assert None not in cases
     assert len(set(cases)) == len(cases)
@@ -128,17 +129,17 @@ def test_one_thread_reads_the_library_for_all(monkeypatch):
         time.sleep(0.1)
         return "what the processor knows"
 
-    monkeypatch.setattr(program_names, "_instructions", read)
-    program_names._found_surroundings.cache_clear()
+    monkeypatch.setattr(fingerprints, "_instructions", read)
+    fingerprints._found_surroundings.cache_clear()
     with concurrent.futures.ThreadPoolExecutor(4) as threads:
-        names = list(threads.map(lambda _: program_names._surroundings(), range(4)))
-    program_names._found_surroundings.cache_clear()
+        names = list(threads.map(lambda _: fingerprints._surroundings(), range(4)))
+    fingerprints._found_surroundings.cache_clear()
     assert len(readings) == len(set(names)) == 1
 
 
 def test_another_instance_has_the_same_name(folder):
     """By matrices and coordinates of its own: nothing traced depends on what the host keeps."""
-    keys = {program_names.of_call(solve, (matrix_tsp(5, seed=seed),), {}) for seed in range(3)}
+    keys = {fingerprints.of_call(solve, (matrix_tsp(5, seed=seed),), {}) for seed in range(3)}
     assert len(keys) == 1
 
 
@@ -153,6 +154,25 @@ def test_classes_from_elsewhere_are_left_to_jax(folder):
     solve(matrix_tsp(5), moves=OwnMoves())
     assert not [name for name in files(folder) if "part" in name]
     assert len(files(folder)) == 0
+
+
+def test_only_what_is_where_it_says_is_trusted():
+    """Not what says that it is Python's own, as classes of `exec(code, {})` do."""
+    own = {}
+    code = "class Own: pass\nclass float: pass\ndef len(x): pass"
+    exec(code, own)
+    own["Own"].__qualname__ = "dict"
+    fake = type("Relocate", (js.Relocate,), {"__module__": js.Relocate.__module__})
+    parts = *(own[name] for name in ("Own", "float", "len")), fake, fake(), lambda x: x
+    for part in parts:
+        assert name_of(part) is None
+    assert name_of(js.Relocate) is not None
+
+
+def name_of(part):
+    """Returns the name of a program with a static part."""
+    whole = jax.tree_util.Partial(functools.partial(print, part))
+    return fingerprints.of_parts("", jax.tree.structure(whole), ())
 
 
 @pytest.mark.parametrize("content", [b"", b"torn"])

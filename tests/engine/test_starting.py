@@ -6,7 +6,7 @@ import pytest
 from cases import coords_tsp, linear_ordering, matrix_tsp, small_qap
 
 import jaxopt_search as js
-from jaxopt_search.engine import program_names, starting
+from jaxopt_search.engine import fingerprints, starting
 
 TOUR = coords_tsp(9)
 RUNS = {
@@ -29,5 +29,5 @@ def test_the_shapes_of_a_state(name):
     problem, search = RUNS[name]
     found = starting.shape(problem, search, 3)
     state = js.init(0, problem, search, num_searches=3)
-    kinds = [jax.tree.map(program_names.kind_of, each) for each in (found, state)]
+    kinds = [jax.tree.map(fingerprints.kind_of, each) for each in (found, state)]
     assert kinds[0] == kinds[1]

@@ -6,7 +6,7 @@ import pytest
 
 from experiments import common, docs
 
-COMMAND = "python -m experiments.nqueens_islands --report {} --markdown"
+COMMAND = "python -m experiments.islands.queens --report {} --markdown"
 TEXT = "Before.\n\n<!-- table: {} -->\nold\n<!-- end -->\n\nAfter.\n"
 
 
@@ -48,7 +48,7 @@ def test_a_table_without_its_records_stays(tmp_path, capsys):
     ("command", "message"),
     [
         ("rm -r docs", "expected python -m experiments"),
-        ("python -m experiments.nqueens_islands", "makes runs"),
+        ("python -m experiments.islands.queens", "makes runs"),
     ],
 )
 def test_only_reports_are_run(command, message, tmp_path, capsys):

@@ -236,7 +236,7 @@ def interrupt(*arguments, **options):
     [
         (8, queens_searched, "blank"),
         (8, queens_programs, "harvest"),
-        (10_000, queens_repaired._repaired, "to_compile"),
+        (10_000, queens_repaired._continued, "to_compile"),
     ],
 )
 def test_ctrl_c_before_the_search(n, module, name, monkeypatch):

@@ -26,7 +26,7 @@ from successors.traces import (  # noqa: F401  (tests take them from here)
 
 import jaxopt_search as js
 import jaxopt_search.successors
-from jaxopt_search.portable import memory
+from jaxopt_search.portable import bit_sets, memory
 
 _register = js.pytree
 _static = functools.partial(dataclasses.field, metadata={"static": True})
@@ -51,7 +51,6 @@ class Table(Noting):
     number: int = _static(default=0)
     offset: int = _static(default=0)
     rating: str = _static(default="uint32")
-    independent: bool = _static(default=False)
     max_weight: int = _static(default=2**32 - 1)
 
     def num_possibilities(self, problem, state, variable):
@@ -84,11 +83,50 @@ class Table(Noting):
         return super().assign(problem, state, variable, possibility, where)
 
 
-def table(weights, counts=None, **options):
+@_register
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Apart(Table):
+    """A `Table` whose variables are independent."""
+
+    independent = True
+    before_variable = after_variable = None
+
+
+@_register
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Switching(Table):
+    """A `Table` in which each turn activates a variable or deactivates it, of any type.
+
+    `State.used` has a switch for each variable of all types: 1 activates it, 2 deactivates it.
+    """
+
+    def switched(self, state, variable, possibility, where):
+        at = (variable + possibility + self.offset + 1) % state.used.shape[0]
+        switch = 1 + (variable + possibility) % 2
+        return state._replace(used=memory.store(state.used, at, switch, where))
+
+    def could_not_assign(self, problem, state, variable, where):
+        state = super().could_not_assign(problem, state, variable, where)
+        return self.switched(state, variable, jnp.int32(0), where)
+
+    def assign(self, problem, state, variable, possibility, where):
+        state = super().assign(problem, state, variable, possibility, where)
+        return self.switched(state, variable, possibility, where)
+
+    def active_now(self, problem, state, left):
+        def switch(variable, left):
+            switch = memory.load(state.used, variable + self.offset)
+            left = bit_sets.added(left, variable, switch == 1)
+            return bit_sets.removed(left, variable, switch == 2)
+
+        return memory.fori_loop(jnp.int32(self.num_variables), switch, left)
+
+
+def table(weights, counts=None, kind=Table, **options):
     """Returns a `Table` of a table, by default with all its possibilities."""
     weights = np.asarray(weights, np.uint32)
     counts = np.full(len(weights), weights.shape[1]) if counts is None else counts
-    return Table(
+    return kind(
         weights=jnp.asarray(weights),
         counts=jnp.asarray(counts, jnp.int32),
         num_variables=weights.shape[0],

@@ -68,6 +68,30 @@ class _PlainTable(_Plain):
         super().assign(state, variable, possibility)
 
 
+class _PlainApart(_PlainTable):
+    def before_variable(self, state, variable): ...
+
+    def after_variable(self, state, variable): ...
+
+
+class _PlainSwitching(_PlainTable):
+    def switched(self, state, variable, possibility):
+        at = (variable + possibility + self.offset + 1) % len(state.used)
+        state.used[at] = 1 + (variable + possibility) % 2
+
+    def could_not_assign(self, state, variable):
+        super().could_not_assign(state, variable)
+        self.switched(state, variable, 0)
+
+    def assign(self, state, variable, possibility):
+        super().assign(state, variable, possibility)
+        self.switched(state, variable, possibility)
+
+    def active_now(self, state, left):
+        switches = dict(enumerate(state.used[self.offset :][: self.num_variables]))
+        return {v for v in switches if switches[v] == 1 or (switches[v] == 0 and v in left)}
+
+
 class _PlainAllDifferent(_Plain):
     def __init__(self, heuristic, problem):
         super().__init__(heuristic, problem)
@@ -150,6 +174,8 @@ def _plain_bits(value):
 
 _PLAIN = {
     parts.Table: _PlainTable,
+    parts.Apart: _PlainApart,
+    parts.Switching: _PlainSwitching,
     parts.AllDifferent: _PlainAllDifferent,
     parts.Manhattan: _PlainManhattan,
     parts.Mapped: _PlainMapped,

@@ -55,6 +55,9 @@ class Heuristic:
 
     def after_variable(self, state: Any, variable: int) -> None: ...
 
+    def active_now(self, state: Any, left: set[int]) -> set[int]:
+        return left
+
 
 class Successors(NamedTuple):
     """The successors of all states, each as an object, with what is known of each.
@@ -151,16 +154,13 @@ def weights_of(heuristic: Heuristic, state: Any, variable: int) -> list[int]:
     ]
 
 
-def in_order(own: tuple[int, int], number: int, active: Iterable[int], order: str) -> list[int]:
-    """Returns the active variables of type `number` in the order in which they are assigned."""
-    rest = sorted(active)
+def next_of(own: tuple[int, int], number: int, turn: int, left: Iterable[int], order: str) -> int:
+    """Returns which variable of type `number` has its turn, of those that are left."""
     if order == "fixed":
-        return rest
-    found = []
-    for position in range(len(rest)):
-        word = threefry2x32(own, (position, _FOR_ORDER + number), 13)[0]
-        found.append(rest.pop(word * len(rest) >> 32))
-    return found
+        return min(left)
+    word = threefry2x32(own, (turn, _FOR_ORDER + number), 13)[0]
+    left = sorted(left)
+    return left[word * len(left) >> 32]
 
 
 def choose(
@@ -181,13 +181,13 @@ def assign_type(
     order: str,
 ) -> set[int]:
     """Assigns the active variables of one type in place; returns those that got a value."""
-    assigned = set()
+    assigned, waiting = set(), set(range(heuristic.num_variables))
     heuristic.before_state(state)
-    variables = in_order(own, number, active, order)
-    decided = {}
+    left, turn, decided = heuristic.active_now(state, set(active)), 0, {}
     if heuristic.independent:
-        decided = {v: choose(heuristic, state, own, number, v) for v in variables}
-    for variable in variables:
+        decided = {v: choose(heuristic, state, own, number, v) for v in left}
+    while left:
+        variable = next_of(own, number, turn, left, order)
         heuristic.before_variable(state, variable)
         if not heuristic.independent:
             decided[variable] = choose(heuristic, state, own, number, variable)
@@ -197,6 +197,8 @@ def assign_type(
             heuristic.assign(state, variable, decided[variable])
             assigned.add(variable)
         heuristic.after_variable(state, variable)
+        waiting.remove(variable)
+        left, turn = heuristic.active_now(state, left & waiting) & waiting, turn + 1
     heuristic.after_state(state)
     return assigned
 

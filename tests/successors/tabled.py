@@ -25,7 +25,7 @@ class Tabled:
       counts: [num_variables] int32.
       sight: [] int32, times what the first variable has is added to the weights of the others.
       leak: [] int32, added to the state by `assign` where it must not write.
-      hook_leak: [] int32, likewise by `before_variable`.
+      hook_leak: [] int32, likewise by `before_state`.
     """
 
     ratings: Any
@@ -45,7 +45,7 @@ class Tabled:
     def weight(self, problem, rating, aggregates):
         return jnp.where(rating != rating, jnp.int32(1000), rating.astype(jnp.int32))
 
-    def before_variable(self, problem, state, variable, where):
+    def before_state(self, problem, state, where):
         first = load(state, jnp.int32(0))
         return store(state, jnp.int32(0), first + self.hook_leak, ~where)
 

@@ -126,6 +126,10 @@ FAULTS = {
         {"aggregates": (Aggregate(jnp.maximum, np.int32(0), of=jnp.max),)},
         "Faulty.aggregates[0].of returns shape ()",
     ),
+    "a set of another dtype": (
+        {"active_now": returning(jnp.int32(7))},
+        "Faulty.active_now returns int32[], expected uint32[]",
+    ),
     "no aggregate": ({"aggregates": (jnp.maximum,)}, "Faulty.aggregates holds a ufunc"),
 }
 
@@ -149,11 +153,13 @@ def test_wrong_shapes_and_dtypes_are_refused(fault, monkeypatch):
         ({"num_variables": None}, "num_variables is None"),
         ({"max_weight": 0}, "max_weight is 0, expected an integer from 1 to 4294967295"),
         ({"max_weight": 2**32}, "max_weight is 4294967296"),
+        ({"independent": True, "after_variable": returning(None)}, "is True beside after_variable"),
+        ({"independent": True, "active_now": returning(None)}, "is True beside active_now"),
     ],
     ids=str,
 )
 def test_numbers_out_of_range_are_refused(attributes, text, monkeypatch):
-    """Of variables and of possibilities."""
+    """Of variables and of possibilities; and independence that hooks could break."""
     heuristic = with_fault(**attributes)
     refuses(
         monkeypatch,

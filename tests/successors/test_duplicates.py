@@ -44,7 +44,7 @@ def by_comparing(states, parent=None):
 def test_duplicates_are_those_that_equal_an_earlier_one():
     """Of any parent, or of the same parent; in all leaves."""
     parent = jnp.arange(300, dtype=jnp.int32) // 10
-    for number, of in ((1, None), (300, None), (300, parent)):
+    for number, of in ((0, None), (1, None), (300, None), (300, parent)):
         states = few_states(number)
         found = js.successors.duplicates(states, of)
         assert found.dtype == jnp.bool_ and found.shape == (number,)

@@ -68,7 +68,7 @@ def test_stored_ratings_are_the_papers_entry_per_possibility():
     assert added(plain(), parts.ALONE) == 4 * entries
     assert added(plain(rating="pair"), parts.ALONE) == 8 * entries
     assert added(plain(), parts.ALONE, 3) == 3 * 4 * entries
-    assert added(plain(independent=True), parts.ALONE) == NUM_VARIABLES * 4 * entries
+    assert added(plain(kind=parts.Apart), parts.ALONE) == NUM_VARIABLES * 4 * entries
     assert added(aggregating(), ()) >= 8 * entries
 
 

@@ -77,7 +77,7 @@ def rewritten(kind):
 
 WAYS = {
     "floats of small weight": lambda: table(rating="float32", max_weight=SMALL),
-    "independent pairs": lambda: table(rating="pair", independent=True),
+    "pairs": lambda: table(rating="pair"),
     "another formula": lambda: rewritten(OtherFormula),
     "another order": lambda: rewritten(OtherOrder),
 }

@@ -80,9 +80,16 @@ def case(name):
             active = some_active(rng, heuristics, 4)
             return Case(heuristics, parts.COUPLED, parts.states(4, total), active, 1, "random")
         case "independent":
-            heuristics, total = tables(rng, [(40, 257)], independent=True)
+            heuristics, total = tables(rng, [(40, 257)], kind=parts.Apart)
             active = some_active(rng, heuristics, 3)
             return Case(heuristics, parts.COUPLED, parts.states(3, total), active, 2, "random")
+        case "activated":
+            heuristics, total = tables(rng, [(12, 3), (40, 4)], kind=parts.Switching)
+            active = tuple(
+                sets & jnp.uint32(0x55555555) for sets in some_active(rng, heuristics, 4)
+            )
+            states = parts.states(4, total, total)
+            return Case(heuristics, parts.COUPLED, states, active, 2, "random")
         case "all different":
             weights = rng.integers(0, 3, (36, 33))
             heuristic = parts.all_different(weights, rng.integers(2, 36, 36))
@@ -101,7 +108,7 @@ def case(name):
     raise KeyError(name)
 
 
-NAMES = ["sizes", "many variables", "independent", "aggregates"]
+NAMES = ["sizes", "many variables", "independent", "aggregates", "activated"]
 
 
 @functools.cache
@@ -207,6 +214,22 @@ def test_other_data_of_the_same_shapes_is_not_compiled_again(caplog):
         found = generate(given, seed=5)
     assert not [record for record in caplog.records if "ompiling" in record.getMessage()]
     comparing.assert_equal(found, comparing.expected(5, *given), given.states)
+
+
+def test_keys_and_heuristics_may_be_traced():
+    """By a transformation of one's own, where states and problem are not: nothing changes."""
+    heuristic = parts.table(np.arange(1, 7).reshape(2, 3))
+    states, keys = parts.states(2, 2), jax.random.split(jax.random.key(1), 3)
+
+    def values(key, weights):
+        own = dataclasses.replace(heuristic, weights=weights)
+        return js.successors.generate(key, own, parts.ALONE, states, num_successors=9).states.values
+
+    weights = jnp.stack([heuristic.weights, heuristic.weights[:, ::-1], heuristic.weights])
+    wanted = [values(key, own) for key, own in zip(keys, weights, strict=True)]
+    np.testing.assert_array_equal(jax.vmap(values)(keys, weights), wanted)
+    by_key = jax.lax.scan(lambda _, key: (None, values(key, weights[0])), None, keys)[1]
+    np.testing.assert_array_equal(by_key[0], wanted[0])
 
 
 def test_donated_states_are_gone():

@@ -60,7 +60,7 @@ class Coupling(NamedTuple):
 
 
 ALONE = Coupling(jnp.uint32(0), jnp.int32(0), jnp.int32(0))
-COUPLED = Coupling(jnp.uint32(77), jnp.int32(1), jnp.int32(3))
+COUPLED = Coupling(jnp.uint32(0x9E3779B1), jnp.int32(1), jnp.int32(4))
 
 
 def code(event, number, variable, possibility):

@@ -240,6 +240,26 @@ def test_executions_in_one_program_are_timed():
     assert len(seconds) == 5 and min(seconds) > 0
 
 
+def test_times_include_the_wait_for_the_device(monkeypatch):
+    """Of calls and of programs: here only waiting takes time, a second each."""
+    clock = [0.0]
+
+    def wait(tree):
+        clock[0] += 1.0
+        return tree
+
+    def generate(key, heuristic, problem, states, **options):
+        return js.successors.Successors(states, None, ())
+
+    monkeypatch.setattr(runs.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(jax, "block_until_ready", wait)
+    monkeypatch.setattr(js.successors, "generate", generate)
+    setting = runs.Setting(*TINY, "xla")
+    made = runs.measure(setting, runs.Limits(3, 9.0))
+    assert (made["compile_seconds"], made["seconds"]) == (1.0, [1.0] * 3)
+    assert runs.in_one_program(setting, 0.05) == [0.5] * 5
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

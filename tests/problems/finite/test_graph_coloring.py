@@ -13,6 +13,7 @@ from probes import refuses
 from ways import KERNEL, PORTABLE
 
 import jaxopt_search as js
+from jaxopt_search.successors import vectors
 
 PATH = [[0, 1], [1, 2], [2, 3]]
 
@@ -331,3 +332,47 @@ def test_guided_successors_are_proper_moves_for_generate():
     after = made.states
     chex.assert_trees_all_equal(after.tally, jax.vmap(problem.tally)(after.solution))
     assert (np.asarray(after.solution) != np.repeat(colorings, 2, axis=0)).any()
+
+
+def test_weights_halve_with_each_so_much_cost():
+    """With `halving` 3, three steps of the cost weigh alike, and the next three half of it."""
+    deltas = jnp.arange(-5, 65, dtype=jnp.int32)
+    rating = vectors.ValueRating(deltas, deltas != 0)
+    found = js.successors.ByDelta(halving=3).weight(None, rating, (jnp.int32(-5),))
+    wanted = [2 ** (20 - min(more // 3, 20)) * (more != 5) for more in range(70)]
+    assert found.tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("heuristic", "text"),
+    [
+        (js.successors.ByDelta(), "num_variables is None"),
+        (js.successors.ByDelta(5, 3), "num_variables is 5, expected at most 4"),
+        (js.successors.ByDelta(4, 2), "max_possibilities is 2, expected 3"),
+    ],
+    ids=str,
+)
+def test_a_heuristic_that_does_not_fit_the_problem_is_refused(heuristic, text):
+    """As many variables and values as there are are not left out or made up in silence."""
+    problem, colors = js.graph_coloring(PATH, 3), jnp.zeros((1, 4), jnp.int32)
+    states = js.types.Tallied(colors, jax.vmap(problem.tally)(colors))
+    with pytest.raises(ValueError, match=text):
+        js.successors.generate(0, heuristic, problem, states)
+
+
+@pytest.mark.parametrize(
+    ("problem", "heuristic", "text"),
+    [
+        (js.qubo([[0.5, 1.0], [1.0, 0.2]]), js.successors.ByDelta(), "QUBO with costs of float32"),
+        (
+            js.generalized_assignment([[1, 2], [2, 1]], [[1, 1], [1, 1]], [2, 2]),
+            js.successors.ConflictsOnly(),
+            "a GeneralizedAssignment, expected a GraphColoring for ConflictsOnly",
+        ),
+    ],
+    ids=["floats", "assignment"],
+)
+def test_guides_refuse_other_problems(problem, heuristic, text):
+    """By the name of the problem."""
+    with pytest.raises(TypeError, match=text):
+        js.solve(problem, js.simulated_annealing(js.Guided(heuristic), 1.0), 0, max_steps=1)

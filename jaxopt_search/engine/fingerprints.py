@@ -1,0 +1,347 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
+"""What tells runs and programs from one another: digests of values, code, and all else that counts.
+
+Two runs are the same if their parts have equal values and do the same; a compiled program also
+depends on the library's files, the versions and settings of JAX, and the machine.
+"""
+
+import copyreg
+import dis
+import functools
+import hashlib
+import itertools
+import os
+import pathlib
+import platform
+import sys
+import threading
+import types
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from jaxlib import version
+
+_DIGITS = 16
+_PACKAGE = pathlib.Path(__file__).parents[1]
+_TRUSTED = (_PACKAGE.name, "jax", "jaxlib", "numpy", "builtins")
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_PATHS = ("jax_compilation_cache_dir", "jax_dump_ir_to")  # settings that change no program
+_PLAIN = type(None), type(...), type(NotImplemented), bool, int, float, complex, str, bytes
+_HELD = {  # where what has no other words keeps functions and objects
+    types.MethodType: ("__func__", "__self__"),
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    property: ("fget", "fset", "fdel"),
+    functools.cached_property: ("func",),
+}
+
+
+def fingerprint(*trees: Any) -> str:
+    """Returns a few hexadecimal digits that pytrees share which have equal values and do the same.
+
+    Classes and functions of this library, JAX, NumPy and Python count by their names. All others
+    count by their code, as this version of Python compiles it, and by what that refers to: captured
+    values, defaults, attributes of classes, and global variables, whatever file and line they are
+    in. Other objects count by what `pickle` would keep of them. The host's part of a problem does
+    not count: its numbers are those of the device.
+
+    Args:
+      trees: problems, searches, exchanges, numbers, None; on any device.
+
+    Raises:
+      TypeError: if a static part cannot be told from others; it names the part.
+    """
+    leaves, structure = jax.tree.flatten(jax.device_get(trees))
+    words = _Words()
+    try:
+        described = [*map(_words_of_array, leaves), words.of_structure(structure)]
+    except _Unknown as error:
+        raise TypeError(
+            f"nothing tells {error} from another one, as checkpoints and several processes need;"
+            " expected numbers, text, functions and objects that pickle could keep"
+        ) from None
+    return hashlib.sha256(repr(described).encode()).hexdigest()[:_DIGITS]
+
+
+def _is_array(kind: type, part: Any) -> bool:
+    """Returns whether a part of a kind is an array or number whose bytes say all."""
+    is_array = kind is np.ndarray or issubclass(kind, np.generic | jax.Array)
+    return is_array and not isinstance(part, Tracer) and part.dtype != object
+
+
+def _words_of_array(array: Any) -> tuple[str, tuple[int, ...], str]:
+    dtype = str(getattr(array, "dtype", ""))
+    if dtype.startswith("key<"):
+        array = jax.random.key_data(array)
+    array = np.ascontiguousarray(array)
+    digest = hashlib.sha256(array.tobytes()).hexdigest()
+    return dtype or array.dtype.str, array.shape, digest
+
+
+class _Unknown(Exception):
+    """A static part that words might not tell from another one."""
+
+
+class _Words:
+    """Describes static parts of pytrees.
+
+    Args:
+      reads_code: whether functions and classes from elsewhere are described by their code; else
+        they are unknown.
+    """
+
+    def __init__(self, reads_code: bool = True) -> None:
+        self._reads_code = reads_code
+        self._done = dict[int, tuple[Any, str]]()  # by identity, which lasts while it is held here
+        self._open = dict[int, Any]()  # what is being described, from the outside in
+
+    def of_structure(self, structure: Any) -> Any:
+        """Returns what a `PyTreeDef` is, in words.
+
+        Raises:
+          _Unknown: if it has a part that words might not tell from another one.
+        """
+        if (node := structure.node_data()) is None:
+            return "leaf"
+        return *map(self.of, node), list(map(self.of_structure, structure.children()))
+
+    def of(self, part: Any) -> str:
+        """Returns a digest of a static part, or its words if there are few."""
+        if type(part) in _PLAIN:
+            return repr((type(part).__name__, part))
+        if part is type(None):  # which is nowhere by its name
+            return part.__name__
+        key = id(part)
+        if key in self._done:
+            return self._done[key][1]
+        if key in self._open:  # what holds itself
+            return f"{len(self._open) - list(self._open).index(key)} up"
+        self._open[key] = part
+        found = hashlib.sha256(repr(self._described(part)).encode()).hexdigest()
+        del self._open[key]
+        self._done[key] = part, found
+        return found
+
+    def _all(self, parts: Iterable[Any]) -> list[str]:
+        return list(map(self.of, parts))
+
+    def _described(self, part: Any) -> Any:
+        kind: Any = type(part)
+        if (place := _place(part)) or (
+            getattr(kind, "all_are_equal", False) and (place := _place(kind))
+        ):
+            return place
+        if _is_array(kind, part):
+            return _words_of_array(part)
+        if kind in (tuple, list):
+            return kind.__name__, self._all(part)
+        if kind in (set, frozenset):
+            return kind.__name__, sorted(self._all(part))
+        if kind in (dict, types.MappingProxyType):
+            return kind.__name__, sorted((self.of(key), self.of(part[key])) for key in part)
+        if kind in _HELD:
+            return kind.__name__, [self.of(getattr(part, name)) for name in _HELD[kind]]
+        if kind is types.CodeType:
+            return self._of_code(part)
+        is_code = isinstance(part, type | types.FunctionType)
+        if is_code and self._reads_code:
+            return self._of_class(part) if isinstance(part, type) else self._of_function(part)
+        if is_code or isinstance(part, types.ModuleType):
+            raise self._unknown(part)
+        if hasattr(part, "__wrapped__") and _place(kind):  # such as functions of `jit`
+            return self.of(kind), self.of(part.__wrapped__), self.of(_public(part))
+        return self._of_object(kind, part)
+
+    def _of_code(self, code: types.CodeType) -> Any:
+        counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+        code_itself = code.co_code.hex(), code.co_exceptiontable.hex(), code.co_names, counts
+        return *code_itself, code.co_varnames[: sum(counts[::2])], self._all(code.co_consts)
+
+    def _of_function(self, fn: types.FunctionType) -> Any:
+        codes, used = _with_inner(fn.__code__), dict[str, str]()
+        names = set[str]().union(*(code.co_names for code in codes))
+        for name in _global_names(codes) & fn.__globals__.keys():
+            used[name] = self._of_variable(fn.__globals__[name], names)
+        cells = list[str]()
+        for cell in fn.__closure__ or ():
+            try:
+                cells.append(self._of_variable(cell.cell_contents, names))
+            except ValueError:  # a variable that has no value
+                cells.append("empty")
+        own = fn.__code__, fn.__defaults__, fn.__kwdefaults__, _public(fn)
+        return "function", self._all(own), cells, sorted(used.items())
+
+    def _of_variable(self, value: Any, names: set[str], above: tuple[Any, ...] = ()) -> str:
+        """Returns what a function refers to; of a module, what has one of the function's names."""
+        if not self._reads_code or not isinstance(value, types.ModuleType) or _place(value):
+            return self.of(value)
+        if value in above:
+            return "above"
+        found = [
+            (name, self._of_variable(vars(value)[name], names, (*above, value)))
+            for name in sorted(names & vars(value).keys())
+        ]
+        return repr(found)
+
+    def _of_class(self, kind: type) -> Any:
+        members = {
+            name: member
+            for name, member in vars(kind).items()
+            if isinstance(member, (types.FunctionType, *_HELD)) or not name.startswith("__")
+        }
+        members.pop("_abc_impl", None)
+        return "class", kind.__name__, self._all((type(kind), kind.__bases__, members))
+
+    def _of_object(self, kind: type, part: Any) -> Any:
+        reduce = copyreg.dispatch_table.get(kind)
+        try:
+            reduced: Any = part.__reduce_ex__(4) if reduce is None else reduce(part)
+        except Exception:
+            raise self._unknown(part) from None
+        if isinstance(reduced, str):  # a name, by which it was not found
+            raise self._unknown(part)
+        state, items, pairs, *_ = *reduced[2:5], None, None, None
+        return self._all((*reduced[:2], state, list(items or ()), list(pairs or ())))
+
+    def _unknown(self, part: Any) -> _Unknown:
+        """Returns an error that names a part, and what holds it."""
+        named = (type, types.FunctionType, types.ModuleType)
+        names = [part.__name__ if isinstance(part, named) else f"a {type(part).__name__}"]
+        for one in list(self._open.values())[-2::-1]:
+            if isinstance(one, named):
+                names.append(one.__name__)
+            elif not _place(type(one)):
+                names.append(type(one).__name__)
+        return _Unknown(" in ".join(names))
+
+
+def _place(part: Any) -> str | None:
+    """Returns where trusted code is, if it is found there by its name; else None."""
+    name, path = getattr(part, "__module__", None), ""
+    if isinstance(part, types.ModuleType):
+        name = part.__name__
+    else:
+        path = getattr(part, "__qualname__", None) or getattr(part, "__name__", None)
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    if module is None or not isinstance(path, str) or not _is_trusted(name, module):
+        return None
+    found = module
+    for step in path.split(".") if path else ():
+        found = getattr(found, step, None)
+    return f"{name}:{path}" if found is part else None
+
+
+def _is_trusted(name: Any, module: types.ModuleType) -> bool:
+    """Returns whether code of a module is known by its name: this library's, JAX's or Python's."""
+    top, file = name.partition(".")[0], getattr(module, "__file__", None) or ""
+    is_standard = file.startswith(_STANDARD) and "site-packages" not in file
+    return top in _TRUSTED or (
+        top in sys.stdlib_module_names and (is_standard or name in sys.builtin_module_names)
+    )
+
+
+def _with_inner(code: types.CodeType) -> list[types.CodeType]:
+    """Returns code and that of the functions in it."""
+    inner = [_with_inner(one) for one in code.co_consts if isinstance(one, types.CodeType)]
+    return [code, *itertools.chain(*inner)]
+
+
+def _global_names(codes: list[types.CodeType]) -> set[str]:
+    """Returns the names of global variables that code looks up."""
+    steps = itertools.chain(*map(dis.get_instructions, codes))
+    return {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+
+
+def _public(part: Any) -> dict[str, Any]:
+    """Returns attributes of a function or an object."""
+    return {name: value for name, value in vars(part).items() if not name.startswith("_")}
+
+
+def of_call(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
+    """Returns a name for the program of a call; None if it may depend on more than that says."""
+    leaves, structure = jax.tree.flatten(arguments)
+    is_off = getattr(jax.config, "jax_disable_jit", False)
+    if is_off or any(isinstance(leaf, Tracer) for leaf in leaves):
+        return None
+    devices = devices_of(leaves)
+    if len(devices) != 1:
+        return None
+    (device,) = devices
+    where = device.id, device.platform, device.device_kind, jax.device_count()
+    program = jitted.__module__, jitted.__qualname__, sorted(static.items()), where
+    return of_parts(program, structure, tuple(map(kind_of, leaves)))
+
+
+def of_parts(what: Any, structure: Any, kinds: tuple[Any, ...]) -> str | None:
+    """Returns a name for what follows from arguments of a structure.
+
+    None if a class is unknown, or caches are turned off.
+    """
+    is_on = getattr(jax.config, "jax_enable_compilation_cache", True)
+    if not is_on:
+        return None
+    own = tuple((name, value) for name, value in settings().items() if name not in _PATHS)
+    return _name(repr(what), structure, kinds, own, _surroundings())
+
+
+@functools.lru_cache(maxsize=1024)  # a run asks for the names of its programs again and again
+def _name(what: str, structure: Any, kinds: Any, *others: Any) -> str | None:
+    try:
+        parts = _Words(reads_code=False).of_structure(structure)
+    except _Unknown:
+        return None
+    return hashlib.sha256(repr((what, parts, kinds, *others)).encode()).hexdigest()
+
+
+def settings() -> dict[str, Any]:
+    """Returns JAX's settings, by name, as they hold for this thread."""
+    return dict(sorted(jax.config.values.items()))  # attributes tell of some of them only
+
+
+def devices_of(tree: Any) -> list[jax.Device]:
+    """Returns the devices of arrays, and of shapes that are told where they lie, each once."""
+    known = (jax.Array, jax.ShapeDtypeStruct)
+    placed = [leaf.sharding for leaf in jax.tree.leaves(tree) if isinstance(leaf, known)]
+    return list(set().union(*(sharding.device_set for sharding in placed if sharding is not None)))
+
+
+def kind_of(leaf: Any) -> tuple[Any, ...]:
+    """Returns the dtype and the shape of a leaf, and whether its type is weak."""
+    aval = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
+    return aval.dtype, aval.shape, bool(aval.weak_type)
+
+
+def _surroundings() -> tuple[str, ...]:
+    """Returns what programs depend on besides their arguments and JAX's settings."""
+    with _one_looks_around:
+        return _found_surroundings()
+
+
+_one_looks_around = threading.Lock()
+"""So that threads that compile do not all read the library's files."""
+
+
+@functools.cache
+def _found_surroundings() -> tuple[str, ...]:
+    code = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        code.update(path.read_bytes())
+    versions = jax.__version__, version.__version__, platform.python_version()
+    flags = os.environ.get("XLA_FLAGS", ""), os.environ.get("LIBTPU_INIT_ARGS", "")
+    device = jax.local_devices()[0].client.platform_version
+    return code.hexdigest(), *versions, *flags, device, platform.platform(), _instructions()
+
+
+def _instructions() -> str:
+    """Returns the instructions that the machine's processor knows, or what is known of it."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    found = (line for line in lines if line.startswith(("flags", "Features", "model name")))
+    return "\n".join(sorted(set(found)))
