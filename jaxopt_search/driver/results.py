@@ -103,7 +103,8 @@ class Best:
 
     Attributes:
       x: the solution; None before the first is noted.
-      fun: its cost, exactly; infinite if it is not feasible.
+      fun: its cost, exactly; infinite if it is not feasible. Of such ones, the best is the one that
+        costs least with what is forbidden, as the searches count.
     """
 
     def __init__(self, problem: Problem, limits: Limits):
@@ -111,15 +112,16 @@ class Best:
         self.goal, self.is_optional = limits.goal, limits.is_optional
         self.x: Any = None
         self.fun: int | float = math.nan
+        self._counted: int | float = math.inf  # with what is forbidden
 
     def note(self, seen: Outcome) -> None:
         """Takes note of the best solution that the searches have."""
-        x, fun = self._exact(seen)
-        if math.isnan(self.fun) or fun < self.fun:
-            self.x, self.fun = x, fun
+        x, fun, counted = self._exact(seen)
+        if math.isnan(self.fun) or (fun, counted) < (self.fun, self._counted):
+            self.x, self.fun, self._counted = x, fun, counted
 
-    def _exact(self, seen: Outcome) -> tuple[Any, int | float]:
-        """Returns the best solution and its exact cost, after comparing it with the device's."""
+    def _exact(self, seen: Outcome) -> tuple[Any, int | float, int | float]:
+        """Returns the best solution, its exact cost, and what the device counts, exactly, too."""
         solution, running = seen.solution, seen.cost.item()
         if self.original is None:
             exact = _full_cost(self.problem, solution).item()
@@ -133,7 +135,7 @@ class Best:
         is_feasible = self.original is None or self.original.is_feasible(solution)
         if self.original is not None:
             solution = self.original.own(solution)
-        return jax.tree.map(np.array, solution), exact if is_feasible else math.inf
+        return jax.tree.map(np.array, solution), exact if is_feasible else math.inf, exact
 
     @property
     def meets_goal(self) -> bool:
@@ -170,6 +172,8 @@ class Best:
             parts.append("no step was made: this is the best start")
         if not math.isfinite(fun):
             parts.append(f"the best cost is {fun}, which is no success")
+        if original is not None and (remaining := original.remaining(self.x)):
+            parts.append(remaining)
         if original is not None:
             if original.best_known is not None and fun < original.best_known:
                 parts.append(f"better than the best known {original.best_known}")

@@ -11,9 +11,9 @@ import numpy as np
 from jax import lax
 
 
-def always(solution: np.ndarray) -> bool:
-    """Returns True: where nothing is forbidden, all solutions are feasible."""
-    return True
+def nothing(solution: np.ndarray) -> str:
+    """Returns "": where nothing is forbidden, all solutions are feasible."""
+    return ""
 
 
 class Units(NamedTuple):
@@ -79,7 +79,7 @@ class Original:
       cost: maps a solution to its exact cost, an `int` for integer instances.
       check: maps a start solution and its name to an array of the right dtype, or raises
         `ValueError`.
-      is_feasible: whether a solution avoids everything forbidden.
+      remaining: what in a solution is forbidden, in words; "" if it is feasible.
       max_feasible: no feasible solution costs more, as the device counts, and every other does;
         None where all solutions are feasible.
       unit: the device counts in multiples of this: a common divisor of all costs, or a power of two
@@ -96,7 +96,7 @@ class Original:
 
     cost: Callable[[np.ndarray], int | float]
     check: Callable[[Any, str], np.ndarray]
-    is_feasible: Callable[[np.ndarray], bool] = always
+    remaining: Callable[[np.ndarray], str] = nothing
     max_feasible: int | float | None = None
     unit: int | float = 1
     offset: int | float = 0
@@ -107,6 +107,10 @@ class Original:
     num_entries: int | None = None
 
     all_are_equal: ClassVar[bool] = True  # for programs kept: `engine.kept_programs`
+
+    def is_feasible(self, solution: np.ndarray) -> bool:
+        """Returns whether a solution avoids everything forbidden."""
+        return not self.remaining(solution)
 
     def own(self, solutions: np.ndarray) -> np.ndarray:
         """Returns what the user knows of solutions, [..., n], of those on the device."""

@@ -160,6 +160,27 @@ def test_forbidden_edges():
     assert result.fun == np.inf
 
 
+def test_the_best_of_what_is_not_feasible_is_kept(tmp_path):
+    """Where no feasible tour is found, the best has the fewest forbidden edges; so says a file."""
+    n, path = 7, tmp_path / "run.npz"
+    matrix = np.full((n, n), np.inf)
+    matrix[range(n), np.roll(range(n), -1)] = 1
+    matrix[0] = np.inf
+
+    def number(tour):
+        return np.isinf(matrix[tour, np.roll(tour, -1)]).sum()
+
+    search, start = js.simulated_annealing(js.Relocate(), 20.0), np.arange(n)[::-1]
+    problem = js.tsp(matrix, forbidden="inf")
+    options = {"max_steps": 100, "chunk_steps": 20, "num_searches": 4}
+    result = js.solve(problem, search, 0, initial=start, checkpoint=path, **options)
+    assert number(start) == n
+    assert result.fun == np.inf
+    assert number(result.x) == min(map(number, result.solutions)) < 4
+    assert f"{number(result.x)} forbidden edge" in result.message
+    np.testing.assert_array_equal(js.load_best(path)[0], result.x)
+
+
 def test_forbidden_edges_next_to_negative_distances():
     """A tour with a forbidden edge is dearer than any without, negative ones or not."""
     matrix = np.full((4, 4), np.inf)
