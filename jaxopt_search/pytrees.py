@@ -55,8 +55,9 @@ def pytree(
         return kind(**dict(zip(static, aux, strict=True)), **dict(zip(data, children, strict=True)))
 
     jax.tree_util.register_pytree_with_keys(kind, flatten_with_keys, unflatten, flatten)
-    if kind.__dataclass_params__.eq and _is_generated(kind.__eq__):
-        kind.__eq__ = _equal
+    compared: Any = kind
+    if _is_generated(compared.__eq__):
+        compared.__eq__ = _equal
     return kind
 
 
