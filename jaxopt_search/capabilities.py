@@ -15,7 +15,7 @@ import jax
 from jaxopt_search.types import Cost, Problem, Representation, Scan, Search, Solution, State
 
 if TYPE_CHECKING:
-    from jaxopt_search.problems.host import Original
+    from jaxopt_search.problems.host import Original, Units
 
 HOOKS = ("tally", "assign_delta", "swap_values_delta", "assigned")
 """The methods of `types.VectorProblem` with which moves are priced: all of them or none."""
@@ -59,6 +59,22 @@ def local_search(search: object) -> object | None:
 def original(problem: object) -> Original | None:
     """`host`: the instance as it was given, for exact costs on the host; None for none."""
     return cast("Original | None", getattr(problem, "host", None))
+
+
+def device_cost(problem: Problem) -> Callable[[Solution], Cost]:
+    """`device_cost(solution)`: the cost as searches count it; `cost` if missing."""
+    return cast("Callable[[Solution], Cost]", getattr(problem, "device_cost", problem.cost))
+
+
+def units(problem: object) -> Units | None:
+    """`units`: how `device_cost` stands for `cost`; None where they are the same."""
+    return cast("Units | None", getattr(problem, "units", None))
+
+
+def cost_in_full(problem: object, cost: Cost) -> Cost:
+    """Returns the problem's own cost that one on the device, of any shape, stands for."""
+    own = units(problem)
+    return cost if own is None else own.in_full(cost)
 
 
 def is_trivial(problem: object) -> bool:

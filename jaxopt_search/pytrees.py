@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import jax
+import numpy as np
 
 Class = TypeVar("Class", bound=type[Any])
 
@@ -54,4 +55,22 @@ def pytree(
         return kind(**dict(zip(static, aux, strict=True)), **dict(zip(data, children, strict=True)))
 
     jax.tree_util.register_pytree_with_keys(kind, flatten_with_keys, unflatten, flatten)
+    compared: Any = kind
+    if _is_generated(compared.__eq__):
+        compared.__eq__ = _equal
     return kind
+
+
+def _is_generated(method: Any) -> bool:
+    """Returns whether `dataclasses` has made a method, which compares arrays as if numbers."""
+    return getattr(getattr(method, "__code__", None), "co_filename", "") == "<string>"
+
+
+def _equal(part: Any, other: Any) -> Any:
+    """Returns whether two objects of a class have equal static fields and arrays."""
+    if other.__class__ is not part.__class__:
+        return NotImplemented
+    (leaves, structure), (others, like) = jax.tree.flatten(part), jax.tree.flatten(other)
+    if structure != like:
+        return False
+    return all(a is b or np.array_equal(a, b) for a, b in zip(leaves, others, strict=True))

@@ -6,6 +6,7 @@ import pathlib
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import jaxopt_search as js
 
@@ -50,3 +51,13 @@ def test_no_class_of_the_package_is_registered_by_jax():
     """But by `pytree`, whose file names the other way."""
     users = [path for path in PACKAGE.rglob("*.py") if "register_dataclass" in path.read_text()]
     assert users == [PACKAGE / "pytrees.py"]
+
+
+def test_parts_with_arrays_compare_by_value():
+    """Equal arrays make equal parts; others, other classes and other static fields do not."""
+    matrix = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    problem, other = js.tsp(matrix), js.tsp(matrix * matrix % 5)
+    assert js.two_opt(problem) == js.two_opt(problem)
+    assert js.two_opt(problem) != js.two_opt(other)
+    assert js.two_opt(problem) != js.Relocate()
+    assert js.two_opt(problem) != js.two_opt(problem, num_candidates=2)

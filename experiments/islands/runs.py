@@ -167,7 +167,8 @@ class Task:
         count, island = js.first_hit(state)
         reached = int(island) >= 0
         made = int(count if reached else state.step)
-        cost = self.problem.host.in_full(js.best(self.problem, self.search, state)[1].item())
+        solution, _ = js.best(self.problem, self.search, state)
+        cost = self.problem.host.cost(np.asarray(solution))
         won = {"island": int(island), "best_cost": cost}
         return self._record(seed, seconds, made, reached) | won
 

@@ -8,6 +8,7 @@ import io
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -38,8 +39,10 @@ class Source:
         self, path: str | os.PathLike, max_bytes: int, what: str, stream: BinaryIO | None = None
     ):
         """Reads the file, or in its place a stream, which `path` then only names."""
-        max_bytes = check_count("max_bytes", max_bytes, 1, None)
+        max_bytes = check_count("max_bytes", max_bytes, 1, sys.maxsize - 1)
         self.path = os.fspath(path)
+        if "\0" in self.path:
+            raise ValueError(f"path is {self.path!r}, expected a path without NUL")
         if stream is None:
             status = os.stat(path)
             if not stat.S_ISREG(status.st_mode):

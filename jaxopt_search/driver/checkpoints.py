@@ -24,7 +24,7 @@ from jaxopt_search.driver import environment
 from jaxopt_search.driver.states import leaves_by_path
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.errors import CheckpointError
-from jaxopt_search.files import remove_abandoned, whole
+from jaxopt_search.files import check_regular, remove_abandoned, whole
 
 FORMAT, SCHEMA = "jaxopt_search checkpoint", 1
 _HEADER, _MOST_HEADER = "header", 2**26
@@ -151,6 +151,10 @@ def read_best(path: pathlib.Path) -> tuple[list[np.ndarray], Any]:
 @contextlib.contextmanager
 def _opened(path: pathlib.Path) -> Iterator[zipfile.ZipFile]:
     """Opens a checkpoint; what goes wrong while it is read is raised as `read` says."""
+    try:
+        check_regular(path)
+    except ValueError as error:
+        raise CheckpointError(f"{error}, expected a checkpoint") from None
     with path.open("rb"):  # what cannot be read at all says so by itself
         pass
     try:

@@ -151,4 +151,6 @@ def checked_path(path: Any, name: str = "checkpoint") -> pathlib.Path:
         raise TypeError(f"{name} is a {type(path).__name__}, expected a path that ends in .npz")
     if not os.fspath(path).endswith(".npz"):
         raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path that ends in .npz")
+    if "\0" in os.fspath(path):
+        raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path without NUL")
     return pathlib.Path(path).absolute()

@@ -69,7 +69,7 @@ def memory_estimate(
     split = DeviceSplit(find_devices(devices))
     chosen = stepping.choose(implementation, split.first, problem, search).implementation
     shape = starting.shape(problem, search, num_searches)
-    dtype = shape.best_cost.dtype
+    dtype = shape.device_best.dtype
     rules = with_all_limits(make_rules(search, dtype, exchange=exchange), search, dtype)
     programs = dict[str, Program]()
     if split.compiles_ahead:

@@ -106,7 +106,8 @@ class Best:
 
     Attributes:
       x: the solution; None before the first is noted.
-      fun: its cost, exactly; infinite if it is not feasible.
+      fun: its cost, exactly; infinite if it is not feasible. Of such ones, the best is the one that
+        costs least with what is forbidden, as the searches count.
     """
 
     def __init__(self, problem: Problem, limits: Limits):
@@ -114,12 +115,26 @@ class Best:
         self.goal, self.is_optional = limits.goal, limits.is_optional
         self.x: Any = None
         self.fun: int | float = math.nan
+        self._counted: int | float = math.inf  # with what is forbidden
 
     def note(self, seen: Outcome) -> None:
-        """Takes note of the best solution that the searches have."""
-        x, fun = self._exact(seen)
-        if math.isnan(self.fun) or fun < self.fun:
-            self.x, self.fun = x, fun
+        """Takes note of the best solution that the searches have.
+
+        Of equal ones the latest, so that it does not depend on where chunks end.
+        """
+        solution, running = seen.solution, seen.cost.item()
+        exact = self._cost(solution)
+        if self.original is not None:
+            running = self.original.in_full(running)
+        if isinstance(exact, int) and exact != running:
+            raise RuntimeError(
+                f"the running cost {running} is not the exact {exact}; please report this bug, if"
+                " delta and cost are not your own and the run does not continue another one's state"
+            )
+        fun = self._if_feasible(solution, exact)
+        if math.isnan(self.fun) or (fun, exact) <= (self.fun, self._counted):
+            own = solution if self.original is None else self.original.own(solution)
+            self.x, self.fun, self._counted = jax.tree.map(np.array, own), fun, exact
 
     def recall(self, x: Any, noted: Any) -> None:
         """Continues with the best solution in a checkpoint, whose cost is computed again.
@@ -132,26 +147,12 @@ class Best:
             solution = check(x, "its best solution")
         elif capabilities.space(self.problem) == spaces.PERMUTATION:
             check_permutation(x, len(x), "its best solution")
-        self.x, self.fun = x, self._if_feasible(solution, self._cost(solution))
+        self.x, self._counted = x, self._cost(solution)
+        self.fun = self._if_feasible(solution, self._counted)
         checkpoints.check_cost(noted, self.fun)
 
-    def _exact(self, seen: Outcome) -> tuple[Any, int | float]:
-        """Returns the best solution and its exact cost, after comparing it with the device's."""
-        solution, running = seen.solution, seen.cost.item()
-        exact = self._cost(solution)
-        if self.original is not None:
-            running = self.original.in_full(running)
-        if isinstance(exact, int) and exact != running:
-            raise RuntimeError(
-                f"the running cost {running} is not the exact {exact}; please report this bug, if"
-                " delta and cost are not your own and the run does not continue another one's state"
-            )
-        fun = self._if_feasible(solution, exact)
-        if self.original is not None:
-            solution = self.original.own(solution)
-        return jax.tree.map(np.array, solution), fun
-
     def _cost(self, solution: Any) -> int | float:
+        """Returns the exact cost of a solution, feasible or not."""
         if self.original is None:
             return _full_cost(self.problem, solution).item()
         return self.original.cost(solution)
@@ -195,6 +196,8 @@ class Best:
             parts.append("no step was made: this is the best start")
         if not math.isfinite(fun):
             parts.append(f"the best cost is {fun}, which is no success")
+        if original is not None and (remaining := original.remaining(self.x)):
+            parts.append(remaining)
         if original is not None:
             if original.best_known is not None and fun < original.best_known:
                 parts.append(f"better than the best known {original.best_known}")

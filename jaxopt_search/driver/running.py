@@ -178,7 +178,7 @@ class Run:
         checked, begin = self.checked, self.checked.begin
         own = checked.problem, checked.search
         shape = starting.shape(*own, begin.num_searches)
-        rules, choice = self._rules(shape.best_cost.dtype), checked.choice.implementation
+        rules, choice = self._rules(shape.device_best.dtype), checked.choice.implementation
         programs, later = checked.split.programs(*own, shape, rules, choice)
         if isinstance(begin, Start):
             given = begin.starts and starts.shapes(begin.starts, begin.num_searches)
@@ -236,7 +236,7 @@ class Run:
             checked.search,
             self.state,
             num_steps,
-            self._rules(self.state.best_cost.dtype),
+            self._rules(self.state.device_best.dtype),
             checked.choice.implementation,
         )
         self.state, self._made = jax.block_until_ready(state), num_steps

@@ -66,9 +66,9 @@ def reopened(problem: Problem, search: Search, state: RunState, target: Any) -> 
       ValueError: if it was made with another instance.
     """
     is_own, original = bool(_is_of(problem, search, state)), capabilities.original(problem)
-    is_exact = jnp.issubdtype(state.best_cost.dtype, jnp.integer)
+    is_exact = jnp.issubdtype(state.device_best.dtype, jnp.integer)
     if is_own and original is not None and is_exact:
-        solution, cost = jax.device_get(outcome.best(problem, search, state))
+        solution, cost = jax.device_get(outcome.best_on_device(problem, search, state))
         is_own = original.cost(solution) == original.in_full(cost.item())
     if not is_own:
         raise ValueError("state is of another instance, expected one made with this problem")

@@ -24,7 +24,7 @@ from jaxopt_search import capabilities
 from jaxopt_search.engine import collectives, exchanging
 from jaxopt_search.engine.exchanging import Offer
 from jaxopt_search.engine.kept_programs import kept
-from jaxopt_search.engine.state import Later, Rules, RunState
+from jaxopt_search.engine.state import Later, Rules, RunState, with_best
 from jaxopt_search.portable import counts, memory, random
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search
@@ -139,5 +139,5 @@ def adopted(
     best = exchanging.best_costs(search, searches, state.index).min()
     after = searches, ancestor, collectives.minimum(best, axis_name)
     choose = functools.partial(jnp.where, is_due & (state.status == Status.RUNNING))
-    searches, ancestor, best = jax.tree.map(choose, after, (*own, state.best_cost))
-    return state._replace(searches=searches, ancestor=ancestor, best_cost=best)
+    searches, ancestor, best = jax.tree.map(choose, after, (*own, state.device_best))
+    return with_best(problem, state._replace(searches=searches, ancestor=ancestor), best)

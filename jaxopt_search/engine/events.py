@@ -37,7 +37,7 @@ class Run(NamedTuple):
 def _periods(run: Run, state: RunState) -> Events:
     """Returns the steps between two events of a kind, of the kinds that there are, by name."""
     rules, periods = run.rules, dict[str, jax.Array]()
-    if exchanging.drifts(state.best_cost):
+    if exchanging.drifts(state.device_best):
         periods["refresh"] = jnp.int32(REFRESH_EVERY)
     may_end = rules.target is not None or rules.patience is not None
     if may_end or capabilities.is_done(run.search) is not None:

@@ -29,8 +29,10 @@ from jaxopt_search.engine.state import (
     Rules,
     RunState,
     Since,
+    device_target,
     make_rules,
     with_all_limits,
+    with_best,
 )
 from jaxopt_search.engine.stepping import Fixed, Running
 from jaxopt_search.engine.tracing import is_traced
@@ -82,7 +84,8 @@ def run(
         check_every=check_every,
         implementation=implementation,
     )
-    rules = make_rules(search, state.best_cost.dtype, target=target)
+    dtype = state.device_best.dtype
+    rules = make_rules(search, dtype, target=device_target(problem, target, dtype))
     return _ended(problem, search, state, rules.target)
 
 
@@ -113,8 +116,8 @@ def advance(
     Args:
       num_steps: [] integer up to 2**31 - 1.
       exchange: what searches learn from one another, or None.
-      target: [] end once a search has a cost of at most this, as `problem.cost` counts (of a QAP
-        without its `offset`); None for no target.
+      target: [] end once a search has a cost of at most this, as `problem.cost` counts; None for no
+        target.
       patience: [] integer up to `MAX_PATIENCE`; end once this many steps bring no better cost.
       check_every: steps between stop tests, up to `MAX_PATIENCE`, counted from the run's start;
         None for what the search asks for, or 100.
@@ -139,12 +142,12 @@ def advance(
     spaces.check(problem, search, exchange)
     traced = is_traced((problem, search, state))
     choice = stepping.choose(implementation, device_of(state.index), problem, search, traced)
-    dtype = state.best_cost.dtype
+    dtype = state.device_best.dtype
     rules = make_rules(
         search,
         dtype,
         exchange=exchange,
-        target=target,
+        target=device_target(problem, target, dtype),
         patience=patience,
         check_every=check_every,
     )
@@ -217,7 +220,7 @@ def _advance(
         costs = exchanging.best_costs(search, state.searches, state.index)
     else:
         costs = _settled_costs(problem, search, state)
-    return state._replace(best_cost=collectives.minimum(costs.min(), axis_name))
+    return with_best(problem, state, collectives.minimum(costs.min(), axis_name))
 
 
 def _tested_at_the_start(run: Run, state: RunState) -> RunState:
@@ -231,7 +234,7 @@ def _tested_at_the_start(run: Run, state: RunState) -> RunState:
     )
     axis_name = run.axis_name
     num_new = _num_hits(state._replace(hit=hit), axis_name) - _num_hits(state, axis_name)
-    is_met = (num_new > 0) & meets(state.best_cost, target)
+    is_met = (num_new > 0) & meets(state.device_best, target)
     status = jnp.where(is_met, jnp.int32(Status.TARGET), state.status)
     has_exchanged = (state.since.exchange == 0) & ~counts.is_zero(state.step)
     later = run.rules.exchange
@@ -264,7 +267,7 @@ def _steps(run: Run, state: RunState, length: jax.Array) -> RunState:
 
 def _refresh(run: Run, state: RunState, is_due: Events) -> RunState:
     """Recomputes costs that have drifted before anything is decided by them."""
-    if not exchanging.drifts(state.best_cost):
+    if not exchanging.drifts(state.device_best):
         return state
     where = jnp.full_like(state.index, is_due["refresh"], bool)
     if "exchange" in is_due:
@@ -284,7 +287,7 @@ def _claims(run: Run, state: RunState) -> jax.Array:
     claims = ~counts.is_never(state.hit)
     if run.rules.patience is not None:
         costs = exchanging.best_costs(run.search, state.searches, state.index)
-        claims |= costs < state.tested_cost
+        claims |= costs < state.device_tested
     return claims & (state.index >= 0)
 
 
@@ -294,8 +297,8 @@ def _stop_test(run: Run, state: RunState) -> RunState:
     state = _confirmed(state, costs, rules.target)
     best_cost = collectives.minimum(costs.min(), run.axis_name)
     stale = jnp.minimum(state.stale, MAX_PATIENCE) + state.since.stop_test
-    stale = jnp.where(best_cost < state.tested_cost, 0, stale)
-    tested_cost = jnp.minimum(best_cost, state.tested_cost)
+    stale = jnp.where(best_cost < state.device_tested, 0, stale)
+    device_tested = jnp.minimum(best_cost, state.device_tested)
     status = state.status
     if rules.patience is not None:
         status = jnp.where(stale >= rules.patience, jnp.int32(Status.PATIENCE), status)
@@ -307,7 +310,7 @@ def _stop_test(run: Run, state: RunState) -> RunState:
     if rules.target is not None:
         has_hit = _num_hits(state, run.axis_name) > 0
         status = jnp.where(has_hit, jnp.int32(Status.TARGET), status)
-    return state._replace(tested_cost=tested_cost, stale=stale, status=status)
+    return state._replace(device_tested=device_tested, stale=stale, status=status)
 
 
 def _exchange(run: Run, state: RunState) -> RunState:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.engine import exchanging
 from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import RunState
@@ -24,7 +25,7 @@ class Outcome(NamedTuple):
 
     Attributes:
       solution: the best of all searches, of NumPy's arrays.
-      cost: of it, a number of NumPy's.
+      cost: of it, a number of NumPy's, as the device counts.
       step: made by each search.
       status: as in `RunState`.
       best_search: index of the best of all searches.
@@ -97,6 +98,9 @@ def merged(parts: Sequence[Outcome]) -> Outcome:
 def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
     """Returns the best solution of all searches and its cost; the lowest index of equals.
 
+    The cost is as `problem.cost` counts; where int32 does not hold all costs, it is rounded to
+    float32.
+
     Example:
       >>> import jaxopt_search as js
       >>> problem = js.tsp([[0, 3, 4, 5], [3, 0, 5, 4], [4, 5, 0, 3], [5, 4, 3, 0]])
@@ -106,6 +110,13 @@ def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, C
       >>> tour.tolist(), int(cost)
       ([0, 1, 3, 2], 14)
     """
+    solution, cost = best_on_device(problem, search, state)
+    return solution, capabilities.cost_in_full(problem, cost)
+
+
+@jax.jit
+def best_on_device(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
+    """Like `best`, but with the cost as the device counts."""
     _check_one_run(state)
     searches = exchanging.settled(problem, search, state.searches)
     costs = exchanging.best_costs(search, searches, state.index)
@@ -116,7 +127,10 @@ def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, C
 
 @jax.jit
 def all_best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, jax.Array]:
-    """Returns the best solution of each search, leaves [S, ...], and their costs [S]."""
+    """Returns the best solution of each search, leaves [S, ...], and their costs [S].
+
+    They are as the device counts.
+    """
     searches = exchanging.settled(problem, search, state.searches)
     solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, searches)
     return solutions, exchanging.best_costs(search, searches, state.index)

@@ -120,7 +120,7 @@ def shape(problem: Problem, search: Search, num_searches: int) -> RunState:
     key = random.as_argument(0)
     one = kept_programs.noted_shapes("state", _start_one, key, problem, search)
     searches = jax.tree.map(lambda leaf: leaf.update(shape=(num_searches, *leaf.shape)), one)
-    return _first_state.eval_shape(key, search, searches)
+    return _first_state.eval_shape(key, problem, search, searches)
 
 
 def device_of(array: jax.Array) -> jax.Device:
@@ -142,7 +142,7 @@ def fresh(
     if num_given < num_searches:
         drawn = jax.vmap(problem.init)(keys)
         solutions = drawn if solutions is None else _in_front(solutions, drawn)
-    return _first_state(key, search, exchanging.start(keys, problem, search, solutions))
+    return _first_state(key, problem, search, exchanging.start(keys, problem, search, solutions))
 
 
 @jax.jit
@@ -153,7 +153,7 @@ def _start_one(key: random.Key, problem: Problem, search: Search) -> Any:
 
 
 @functools.partial(jax.jit, inline=True)
-def _first_state(key: random.Key, search: Search, searches: Any) -> RunState:
+def _first_state(key: random.Key, problem: Problem, search: Search, searches: Any) -> RunState:
     """Returns the state of a run from those of its searches, leaves [S, ...]."""
     num_searches = len(jax.tree.leaves(searches)[0])
     index = lax.iota(jnp.int32, num_searches)
@@ -162,8 +162,9 @@ def _first_state(key: random.Key, search: Search, searches: Any) -> RunState:
         key=key,
         step=counts.zero(),
         since=Since(*[never_yet] * len(Since._fields)),
-        best_cost=best_cost,
-        tested_cost=best_cost,
+        best_cost=capabilities.cost_in_full(problem, best_cost),
+        device_best=best_cost,
+        device_tested=best_cost,
         stale=jnp.int32(0),
         status=jnp.int32(Status.RUNNING),
         index=index,

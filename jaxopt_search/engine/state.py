@@ -11,7 +11,7 @@ from jaxopt_search.checks import MAX_INT32, highest_cost_that_meets, int32, numb
 from jaxopt_search.portable import random
 from jaxopt_search.portable.costs import no_target
 from jaxopt_search.portable.counts import Steps
-from jaxopt_search.types import Cost, Exchange, Info, Search
+from jaxopt_search.types import Cost, Exchange, Info, Problem, Search
 
 MAX_PATIENCE = 2**30 - 1
 """The largest `patience` and `check_every`: two of them add up in int32."""
@@ -36,8 +36,9 @@ class RunState(NamedTuple):
       step: steps made by each search: a number of 64 bits, see `portable.counts.Count`.
       since: steps since the last refresh, stop test and exchange.
       best_cost: [] best of all searches, at the end of the last `init`, `advance` or `run`.
-      tested_cost: [] the lowest that any stop test has seen.
-      stale: [] int32 steps between stop tests that brought no better `tested_cost`.
+      device_best: [] the same as the device counts, like all costs below.
+      device_tested: [] the lowest that any stop test has seen.
+      stale: [] int32 steps between stop tests that brought no better `device_tested`.
       status: [] int32 `Status`.
       index: [S] int32 global index of each search; -1 for padding.
       searches: states of the searches, leaves [S, ...].
@@ -50,7 +51,8 @@ class RunState(NamedTuple):
     step: Steps
     since: Since
     best_cost: Cost
-    tested_cost: Cost
+    device_best: Cost
+    device_tested: Cost
     stale: jax.Array
     status: jax.Array
     index: jax.Array  # pyright: ignore[reportIncompatibleMethodOverride]: a tuple's is not used
@@ -99,15 +101,16 @@ def make_rules(
     patience: jax.Array | int | None = None,
     check_every: jax.Array | int | None = None,
 ) -> Rules:
-    """Returns the rules of a run from the arguments of `advance`.
+    """Returns the rules of a run from the arguments of `advance`, but for the target.
 
     Args:
       search: asked for its `check_every` where that is None.
-      dtype: of costs.
+      dtype: of costs on the device.
+      target: as the device counts, see `device_target`.
     """
     return Rules(
         exchange,
-        None if target is None else _device_target(target, dtype),
+        None if target is None else _of_dtype(target, dtype),
         None if patience is None else int32(patience),
         int32(check_interval(search, check_every)),
     )
@@ -128,13 +131,28 @@ def with_all_limits(rules: Rules, search: Search, dtype: Any) -> Rules:
     return rules._replace(target=target, patience=patience, check_every=check_every)
 
 
+def with_best(problem: Problem, state: RunState, cost: Cost) -> RunState:
+    """Returns a state with the best cost of all searches, as the device counts."""
+    return state._replace(best_cost=capabilities.cost_in_full(problem, cost), device_best=cost)
+
+
 def check_interval(search: Search, check_every: Any) -> Any:
     """Returns the steps between stop tests: `check_every`, what the search asks for, or 100."""
     wanted = capabilities.check_every(search) if check_every is None else check_every
     return _CHECK_EVERY if wanted is None else wanted
 
 
-def _device_target(target: Any, dtype: Any) -> jax.Array:
+def device_target(problem: Problem, target: Any, dtype: Any) -> Any:
+    """Returns the highest cost on the device, of a dtype, that meets a target; None for none."""
+    units = capabilities.units(problem)
+    if target is None or units in (None, (1, 0)):
+        return target
+    if isinstance(target, int | float | np.integer | np.floating):
+        return highest_cost_that_meets(target, dtype, *units)
+    return units.highest_below(target, dtype)
+
+
+def _of_dtype(target: Any, dtype: Any) -> jax.Array:
     if isinstance(target, int | float | np.integer | np.floating):
         target = highest_cost_that_meets(target, dtype)
     elif jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(target.dtype, jnp.floating):

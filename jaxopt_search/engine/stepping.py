@@ -16,6 +16,7 @@ from jax import lax
 
 from jaxopt_search import capabilities, kernels
 from jaxopt_search.engine import kept_programs
+from jaxopt_search.guards import contracts
 from jaxopt_search.kernels import Choice, Implementation, native, portability
 from jaxopt_search.portable import counts, memory, random
 from jaxopt_search.portable.costs import meets
@@ -261,6 +262,8 @@ def why_not_portable(problem: Any, search: Any) -> str:
       >>> why_not_portable(problem, js.simulated_annealing(js.Swap(), 10.0))
       'Swap has no delta of its own and is priced in full'
     """
+    contracts.check_has_members(problem)
+    contracts.check_search(search)
     if obstacle := _own_obstacle(problem, search):
         return obstacle
     leaves, structure = jax.tree.flatten((problem, search))

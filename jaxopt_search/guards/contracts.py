@@ -47,7 +47,7 @@ def _start(problem: Any) -> Solution:
 
 @jax.jit
 def _cost(problem: Any, solution: Solution) -> jax.Array:
-    cost = problem.cost(solution)
+    cost = capabilities.device_cost(problem)(solution)
     if not isinstance(cost, int | float | np.ndarray | np.generic | jax.Array):
         kind = "None" if cost is None else f"a {type(cost).__name__}"
         raise TypeError(f"problem.cost returns {kind}, expected one number, int32 or float32")
@@ -74,7 +74,7 @@ def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
     Raises:
       TypeError: naming what is missing or wrong.
     """
-    _check_part("problem", problem, _PROBLEM, _maker_of(problem))
+    check_has_members(problem)
     for path, leaf in jax.tree_util.tree_leaves_with_path(problem):
         try:
             jax.typeof(leaf)
@@ -90,6 +90,11 @@ def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
         given = jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", solution)
         error.add_note(f"problem.cost was given what problem.init returns: {given}")
         raise
+
+
+def check_has_members(problem: Any) -> None:
+    """Refuses what lacks a member of a problem, or is no pytree; leaves may be shapes."""
+    _check_part("problem", problem, _PROBLEM, _maker_of(problem))
 
 
 def _maker_of(data: Any) -> str:

@@ -12,13 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import number
 from jaxopt_search.types import Cost, Solution
 
 
 def cost_of(problem: Any, solution: Solution) -> Cost:
-    """Returns `problem.cost(solution)`, an array, with NaN as the worst cost there is."""
-    cost = jnp.asarray(problem.cost(solution))
+    """Returns the cost of a solution as searches count it, with NaN as the worst there is."""
+    cost = jnp.asarray(capabilities.device_cost(problem)(solution))
     return no_nan(cost.astype(cost.dtype))  # whose dtype is no longer weak
 
 

@@ -1,15 +1,70 @@
 """What the host keeps of an instance, besides the arrays on the device."""
 
 import dataclasses
+import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 
-def always(solution: np.ndarray) -> bool:
-    """Returns True: where nothing is forbidden, all solutions are feasible."""
-    return True
+def nothing(solution: np.ndarray) -> str:
+    """Returns "": where nothing is forbidden, all solutions are feasible."""
+    return ""
+
+
+class Units(NamedTuple):
+    """How costs on the device stand for those of the problem; see `Original`.
+
+    A static field of the problem: instances with the same ones share their programs, and what a
+    program does with them is exact.
+    """
+
+    unit: int | float = 1
+    offset: int | float = 0
+
+    def in_full(self, cost: jax.Array) -> jax.Array:
+        """Returns the full cost that a cost on the device, of any shape, stands for.
+
+        As it is without a unit and an offset; else float32, or float64 in JAX's x64 mode.
+        """
+        if self == SAME:
+            return cost
+        dtype = jnp.result_type(float)
+        # In two parts each, of which large ones may cancel: then their difference is exact.
+        upper, lower = cost.astype(dtype), jnp.zeros_like(cost, dtype)
+        if jnp.issubdtype(cost.dtype, jnp.integer):
+            upper, lower = (cost >> 16 << 16).astype(dtype), (cost & 0xFFFF).astype(dtype)
+        first = dtype.type(self.offset).item()
+        rest = self.offset - (int(first) if isinstance(self.offset, int) else first)
+        mantissa, exponent = math.frexp(self.unit)
+        return jnp.ldexp(((upper + first) + (lower + rest)) * mantissa, exponent)
+
+    def highest_below(self, target: jax.Array, dtype: Any) -> jax.Array:
+        """Returns the highest cost on the device, int32 or float32, that is in full up to a target.
+
+        Found bit by bit, so that it is `in_full` which decides.
+        """
+        is_float = jnp.issubdtype(dtype, jnp.floating)
+        top = jnp.uint32(2**31)
+
+        def cost_of(word: jax.Array) -> jax.Array:
+            """Returns costs in the order of words."""
+            bits = jnp.where(word >= top, word ^ top, ~word) if is_float else word ^ top
+            return lax.bitcast_convert_type(bits, dtype)
+
+        def with_bit(i: jax.Array, word: jax.Array) -> jax.Array:
+            higher = word | (top >> i.astype(jnp.uint32))
+            return jnp.where(self.in_full(cost_of(higher)) <= target, higher, word)
+
+        return cost_of(lax.fori_loop(0, 32, with_bit, jnp.zeros(jnp.shape(target), jnp.uint32)))
+
+
+SAME = Units()
+"""The device counts as the problem does."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,7 +79,7 @@ class Original:
       cost: maps a solution to its exact cost, an `int` for integer instances.
       check: maps a start solution and its name to an array of the right dtype, or raises
         `ValueError`.
-      is_feasible: whether a solution avoids everything forbidden.
+      remaining: what in a solution is forbidden, in words; "" if it is feasible.
       max_feasible: no feasible solution costs more, as the device counts, and every other does;
         None where all solutions are feasible.
       unit: the device counts in multiples of this: a common divisor of all costs, or a power of two
@@ -41,7 +96,7 @@ class Original:
 
     cost: Callable[[np.ndarray], int | float]
     check: Callable[[Any, str], np.ndarray]
-    is_feasible: Callable[[np.ndarray], bool] = always
+    remaining: Callable[[np.ndarray], str] = nothing
     max_feasible: int | float | None = None
     unit: int | float = 1
     offset: int | float = 0
@@ -53,9 +108,18 @@ class Original:
 
     all_are_equal: ClassVar[bool] = True  # for programs kept: `engine.kept_programs`
 
+    def is_feasible(self, solution: np.ndarray) -> bool:
+        """Returns whether a solution avoids everything forbidden."""
+        return not self.remaining(solution)
+
     def own(self, solutions: np.ndarray) -> np.ndarray:
         """Returns what the user knows of solutions, [..., n], of those on the device."""
         return solutions[..., : self.num_entries]
+
+    @property
+    def units(self) -> Units:
+        """How the device counts, for the problem's field of this name."""
+        return Units(self.unit, self.offset)
 
     def in_full(self, cost: Any) -> Any:
         """Returns the full cost that a cost on the device, a Python number, stands for."""

@@ -76,7 +76,7 @@ def of_padded(host: Original, n: int, capacity: int) -> Original:
     return dataclasses.replace(
         host,
         cost=functools.partial(_of_own, host.cost, n),
-        is_feasible=functools.partial(_of_own, host.is_feasible, n),
+        remaining=functools.partial(_of_own, host.remaining, n),
         check=functools.partial(_check_and_fill, host.check, n, capacity),
         num_entries=n,
     )

@@ -1,5 +1,6 @@
 """Results in files: `.npz` of arrays with a header of JSON, or all of it as `.json`; no pickle."""
 
+import io
 import json
 import math
 import os
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxopt_search.files import whole
+from jaxopt_search.files import check_regular, whole
 from jaxopt_search.results.types import (
     History,
     Hit,
@@ -28,7 +29,12 @@ _LEFT_OUT = ("state", "problem", "search", "exchange")  # of classes of anyone's
 _COLUMNS = ("step", "seconds", "acceptance")  # of a history; best costs may be large integers
 _SUFFIXES = (".npz", ".json")
 _HEADER = "header"
-_BAD = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
+_NUMBERS = "biuf"  # of NumPy's dtypes
+_MOST_DEFLATED = 1032  # bytes that one byte of a file may stand for
+_BAD = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, OverflowError),
+    *(RecursionError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
+)
 
 
 def save(result: Any, path: str | os.PathLike) -> None:
@@ -58,7 +64,7 @@ def load_result(path: str | os.PathLike) -> Any:
 
     Raises:
       OSError: if the file cannot be read.
-      ValueError: in one line, if it holds no result, or only a part of one.
+      ValueError: in one line, if it holds no result, or only a part of one; or is no regular file.
 
     Example:
       >>> import pathlib, tempfile, jaxopt_search as js
@@ -69,6 +75,7 @@ def load_result(path: str | os.PathLike) -> Any:
       8.0
     """
     path = _checked(path)
+    check_regular(path)
     with path.open("rb"):  # what cannot be read at all says so by itself
         pass
     try:
@@ -92,14 +99,18 @@ def _checked(path: str | os.PathLike) -> pathlib.Path:
     path = pathlib.Path(path)
     if path.suffix not in _SUFFIXES:
         raise ValueError(f"path is {str(path)!r}, expected a name that ends in .npz or .json")
+    if "\0" in str(path):
+        raise ValueError(f"path is {str(path)!r}, expected a path without NUL")
     return path
 
 
 def _plain(name: str, value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Returns a value for JSON; arrays are added to `arrays`, and their names are returned."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+    if isinstance(value, np.ndarray) and value.dtype.kind in _NUMBERS:
         arrays[name] = value
         return {"array": name}
+    if isinstance(value, np.ndarray) and all(isinstance(one, int) for one in value.flat):
+        return {"integers": value.tolist()}  # beyond int64
     if isinstance(value, History):
         columns = value.arrays()
         arrays |= {f"{name}.{column}": columns[column] for column in _COLUMNS}
@@ -119,7 +130,7 @@ def _plain(name: str, value: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 def _number(value: int | float) -> int | float | str:
     """Returns a number as JSON has it; infinity and NaN, which it has not, as text."""
-    return value if math.isfinite(value) else str(value)
+    return value if isinstance(value, int) or math.isfinite(value) else str(value)
 
 
 def _listed(array: np.ndarray) -> Any:
@@ -142,6 +153,8 @@ def _value(name: str, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
         return plain
     if "array" in plain:
         return arrays[plain["array"]]
+    if "integers" in plain:
+        return np.array(plain["integers"], object)
     if "list" in plain:
         return [_value("", one, arrays) for one in plain["list"]]
     if "history" in plain:
@@ -155,16 +168,40 @@ def _value(name: str, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
 def _read_json(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     header = json.loads(path.read_text(encoding="utf-8"))
     arrays = {
-        name: np.array(header["arrays"][name], dtype).reshape(shape)
+        name: np.array(header["arrays"][name], _checked_dtype(name, dtype)).reshape(shape)
         for name, (dtype, shape) in header["kinds"].items()
     }
     return header, arrays
 
 
+def _checked_dtype(name: str, dtype: Any) -> np.dtype:
+    found = np.dtype(dtype)
+    if found.kind not in _NUMBERS:
+        raise ValueError(f"{name} is of dtype {dtype}, expected numbers")
+    return found
+
+
 def _read_npz(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-        header = json.loads(found[_HEADER].item())
-        return header, {name: found[name] for name in found.files if name != _HEADER}
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        packed, most = sum(info.compress_size for info in members), os.path.getsize(path)
+        if packed > most or sum(info.file_size for info in members) > _MOST_DEFLATED * most:
+            raise ValueError("its parts are larger than the file")
+        arrays = {info.filename.removesuffix(".npy"): _array(archive, info) for info in members}
+    return json.loads(arrays.pop(_HEADER).item()), arrays
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    """Returns an array, after comparing what it says of its size with what is there."""
+    file = io.BytesIO(archive.read(info))
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError(f"{info.filename} is no array of NumPy's format 1.0")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    size = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or size != len(file.getbuffer()) - file.tell():
+        raise ValueError(f"{info.filename} says that it has {size} bytes, and has others")
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _first_line(error: BaseException) -> str:

@@ -238,11 +238,12 @@ class StackedResult(NamedTuple):
 
     def __str__(self) -> str:
         fun = self.fun
-        spread = f", from {text.number(fun.min().item())} to {text.number(fun.max().item())}"
+        costs = fun.tolist()  # which may be beyond int64
+        spread = f", from {text.number(min(costs))} to {text.number(max(costs))}"
         return text.summary(
             [
                 ("instances", str(len(fun))),
-                ("mean cost", text.number(fun.mean().item()) + spread),
+                ("mean cost", text.number(sum(costs) / len(costs)) + spread),
                 ("success", "yes" if self.success else "no"),
                 ("ended", self.status.name),
                 ("steps", f"{text.large(self.nit)} of each search"),

@@ -297,7 +297,7 @@ def advance_all(
     def advance_one(exchanges: bool, run: _Run, pace: Pace, num_steps: jax.Array) -> _Run:
         problem, parts, state = run
         search, exchange = kind.search_and_exchange(problem, parts, pace)
-        dtype = state.best_cost.dtype
+        dtype = state.device_best.dtype
         rules = make_rules(search, dtype, exchange=exchange if exchanges else None)
         state = loop.advance_by(implementation, problem, search, state, num_steps, rules)
         return run._replace(state=state)

@@ -193,13 +193,13 @@ def test_a_missed_target_on_several_devices():
     assert (missed.success, missed.nit, missed.fun) == (False, 4000, best)
 
 
-def test_state_keeps_the_tested_cost_apart():
+def test_state_keeps_the_device_tested_apart():
     """The end of a call is no stop test: patience counts from those only."""
-    assert {"best_cost", "tested_cost"} <= set(RunState._fields)
+    assert {"best_cost", "device_tested"} <= set(RunState._fields)
     search = js.simulated_annealing(js.Relocate(), 3.0)
     start = js.init(0, SMALL, search, num_searches=4)
     short = js.advance(SMALL, search, start, 30, patience=500, check_every=100)
-    assert short.tested_cost == start.best_cost
+    assert short.device_tested == start.best_cost
     assert short.best_cost < start.best_cost
 
 

@@ -71,7 +71,7 @@ def test_limits_that_were_not_asked_for_end_no_run():
 def test_padding_reaches_no_target():
     """The run continues until a search does, which is the first finisher, by its global index."""
     problem, search, state = start(20, 17, 5)
-    state = state._replace(index=jnp.asarray([7, 8, -1], jnp.int32), best_cost=jnp.int32(17))
+    state = state._replace(index=jnp.asarray([7, 8, -1], jnp.int32), device_best=jnp.int32(17))
     state = js.advance(problem, search, state, 4, target=10, check_every=1)
     assert (int(state.status), int(state.step)) == (js.Status.RUNNING, 4)
     assert int(outcome.first_hit(state)[1]) == -1

@@ -301,7 +301,7 @@ def test_what_all_assignments_share_drowns_no_difference(of_flow, fixed, unit):
     found = (A * B[np.ix_(result.x, result.x)]).sum()
     assert found == pytest.approx(min(own), rel=1e-5)
     for p in (result.x, np.array([5, 2, 1, 0, 4, 3])):
-        in_full = problem.host.in_full(float(problem.cost(jnp.asarray(p))))
+        in_full = problem.host.in_full(float(problem.device_cost(jnp.asarray(p))))
         assert in_full == pytest.approx(problem.host.cost(p), rel=1e-12)
     np.testing.assert_allclose(result.costs / unit, result.fun / unit, rtol=0, atol=9)
 

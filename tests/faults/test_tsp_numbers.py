@@ -104,7 +104,7 @@ def test_what_all_tours_share_drowns_no_difference(kind, is_symmetric, unit):
     assert result.fun / unit - shared == pytest.approx(best, abs=1e-4)
     np.testing.assert_allclose(result.costs / unit - shared, best, atol=0.3)
     tour = np.arange(n)
-    in_full = problem.host.in_full(float(problem.cost(jnp.asarray(tour))))
+    in_full = problem.host.in_full(float(problem.device_cost(jnp.asarray(tour))))
     assert (in_full - problem.host.cost(tour)) / unit == pytest.approx(0, abs=1e-4)
     meets = highest_cost_that_meets(result.fun, np.float32, problem.host.unit, problem.host.offset)
     assert problem.host.in_full(meets.item()) / unit - shared == pytest.approx(best, abs=1e-4)
@@ -121,7 +121,7 @@ def test_forbidden_edges_next_to_a_shared_number():
     assert result.fun - 7e9 == pytest.approx(optimum(own), abs=1e-4)
     for tour, is_feasible in ((result.x, True), (np.arange(7), False)):
         assert problem.host.is_feasible(tour) == is_feasible
-        cost = float(problem.cost(jnp.asarray(tour)))
+        cost = float(problem.device_cost(jnp.asarray(tour)))
         assert (cost <= problem.host.max_feasible) == is_feasible
         assert problem.host.in_full(cost) == pytest.approx(problem.host.cost(tour), rel=1e-9)
 
@@ -158,6 +158,27 @@ def test_forbidden_edges():
     result = solve(js.tsp(matrix, forbidden="inf"))
     assert not result.feasible
     assert result.fun == np.inf
+
+
+def test_the_best_of_what_is_not_feasible_is_kept(tmp_path):
+    """Where no feasible tour is found, the best has the fewest forbidden edges; so says a file."""
+    n, path = 7, tmp_path / "run.npz"
+    matrix = np.full((n, n), np.inf)
+    matrix[range(n), np.roll(range(n), -1)] = 1
+    matrix[0] = np.inf
+
+    def number(tour):
+        return np.isinf(matrix[tour, np.roll(tour, -1)]).sum()
+
+    search, start = js.simulated_annealing(js.Relocate(), 20.0), np.arange(n)[::-1]
+    problem = js.tsp(matrix, forbidden="inf")
+    options = {"max_steps": 100, "chunk_steps": 20, "num_searches": 4}
+    result = js.solve(problem, search, 0, initial=start, checkpoint=path, **options)
+    assert number(start) == n
+    assert result.fun == np.inf
+    assert number(result.x) == min(map(number, result.solutions)) < 4
+    assert f"{number(result.x)} forbidden edge" in result.message
+    np.testing.assert_array_equal(js.load_best(path)[0], result.x)
 
 
 def test_forbidden_edges_next_to_negative_distances():

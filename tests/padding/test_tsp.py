@@ -45,7 +45,7 @@ def made(problem, keys):
     starts = jax.vmap(problem.init)(keys)
     near = jax.vmap(problem.perturb)(keys, starts)
     in_rows = rows.by_rows(near.shape, lambda block, _: problem.row_costs(block, near), None)
-    return (starts, near), jax.vmap(problem.cost)(starts), in_rows
+    return (starts, near), jax.vmap(problem.device_cost)(starts), in_rows
 
 
 @pytest.mark.parametrize(

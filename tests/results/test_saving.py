@@ -1,8 +1,11 @@
 """Results that are saved and loaded."""
 
+import functools
+import io
 import json
 import os
 import pathlib
+import zipfile
 
 import made
 import numpy as np
@@ -42,7 +45,9 @@ def assert_same(loaded, saved):
         made.result(),
         made.result(fun=2**80, gap=None, first_hit=None, costs=np.array([0.1, 1e300])),
         made.result(fun=float("inf"), gap=float("inf"), history=made.History()),
+        made.result(fun=2**2000, gap=None, costs=np.array([2**80, -(2**70)], object)),
         made.stacked(),
+        made.stacked(fun=np.array([2**80, -(2**70)], object)),
         made.stacked(x=np.array([[0, 1], [1, 0]], np.int32)),
         made.queens(),
         made.queens(solutions=np.zeros((0, 4), np.int16)),
@@ -55,6 +60,7 @@ def test_a_result_comes_back(result, suffix, tmp_path):
     result.save(path)
     assert_same(js.load_result(path), result)
     assert os.listdir(tmp_path) == [path.name]
+    assert str(result)
 
 
 def test_a_history_of_infinite_costs(tmp_path):
@@ -171,3 +177,42 @@ def test_nothing_is_executed(tmp_path, monkeypatch):
         np.savez(file, header=np.array(header), x=np.array([print], object))
     with pytest.raises(ValueError, match="no result"):
         js.load_result(tmp_path / "saved.npz")
+
+
+def test_what_declares_more_than_it_has_takes_no_memory(tmp_path):
+    """Sizes that a file declares are compared with what it has, before memory is taken."""
+    path = tmp_path / "saved.npz"
+    made.result().save(path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    file = io.BytesIO()
+    huge = {"descr": "<f8", "fortran_order": False, "shape": (2**40,)}
+    np.lib.format.write_array_header_1_0(file, huge)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, file.getvalue() if name == "costs.npy" else part)
+    with pytest.raises(ValueError, match="holds no result that can be read: costs.npy says"):
+        js.load_result(path)
+    path = tmp_path / "saved.json"
+    made.result().save(path)
+    content = json.loads(path.read_text())
+    content["kinds"]["costs"][0] = "<U500000000"
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="expected numbers"):
+        js.load_result(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes")
+def test_only_regular_files_are_opened(tmp_path):
+    """A pipe, to which nobody writes, blocks nothing; NUL in a path names the argument."""
+    path = tmp_path / "pipe.npz"
+    os.mkfifo(path)
+    resume = functools.partial(js.solve_tsp, [[0, 0], [2, 2], [0, 2], [2, 0]], max_steps=5)
+    for load in (
+        *(js.load_result, js.load_best, lambda path: js.load_checkpoint(path, 0)),
+        lambda path: resume(resume=path),
+    ):
+        with pytest.raises(ValueError, match="is not a regular file"):
+            load(path)
+        with pytest.raises(ValueError, match="(path|resume) is .*, expected a path without NUL"):
+            load(str(path).replace("pipe", "pi\0pe"))

@@ -56,7 +56,7 @@ def test_one_fractional_instance_makes_all_so():
     for problem, pair in zip(as_qaps(*zip(*pairs, strict=True)), pairs, strict=True):
         order = np.arange(problem.n)[::-1].astype(np.int32)
         assert problem.flow.dtype == np.float32
-        in_full = problem.host.in_full(float(problem.cost(order)))
+        in_full = problem.host.in_full(float(problem.device_cost(order)))
         assert in_full == pytest.approx(cost(*pair, order), abs=0.1)
     np.testing.assert_allclose(result.fun, [lowest(*pair) for pair in pairs], rtol=1e-6)
 

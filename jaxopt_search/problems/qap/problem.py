@@ -18,7 +18,7 @@ from jaxopt_search.portable import floats
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.rows import Block
 from jaxopt_search.problems import padding, permutation
-from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.pytrees import pytree
 
@@ -54,7 +54,7 @@ class Partial(NamedTuple):
 @functools.partial(
     pytree,
     data_fields=("flow", "distance", "offset", "partial", "num_entries"),
-    meta_fields=("capacity", "is_symmetric", "host"),
+    meta_fields=("capacity", "is_symmetric", "units", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class QAP:
@@ -66,12 +66,13 @@ class QAP:
     Attributes:
       flow: [capacity * capacity] from facility to facility, int32 or float32, row by row of n.
       distance: [capacity * capacity] from location to location, likewise, of the same dtype.
-      offset: [] of this dtype, what `cost` leaves out so that all costs fit int32; mostly 0. It is
-        modulo 2**32; `host` has it in full.
+      offset: [] of this dtype, what `device_cost` leaves out so that all costs fit int32; mostly 0.
+        It is modulo 2**32; `units` has it in full.
       partial: what is fixed, from which `free`, `is_free` and `num_free` follow; None if nothing.
       num_entries: [] int32 the number of facilities, if there is room for more (see `padding`).
       capacity: the length of solutions: the number of facilities, or more.
       is_symmetric: whether both matrices are.
+      units: how `device_cost` counts.
       host: the instance as it was given.
     """
 
@@ -82,6 +83,7 @@ class QAP:
     num_entries: jax.Array | None = None
     capacity: int
     is_symmetric: bool
+    units: Units = SAME
     host: Original = dataclasses.field(repr=False)
 
     space = "permutation"
@@ -178,9 +180,15 @@ class QAP:
         return assignment.at[facilities].set(moved)
 
     def cost(self, assignment: jax.Array) -> jax.Array:
-        """Returns the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`, less `offset`.
+        """Returns the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`.
 
-        In the device's units; `host.in_full` turns it into the user's, which are mostly the same.
+        [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
+        """
+        return self.units.in_full(self.device_cost(assignment))
+
+    def device_cost(self, assignment: jax.Array) -> jax.Array:
+        """Returns the cost in the device's units, less `offset`; mostly the same as `cost`.
+
         The sum is over all i and j, the diagonal included: O(n * n). Integers may wrap on the way;
         the result is exact.
 

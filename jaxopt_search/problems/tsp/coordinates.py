@@ -82,7 +82,7 @@ def tsp_from_coords(
         coords=places,
         note=unit_note(unit),
     )
-    common = {"capacity": len(points), "is_symmetric": True, "host": host}
+    common = {"capacity": len(points), "is_symmetric": True, "units": host.units, "host": host}
     is_exact = metric != "EUCLID"
     dtype = jnp.int32 if is_exact else jnp.float32
     if storage == "matrix":

@@ -109,7 +109,7 @@ def _integer_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | No
     host = Original(
         cost=functools.partial(_matrix_cost, matrix, unit),
         check=functools.partial(permutation.check, n),
-        is_feasible=functools.partial(_uses_only, allowed),
+        remaining=functools.partial(_forbidden_edges, allowed),
         max_feasible=n * largest if has_forbidden else None,
         unit=unit,
         best_known=best_known,
@@ -143,7 +143,7 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
     host = Original(
         cost=functools.partial(_matrix_cost, matrix, 1),
         check=functools.partial(permutation.check, n),
-        is_feasible=functools.partial(_uses_only, allowed),
+        remaining=functools.partial(_forbidden_edges, allowed),
         max_feasible=n * largest if has_forbidden else None,
         unit=unit,
         offset=math.fsum([*leaving, *coming]) / unit,
@@ -159,6 +159,7 @@ def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
         capacity=len(matrix),
         metric="MATRIX",
         is_symmetric=np.array_equal(matrix, matrix.T),
+        units=host.units,
         host=host,
     )
 
@@ -196,5 +197,8 @@ def _matrix_cost(matrix: np.ndarray, unit: int, tour: np.ndarray) -> int | float
     return unit * sum(lengths) if matrix.dtype.kind == "i" else math.fsum(lengths)
 
 
-def _uses_only(allowed: np.ndarray, tour: np.ndarray) -> bool:
-    return bool(allowed[tour, np.roll(tour, -1)].all())
+def _forbidden_edges(allowed: np.ndarray, tour: np.ndarray) -> str:
+    number = int((~allowed[tour, np.roll(tour, -1)]).sum())
+    if not number:
+        return ""
+    return f"{number} forbidden edge{' remains' if number == 1 else 's remain'}"

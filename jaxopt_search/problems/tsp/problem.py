@@ -23,7 +23,7 @@ from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.packed_pairs import Pairs, load_pair
 from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.problems import padding, permutation
-from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.pytrees import pytree
 
 Place: TypeAlias = Any
@@ -36,7 +36,7 @@ MAX_SQUARED = 2_147_000_000
 @functools.partial(
     pytree,
     data_fields=("matrix", "coords", "num_entries"),
-    meta_fields=("capacity", "metric", "is_symmetric", "host"),
+    meta_fields=("capacity", "metric", "is_symmetric", "units", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSP:
@@ -51,6 +51,7 @@ class TSP:
       capacity: the length of solutions: the number of cities, or more.
       metric: `"MATRIX"`, or the rule that gives distances from coordinates.
       is_symmetric: whether all distances are the same in both directions.
+      units: how `device_cost` counts.
       host: the instance as it was given.
     """
 
@@ -60,6 +61,7 @@ class TSP:
     capacity: int
     metric: str
     is_symmetric: bool
+    units: Units = SAME
     host: Original = dataclasses.field(repr=False)
 
     space = "permutation"
@@ -115,10 +117,14 @@ class TSP:
         return permutation.exchange_segments(key, tour, self.n)
 
     def cost(self, tour: jax.Array) -> jax.Array:
-        """Returns the length of `tour`, [] int32 or float32, in the device's units.
+        """Returns the length of `tour`.
 
-        `host.in_full` turns it into the user's, which are mostly the same.
+        [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
+        return self.units.in_full(self.device_cost(tour))
+
+    def device_cost(self, tour: jax.Array) -> jax.Array:
+        """Returns the length in the device's units, [] int32 or float32; mostly as `cost`."""
         position = lax.iota(jnp.int32, self.capacity)
         # Unlike a roll, this takes no pass of its own.
         following = lax.pad(tour, jnp.int32(0), [(-1, 1, 0)])

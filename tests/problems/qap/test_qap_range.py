@@ -128,7 +128,7 @@ def walk(problem, key, starts, num_swaps):
 
     def one(key, p):
         words = jax.random.randint(key, (num_swaps, 2), 0, 2**30, jnp.int32)
-        cost = problem.cost(p)
+        cost = problem.device_cost(p)
         return *lax.scan(swap, (p, cost), words)[0], cost
 
     return jax.vmap(one)(jax.random.split(key, len(starts)), starts)

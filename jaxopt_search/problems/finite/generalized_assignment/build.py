@@ -140,7 +140,7 @@ def _build(
     host = Original(
         cost=cost,
         check=functools.partial(vector.check_vector, np.full(n, m, np.int32)),
-        is_feasible=functools.partial(_is_feasible, loads, capacities),
+        remaining=functools.partial(_remaining, loads, capacities),
         max_feasible=high if is_exact else high + (fixed - (high - low)) / 2,
         best_known=best_known,
     )
@@ -167,8 +167,9 @@ def _overload(loads: np.ndarray, capacities: np.ndarray, solution: np.ndarray) -
     return int(np.maximum(used - capacities, 0).sum())
 
 
-def _is_feasible(loads: np.ndarray, capacities: np.ndarray, solution: np.ndarray) -> bool:
-    return not _overload(loads, capacities, np.asarray(solution))
+def _remaining(loads: np.ndarray, capacities: np.ndarray, solution: np.ndarray) -> str:
+    overload = _overload(loads, capacities, np.asarray(solution))
+    return f"an overload of {overload} remains" if overload else ""
 
 
 def _cost_on_host(

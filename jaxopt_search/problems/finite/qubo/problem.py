@@ -18,7 +18,7 @@ from jaxopt_search.portable import floats, tables
 from jaxopt_search.portable.memory import load
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.qubo.couplings import Couplings
-from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import Scan
 
@@ -37,7 +37,7 @@ class Fields(NamedTuple):
 @functools.partial(
     pytree,
     data_fields=("linear", "couplings", "domain_sizes"),
-    meta_fields=("n", "host"),
+    meta_fields=("n", "units", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class QUBO:
@@ -51,6 +51,7 @@ class QUBO:
       couplings: of pairs of variables, of this dtype: a matrix or lists of neighbors.
       domain_sizes: [n] int32, all 2.
       n: the number of variables.
+      units: how `device_cost` counts.
       host: the instance as it was given.
     """
 
@@ -58,6 +59,7 @@ class QUBO:
     couplings: Couplings = dataclasses.field(repr=False)
     domain_sizes: jax.Array = dataclasses.field(repr=False)
     n: int
+    units: Units = SAME
     host: Original = dataclasses.field(repr=False)
 
     space = "vector"
@@ -74,7 +76,13 @@ class QUBO:
     def cost(self, solution: jax.Array) -> jax.Array:
         """Returns the sum of the terms of all variables and pairs that are 1.
 
-        In the device's units; `host.in_full` turns it into the user's, which are mostly the same.
+        [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
+        """
+        return self.units.in_full(self.device_cost(solution))
+
+    def device_cost(self, solution: jax.Array) -> jax.Array:
+        """Returns the cost in the device's units; mostly the same as `cost`.
+
         O(n * n), or O(n * max_degree) with lists of neighbors. Integers may wrap on the way; the
         result is exact.
 

@@ -1,0 +1,60 @@
+"""Costs and targets are the problem's own, whatever the device counts in."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.problems.host import Units
+
+RNG = np.random.default_rng(0)
+FLOW, DISTANCE = RNG.integers(3000, 3400, (10, 10)), RNG.integers(20_000, 22_000, (10, 10))
+LENGTHS = RNG.integers(1, 100, (9, 9))
+LENGTHS = LENGTHS + LENGTHS.T
+CASES = {
+    "plain": lambda: js.tsp(LENGTHS),
+    "a unit of lengths": lambda: js.tsp(LENGTHS * 10**9),
+    "what lengths share": lambda: js.tsp(LENGTHS + 1e6 + 0.25),
+    "an offset": lambda: js.qap(FLOW, DISTANCE),
+    "tiny products": lambda: js.qap(FLOW * 1e-25, DISTANCE * 1e-20),
+    "a unit of terms": lambda: js.qubo(RNG.integers(-9, 9, (12, 12)) * 10**10),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_costs_and_targets_are_the_problems_own(name):
+    """What is read is the cost of the solution, and a run ends once it is at most the target."""
+    problem = CASES[name]()
+    search = js.simulated_annealing(js.Flip() if isinstance(problem, js.QUBO) else js.Swap(), 0.0)
+    options = {"num_searches": 4, "max_steps": 60, "check_every": 1}
+
+    @jax.jit
+    def run(problem, target):
+        state = js.run(0, problem, search, target=target, **options)
+        solution, cost = js.best(problem, search, state)
+        return state, solution, cost, problem.cost(solution)
+
+    state, solution, *costs = run(problem, jnp.float32(-np.inf))
+    exact = problem.host.cost(np.asarray(solution))
+    np.testing.assert_allclose([*costs, state.best_cost], float(exact), rtol=2**-22)
+    assert state.status == js.Status.MAX_STEPS
+    start = js.init(0, problem, search, num_searches=4)
+    assert start.best_cost > state.best_cost
+    for target, ends in ((exact, True), (exact - abs(exact) * 1e-4, False)):
+        found = js.run(0, problem, search, target=target, **options)
+        assert found.status == (js.Status.TARGET if ends else js.Status.MAX_STEPS)
+        assert found.step > 0
+    # A target that is traced is compared with costs as they are read.
+    state, _, cost, _ = run(problem, costs[0])
+    assert (state.status, cost) == (js.Status.TARGET, costs[0])
+    assert run(problem, start.best_cost.astype(jnp.float32))[0].step == 0
+
+
+def test_large_costs_that_cancel():
+    """Of an offset and a cost on the device, what little is left is right to the last digit."""
+    for offset, cost in ((2**31 + 7, -(2**31) + 1), (-(2**33) - 3, 5), (12_345_678_901, -99)):
+        units = Units(1, offset)
+        found = jax.jit(units.in_full)(jnp.int32(cost))
+        assert found == np.float32(cost + offset)
+        assert units.highest_below(found, jnp.dtype("int32")) >= cost
