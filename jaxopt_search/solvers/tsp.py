@@ -254,8 +254,7 @@ def _prepare_one(
 
 def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:
     """Returns candidates to which moves join each city, [n, K] int32, for symmetric distances."""
-    kind = "nearest" if problem.host.coords is None else "quadrant"
-    return candidates.neighbors(problem, num_candidates, kind)
+    return candidates.neighbors(problem, num_candidates, "spread")
 
 
 def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | None) -> Ingredients:
