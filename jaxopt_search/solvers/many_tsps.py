@@ -18,7 +18,7 @@ from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.tsp import traced
-from jaxopt_search.problems.tsp.coordinates import diameters
+from jaxopt_search.problems.tsp.coordinates import diameters, middle
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.problems.tsp.ranges import float_unit
@@ -138,7 +138,7 @@ class _Tours(NamedTuple):
 def _instances(points: list[np.ndarray], units: np.ndarray, room: int) -> _Instance:
     def place(each: np.ndarray, unit: float) -> np.ndarray:
         own = each / unit
-        own = (own - own.min(axis=0)).astype(np.float32)
+        own = (own - middle(own)).astype(np.float32)
         return np.concatenate([own, np.repeat(own[:1], room - len(own), axis=0)])
 
     places = np.stack(list(map(place, points, units.tolist())))

@@ -275,9 +275,12 @@ def _tours(
 
     Of one, the other searches start at random.
     """
-    if near is None or recipe.starts != "constructed":
+    num, starts = recipe.num_searches, problem.host.starts
+    if near is None and starts is not None:
+        return First(num, lambda: starts(problem, num))
+    if near is None or (recipe.starts != "constructed" and starts is None):
         return First(1, lambda: constructed_tour(problem, near)[None])
-    words, num = random.as_key(key), recipe.num_searches
+    words = random.as_key(key)
     num_tours = min(_num_tours(len(near), max_seconds or DEFAULT_SECONDS), num)
 
     def build() -> np.ndarray:
