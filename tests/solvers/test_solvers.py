@@ -194,3 +194,16 @@ def test_fewer_searches_of_many_cities(n, expected):
 def test_fewer_searches_of_many_cities_on_a_cpu(n, expected):
     """As many as can be cooled in about ten seconds."""
     assert tsp.tsp_recipe(True, "cpu", n).num_searches == expected
+
+
+@pytest.mark.parametrize(
+    "kind", ["coordinates", "matrix", pytest.param("batch", marks=pytest.mark.slow)]
+)
+def test_copies_of_cities_are_solved_like_the_places_once(kind):
+    """20 places with 9 copies each, more than a city has candidates: at most 1 % too long."""
+    points = np.repeat(np.random.default_rng(0).uniform(0, 1, (20, 2)), 9, axis=0)
+    data = points[None] if kind == "batch" else points
+    if kind == "matrix":
+        data = np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
+    result = js.solve_tsp(data, max_steps=1000, num_searches=32)
+    assert np.max(result.fun) < 1.01 * 4.36442
