@@ -125,7 +125,7 @@ def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
 
 
 def middle(points: np.ndarray) -> np.ndarray:
-    """Returns the median of coordinates [n, 2], one of them each."""
+    """Returns the medians of coordinates [n, 2] along both axes, [2]; the upper one of two."""
     return np.sort(points, axis=0)[len(points) // 2]
 
 
