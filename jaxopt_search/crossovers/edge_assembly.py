@@ -132,7 +132,7 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
 
     Args:
       problem: of symmetric distances; it may be traced.
-      num_candidates: K, how many nearest cities may join parts of a tour.
+      num_candidates: K, at how many cities near each one parts of a tour may be joined.
 
     Raises:
       ValueError: for asymmetric distances, or a number out of range.
@@ -150,8 +150,8 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
         raise ValueError("problem has asymmetric distances, expected symmetric ones")
     num_candidates = check_count("num_candidates", num_candidates)
     if traced.is_on_device_only(problem):
-        return EdgeAssembly(candidates=traced.nearest(problem, num_candidates))
-    lists = candidate_lists.neighbors(problem, num_candidates, "nearest")
+        return EdgeAssembly(candidates=traced.spread(problem, num_candidates))
+    lists = candidate_lists.neighbors(problem, num_candidates, "spread")
     if problem.num_entries is not None:
         n, num = lists.shape
         near = np.repeat(np.arange(problem.capacity, dtype=np.int32)[:, None], num_candidates, 1)

@@ -1,6 +1,7 @@
 """The door of `solve`: its arguments, checked on the host before anything is compiled."""
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +17,7 @@ from jaxopt_search.checks import (
 )
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Snapshot
-from jaxopt_search.driver.starts import Starts, check_starts
+from jaxopt_search.driver.starts import First, Starts, check_starts
 from jaxopt_search.driver.states import check_state
 from jaxopt_search.engine import device_split, starting, stepping
 from jaxopt_search.engine.device_split import DeviceSplit
@@ -289,9 +290,11 @@ def _check_start(given: Arguments, problem: Problem, shape: Any) -> Start:
     """Returns how a run starts that continues no other one."""
     key = random.as_key(given.key)
     num_searches = check_count("num_searches", given.num_searches, 1, None)
-    starts = None
-    if given.initial is not None:
-        starts = check_starts(problem, shape, num_searches, given.initial)
+    starts, initial, original = None, given.initial, capabilities.original(problem)
+    if initial is None and original is not None and original.starts is not None:
+        initial = First(num_searches, functools.partial(original.starts, problem, num_searches))
+    if initial is not None:
+        starts = check_starts(problem, shape, num_searches, initial)
     return Start(num_searches, key, starts)
 
 

@@ -127,6 +127,11 @@ class Best:
         if self.original is not None:
             running = self.original.in_full(running)
         if isinstance(exact, int) and exact != running:
+            if self.original is not None and self.original.starts is not None:
+                raise RuntimeError(
+                    f"the running cost {running} is not the exact {exact}: a search has risen to"
+                    " costs beyond int32; lower its temperature, or start no search at random"
+                )
             raise RuntimeError(
                 f"the running cost {running} is not the exact {exact}; please report this bug, if"
                 " delta and cost are not your own and the run does not continue another one's state"

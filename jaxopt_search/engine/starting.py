@@ -61,6 +61,12 @@ def init(
     contracts.check_search(search)
     num_searches = check_count("num_searches", num_searches, 1, None)
     spaces.check(problem, search)
+    original, num_given = capabilities.original(problem), _num_given(solutions)
+    if original is not None and original.starts is not None and num_given < num_searches:
+        raise ValueError(
+            f"solutions holds {num_given}, expected {num_searches} good ones, because random ones"
+            " may cost more than int32 holds"
+        )
     words = random.as_key(key)
     if is_traced((words, problem, search, solutions)):
         return _init(words, problem, search, solutions, num_searches=num_searches)
@@ -138,11 +144,14 @@ def fresh(
     """Like `init`, without checks and without `jit`."""
     index = lax.iota(jnp.int32, num_searches)
     keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
-    num_given = 0 if solutions is None else len(jax.tree.leaves(solutions)[0])
-    if num_given < num_searches:
+    if _num_given(solutions) < num_searches:
         drawn = jax.vmap(problem.init)(keys)
         solutions = drawn if solutions is None else _in_front(solutions, drawn)
     return _first_state(key, problem, search, exchanging.start(keys, problem, search, solutions))
+
+
+def _num_given(solutions: Solution | None) -> int:
+    return 0 if solutions is None else len(jax.tree.leaves(solutions)[0])
 
 
 @jax.jit

@@ -160,7 +160,7 @@ def two_opt(
     problem: TSP,
     *,
     num_candidates: int = 10,
-    candidates: Literal["nearest", "quadrant"] = "nearest",
+    candidates: Literal["nearest", "spread"] = "nearest",
 ) -> TwoOpt:
     """Returns the 2-opt and Or-opt moves that join a city to one of its candidates.
 
@@ -170,8 +170,9 @@ def two_opt(
     Args:
       problem: of symmetric distances; it may be traced.
       num_candidates: K, cities in the list of each city; n - 1 if there are fewer.
-      candidates: `"nearest"`, or `"quadrant"`: as many from each quadrant around the city, for
-        clustered instances; not of a problem that is traced.
+      candidates: `"nearest"`, or `"spread"`: also from directions where cities are farther, for
+        clustered instances; always so of a problem that is traced. Cities at the same place count
+        as one.
 
     Raises:
       ValueError: for asymmetric distances, or options out of range.
@@ -188,11 +189,7 @@ def two_opt(
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
     num_candidates = check_count("num_candidates", num_candidates)
     if traced.is_on_device_only(problem):
-        if candidates != "nearest":
-            raise ValueError(
-                f"candidates is {candidates!r}, expected 'nearest' for a problem that is traced"
-            )
-        return from_candidates(traced.nearest(problem, num_candidates), problem.num_entries)
+        return from_candidates(traced.spread(problem, num_candidates), problem.num_entries)
     lists = candidate_lists.neighbors(problem, num_candidates, candidates)
     return on_lists(problem, lists, num_candidates)
 

@@ -80,8 +80,8 @@ class Original:
       check: maps a start solution and its name to an array of the right dtype, or raises
         `ValueError`.
       remaining: what in a solution is forbidden, in words; "" if it is feasible.
-      max_feasible: no feasible solution costs more, as the device counts, and every other does;
-        None where all solutions are feasible.
+      max_feasible: every solution that is not feasible costs more, as the device counts; None
+        where all solutions are feasible.
       unit: the device counts in multiples of this: a common divisor of all costs, or a power of two
         where float32 cannot hold them. Temperatures are also in multiples of it.
       offset: what the device leaves out: a cost is `(cost on the device + offset) * unit`.
@@ -89,6 +89,8 @@ class Original:
       is_optimal: whether that is proven to be the lowest there is.
       coords: [n, 2] float64, the places of a TSP's cities in the plane, in multiples of `unit`;
         None where it was not given by them.
+      starts: maps the problem and a number to that many good solutions, where random ones cost more
+        than the device can count; else None.
       note: a sentence about what was done to the data, or "".
       num_entries: how many entries of a solution are the user's, if the device's have more: see
         `padding`. Those behind are nothing to him.
@@ -103,6 +105,7 @@ class Original:
     best_known: int | float | None = None
     is_optimal: bool = False
     coords: np.ndarray | None = None
+    starts: Callable[[Any, int], np.ndarray] | None = None
     note: str = ""
     num_entries: int | None = None
 

@@ -25,9 +25,10 @@ def near_distance(problem: TSP) -> float:
     some = np.arange(number) * max(1, n // scales.SAMPLED_CITIES)
     rows = np.stack([distances_from(city) for city in some.tolist()])
     rows[np.arange(number), some] = np.inf
+    rows[rows == 0] = np.inf
     num_near = min(3, n - 1)
     nearest = np.sort(np.partition(rows, num_near - 1, axis=1)[:, :num_near]) if n > 1 else rows
-    scale = _mean(_known(nearest), number * num_near)
+    scale = _mean(_known(nearest), np.isfinite(nearest).sum())
     if not scale > 0:
         scale = _mean(_known(np.abs(rows)), number * (n - 1))
     return float(scale) if scale > 0 else 1.0
@@ -55,20 +56,15 @@ def _rows(problem: TSP) -> Callable[[int], np.ndarray]:
     if problem.matrix is not None:
         matrix = problem.distances_on_host()
         return lambda city: matrix[city].astype(np.float32)
+    if problem.metric != "EUCLID":
+        points, rule = problem.host.coords, distances.EDGE_WEIGHTS[problem.metric]
+        assert points is not None
+        return lambda city: rule(points[city], points).astype(np.float32)
     assert problem.coords is not None
-    first, second = (
-        None if part is None else np.asarray(part)[:n]
-        for part in (problem.coords.first, problem.coords.second)
-    )
-    assert first is not None
-    if second is not None:
-        x, y = first, second
-        if n <= _FEW:
-            return _euclid_matrix(x, y).__getitem__
-        return lambda city: _euclid(x - x[city], y - y[city])
-    points = np.stack([first & 0xFFFF, first >> 16], axis=1).astype(np.float64)
-    rule = distances.EDGE_WEIGHTS[problem.metric]
-    return lambda city: rule(points[city], points).astype(np.float32)
+    x, y = (np.asarray(part)[:n] for part in problem.coords)
+    if n <= _FEW:
+        return _euclid_matrix(x, y).__getitem__
+    return lambda city: _euclid(x - x[city], y - y[city])
 
 
 def _euclid_matrix(x: np.ndarray, y: np.ndarray) -> np.ndarray:

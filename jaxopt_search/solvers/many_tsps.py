@@ -18,7 +18,7 @@ from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.tsp import traced
-from jaxopt_search.problems.tsp.coordinates import diameters
+from jaxopt_search.problems.tsp.coordinates import diameters, middle
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.problems.tsp.ranges import float_unit
@@ -87,7 +87,7 @@ class _Parts(NamedTuple):
     """What an annealing is made of.
 
     Attributes:
-      candidates: [capacity, K] int32, see `traced.nearest`.
+      candidates: [capacity, K] int32, see `traced.spread`.
       hottest: [] float32 the first temperature.
       coldest: [] float32 the last one.
     """
@@ -115,7 +115,7 @@ class _Tours(NamedTuple):
         problem = traced.of_points(instance.points, instance.num_cities)
         near, tree = scales.near_distance(problem), scales.tree_edge(problem)
         hottest = self.recipe.hottest * jnp.where(tree > 0, tree, near)
-        candidates = traced.nearest(problem, self.recipe.num_candidates)
+        candidates = traced.spread(problem, self.recipe.num_candidates)
         return problem, _Parts(candidates, hottest, self.recipe.coldest * near)
 
     def starts(self, key: random.Key, problem: TSP, instance: _Instance) -> jax.Array | None:
@@ -138,7 +138,7 @@ class _Tours(NamedTuple):
 def _instances(points: list[np.ndarray], units: np.ndarray, room: int) -> _Instance:
     def place(each: np.ndarray, unit: float) -> np.ndarray:
         own = each / unit
-        own = (own - own.min(axis=0)).astype(np.float32)
+        own = (own - middle(own)).astype(np.float32)
         return np.concatenate([own, np.repeat(own[:1], room - len(own), axis=0)])
 
     places = np.stack(list(map(place, points, units.tolist())))

@@ -18,8 +18,8 @@ SAMPLED_CITIES = _SAMPLED_SWAPS = 256
 def near_distance(problem: TSP) -> jax.Array:
     """Returns the mean distance from some cities to their three nearest, [] float32.
 
-    Always above 0: where that is not, as with equal places or negative distances, the mean
-    absolute distance is taken, or 1.
+    Cities at distance 0 are left out. Always above 0: where that is not, as with negative
+    distances, the mean absolute distance is taken, or 1.
     """
     n, cities = problem.n, lax.iota(jnp.int32, problem.capacity)
     number = jnp.minimum(n, SAMPLED_CITIES)
@@ -27,6 +27,7 @@ def near_distance(problem: TSP) -> jax.Array:
     some = place * jnp.maximum(1, n // SAMPLED_CITIES)
     rows = jax.vmap(lambda city: _distances_from(problem, city))(some)
     is_counted = (place < number)[:, None] & (cities < n)[None]
+    is_counted &= rows != 0
     is_other = (some[:, None] != cities[None]) & is_counted
     nearest = -lax.top_k(jnp.where(is_other, -rows, -jnp.inf), min(3, problem.capacity - 1))[0]
 
@@ -34,7 +35,7 @@ def near_distance(problem: TSP) -> jax.Array:
         counted = jnp.where(jnp.isfinite(distances), distances, 0)
         return floats.total(floats.total(counted)) / jnp.maximum(number, 1).astype(jnp.float32)
 
-    near = mean(nearest, number * jnp.clip(n - 1, 0, 3))
+    near = mean(nearest, jnp.isfinite(nearest).sum(dtype=jnp.int32))
     others = jnp.where(is_other, jnp.abs(rows), 0)
     scale = jnp.where(near > 0, near, mean(others, number * (n - 1)))
     return jnp.where(scale > 0, scale, 1)

@@ -255,8 +255,7 @@ def _prepare_one(
 
 def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:
     """Returns candidates to which moves join each city, [n, K] int32, for symmetric distances."""
-    kind = "nearest" if problem.host.coords is None else "quadrant"
-    return candidates.neighbors(problem, num_candidates, kind)
+    return candidates.neighbors(problem, num_candidates, "spread")
 
 
 def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | None) -> Ingredients:
@@ -277,9 +276,12 @@ def _tours(
 
     Of one, the other searches start at random.
     """
-    if near is None or recipe.starts != "constructed":
+    num, starts = recipe.num_searches, problem.host.starts
+    if near is None and starts is not None:
+        return First(num, lambda: starts(problem, num))
+    if near is None or (recipe.starts != "constructed" and starts is None):
         return First(1, lambda: constructed_tour(problem, near)[None])
-    words, num = random.as_key(key), recipe.num_searches
+    words = random.as_key(key)
     num_tours = min(_num_tours(len(near), max_seconds or DEFAULT_SECONDS), num)
 
     def build() -> np.ndarray:

@@ -91,7 +91,7 @@ def test_int32_is_not_promised_for_fractions():
 def test_floats_beyond_float64_are_refused(value):
     """Finite distances whose tours are infinite in float64 are refused."""
     with refuses(ValueError, "distances reach", "float64 can add up over 4 cities"):
-        js.tsp(changed(0, 1, value) * 1.5)
+        js.tsp(changed(0, 1, value) * 1.5, allow_negative=True)
 
 
 @pytest.mark.parametrize("storage", ["matrix", "coordinates"])
@@ -190,13 +190,25 @@ def test_diagonal_is_ignored(value):
     assert problem.host.note == ""
 
 
-def test_negative_distances():
-    """Negative distances are data like any other, and the bound takes their size."""
-    matrix = -GOOD
-    result = solve(js.tsp(matrix))
+@pytest.mark.parametrize("dtype", [int, float])
+def test_negative_distances(dtype):
+    """They mostly mean "no edge": refused, unless asked for. The bound takes their size."""
+    with refuses(ValueError, "distance[3,1] is -1", "forbidden='inf'", "allow_negative=True"):
+        js.solve_tsp(changed(3, 1, -1, dtype), max_steps=1)
+    matrix = -GOOD.astype(dtype)
+    result = solve(js.tsp(matrix, allow_negative=True))
     assert result.fun == optimum(matrix)
     with refuses(ValueError, "beyond int32"):
-        js.tsp(changed(0, 1, -(2**31) + 1, np.int64))
+        js.tsp(changed(0, 1, -(2**31) + 1, np.int64), allow_negative=True)
+
+
+def test_minutes_of_60_or_more_are_named():
+    """Decimal degrees are not what GEO means, and the result says so; DDD.MM it takes as it is."""
+    coords = np.array([[48.51, 2.21], [45.46, 4.5], [43.17, -5.59], [50.38, 3.03]])
+    options = {"max_steps": 1, "num_searches": 2, "metric": "GEO"}
+    assert "minutes" not in js.solve_tsp(coords, **options).message
+    coords[2, 1] = -5.6
+    assert "coords[2,1] is -5.6" in js.solve_tsp(coords, **options).message
 
 
 def test_nearly_symmetric():

@@ -5,7 +5,7 @@ import itertools
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import annealing
+from probes import annealing, refuses
 
 import jaxopt_search as js
 from jaxopt_search.checks import highest_cost_that_meets
@@ -147,6 +147,52 @@ def test_ordinary_distances_are_taken_as_they_are():
     assert (problem.host.unit, problem.host.offset) == (1, 0)
 
 
+@pytest.mark.parametrize("table", [js.tsp_from_coords, lambda xy: js.tsp(distances_of(xy))])
+def test_one_far_city_drowns_no_difference(table):
+    """Its distances, a million times as long as the others, are left out of float32."""
+    points = np.concatenate([PLACES[:6] + 1e6, [[0, 0]]])
+    problem = table(points)
+    result = js.solve(problem, annealing(0.05), 0, max_steps=400, num_searches=8)
+    assert result.fun == pytest.approx(optimum(distances_of(points)), abs=1e-6, rel=0)
+    assert np.ptp(result.costs) < 0.5
+
+
+def long_matrix():
+    points = np.random.default_rng(0).integers(0, 10**8, (60, 2))
+    return np.rint(distances_of(points)).astype(np.int64)
+
+
+def test_tours_fit_into_int32_though_random_ones_do_not():
+    """Searches start where costs are exact, and what leaves that is refused or noticed."""
+    matrix = long_matrix()
+    problem, random = js.tsp(matrix), np.random.default_rng(0).permutation(60)
+    results = [
+        solve(problem),
+        js.solve_tsp(problem, max_steps=200, num_searches=4),
+    ]
+    for result in results:
+        exact = matrix[result.solutions, np.roll(result.solutions, -1, axis=-1)].sum(axis=-1)
+        np.testing.assert_array_equal(result.costs, exact)
+        assert result.fun == exact.min() < 10**8 * 60**0.5
+    with refuses(ValueError, "initial costs 2.99", "start from a shorter tour"):
+        solve(problem, initial=random)
+    with refuses(ValueError, "solutions holds 0, expected 4 good ones"):
+        js.init(0, problem, annealing(3.0), num_searches=4)
+    with pytest.raises(RuntimeError, match="lower its temperature"):
+        js.solve(problem, annealing(1e9), 0, max_steps=3000, num_searches=4)
+
+
+def test_forbidden_edges_of_long_distances():
+    """Distances in meters leave room for what a forbidden edge costs."""
+    points = np.random.default_rng(0).integers(0, 10**6, (60, 2))
+    matrix = np.rint(distances_of(points))
+    result = js.solve_tsp(
+        np.where(matrix < 400_000, matrix, np.inf), forbidden="inf", max_steps=200, num_searches=4
+    )
+    assert result.feasible
+    assert result.fun == matrix[result.x, np.roll(result.x, -1)].sum()
+
+
 def test_forbidden_edges():
     """+inf forbids an edge; the best tour without it is found and is feasible."""
     matrix = changed(0, 1, np.inf)
@@ -188,7 +234,7 @@ def test_forbidden_edges_next_to_negative_distances():
         matrix[city, (city + 1) % 4] = 10
         matrix[(city + 1) % 4, city] = -10
     matrix[0, 3] = np.inf  # the cheap way round is closed
-    problem = js.tsp(matrix, forbidden="inf")
+    problem = js.tsp(matrix, forbidden="inf", allow_negative=True)
     assert problem.cost(jnp.array([0, 3, 2, 1])) > problem.cost(jnp.arange(4))
     assert not problem.host.is_feasible(np.array([0, 3, 2, 1]))
     assert problem.host.is_feasible(np.arange(4))

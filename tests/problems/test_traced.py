@@ -161,10 +161,6 @@ CANNOT = [
         "partial_match is given",
     ),
     (
-        lambda xy: js.two_opt(js.tsp_from_coords(xy), candidates="quadrant"),
-        "candidates is 'quadrant', expected 'nearest'",
-    ),
-    (
         lambda xy: js.two_opt(js.tsp(xy @ xy.T, is_symmetric=False)),
         "asymmetric distances, expected symmetric",
     ),

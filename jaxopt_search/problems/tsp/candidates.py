@@ -1,7 +1,8 @@
 """TSP: for each city, the few cities where a good tour may go next; computed on the host.
 
 Johnson, McGeoch, "The traveling salesman problem: a case study in local optimization", 1997, on
-neighbor lists and quadrant neighbors.
+neighbor lists and quadrant neighbors. Where only distances are known, candidates are spread after
+Toussaint, "The relative neighbourhood graph of a finite planar set", 1980.
 """
 
 from collections.abc import Callable
@@ -14,43 +15,98 @@ from jaxopt_search.checks import check_count
 from jaxopt_search.optional import imported
 from jaxopt_search.problems.tsp.problem import TSP
 
-Kind: TypeAlias = Literal["nearest", "quadrant"]
+Kind: TypeAlias = Literal["nearest", "spread"]
 
 _ROWS = 256  # cities whose distances to all others a thread has in memory at once
 _THREADS = 4
 _POOL = 6
 _FEW = 1024  # points of which all distances are computed
+_NEAR_ROWS = 512  # nearest cities of which candidates are chosen by distances alone
+SAME_PLACE = 0.1  # of its distance from the city, within which one city stands for another
 
 
 def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.ndarray:
-    """Returns [n, K] int32: K near cities of each city, nearest first.
+    """Returns [n, K] int32: K near cities of each city.
+
+    Cities at the same place count as one. Of its own place, a city has the next one around a ring;
+    of another place, one that depends on the city. Where there are too few places, some cities are
+    there twice.
 
     Args:
       problem: a single city is its own neighbor.
       num_candidates: K at most; n - 1 if there are fewer other cities.
-      kind: `"nearest"`; or `"quadrant"`, K / 4 from each quadrant around the city and then the
-        nearest of the others.
+      kind: `"nearest"`, the nearest first; or `"spread"`, also from directions where they are
+        farther. With coordinates, K / 4 from each quadrant around the city and then the nearest of
+        the others; without, each time the nearest of those to which the fewest of the chosen are
+        nearer than the city.
 
     Raises:
-      ValueError: if an option is out of range, or there are no coordinates to tell quadrants by.
+      ValueError: if an option is out of range.
     """
     wanted = check_count("num_candidates", num_candidates)
-    if kind not in ("nearest", "quadrant"):
-        raise ValueError(f"candidates is {kind!r}, expected 'nearest' or 'quadrant'")
+    if kind not in ("nearest", "spread"):
+        raise ValueError(f"candidates is {kind!r}, expected 'nearest' or 'spread'")
     n, coords = int(problem.n), problem.host.coords
     num = min(wanted, n - 1)
-    if kind == "quadrant" and coords is None:
-        raise ValueError("candidates is 'quadrant', expected 'nearest': there are no coordinates")
     if n == 1:
         return np.zeros((1, 1), np.int32)
-    if problem.matrix is not None and kind == "nearest":
-        matrix = problem.distances_on_host()
-        blocks = _each_block(lambda rows: _nearest_in_rows(matrix, num, rows), np.arange(n))
+    by_matrix = problem.matrix is not None and (kind == "nearest" or coords is None)
+    table = problem.distances_on_host() if by_matrix else np.asarray(coords)
+    first, place = _places(table)
+    if len(first) < n:
+        table = table[np.ix_(first, first)] if by_matrix else table[first]
+    lists = _of_places(table, min(num, len(first) - 1), kind, by_matrix)
+    return lists if len(first) == n else _of_cities(lists, place, num)
+
+
+def _places(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the first city of each place, ascending, and the place of each city, [n].
+
+    Args:
+      table: [n, n] distances or [n, 2] coordinates; where a city is follows from its row.
+    """
+    number_of: dict[bytes, int] = {}
+    zero = table.dtype.type(0)  # which makes -0 the same as 0
+    place = [number_of.setdefault((row + zero).tobytes(), len(number_of)) for row in table]
+    place = np.array(place)
+    return np.unique(place, return_index=True)[1], place
+
+
+def _of_places(table: np.ndarray, num: int, kind: Kind, by_matrix: bool) -> np.ndarray:
+    """Returns candidates of places that differ, [n, num] int32.
+
+    Args:
+      table: [n, n] distances if `by_matrix`, else [n, 2] coordinates.
+    """
+    if num == 0:
+        return np.zeros((1, 0), np.int32)
+    if by_matrix:
+        rule = _spread_in_rows if kind == "spread" else _nearest_in_rows
+        blocks = _each_block(lambda rows: rule(table, num, rows), np.arange(len(table)))
         return np.concatenate(blocks).astype(np.int32)
-    points = np.asarray(coords)
-    if kind == "quadrant":
-        return _quadrant_neighbors(points, num)
-    return _nearest_points(points, num)
+    return _quadrant_neighbors(table, num) if kind == "spread" else _nearest_points(table, num)
+
+
+def _of_cities(lists: np.ndarray, place: np.ndarray, num: int) -> np.ndarray:
+    """Returns candidates of cities, [n, num] int32, from those of their places.
+
+    Args:
+      lists: [p, W] of places, W >= 1 if there are several.
+      place: [n] of each city.
+    """
+    by_place, count = np.argsort(place, kind="stable"), np.bincount(place)
+    start = np.cumsum(count) - count
+    rank = np.empty_like(place)
+    rank[by_place] = np.arange(len(place)) - start[place[by_place]]
+    near = lists[place]
+    others = by_place[start[near] + rank[:, None] % count[near]]
+    own = by_place[start[place] + (rank + 1) % count[place]][:, None]
+    with_own, without = (np.concatenate(each, axis=1) for each in ((own, others), (others, own)))
+    is_alone = (count[place] == 1)[:, None]
+    # A city that is alone is not its own candidate.
+    without[:, -1:] = np.where(is_alone, without[:, :1], own)
+    found = np.where(is_alone, without, with_own)
+    return found[:, np.arange(num) % found.shape[1]].astype(np.int32)
 
 
 def nearest_among(problem: TSP, cities: np.ndarray, num: int) -> np.ndarray:
@@ -114,6 +170,27 @@ def _nearest_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarr
     distances = matrix[rows].astype(np.float64)
     distances[np.arange(len(rows)), rows] = np.inf
     return _lowest(distances, num)
+
+
+def _spread_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarray:
+    """Returns [rows, num] candidates that are spread, as `neighbors` says, in their order.
+
+    Those within a tenth of their distance from a chosen one, which stands for them, come last.
+    """
+    distances = matrix[rows].astype(np.float64)
+    distances[np.arange(len(rows)), rows] = np.inf
+    pool = np.sort(_lowest_anyhow(distances, min(_NEAR_ROWS, len(matrix) - 1)), axis=1)
+    away, each = np.take_along_axis(distances, pool, axis=1), np.arange(len(rows))
+    step = 1 + 2 * np.abs(away).max(axis=1, keepdims=True)  # outweighs every distance
+    rating, found = away.copy(), []
+    for _ in range(num):
+        at = rating.argmin(axis=1)
+        found.append(pool[each, at])
+        between = matrix[found[-1][:, None], pool]
+        rating += step * (between < away)
+        rating += num * step * (between < SAME_PLACE * away)
+        rating[each, at] = np.inf
+    return np.stack(found, axis=1)
 
 
 def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:

@@ -4,8 +4,14 @@ Greedy edges and 2-opt with Or-opt, typically within 6 % of the shortest; where 
 the direction, from city to nearest city and then Or-opt.
 """
 
+import dataclasses
+import functools
+from typing import Any
+
 import numpy as np
 
+from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.tsp import candidates, descent, insertion
 from jaxopt_search.problems.tsp.descent import Distance
 from jaxopt_search.problems.tsp.greedy import greedy_tour
@@ -13,6 +19,7 @@ from jaxopt_search.problems.tsp.nearest_neighbor import nearest_neighbor_tours
 from jaxopt_search.problems.tsp.problem import TSP
 
 _NUM_CANDIDATES = 8
+_MOST_STARTS = 8  # that differ
 _SHORTEST, _LONGEST = 0.7, 1.3  # as which a greedy choice may see an edge of length 1
 SECONDS_PER_CITY = 12e-6
 """What a tour takes on one core of a CPU, about."""
@@ -62,6 +69,36 @@ def constructed_tours(
     # The descent goes by distances in the plane, which some metrics round.
     better = [min(pair, key=problem.host.cost) for pair in zip(ends, starts, strict=True)]
     return np.array(better, np.int32)
+
+
+def with_good_starts(host: Original) -> Original:
+    """Returns what the host keeps of an instance of which random tours cost too much for int32.
+
+    Sums wrap around there, so costs are right within 2**31 of 0, as are those of all tours that a
+    search at a sensible temperature meets if it starts from a good one. If not, the lowest cost is
+    a wrong one, and the driver notices.
+    """
+    return dataclasses.replace(host, check=functools.partial(_check_start, host), starts=_starts)
+
+
+def _check_start(host: Original, solution: Any, name: str) -> np.ndarray:
+    tour, most = host.check(solution, name), host.unit * (MAX_INT32 // 2)
+    if not abs(cost := host.cost(tour)) <= most:
+        raise ValueError(
+            f"{name} costs {cost:.6g}, expected at most {most:.6g}, because int32 must hold the"
+            " costs around it; start from a shorter tour, or use dtype='float32' or"
+            " metric='EUCLID' for inexact costs"
+        )
+    return tour
+
+
+def _starts(problem: TSP, num_tours: int) -> np.ndarray:
+    """Returns good tours for as many searches, [num_tours, n] int32; some are alike."""
+    if not problem.is_symmetric:
+        return np.tile(constructed_tour(problem), (num_tours, 1))
+    near, generator = candidates.neighbors(problem, _NUM_CANDIDATES), np.random.default_rng(0)
+    tours = constructed_tours(problem, near, generator, min(num_tours, _MOST_STARTS))
+    return tours[np.arange(num_tours) % len(tours)]
 
 
 def _distance_of(problem: TSP) -> Distance:

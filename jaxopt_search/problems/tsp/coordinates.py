@@ -1,5 +1,6 @@
 """TSP instances from coordinates in the plane, checked on the host before anything is compiled."""
 
+import dataclasses
 import functools
 import math
 from typing import Any, Literal, TypeAlias
@@ -8,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import check_best_known, check_option, real_array
+from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.datasets import distances
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.portable.packed_pairs import Pairs, pack
+from jaxopt_search.portable.packed_pairs import PACKED_BELOW, Pairs, pack
 from jaxopt_search.problems import permutation, traced_input
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
@@ -21,13 +22,14 @@ from jaxopt_search.problems.matrix_input import (
     refuse_first,
     unit_note,
 )
-from jaxopt_search.problems.tsp import ranges, traced
-from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_SQUARED, TSP
+from jaxopt_search.problems.tsp import construction, potentials, ranges, traced
+from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, TSP
 
 Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
 _ROWS = 128  # of a matrix, computed at once
+_FAR = 256  # times as far as the next one is a city that float distances go without
 
 
 def tsp_from_coords(
@@ -45,7 +47,9 @@ def tsp_from_coords(
     only shape and dtype are checked; see `tsp`.
 
     Args:
-      coords: [n, 2] real numbers; for `"GEO"` latitude and longitude as DDD.MM.
+      coords: [n, 2] real numbers; for `"GEO"` latitude and longitude as DDD.MM, degrees and
+        minutes. Minutes of 60 or more are computed with as TSPLIB does, and named in
+        `Result.message`: they are mostly decimal degrees.
       metric: `"EUCLID"` for float32 distances, or one of TSPLIB's integer rules `"EUC_2D"`,
         `"CEIL_2D"`, `"ATT"`, `"GEO"`.
       storage: where distances come from on the device, `"matrix"` (n * n * 4 bytes) or
@@ -80,9 +84,11 @@ def tsp_from_coords(
         unit=unit,
         best_known=best_known,
         coords=places,
-        note=unit_note(unit),
+        note=_minutes_note(points) if metric == "GEO" else unit_note(unit),
     )
-    common = {"capacity": len(points), "is_symmetric": True, "units": host.units, "host": host}
+    if metric != "EUCLID" and ranges.bound(len(points), _longest(points, metric)) > MAX_INT32:
+        host = construction.with_good_starts(host)
+    common = {"capacity": len(points), "is_symmetric": True}
     is_exact = metric != "EUCLID"
     dtype = jnp.int32 if is_exact else jnp.float32
     if storage == "matrix":
@@ -91,10 +97,17 @@ def tsp_from_coords(
             len(points), "storage='coordinates'" if can_compute else "metric='EUCLID'"
         )
         matrix = distances.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
+        if not is_exact and _has_far_city(points):
+            leaving, coming = potentials.shared(matrix, np.ones(matrix.shape, bool))
+            matrix = potentials.taken_off(matrix, leaving, coming)
+            host = dataclasses.replace(host, offset=math.fsum([*leaving, *coming]))
+        common |= {"units": host.units, "host": host}
         return TSP(matrix=on_device(matrix.ravel(), dtype), metric="MATRIX", **common)
-    x, y = np.asarray((places - places.min(axis=0)).T, dtype)
-    pairs = jax.tree.map(jax.device_put, pack(x, y) if is_exact else Pairs(x, y))
-    return TSP(coords=pairs, metric=metric, **common)
+    # Float coordinates count from the middle of most cities, where they are the most exact.
+    x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
+    can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
+    pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
+    return TSP(coords=pairs, metric=metric, units=host.units, host=host, **common)
 
 
 def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
@@ -107,8 +120,23 @@ def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
         )
     if wanted != "auto":
         return wanted
-    is_small = jax.default_backend() == "cpu" and len(points) <= _MATRIX_CITIES_ON_CPU
+    is_small = len(points) <= _MATRIX_CITIES_ON_CPU
+    is_small &= jax.default_backend() == "cpu" or (metric == "EUCLID" and _has_far_city(points))
     return "matrix" if is_small or not can_compute else "coordinates"
+
+
+def middle(points: np.ndarray) -> np.ndarray:
+    """Returns the medians of coordinates [n, 2] along both axes, [2]; the upper one of two."""
+    return np.sort(points, axis=0)[len(points) // 2]
+
+
+def _has_far_city(points: np.ndarray) -> bool:
+    """Returns whether one city is so far from all others that these are at one place from there.
+
+    In float32, its distances drown what lies between the others.
+    """
+    away = np.sort(np.hypot(*(points - middle(points)).T))
+    return len(away) > 2 and bool(away[-1] > _FAR * away[-2])
 
 
 def _unit(points: np.ndarray, metric: str) -> float:
@@ -117,9 +145,26 @@ def _unit(points: np.ndarray, metric: str) -> float:
     if metric == "EUCLID":
         ranges.check_float_range(n, diameter)
         return ranges.float_unit(n, diameter)
-    # Rounding adds up to 1.
-    ranges.check_bound(n, diameter + 1 if metric in DISTANCES else _HALF_THE_EQUATOR)
+    ranges.check_deltas(_longest(points, metric))
     return 1
+
+
+def _longest(points: np.ndarray, metric: str) -> float:
+    """Returns what no distance exceeds by a rule that gives integers."""
+    # Rounding adds up to 1.
+    return diameters(points).item() + 1 if metric in DISTANCES else _HALF_THE_EQUATOR
+
+
+def _minutes_note(points: np.ndarray) -> str:
+    """Returns a sentence about the first city whose minutes are none; "" if there is no such."""
+    minutes = np.round(100 * np.abs(points - np.trunc(points)), 6)
+    if (minutes < 60).all():
+        return ""
+    city, axis = np.argwhere(minutes >= 60)[0].tolist()
+    return (
+        f"coords[{city},{axis}] is {points[city, axis]:g}, which as DDD.MM has minutes of 60 or"
+        " more; of decimal degrees, give the whole part + 0.6 * the fraction"
+    )
 
 
 def checked_coords(coords: Any, name: str = "coords") -> np.ndarray:
@@ -176,8 +221,7 @@ def is_computable(points: np.ndarray, metric: str) -> bool:
         return True
     if metric not in DISTANCES or not is_integral(points):
         return False
-    dx, dy = np.ptp(points, axis=0)
-    return dx * dx + dy * dy <= MAX_SQUARED
+    return diameters(points).item() <= MAX_DISTANCE
 
 
 def _euclid_matrix(points: np.ndarray) -> np.ndarray:

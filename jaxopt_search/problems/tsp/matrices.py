@@ -23,7 +23,7 @@ from jaxopt_search.problems.matrix_input import (
     refuse_first,
     unit_note,
 )
-from jaxopt_search.problems.tsp import potentials, ranges, traced
+from jaxopt_search.problems.tsp import construction, potentials, ranges, traced
 from jaxopt_search.problems.tsp.problem import TSP
 
 
@@ -33,13 +33,14 @@ def tsp(
     dtype: DType | None = None,
     forbidden: Literal["inf"] | None = None,
     is_symmetric: bool | None = None,
+    allow_negative: bool = False,
     best_known: float | None = None,
 ) -> TSP:
     """Returns a TSP instance from a matrix of distances.
 
     Integers, and floats that are all integral, make an exact integer instance. The diagonal is
-    ignored. Negative and asymmetric distances are allowed; an asymmetry of float distances within
-    a relative 1e-6 is taken for rounding noise and averaged out.
+    ignored. Asymmetric distances are allowed; an asymmetry of float distances within a relative
+    1e-6 is taken for rounding noise and averaged out.
 
     Float distances are of any size. Where float32 could not hold them or their squares (the largest
     is below 1e-12 or above 1e16 or so), the device counts in a power of two, `problem.host.unit`;
@@ -51,6 +52,10 @@ def tsp(
     they are, with sums that must fit, and only shape and dtype are checked. Such an instance is for
     `run`, `init` and `advance`; `solve` needs one that the host knows.
 
+    Where random tours cost more than int32 holds, searches start from constructed tours, close to
+    which costs are exact; `init` and `run` have to be given `solutions`. A search that is too hot
+    to stay there ends with an error.
+
     Args:
       distances: [n, n] real numbers, from row to column.
       dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
@@ -58,10 +63,13 @@ def tsp(
         does without them.
       is_symmetric: whether distances are the same in both directions; None to find out, which a
         matrix that is traced does not allow, and to refuse a triangle.
+      allow_negative: whether distances may be negative. By default they are refused, because most
+        stand for edges that are missing; traced ones are not looked at.
       best_known: the best-known length, for `Result.gap`.
 
     Raises:
-      ValueError: for a wrong shape, NaN, infinity, or integers too large for int32 arithmetic.
+      ValueError: for a wrong shape, NaN, infinity, negative distances, or integers too large for
+        int32 arithmetic.
       TypeError: for entries that are not real numbers.
 
     Example:
@@ -83,6 +91,8 @@ def tsp(
             "distances are 0 on one side of the diagonal; of a triangle pass d + d.T (tsp(d,"
             " is_symmetric=False) takes them as they are)"
         )
+    if not allow_negative:
+        _refuse_negative(matrix)
     allowed = np.isfinite(matrix)
     is_exact = dtype != "float32" and is_integral(matrix[allowed])
     if dtype == "int32" and not is_exact:
@@ -105,15 +115,18 @@ def _integer_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | No
         matrix, largest = matrix // unit, largest // unit
     dearest = ranges.dearest(n, largest, has_forbidden)
     matrix[~allowed] = dearest
-    ranges.check_bound(n, dearest)
+    ranges.check_deltas(dearest)
+    least = n * min(matrix.min().item(), 0)
     host = Original(
         cost=functools.partial(_matrix_cost, matrix, unit),
         check=functools.partial(permutation.check, n),
         remaining=functools.partial(_forbidden_edges, allowed),
-        max_feasible=n * largest if has_forbidden else None,
+        max_feasible=min(n * largest, dearest + least - 1) if has_forbidden else None,
         unit=unit,
         best_known=best_known,
     )
+    if ranges.bound(n, dearest) > MAX_INT32:
+        host = construction.with_good_starts(host)
     return _on_device(matrix, jnp.int32, host)
 
 
@@ -190,6 +203,16 @@ def _is_triangle(matrix: np.ndarray) -> bool:
     """Returns whether all is 0 on one side of the diagonal, and not on the other."""
     below = any(row[:i].any() for i, row in enumerate(matrix))
     return below != any(row[i + 1 :].any() for i, row in enumerate(matrix))
+
+
+def _refuse_negative(matrix: np.ndarray) -> None:
+    if (matrix < 0).any():
+        row, column = np.argwhere(matrix < 0)[0].tolist()
+        raise ValueError(
+            f"distance[{row},{column}] is {matrix[row, column]}, expected 0 or more; for an edge"
+            " that is missing give inf and forbidden='inf', and for distances that are negative"
+            " tsp(..., allow_negative=True)"
+        )
 
 
 def _matrix_cost(matrix: np.ndarray, unit: int, tour: np.ndarray) -> int | float:

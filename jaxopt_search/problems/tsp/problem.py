@@ -29,8 +29,8 @@ from jaxopt_search.pytrees import pytree
 Place: TypeAlias = Any
 """Where a city is: its number if distances are in a matrix, else its two coordinates."""
 
-MAX_SQUARED = 2_147_000_000
-"""Squared distances up to here are rounded exactly on the device, in int32."""
+MAX_DISTANCE = 1_300_000
+"""Distances up to here are rounded exactly on the device, in int32."""
 
 
 @functools.partial(
@@ -45,8 +45,8 @@ class TSP:
     Attributes:
       matrix: [capacity * capacity] distances, int32 or float32, row by row of n; None with
         coordinates.
-      coords: [capacity] coordinates, float32 for the metric `"EUCLID"`, else whole numbers below
-        2**16, packed; None with a matrix.
+      coords: [capacity] coordinates, float32 for the metric `"EUCLID"`, else whole numbers, packed
+        if all are below 2**16; None with a matrix.
       num_entries: [] int32 the number of cities, if there is room for more (see `padding`).
       capacity: the length of solutions: the number of cities, or more.
       metric: `"MATRIX"`, or the rule that gives distances from coordinates.
@@ -181,43 +181,44 @@ def _euclid(dx: jax.Array, dy: jax.Array) -> jax.Array:
 
 
 def _euc_2d(dx: jax.Array, dy: jax.Array) -> jax.Array:
-    squared = dx * dx + dy * dy
-    r = _near_root(squared.astype(jnp.float32))
-    return r + (squared - r * r > r).astype(jnp.int32)
+    r = _near_root(dx, dy, 1)
+    return r + (dx * dx + dy * dy - r * r > r).astype(jnp.int32)
 
 
 def _ceil_2d(dx: jax.Array, dy: jax.Array) -> jax.Array:
-    squared = dx * dx + dy * dy
-    return _least_root(squared, _near_root(squared.astype(jnp.float32)), 1)
+    return _least_root(dx, dy, 1)
 
 
 def _att(dx: jax.Array, dy: jax.Array) -> jax.Array:
     # TSPLIB's rule, "round, and add 1 where that was down", is rounding up.
-    squared = dx * dx + dy * dy
-    return _least_root(squared, _near_root(squared.astype(jnp.float32) * jnp.float32(0.1)), 10)
+    return _least_root(dx, dy, 10)
 
 
-def _near_root(x: jax.Array) -> jax.Array:
-    """Returns the integer nearest to the root of `x`, int32, or the one below it.
+def _near_root(dx: jax.Array, dy: jax.Array, divisor: int) -> jax.Array:
+    """Returns the integer nearest to the root of (dx**2 + dy**2) / divisor, or the one below it.
 
     Args:
-      x: float32 between 0 and `MAX_SQUARED`, off by up to 3 units in the last place.
+      dx, dy: int32, of a distance up to `MAX_DISTANCE`.
     """
-    # What is taken off outweighs all errors, and changes no root by more than 0.03. Adding 2**23
-    # rounds to an integer, which the lower bits then hold.
-    low = jnp.sqrt(x * jnp.float32(1 - 2**-20)) + jnp.float32(2**23)
+    x, y = dx.astype(jnp.float32), dy.astype(jnp.float32)
+    # What is taken off, 2**-21 of the root, outweighs all errors, which are half as large. Both
+    # together change no root by more than 0.95. Adding 2**23 rounds to an integer, which the lower
+    # bits then hold.
+    low = jnp.sqrt((x * x + y * y) * jnp.float32((1 - 2**-20) / divisor)) + jnp.float32(2**23)
     return lax.bitcast_convert_type(low, jnp.int32) - jnp.int32(0x4B000000)
 
 
-def _least_root(squared: jax.Array, r: jax.Array, divisor: int) -> jax.Array:
-    """Returns the least integer with `divisor * r * r >= squared`; `r` is at most 2 too low."""
+def _least_root(dx: jax.Array, dy: jax.Array, divisor: int) -> jax.Array:
+    """Returns the least integer with `divisor * r * r >= dx**2 + dy**2`, int32."""
+    r, squared = _near_root(dx, dy, divisor), dx * dx + dy * dy
     for _ in range(2):
-        r = r + (divisor * r * r < squared).astype(jnp.int32)
+        r = r + (squared - divisor * r * r > 0).astype(jnp.int32)
     return r
 
 
-# Distances from coordinate differences. A float32 root is off by less than 1/2 up to MAX_SQUARED;
-# what it is rounded to is corrected in int32, so that no backend's sqrt can change a distance.
+# Distances from coordinate differences. What the root in float32 is rounded to is corrected in
+# int32, so that no backend's sqrt can change a distance. Squares wrap around there, but the
+# differences of two that count are below 2**31.
 DISTANCES: dict[str, Callable[[Any, Any], jax.Array]] = {
     "EUCLID": _euclid,
     "EUC_2D": _euc_2d,

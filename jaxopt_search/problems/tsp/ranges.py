@@ -11,6 +11,7 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _LEAST_DIAMETER = 2.0**-40  # below, squared distances of neighbors may be 0 in float32
 _LARGEST_FLOAT = float(np.finfo(np.float64).max)
 _EDGES_IN_A_DELTA = 6
+_FORBIDDEN_AT_ONCE = 64  # edges whose sum int32 holds, where it cannot hold n of them
 _MAX_MATRIX_BYTES = 2**30
 
 
@@ -30,11 +31,18 @@ def float_unit(n: int, largest: float) -> float:
 def dearest(n: int, largest: Any, has_forbidden: bool) -> Any:
     """Returns the largest entry of the matrix on the device: the one of forbidden edges, if any.
 
-    They make a tour dearer than every tour without one, negative distances included.
+    They make a tour dearer than every tour without one, negative distances included. Where int32
+    cannot hold the sums of such, they are at least dearer than all edges that a move exchanges.
     """
     if not has_forbidden:
         return largest
-    return 2 * n * largest + 1 if isinstance(largest, int) else 2 * n * (largest or 1.0)
+    if not isinstance(largest, int):
+        return 2 * n * (largest or 1.0)
+    full, least = 2 * n * largest + 1, _EDGES_IN_A_DELTA * largest
+    if bound(n, full) <= MAX_INT32:
+        return full
+    held = MAX_INT32 // max(n, _EDGES_IN_A_DELTA)
+    return max(held if held > least else MAX_INT32 // _FORBIDDEN_AT_ONCE, least + 1)
 
 
 def bound(n: int, largest: Any) -> Any:
@@ -42,12 +50,12 @@ def bound(n: int, largest: Any) -> Any:
     return max(n, _EDGES_IN_A_DELTA) * largest
 
 
-def check_bound(n: int, largest: Any) -> None:
-    """Refuses distances of which int32 cannot hold every cost and delta."""
-    if (reached := bound(n, largest)) > MAX_INT32:
+def check_deltas(largest: Any) -> None:
+    """Refuses distances of which int32 cannot hold every delta."""
+    if (reached := bound(0, largest)) > MAX_INT32:
         raise ValueError(
-            f"distances up to {largest:.6g} over {n} cities reach costs of {reached:.6g}, beyond"
-            f" int32 ({MAX_INT32}); use dtype='float32' or metric='EUCLID' for inexact costs"
+            f"distances up to {largest:.6g} change costs by up to {reached:.6g}, beyond int32"
+            f" ({MAX_INT32}); use dtype='float32' or metric='EUCLID' for inexact costs"
         )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxopt_search.portable.packed_pairs import Pairs, load_pair
@@ -11,7 +12,11 @@ from jaxopt_search.problems import traced_input
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.matrix_input import check_places
 from jaxopt_search.problems.tsp import ranges
+from jaxopt_search.problems.tsp.candidates import SAME_PLACE
 from jaxopt_search.problems.tsp.problem import TSP
+
+_CHOSEN = np.int32(2**30)  # no city has so many chosen ones near it
+_MIXER = np.uint32(0x9E3779B1)  # odd, so that products differ
 
 
 def of_coords(coords: Any, metric: str, storage: str) -> TSP:
@@ -36,7 +41,7 @@ def of_points(points: jax.Array, num_cities: jax.Array | None = None) -> TSP:
     """Returns the TSP of Euclidean distances between places.
 
     Args:
-      points: [capacity, 2] float32, from 0 on.
+      points: [capacity, 2] float32, close to 0.
       num_cities: [] int32, this many first ones count; None for all.
     """
     return TSP(
@@ -72,8 +77,10 @@ def is_on_device_only(problem: TSP) -> bool:
     return traced_input.is_traced(problem) or problem.host is ON_DEVICE
 
 
-def nearest(problem: TSP, num_candidates: int) -> jax.Array:
-    """Returns the nearest cities of each, [capacity, K] int32; where there are fewer, the city.
+def spread(problem: TSP, num_candidates: int) -> jax.Array:
+    """Returns candidates of each city, [capacity, K] int32, as `candidates.neighbors` spreads them.
+
+    By distances alone; where there are fewer other cities, the city stands for the rest.
 
     Args:
       num_candidates: K at most; n - 1 if there are fewer other cities.
@@ -82,12 +89,30 @@ def nearest(problem: TSP, num_candidates: int) -> jax.Array:
     cities = lax.iota(jnp.int32, problem.capacity)
 
     def of(city: jax.Array) -> jax.Array:
-        distances = _distances(problem, city).astype(jnp.float32)
         is_other = (cities < problem.n) & (cities != city)
-        distances, near = lax.top_k(jnp.where(is_other, -distances, -jnp.inf), num)
-        return jnp.where(jnp.isfinite(distances), near, city)
+        away = jnp.where(is_other, _distances(problem, city).astype(jnp.float32), jnp.inf)
+        # Of cities at the same place, the next one around a ring; at another place, any.
+        ahead = (cities - city).astype(jnp.uint32)
+        ahead = jnp.where(cities > city, ahead, ahead + jnp.uint32(problem.capacity))
+        turn = jnp.where(away > 0, ahead * _MIXER, ahead)
 
-    return jax.vmap(of)(cities).astype(jnp.int32)
+        def choose(covers: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
+            least = covers.min()
+            nearest = jnp.where(covers == least, away, jnp.inf)
+            is_nearest = (covers == least) & (nearest == nearest.min())
+            other = jnp.argmin(jnp.where(is_nearest, turn, jnp.uint32(2**32 - 1)))
+            other = other.astype(jnp.int32)
+            between = _distances(problem, other).astype(jnp.float32)
+            is_covered = between < SAME_PLACE * away
+            if problem.coords is not None:
+                is_covered |= (between == 0) & (away == 0)
+            covers += (between < away).astype(jnp.int32) + num * is_covered.astype(jnp.int32)
+            return covers.at[other].set(_CHOSEN), jnp.where(least < _CHOSEN, other, city)
+
+        covers = jnp.where(is_other, jnp.int32(0), _CHOSEN)
+        return lax.scan(choose, covers, None, length=num)[1]
+
+    return jax.vmap(of)(cities)
 
 
 def points_of(problem: TSP) -> jax.Array | None:

@@ -1,11 +1,12 @@
-"""Candidate lists: the nearest cities, or some from every quadrant."""
+"""Candidate lists: the nearest cities, or some from all directions."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import coords_tsp, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search.problems.tsp import candidates
+from jaxopt_search.problems.tsp import candidates, traced
 
 
 def sorted_distances(problem, lists):
@@ -37,14 +38,71 @@ def test_coordinates_give_the_same_distances_as_a_matrix(n):
     np.testing.assert_array_equal(*found)
 
 
-def test_cities_at_the_same_place():
-    """A city is not its own candidate, however many others are where it is."""
-    coords = np.concatenate([np.zeros((12, 2)), np.ones((12, 2))])
-    problem = js.tsp_from_coords(coords, metric="EUC_2D", storage="coordinates")
-    lists = candidates.neighbors(problem, 5)
-    assert (lists != np.arange(24)[:, None]).all()
-    assert ((lists < 12) == (np.arange(24)[:, None] < 12)).all()
-    assert all(len(set(row)) == 5 for row in lists.tolist())
+TABLES = {
+    "coordinates": lambda points: js.tsp_from_coords(points, storage="coordinates"),
+    "matrix": lambda points: js.tsp(distances_of(points)),
+    "device": lambda points: traced.of_points(jnp.asarray(points, jnp.float32)),
+}
+
+
+def distances_of(points):
+    return np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
+
+
+def lists_of(table, points, num):
+    """Returns candidates that are spread, [n, num], on the host or on the device."""
+    problem = TABLES[table](np.asarray(points, float))
+    if table == "device":
+        return np.asarray(traced.spread(problem, num))
+    return candidates.neighbors(problem, num, "spread")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_cities_at_the_same_place_count_as_one(table):
+    """A ring leads through them, and the other candidates are at as many other places."""
+    place = np.random.default_rng(0).permutation(np.repeat(np.arange(8), [12, 1, 5, 2, 3, 4, 5, 6]))
+    lists = lists_of(table, np.random.default_rng(1).random((8, 2))[place], 6)
+    is_own = place[lists] == place[:, None]
+    assert (lists != np.arange(38)[:, None]).all()
+    np.testing.assert_array_equal(is_own.sum(axis=1), np.bincount(place)[place] > 1)
+    others = [row[~own] for row, own in zip(lists, is_own, strict=True)]
+    assert all(len(set(place[row])) >= 5 for row in others)
+    (following,) = lists[is_own][None]
+    cities = np.flatnonzero(is_own.any(axis=1))
+    for number in range(8):
+        members = cities[place[cities] == number]
+        assert set(following[np.isin(cities, members)]) == set(members)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_too_few_places_fill_no_list_with_the_city_itself(table):
+    """Two places of two cities each, and one city beside a place of three."""
+    for places in ([0, 0, 1, 1], [0, 0, 0, 1]):
+        lists = lists_of(table, np.stack([places, places], axis=1), 3)
+        assert lists.shape == (4, 3)
+        assert (lists != np.arange(4)[:, None]).all()
+        for city, row in enumerate(lists):
+            assert len({places[other] for other in row} - {places[city]}) == 1
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_candidates_lead_out_of_a_tight_cluster(table):
+    """From each of ten clusters to at least two others, though 14 cities are nearer."""
+    generator = np.random.default_rng(0)
+    points = np.repeat(generator.uniform(0, 10_000, (10, 2)), 15, axis=0)
+    lists = lists_of(table, points + generator.uniform(-10, 10, points.shape), 8) // 15
+    for number, rows in enumerate(np.split(lists, 10)):
+        assert len(set(rows.ravel()) - {number}) >= 2
+
+
+def test_zeros_alone_make_no_place():
+    """Edges of length 0 are candidates first, also next to one another."""
+    matrix = np.ones((30, 30), int)
+    for gap in (1, 2):
+        cities = np.arange(30)
+        matrix[cities, (cities + gap) % 30] = matrix[(cities + gap) % 30, cities] = 0
+    lists = candidates.neighbors(js.tsp(matrix), 4, "spread")
+    assert (np.sort((lists - np.arange(30)[:, None]) % 30, axis=1) == [1, 2, 28, 29]).all()
 
 
 def test_quadrants_are_served_evenly():
@@ -52,7 +110,7 @@ def test_quadrants_are_served_evenly():
     points = np.random.default_rng(0).normal(size=(200, 2))
     points[0] = 0
     problem = js.tsp_from_coords(points)
-    lists = candidates.neighbors(problem, 10, "quadrant")
+    lists = candidates.neighbors(problem, 10, "spread")
     assert lists.shape == (200, 10)
     for city, row in enumerate(lists):
         others = np.delete(np.arange(200), city)
@@ -85,9 +143,9 @@ def grid():
 def test_candidates_of_many_cities_are_those_among_all(points, monkeypatch):
     """Where a quadrant has its cities far away, the nearest of all do not tell who they are."""
     problem = js.tsp_from_coords(points)
-    found = candidates.neighbors(problem, 8, "quadrant")
+    found = candidates.neighbors(problem, 8, "spread")
     monkeypatch.setattr(candidates, "_ROWS", len(points))
-    np.testing.assert_array_equal(found, candidates.neighbors(problem, 8, "quadrant"))
+    np.testing.assert_array_equal(found, candidates.neighbors(problem, 8, "spread"))
 
 
 def test_cities_at_the_border_do_not_look_at_all_others(monkeypatch):
@@ -101,7 +159,7 @@ def test_cities_at_the_border_do_not_look_at_all_others(monkeypatch):
 
     monkeypatch.setattr(candidates, "_by_quadrant", noted)
     points = grid() @ np.array([[1, -0.001], [0.001, 1]])
-    candidates.neighbors(js.tsp_from_coords(points), 8, "quadrant")
+    candidates.neighbors(js.tsp_from_coords(points), 8, "spread")
     assert len(looked_at) == 2
     assert sum(looked_at) == 0
 
@@ -109,9 +167,9 @@ def test_cities_at_the_border_do_not_look_at_all_others(monkeypatch):
 def test_of_cities_equally_far_the_first_are_candidates():
     """Quadrant by quadrant, from the lower left one on."""
     points = np.array([[0, 0], [1, 1], [-1, 1], [1, -1], [-1, -1], [2, 2], [-2, -2]])
-    lists = candidates.neighbors(js.tsp_from_coords(points), 6, "quadrant")
+    lists = candidates.neighbors(js.tsp_from_coords(points), 6, "spread")
     assert lists[0].tolist() == [4, 3, 2, 1, 6, 5]
-    lists = candidates.neighbors(js.tsp_from_coords(points), 3, "quadrant")
+    lists = candidates.neighbors(js.tsp_from_coords(points), 3, "spread")
     assert lists[0].tolist() == [4, 3, 2]
 
 
@@ -125,7 +183,6 @@ def test_one_city_is_its_own_candidate():
     [
         (matrix_tsp(5), {"num_candidates": 0}, "num_candidates is 0, expected an integer from 1"),
         (matrix_tsp(5), {"candidates": "near"}, "candidates is 'near', expected 'nearest' or"),
-        (matrix_tsp(5), {"candidates": "quadrant"}, "there are no coordinates"),
         (matrix_tsp(5, symmetric=False), {}, "asymmetric distances, expected symmetric ones"),
     ],
 )

@@ -39,7 +39,7 @@ def test_it_is_near_the_optimum(make, most):
         lambda n: matrix_tsp(n, dtype=np.float32),
         lambda n: matrix_tsp(n, symmetric=False),
         lambda n: js.tsp(np.zeros((n, n))),
-        lambda n: js.tsp(-np.arange(n * n).reshape(n, n)),
+        lambda n: js.tsp(-np.arange(n * n).reshape(n, n), allow_negative=True),
         lambda n: js.tsp_from_coords(np.ones((n, 2))),
         lambda n: js.tsp_from_coords(np.stack([np.arange(n), np.zeros(n)], axis=1)),
         lambda n: matrix_tsp(n).padded(),

@@ -12,7 +12,7 @@ from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import coordinates
 from jaxopt_search.problems.tsp.coordinates import is_computable
-from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_SQUARED
+from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE
 
 ROUNDED = ["EUC_2D", "CEIL_2D", "ATT"]
 
@@ -29,15 +29,22 @@ def host_distance(metric, dx, dy):
 def squared_distances_near_every_change(metric):
     """Returns dx, dy whose squared length lies where the rounded distance changes."""
     rng = np.random.default_rng(0)
-    roots = np.unique(np.concatenate([np.arange(1, 2000), rng.integers(1, 46_000, 4000)]))
+    roots = np.unique(np.concatenate([np.arange(1, 2000), rng.integers(1, 400_000, 4000)]))
     pairs = []
     for root in roots:
         turning = {"EUC_2D": root * root + root, "CEIL_2D": root * root, "ATT": 10 * root * root}
         for squared in range(max(turning[metric] - 2, 1), turning[metric] + 3):
             pair = two_squares(squared)
-            if pair is not None and squared <= MAX_SQUARED:
+            if pair is not None and squared <= MAX_DISTANCE**2:
                 pairs.append(pair)
-    return np.array(pairs, np.int32).T
+    return np.array([*pairs, *triples()], np.int32).T
+
+
+def triples():
+    """Returns long dx, dy of whole lengths up to the largest, and their neighbors."""
+    most = MAX_DISTANCE // 5 - 1
+    short = np.concatenate([np.arange(most - 500, most), np.arange(9000, 9500)])
+    return [(3 * k + i, 4 * k + j) for k in short.tolist() for i in (-1, 0, 1) for j in (-1, 0, 1)]
 
 
 def two_squares(squared):
@@ -62,7 +69,7 @@ def test_rounding_is_exact_where_it_turns_over(metric):
 def test_rounding_is_exact_at_random(metric):
     """A million pairs over the whole range, the extremes and zero among them."""
     rng = np.random.default_rng()
-    side = int((MAX_SQUARED / 2) ** 0.5)
+    side = int(MAX_DISTANCE / 2**0.5)
     dx, dy = rng.integers(-side, side + 1, (2, 10**6), dtype=np.int32)
     dx[:2], dy[:2] = (0, side), (0, -side)
     np.testing.assert_array_equal(device_distance(metric, dx, dy), host_distance(metric, dx, dy))
