@@ -45,7 +45,9 @@ from jaxopt_search.neighborhoods import (
     Swap,
     SwapTable,
     SwapValues,
+    ThreeOpt,
     TwoOpt,
+    three_opt,
     two_opt,
 )
 from jaxopt_search.portable import memory, random
@@ -136,6 +138,7 @@ __all__ = [
     "SwapTable",
     "SwapValues",
     "TabuSearch",
+    "ThreeOpt",
     "TwoOpt",
     "UnsupportedInstance",
     "acceptance",
@@ -195,6 +198,7 @@ __all__ = [
     "successors",
     "tabu_search",
     "testing",
+    "three_opt",
     "tsp",
     "tsp_from_coords",
     "tsp_from_instance",
