@@ -124,10 +124,15 @@ def exchange_paths(
     low = jnp.where(stays, first, jnp.where(goes_first, third, second))
     left = jnp.where(stays, size, jnp.where(goes_first, rest, next_size))
     right = jnp.where(stays, next_size, jnp.where(goes_first, size, rest))
-    for start, length in ((low, left), (wrap_behind(low + left, n), right), (low, left + right)):
+
+    def reverse_one(number: jax.Array, tour: ArrayTour) -> ArrayTour:
+        start = jnp.where(number == 1, wrap_behind(low + left, n), low)
+        length = jnp.where(number == 0, left, jnp.where(number == 1, right, left + right))
         tour = _reverse_path(tour, n, start, length, where)
         memory.barrier()
-    return tour
+        return tour
+
+    return memory.fori_loop(jnp.where(where, jnp.int32(3), jnp.int32(0)), reverse_one, tour)
 
 
 def move_segment(
