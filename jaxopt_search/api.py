@@ -43,7 +43,9 @@ from jaxopt_search.neighborhoods import (
     Swap,
     SwapTable,
     SwapValues,
+    ThreeOpt,
     TwoOpt,
+    three_opt,
     two_opt,
 )
 from jaxopt_search.portable import memory, random
@@ -134,6 +136,7 @@ __all__ = [
     "SwapTable",
     "SwapValues",
     "TabuSearch",
+    "ThreeOpt",
     "TwoOpt",
     "UnsupportedInstance",
     "acceptance",

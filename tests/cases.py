@@ -89,6 +89,10 @@ def _two_opt(name, problem, **options):
     return Case(f"two_opt-{name}-{problem.n}", problem, js.two_opt(problem, **options))
 
 
+def _three_opt(name, problem, **options):
+    return Case(f"three_opt-{name}-{problem.n}", problem, js.three_opt(problem, **options))
+
+
 def small_qap(n, seed=0, symmetric=True):
     return js.qap(*matrices(n, seed, symmetric))
 
@@ -124,6 +128,7 @@ NEIGHBORHOOD_CASES = [
     _two_opt("ATT", coords_tsp(9, metric="ATT")),
     _two_opt("large", coords_tsp(150), num_candidates=5),
     _two_opt("float", matrix_tsp(6, dtype=np.float64)),
+    *(_three_opt("asymmetric", matrix_tsp(n, symmetric=False)) for n in (3, 4, 7, 150)),
     _delta_swap("qap", small_qap(9)),
     *(_delta_swap("asymmetric", small_qap(n, symmetric=False)) for n in (2, 7)),
     _swap_table("qap", small_qap(9)),

@@ -10,6 +10,7 @@ from jaxopt_search.neighborhoods.relocate import Relocate
 from jaxopt_search.neighborhoods.swap import Swap
 from jaxopt_search.neighborhoods.swap_table import SwapTable
 from jaxopt_search.neighborhoods.swap_values import SwapValues
+from jaxopt_search.neighborhoods.three_opt import ThreeOpt, three_opt
 from jaxopt_search.neighborhoods.two_opt import TwoOpt, two_opt
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "Swap",
     "SwapTable",
     "SwapValues",
+    "ThreeOpt",
     "TwoOpt",
+    "three_opt",
     "two_opt",
 ]

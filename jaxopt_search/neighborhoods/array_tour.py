@@ -75,8 +75,15 @@ def reverse(
     inside = wrap_before(last - first, n) + 1
     is_inside = inside <= n - inside
     low = jnp.where(is_inside, first, wrap_behind(last + 1, n))
-    high = jnp.where(is_inside, last, wrap_before(first - 1, n))
-    num_pairs = jnp.where(where, jnp.minimum(inside, n - inside) >> 1, 0)
+    return _reverse_path(tour, n, low, jnp.minimum(inside, n - inside), where)
+
+
+def _reverse_path(
+    tour: ArrayTour, n: Size, low: jax.Array, size: jax.Array, where: jax.Array
+) -> ArrayTour:
+    """Returns the tour with the path of `size` cities from position `low` on reversed."""
+    high = wrap(low + size - 1, n)
+    num_pairs = jnp.where(where, size >> 1, 0)
 
     # Half of the lanes fill the left part, the others the right one.
     lane = memory.lanes(2 * memory.LANES)
@@ -89,6 +96,43 @@ def reverse(
         return _put(tour, here, cities, pair < num_pairs)
 
     return _by_tiles(num_pairs, lane, n, swap_tile, tour)
+
+
+def exchange_paths(
+    tour: ArrayTour,
+    n: Size,
+    first: jax.Array,
+    size: jax.Array,
+    next_size: jax.Array,
+    where: jax.Array,
+) -> ArrayTour:
+    """Returns the tour with two neighboring paths in each other's place; portable.
+
+    The rest of the cycle is a third path, and exchanging any two of the three gives the same cycle:
+    the longest one stays. Reversing both paths and then the two as one exchanges them.
+
+    Args:
+      n: the number of cities.
+      first: [] int32, the position of the first path.
+      size: [] int32, its number of cities.
+      next_size: [] int32, that of the path behind it; both together are below n.
+      where: [] bool; the tour is unchanged where it does not hold.
+    """
+    rest = n - size - next_size
+    second, third = wrap(first + size, n), wrap(first + size + next_size, n)
+    stays, goes_first = (rest >= size) & (rest >= next_size), next_size >= size
+    low = jnp.where(stays, first, jnp.where(goes_first, third, second))
+    left = jnp.where(stays, size, jnp.where(goes_first, rest, next_size))
+    right = jnp.where(stays, next_size, jnp.where(goes_first, size, rest))
+
+    def reverse_one(number: jax.Array, tour: ArrayTour) -> ArrayTour:
+        start = jnp.where(number == 1, wrap_behind(low + left, n), low)
+        length = jnp.where(number == 0, left, jnp.where(number == 1, right, left + right))
+        tour = _reverse_path(tour, n, start, length, where)
+        memory.barrier()
+        return tour
+
+    return memory.fori_loop(jnp.where(where, jnp.int32(3), jnp.int32(0)), reverse_one, tour)
 
 
 def move_segment(

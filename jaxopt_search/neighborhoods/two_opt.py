@@ -186,7 +186,7 @@ def two_opt(
     """
     check_suits("two_opt", "a TSP", problem, isinstance(problem, TSP))
     if not problem.is_symmetric:
-        raise ValueError("problem has asymmetric distances, expected symmetric ones; use Relocate")
+        raise ValueError("problem has asymmetric distances, expected symmetric ones; use three_opt")
     num_candidates = check_count("num_candidates", num_candidates)
     if traced.is_on_device_only(problem):
         return from_candidates(traced.spread(problem, num_candidates), problem.num_entries)

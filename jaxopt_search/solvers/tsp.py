@@ -19,11 +19,11 @@ from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.guards import capacity
 from jaxopt_search.kernels import runs_kernels
-from jaxopt_search.neighborhoods import Relocate
+from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.portable import random
 from jaxopt_search.problems.matrix_input import DType, is_stack
-from jaxopt_search.problems.tsp import candidates
+from jaxopt_search.problems.tsp import assignment, candidates
 from jaxopt_search.problems.tsp.build import as_tsp
 from jaxopt_search.problems.tsp.construction import (
     SECONDS_PER_CITY,
@@ -87,7 +87,9 @@ _COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8, colder=None)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10, recombining=0.75)
-_ASYMMETRIC_TSP_ON_CPU = Recipe(hottest=4.0, coldest=0.1, num_searches=16, moves_per_search=12)
+_ASYMMETRIC_TSP_ON_CPU = Recipe(
+    hottest=4.0, coldest=0.1, num_searches=16, moves_per_search=12, num_candidates=8
+)
 _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
 
 
@@ -144,7 +146,8 @@ def solve_tsp(
 
     Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
     clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An
-    asymmetric instance is annealed by relocations, as the searches are resampled (`resample`).
+    asymmetric instance is annealed by 3-opt moves that keep the direction (`three_opt`), as the
+    searches are resampled (`resample`); its constructed tour comes from assignment problems.
 
     Args:
       data: [n, 2] coordinates, an [n, n] matrix of distances, a `TSPInstance` as read by
@@ -260,10 +263,14 @@ def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:
 
 def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | None) -> Ingredients:
     """Returns the moves for a padded instance, its temperatures, and its crossover."""
+    if near is None:
+        near, extra = assignment.likeliest(problem, recipe.num_candidates)
+        extra = extra[:, :3]
+        scale = extra.mean(where=np.isfinite(extra)) or host_scales.near_distance(problem)
+        neighborhood = three_opt_on_lists(padded, near, recipe.num_candidates)
+        return Ingredients(neighborhood, (recipe.hottest * scale, recipe.coldest * scale))
     away = host_scales.near_distance(problem)
     coldest = recipe.coldest * away
-    if near is None:
-        return Ingredients(Relocate(), (recipe.hottest * away, coldest))
     neighborhood = on_lists(padded, near, recipe.num_candidates)
     hottest = recipe.hottest * (host_scales.tree_edge(problem) or away)
     return Ingredients(neighborhood, (hottest, coldest), edge_assembly(padded))

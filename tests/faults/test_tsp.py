@@ -225,7 +225,9 @@ def test_nearly_symmetric():
 def test_moves_that_reverse_want_symmetric_distances():
     """Their price would be that of other tours; the error names a move that will do."""
     problem = js.tsp(changed(0, 1, 9))
-    with refuses(ValueError, "problem has asymmetric distances, expected symmetric ones; use Rel"):
+    with refuses(
+        ValueError, "problem has asymmetric distances, expected symmetric ones; use three"
+    ):
         js.two_opt(problem)
     assert js.solve(problem, annealing(3.0), 0, max_steps=300).fun == optimum(changed(0, 1, 9))
 

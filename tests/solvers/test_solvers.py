@@ -28,6 +28,16 @@ def test_any_kind_of_input(kind):
         assert isinstance(result.fun, int)
 
 
+def test_an_asymmetric_tour_is_annealed_to_the_optimum():
+    """Of one-way streets, shortest through blocks; the constructed tour is longer."""
+    rng, cities = np.random.default_rng(0), np.arange(36)
+    xy = np.stack([cities // 6, cities % 6], axis=1)
+    matrix = 100 * np.abs(xy[:, None] - xy).sum(axis=2) + rng.integers(0, 9, (36, 36))
+    results = [js.solve_tsp(matrix, max_steps=steps, devices=1) for steps in (0, 3000)]
+    assert results[1].fun < results[0].fun
+    assert results[1].fun <= 3660
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_temperatures_follow_the_scale_of_the_distances(scale):
     """An instance a million times as large is solved as well: within 3 % of the grid's optimum."""

@@ -137,8 +137,8 @@ def _query(points: np.ndarray, num: int, is_ordered: bool = True) -> np.ndarray:
       is_ordered: whether the nearest come first; else in any order.
     """
     if len(points) <= _FEW:
-        every, lowest = np.arange(len(points)), _lowest if is_ordered else _lowest_anyhow
-        return np.concatenate(_each_block(lambda rows: lowest(_squared(points, rows), num), every))
+        every, pick = np.arange(len(points)), lowest if is_ordered else _lowest_anyhow
+        return np.concatenate(_each_block(lambda rows: pick(_squared(points, rows), num), every))
     # Imported only here: that takes ten times as long as all distances between a thousand points.
     spatial = imported("scipy.spatial", "candidate lists need SciPy")
     return spatial.KDTree(points).query(points, num)[1]
@@ -169,7 +169,7 @@ def _each_block(
 def _nearest_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarray:
     distances = matrix[rows].astype(np.float64)
     distances[np.arange(len(rows)), rows] = np.inf
-    return _lowest(distances, num)
+    return lowest(distances, num)
 
 
 def _spread_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarray:
@@ -259,7 +259,7 @@ def _counts(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.stack([len(x) - right - above + both, right - both, above - both, both - 1], axis=1)
 
 
-def _lowest(values: np.ndarray, num: int) -> np.ndarray:
+def lowest(values: np.ndarray, num: int) -> np.ndarray:
     """Returns the columns of the lowest values of each row, in order, [rows, num]."""
     columns = np.sort(_lowest_anyhow(values, num), axis=1)
     order = np.argsort(np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")

@@ -1,0 +1,144 @@
+"""TSP: 3-opt moves that keep the direction: two neighboring paths of the tour change places.
+
+Kanellakis, Papadimitriou, "Local search for the asymmetric traveling salesman problem", 1980.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search.checks import check_count, check_suits
+from jaxopt_search.neighborhoods import array_tour
+from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
+from jaxopt_search.neighborhoods.two_opt import on_lists
+from jaxopt_search.portable.memory import load
+from jaxopt_search.portable.packed_pairs import Pairs, load_pair
+from jaxopt_search.portable.random import below
+from jaxopt_search.problems.tsp import assignment, traced
+from jaxopt_search.problems.tsp.problem import TSP, Place
+from jaxopt_search.pytrees import pytree
+from jaxopt_search.types import null_delta
+
+
+class PathExchange(NamedTuple):
+    """Exchanges the path behind the position `before` and the path that follows it.
+
+    Attributes:
+      before: int32.
+      size: int32, cities on the first path.
+      next_size: int32, on the second one; a null move where one of them is below 1.
+    """
+
+    before: jax.Array
+    size: jax.Array
+    next_size: jax.Array
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ThreeOpt:
+    """3-opt moves of a TSP that keep the direction. Build it with `three_opt`.
+
+    Attributes:
+      pairs: [capacity * K] each city with its candidates, and room behind.
+    """
+
+    pairs: Pairs
+
+    num_words = 2
+    is_portable = True
+    space = "permutation"
+
+    def init(self, problem: TSP, solution: jax.Array) -> ArrayTour:
+        check_suits("ThreeOpt", "a TSP", problem, isinstance(problem, TSP))
+        return array_tour.from_solution(solution)
+
+    def solution(self, problem: TSP, snapshot: ArrayTour) -> jax.Array:
+        return snapshot.city
+
+    def snapshot(self, representation: ArrayTour) -> ArrayTour:
+        return representation._replace(position=None)
+
+    def propose(
+        self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]
+    ) -> PathExchange:
+        """Draws a city and the candidate to come behind it, and likewise for the one in between.
+
+        The city that was before the candidate gets one of its own behind it, if the tour stays in
+        one piece.
+        """
+        n, num = problem.n, self.pairs.size // problem.capacity
+        city, near = load_pair(self.pairs, below(words[0], n * num))
+        before, at = load(representation.position, city), load(representation.position, near)
+        last = load(representation.city, wrap_before(at - 1, n))
+        _, behind = load_pair(self.pairs, last * num + below(words[1], num))
+        size = wrap_before(at - before - 1, n)
+        sizes = wrap_before(load(representation.position, behind) - before - 1, n)
+        return PathExchange(before, size, sizes - size)
+
+    def delta(self, problem: TSP, representation: ArrayTour, move: PathExchange) -> jax.Array:
+        n, distance = problem.n, problem.between
+        before, size, next_size = move
+
+        def at(position: jax.Array) -> Place:
+            return problem.place(load(representation.city, wrap_behind(position, n)))
+
+        middle = wrap_behind(before + size, n)
+        end = wrap(middle + next_size, n)
+        left, head, tail = at(before), at(before + 1), at(middle)
+        next_head, next_tail, right = at(middle + 1), at(end), at(end + 1)
+        gained = distance(left, next_head) + distance(next_tail, head) + distance(tail, right)
+        lost = distance(left, head) + distance(tail, next_head) + distance(next_tail, right)
+        change = gained - lost
+        is_real = (size > 0) & (next_size > 0)
+        return jnp.where(is_real, change, null_delta(change.dtype))
+
+    def commit(
+        self, problem: TSP, representation: ArrayTour, move: PathExchange, accept: jax.Array
+    ) -> ArrayTour:
+        first = wrap_behind(move.before + 1, problem.n)
+        return array_tour.exchange_paths(
+            representation, problem.n, first, move.size, move.next_size, accept
+        )
+
+
+def three_opt(problem: TSP, *, num_candidates: int = 10) -> ThreeOpt:
+    """Returns the 3-opt moves that keep the direction, for distances that depend on it.
+
+    Two neighboring paths, of any lengths, change places: none is reversed. Of the three edges that
+    this puts in, two lead to candidates. A move is priced in O(1); making it changes up to 2 n / 3
+    positions.
+
+    Args:
+      problem: of a matrix of distances.
+      num_candidates: K, cities in the list of each city: the likeliest ones by dual costs of the
+        assignment problem; n - 1 if there are fewer.
+
+    Raises:
+      ValueError: if there is no matrix on the host, or `num_candidates` is out of range.
+
+    Example:
+      >>> import jaxopt_search as js, numpy as np
+      >>> problem = js.tsp(np.random.default_rng(0).integers(1, 100, (12, 12)))
+      >>> search = js.simulated_annealing(three_opt(problem), 5.0, moves_per_search=8)
+      >>> js.solve(problem, search, 0, num_searches=4, max_steps=1000).fun
+      160
+    """
+    check_suits("three_opt", "a TSP", problem, isinstance(problem, TSP))
+    num_candidates = check_count("num_candidates", num_candidates)
+    if problem.matrix is None or traced.is_on_device_only(problem):
+        raise ValueError("problem has no matrix on the host, expected one built by tsp")
+    return three_opt_on_lists(
+        problem, assignment.likeliest(problem, num_candidates)[0], num_candidates
+    )
+
+
+def three_opt_on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> ThreeOpt:
+    """Returns the moves of candidate lists [n, K] int32, with K up to `num_candidates`."""
+    own = np.arange(len(lists), dtype=np.int32)[:, None]
+    rest = np.repeat(own, num_candidates - lists.shape[1], axis=1)  # which makes null moves
+    lists = np.concatenate([lists, rest], axis=1)
+    return ThreeOpt(pairs=on_lists(problem, lists, num_candidates).pairs)

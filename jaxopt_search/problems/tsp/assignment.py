@@ -1,0 +1,183 @@
+"""TSP: what the assignment problem tells of asymmetric distances, on the host.
+
+Its solution is the shortest set of cycles through all cities, which is often nearly as long as the
+shortest tour, or shorter by little. Carpaneto, Toth, "Some new branching and bounding criteria for
+the asymmetric travelling salesman problem", 1980; Karp, "A patching algorithm for the nonsymmetric
+traveling-salesman problem", 1979.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxopt_search.optional import imported
+from jaxopt_search.problems.tsp.candidates import lowest
+from jaxopt_search.problems.tsp.problem import TSP
+
+_MOST_ASSIGNMENTS, _MOST_WORK = 300, 1e9
+
+
+class _Node(NamedTuple):
+    """Part of all tours.
+
+    Attributes:
+      cost: of the shortest cycles, a lower bound.
+      after: [n] the city behind each city on these.
+      excluded, included: edges that no tour of them has, and that all have, as pairs of cities.
+    """
+
+    cost: float
+    after: np.ndarray
+    excluded: tuple[tuple[int, int], ...] = ()
+    included: tuple[tuple[int, int], ...] = ()
+
+
+def short_tour(problem: TSP) -> np.ndarray:
+    """Returns the best tour that few assignment problems lead to, [n] int32.
+
+    Branch and bound, depth first: the smallest cycle of a part's shortest cycles loses one of its
+    edges. Joined, the cycles of each part make a tour. Up to 300 assignments of O(n * n * n) are
+    solved, fewer of more than 150 cities: for random distances the tour is then often optimal, and
+    of few edges that are not forbidden one is mostly found.
+
+    Args:
+      problem: of a matrix, two cities or more.
+    """
+    matrix = _matrix(problem)
+    root = _solved(matrix)
+    assert root is not None
+    tour, least, parts = root.after, np.inf, [root]
+    num_left = min(_MOST_WORK // len(matrix) ** 3, _MOST_ASSIGNMENTS)
+    while parts:
+        part = parts.pop()
+        if part.cost >= least:
+            continue
+        cycle = _cycles(part.after)
+        found = _patched(matrix, part.after, cycle.copy())
+        length = matrix[found, np.roll(found, -1)].sum()
+        if length < least:
+            tour, least = found, length
+        if cycle.max() == 0 or num_left <= 0:
+            continue
+        is_free = np.ones(len(matrix), bool)
+        is_free[[city for city, _ in part.included]] = False
+        smallest = np.bincount(cycle, is_free).argmin()
+        edges = [(i, int(part.after[i])) for i in np.flatnonzero((cycle == smallest) & is_free)]
+        smaller = (
+            _solved(matrix, (*part.excluded, edge), (*part.included, *edges[:number]))
+            for number, edge in enumerate(edges)
+        )
+        kept = [each for each in smaller if each is not None and each.cost < least]
+        num_left -= len(edges)
+        parts += sorted(kept, key=lambda each: -each.cost)
+    return tour.astype(np.int32)
+
+
+def likeliest(problem: TSP, num_candidates: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the cities likeliest to follow each city on short tours, and the extra costs.
+
+    That is what a tour with this edge costs more than the shortest cycles, at least: the distance
+    less dual costs of leaving a city and reaching the other one.
+
+    Args:
+      problem: of a matrix.
+      num_candidates: K at most; n - 1 if there are fewer other cities.
+
+    Returns:
+      [n, K] int32, likeliest first, and [n, K] float64. Where all other edges are forbidden, it is
+      the city itself, and +inf.
+    """
+    n = int(problem.n)
+    if n == 1:
+        return np.zeros((1, 1), np.int32), np.full((1, 1), np.inf)
+    matrix = _matrix(problem)
+    node = _solved(matrix)
+    assert node is not None
+    extra = _reduced(matrix, node.after)
+    if problem.host.max_feasible is not None:
+        extra[problem.distances_on_host() == problem.distances_on_host().max()] = np.inf
+    near = lowest(extra, min(num_candidates, n - 1))
+    extra = np.take_along_axis(extra, near, axis=1)
+    return np.where(np.isinf(extra), np.arange(n)[:, None], near).astype(np.int32), extra
+
+
+def _matrix(problem: TSP) -> np.ndarray:
+    """Returns the distances, [n, n] float64, with +inf from a city to itself."""
+    matrix = problem.distances_on_host().astype(np.float64)
+    np.fill_diagonal(matrix, np.inf)
+    return matrix
+
+
+def _solved(
+    matrix: np.ndarray,
+    excluded: tuple[tuple[int, int], ...] = (),
+    included: tuple[tuple[int, int], ...] = (),
+) -> _Node | None:
+    """Returns the shortest cycles without some edges and with others; None if there are none."""
+    optimize = imported("scipy.optimize", "tours of asymmetric distances need SciPy", "analysis")
+    if excluded:
+        matrix = matrix.copy()
+        matrix[tuple(zip(*excluded, strict=True))] = np.inf
+    for city, other in included:
+        length = matrix[city, other]
+        matrix[city] = matrix[:, other] = np.inf
+        matrix[city, other] = length
+    try:
+        cities, after = optimize.linear_sum_assignment(matrix)
+    except ValueError:
+        return None
+    return _Node(matrix[cities, after].sum(), after, excluded, included)
+
+
+def _cycles(after: np.ndarray) -> np.ndarray:
+    """Returns the number of the cycle that each city is on, [n], from 0 on."""
+    cycle, number, following = [-1] * len(after), -1, after.tolist()
+    for city in range(len(after)):
+        number += cycle[city] < 0
+        while cycle[city] < 0:
+            cycle[city] = number
+            city = following[city]
+    return np.array(cycle)
+
+
+def _patched(matrix: np.ndarray, after: np.ndarray, cycle: np.ndarray) -> np.ndarray:
+    """Returns a tour, [n], by joining the smallest cycle to another one, again and again.
+
+    Two edges are replaced, those which make all longer by the least. O(n * n * log(n)).
+
+    Args:
+      after: [n] the city behind each city.
+      cycle: [n] the number of its cycle, overwritten.
+    """
+    after, cities = after.copy(), np.arange(len(after))
+    for _ in range(cycle.max()):
+        sizes = np.bincount(cycle)
+        is_in = cycle == np.where(sizes > 0, sizes, len(after) + 1).argmin()
+        inside, outside, length = cities[is_in], cities[~is_in], matrix[cities, after]
+        there, back = matrix[np.ix_(inside, after[outside])], matrix[np.ix_(outside, after[inside])]
+        change = there + back.T - length[inside, None] - length[outside]
+        i, j = np.unravel_index(change.argmin(), change.shape)
+        pair = [inside[i], outside[j]]
+        after[pair] = after[pair[::-1]]
+        cycle[is_in] = cycle[pair[1]]
+    tour = [0]
+    for _ in cities[1:]:
+        tour.append(int(after[tour[-1]]))
+    return np.array(tour)
+
+
+def _reduced(matrix: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Returns distances less dual costs, [n, n], at least 0, and 0 on the shortest cycles.
+
+    By shortest paths, as in Bellman, "On a routing problem", 1958.
+    """
+    own = np.take_along_axis(matrix, after[:, None], axis=1)
+    reaching, rows = np.zeros(len(matrix)), np.arange(len(matrix))
+    for _ in range(len(matrix)):
+        nearer = (matrix[rows] - own[rows] + reaching[after[rows], None]).min(axis=0, initial=0)
+        is_nearer = nearer < reaching
+        if not is_nearer.any():
+            break
+        reaching = np.where(is_nearer, nearer, reaching)
+        (rows,) = np.nonzero(is_nearer[after])
+    return matrix - own + reaching[after, None] - reaching
