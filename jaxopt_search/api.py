@@ -195,6 +195,7 @@ __all__ = [
     "solve_tsp",
     "successors",
     "tabu_search",
+    "three_opt",
     "testing",  # imported only when asked for: it needs chex, as nothing else here does
     "tsp",
     "tsp_from_coords",

@@ -91,9 +91,8 @@ class EdgeAssembly:
 
     def unfinished(self, own: jax.ShapeDtypeStruct) -> "Assembly":
         """Returns the shapes of what `begin` returns, by that of `own`."""
-        return Assembly(
-            own, own.update(shape=(*own.shape, 2)), own.update(dtype=bool, shape=own.shape[:1])
-        )
+        mate = jax.ShapeDtypeStruct((*own.shape, 2), own.dtype)
+        return Assembly(own, mate, jax.ShapeDtypeStruct(own.shape[:1], bool))
 
     def finish(self, problem: TSP, assembly: "Assembly") -> jax.Array:
         """Returns the `children`, [S, n] int32."""

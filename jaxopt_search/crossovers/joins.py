@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search.crossovers import tour_ends
-from jaxopt_search.portable import bit_sets, memory
+from jaxopt_search.portable import bit_sets, loops, memory
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.types import null_delta
 
@@ -39,7 +39,7 @@ def joined(problem: TSP, candidates: jax.Array, mate: jax.Array) -> tuple[jax.Ar
         return number + 1, does_continue, _after(cities, part, size, move)
 
     start = jnp.int32(0), jnp.bool_(True), _cities(problem, mate)
-    cities = lax.while_loop(is_apart, join, start)[2]
+    cities = loops.while_loop(is_apart, join, start)[2]
     return cities[:, :, :2], cities[:, 0, 3] == problem.n
 
 

@@ -14,7 +14,7 @@ from jax import lax
 from jaxopt_search import capabilities
 from jaxopt_search.crossovers.operators import Draws, Island, entry_words
 from jaxopt_search.neighborhoods.swap import Swap, positions
-from jaxopt_search.portable import memory, random
+from jaxopt_search.portable import loops, memory, random
 from jaxopt_search.portable.memory import load, store
 from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.problems.permutation import inverse
@@ -275,7 +275,7 @@ class PermutationOperators:
                 is_before = (other < word) | ((other == word) & (place < tile.column))
                 return rank + is_before.astype(jnp.int32)
 
-            rank = lax.fori_loop(0, num_free, count, jnp.zeros_like(word))
+            rank = loops.fori_loop(0, num_free, count, jnp.zeros_like(word))
             if free is None:
                 return rank if number is None else jnp.where(tile.column < n, rank, tile.column)
             new = load(island.best, load(free, jnp.minimum(rank, num_free - 1)))

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import memory
+from jaxopt_search.portable import loops, memory
 from jaxopt_search.problems.tsp.problem import TSP
 
 
@@ -43,7 +43,7 @@ def tours(problem: TSP, mate: jax.Array) -> jax.Array:
 
     # Each position is as many steps from city 0, at which a walk arrives by end 1.
     start = jnp.broadcast_to(2 * first + 1, position.shape), mate[:, :, ::-1]
-    end = lax.fori_loop(0, _doublings(mate), double, start)[0]
+    end = loops.fori_loop(0, _doublings(mate), double, start)[0]
     return jnp.where(position < problem.n, (end >> 1) - first, position)
 
 
@@ -54,7 +54,7 @@ def least_on_cycle(following: jax.Array, value: jax.Array) -> jax.Array:
         least, ahead = carry
         return jnp.minimum(least, at(least, ahead)), at(ahead, ahead)
 
-    return lax.fori_loop(0, _doublings(following), double, (value, following))[0]
+    return loops.fori_loop(0, _doublings(following), double, (value, following))[0]
 
 
 def _doublings(ends: jax.Array) -> int:

@@ -1,6 +1,7 @@
 """Programs compiled side by side, in threads: compiling leaves the interpreter to others."""
 
 import contextlib
+import contextvars
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +12,7 @@ import jax
 from jaxopt_search.engine import kept_programs
 from jaxopt_search.engine.fingerprints import settings
 from jaxopt_search.engine.kept_programs import Job, Program
+from jaxopt_search.engine.tracing import mesh_left
 from jaxopt_search.guards.interrupts import held_back
 
 
@@ -26,13 +28,17 @@ class _Compiler(threading.Thread):
         super().__init__(name="compiles")
         self._job, self._settings, self._after = job, settings, after
         self.is_traced, self.is_over = threading.Event(), threading.Event()
+        self._context = contextvars.copy_context()
 
     def run(self) -> None:
+        self._context.run(self._do)
+
+    def _do(self) -> None:
         for other in self._after:
             other.is_traced.wait()
         try:
             # Settings may be for the thread of the call only; then programs are others.
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception), mesh_left():
                 if settings() == self._settings:
                     self._job(self._once_traced)
         finally:

@@ -28,7 +28,8 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
       path: of a file that `checkpoint=` has written.
 
     Returns:
-      The solution as `Result.x` has it, or the list of its arrays if it consists of several; of
+      The solution as `Result.x` has it, dicts included; of tuples and classes the list of its
+      arrays, which `initial=` takes as well; of
       several instances as `StackedResult.x` has them; of queens all placements, [B, n]. And the
       cost: of `maximize=True` with the opposite sign, of several instances a list, of queens 0.
 
@@ -49,7 +50,7 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
       (True, True, 10)
     """
     found, fun = checkpoints.read_best(checked_path(path, "path"))
-    return found[0] if len(found) == 1 else found, fun
+    return found, fun
 
 
 def save_checkpoint(path: str | os.PathLike, state: Any, *, of: Any = None) -> None:

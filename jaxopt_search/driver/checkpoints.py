@@ -5,12 +5,15 @@ that it has found, and a header of JSON. It is written to another file, which ta
 it is whole, so that there is always an old one or a new one. Who writes when: `driver.keeping`.
 """
 
+import ast
 import contextlib
 import errno
+import functools
 import io
 import json
 import math
 import pathlib
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -28,6 +31,7 @@ from jaxopt_search.files import check_regular, remove_abandoned, whole
 
 FORMAT, SCHEMA = "jaxopt_search checkpoint", 1
 _HEADER, _MOST_HEADER = "header", 2**26
+_KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]"""  # of a dict, a string
 _NPY_HEADER = 2**12  # bytes in front of an array, amply
 _COUNTS = {
     "instance": "the numbers and the code of the problem count",
@@ -129,8 +133,8 @@ def read(
         )
 
 
-def read_best(path: pathlib.Path) -> tuple[list[np.ndarray], Any]:
-    """Returns the best that any run has kept: its arrays, and the note of its cost.
+def read_best(path: pathlib.Path) -> tuple[Any, Any]:
+    """Returns the best that any run has kept, as `load_best` does, and the note of its cost.
 
     No more memory is taken than the file has bytes.
 
@@ -145,7 +149,20 @@ def read_best(path: pathlib.Path) -> tuple[list[np.ndarray], Any]:
         if not all(isinstance(number, int | float) for number in numbers):
             raise ValueError("its cost is no number")
         names = [name.removesuffix(".npy") for name in archive.namelist() if name[:4] == "best"]
-        return [_array(archive, name, None, path.stat().st_size) for name in names], fun
+        arrays = [_array(archive, name, None, path.stat().st_size) for name in names]
+        return _in_dicts([name.removeprefix("best").lstrip(".") for name in names], arrays), fun
+
+
+def _in_dicts(paths: list[str], leaves: list[Any]) -> Any:
+    """Returns leaves by their paths where these lead through dicts only; else a list of several."""
+    found: dict[str, Any] = {}
+    for path, leaf in zip(paths, leaves, strict=True):
+        keys = re.findall(_KEY, path)
+        if not keys or "".join(keys) != path:
+            return leaves[0] if len(leaves) == 1 else leaves
+        *outer, last = [ast.literal_eval(key)[0] for key in keys]
+        functools.reduce(lambda inner, key: inner.setdefault(key, {}), outer, found)[last] = leaf
+    return found
 
 
 @contextlib.contextmanager

@@ -179,7 +179,7 @@ def drive(
 
     Args:
       timer: starts to count seconds of search after the first chunk.
-      observers: are called with each report; True, not only what is true, ends the run.
+      observers: are called with each report; True ends the run.
       is_interrupted: of one of several processes, whether a Ctrl-C has come to it.
       keep: is called after each chunk but the last one, if all processes continue.
     """
@@ -206,12 +206,12 @@ def drive(
 def _wish(team: Team, observers: Sequence[Callable[[Any], Any]], report: Any) -> Status:
     """Returns whether observers of this process want the run to end; all of them are asked."""
     try:
-        answers = [observe(report) for observe in observers]
+        answers = [is_true(observe(report)) for observe in observers]
     except Exception:
         with contextlib.suppress(Exception):
             team.highest(_FAILED)
         raise
-    return Status.CALLBACK if any(map(is_true, answers)) else Status.RUNNING
+    return Status.CALLBACK if any(answers) else Status.RUNNING
 
 
 def _agreed(team: Team, status: Status, wish: Status) -> Status:
@@ -241,5 +241,15 @@ def _make_chunk(run: Chunked, timer: Timer, num_steps: int) -> float:
 
 
 def is_true(answer: Any) -> bool:
-    """Returns whether a callback asks to stop: by True itself, not by what is only taken for it."""
-    return isinstance(answer, bool | np.bool_) and bool(answer)
+    """Returns whether a callback asks to stop: by True, also of NumPy or JAX.
+
+    Raises:
+      TypeError: for anything but True, False and None.
+    """
+    is_array = str(getattr(answer, "dtype", "")) == "bool" and np.shape(answer) == ()
+    if answer is None or isinstance(answer, bool) or is_array:
+        return bool(answer)
+    raise TypeError(
+        f"callback returned a {type(answer).__name__}, expected True, False or None; or a Steer, in"
+        " solve"
+    )

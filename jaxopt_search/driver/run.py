@@ -17,6 +17,7 @@ from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.running import Run, optimal_start
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.state import RunState
+from jaxopt_search.engine.tracing import without_mesh
 from jaxopt_search.guards import garbage
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.kernels import Implementation
@@ -24,6 +25,7 @@ from jaxopt_search.results import Result
 from jaxopt_search.types import Exchange, Problem, Search
 
 
+@without_mesh
 def solve(
     problem: Problem,
     search: Search,
@@ -87,8 +89,8 @@ def solve(
         are exact whatever it is.
       chunk_steps: steps per chunk; None for chunks of half a second or less.
       callback: called with a `Report` after each chunk; True ends the run, a `Steer` changes
-        its settings. If it has `notes()`, which returns something for JSON, a checkpoint keeps
-        that, and a run that resumes begins with `recall(notes)`.
+        its settings, None or False does neither. If it has `notes()`, which returns something for
+        JSON, a checkpoint keeps that, and a run that resumes begins with `recall(notes)`.
       show_progress: whether to show on standard error where the run stands, also while programs
         compile: as a bar with tqdm (the extra `progress`), else as lines.
       history_size: lines of history kept; beyond, every other line is dropped, as often as needed.

@@ -307,7 +307,7 @@ class Run:
         assert self._callback is not None
         answer = self._callback(report)
         if isinstance(answer, Steer):
-            self._steer(answer)
+            return self._steer(answer)
         return answer
 
     def _steer(self, steer: Steer) -> None:

@@ -102,6 +102,8 @@ def _checked_arrays(shape: Any, initial: Any) -> Starts:
     """Returns start solutions of a problem that has no check of its own."""
     if jax.tree_util.all_leaves([shape]):
         initial = plain_array(initial, "initial")
+    elif isinstance(initial, list) and len(initial) == jax.tree.structure(shape).num_leaves:
+        initial = jax.tree.unflatten(jax.tree.structure(shape), initial)  # as `load_best` has it
     if jax.tree.structure(initial) != jax.tree.structure(shape):
         raise ValueError(
             f"initial is {jax.tree.structure(initial)}, expected {jax.tree.structure(shape)} as"

@@ -105,7 +105,7 @@ class DeviceSplit:
 
     def bring(self, tree: Tree) -> Tree:
         """Returns a pytree with all of its arrays on the first device of this process."""
-        return tree if self._has(tree) else jax.device_put(tree, self.first)
+        return tree if self._has(tree) else jax.device_put(tree, placing.only_on(self.first))
 
     def brought(self, tree: Tree) -> Tree:
         """Returns what `bring` returns, or its shapes."""
@@ -115,7 +115,10 @@ class DeviceSplit:
         """Returns whether all arrays are on the first device; elsewhere they are to be bound."""
         arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
         is_default = self.first == default_device()
-        return is_default and all(array.devices() == {self.first} for array in arrays)
+        return is_default and all(
+            array.devices() == {self.first} and jax.typeof(array).sharding.mesh.empty
+            for array in arrays
+        )
 
     def split(self, state: RunState) -> RunState:
         """Returns `state` for `advance`: on several devices with leaves [D, S / D, ...].
@@ -325,7 +328,7 @@ def pmapped(
 ) -> Kept:
     """Returns a function of `jax.pmap`, called only here, with programs compiled ahead."""
     made = jax.pmap(fn, axis_name=AXIS, in_axes=in_axes, out_axes=out_axes, devices=devices)
-    return Kept(made, in_folder=False)
+    return Kept(made, in_folder=False, in_turn=len(devices) > 1)
 
 
 @functools.cache

@@ -53,6 +53,30 @@ So those that came first can soon leave it, to compile or to compute.
 """
 
 
+class _Turns:
+    """Has calls of several threads run one after the other; those of one thread need not wait."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last: tuple[int, Any] = 0, None
+
+    def call(self, program: Callable[..., Any], *arguments: Any) -> Any:
+        """Returns what a program returns, which others wait for."""
+        own = threading.get_ident()
+        with self._lock:
+            thread, result = self._last
+            if thread != own:
+                with contextlib.suppress(Exception):  # what has failed is over
+                    jax.block_until_ready(result)
+            made = program(*arguments)
+            least = min(jax.tree.leaves(made), key=lambda leaf: leaf.size)  # the others are freed
+            self._last = own, least
+        return made
+
+
+_turns = _Turns()
+
+
 class Kept:
     """A compiled function whose programs are kept, if there is a folder for them.
 
@@ -62,13 +86,19 @@ class Kept:
       jitted: the function as `jax.jit` or `jax.pmap` returns it.
       on_platforms: the same function for platforms on which it is compiled otherwise, by name.
       in_folder: whether programs may be kept there; those of `jax.pmap` may not.
+      in_turn: whether programs of several threads take turns, as those of several devices must: two
+        whose parts wait for one another hold threads, or streams, for which the other one waits.
     """
 
     def __init__(
-        self, jitted: Any, on_platforms: Mapping[str, Any] | None = None, in_folder: bool = True
+        self,
+        jitted: Any,
+        on_platforms: Mapping[str, Any] | None = None,
+        in_folder: bool = True,
+        in_turn: bool = False,
     ):
         functools.update_wrapper(self, jitted)  # first: it brings attributes, if of a `Kept`
-        self.jitted, self._in_folder = jitted, in_folder
+        self.jitted, self._in_folder, self._in_turn = jitted, in_folder, in_turn
         self._on_platforms = on_platforms or {}
         self._prepared: set[Any] = set()
         self._awaited: dict[Any, threading.Thread] = {}
@@ -81,6 +111,8 @@ class Kept:
         """Returns what to call with arguments of these types and shapes, at less cost each time."""
         jitted = self._jitted_for(arguments)
         key = self._key(jitted, arguments, static)
+        if self._in_turn:
+            return functools.partial(_turns.call, jitted)
         if folder is None or key is None:
             return functools.partial(jitted, **static) if static else jitted
         return _found(folder, key, jitted, arguments, static)

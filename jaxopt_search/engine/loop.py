@@ -39,7 +39,7 @@ from jaxopt_search.engine.tracing import is_traced
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Implementation
-from jaxopt_search.portable import counts, random
+from jaxopt_search.portable import counts, loops, random
 from jaxopt_search.portable.costs import meets
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search, Solution
@@ -92,7 +92,8 @@ def run(
 @jax.jit
 def _ended(problem: Problem, search: Search, state: RunState, target: Any) -> RunState:
     """Returns the state with its last status, and with the hits that are true."""
-    state = _confirmed(state, _settled_costs(problem, search, state), target)
+    with loops.varying_alike(problem, search, state) as (problem, search, state):
+        state = _confirmed(state, _settled_costs(problem, search, state), target)
     ended = jnp.where(_num_hits(state, None) > 0, Status.TARGET, Status.MAX_STEPS)
     is_running = state.status == Status.RUNNING
     return state._replace(status=jnp.where(is_running, ended.astype(jnp.int32), state.status))
@@ -141,6 +142,8 @@ def advance(
     contracts.check_exchange(exchange)
     spaces.check(problem, search, exchange)
     traced = is_traced((problem, search, state))
+    if implementation == "auto" and loops.axes_of((problem, search, state)):
+        implementation = "xla"  # JAX does not tell kernels over which axes of a mesh values vary
     choice = stepping.choose(implementation, device_of(state.index), problem, search, traced)
     dtype = state.device_best.dtype
     rules = make_rules(
@@ -195,6 +198,20 @@ def _advance(
     implementation: Implementation,
     axis_name: str | None,
 ) -> RunState:
+    inputs = problem, search, state, num_steps, rules
+    with loops.varying_alike(*inputs) as (problem, search, state, num_steps, rules):
+        return _advanced(problem, search, state, num_steps, rules, implementation, axis_name)
+
+
+def _advanced(
+    problem: Problem,
+    search: Search,
+    state: RunState,
+    num_steps: jax.Array,
+    rules: Rules,
+    implementation: Implementation,
+    axis_name: str | None,
+) -> RunState:
     run = Run(problem, search, rules, implementation, axis_name)
 
     def goes_on(carry: tuple[RunState, jax.Array]) -> jax.Array:
@@ -215,7 +232,7 @@ def _advance(
         return events.noted(run, state, is_due), left - length
 
     state = _tested_at_the_start(run, state)
-    state, _ = lax.while_loop(goes_on, block, (state, num_steps))
+    state, _ = loops.while_loop(goes_on, block, (state, num_steps))
     if isinstance(rules.exchange, Later):  # it goes on, and drift is nobody's concern yet
         costs = exchanging.best_costs(search, state.searches, state.index)
     else:

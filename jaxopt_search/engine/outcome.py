@@ -14,7 +14,7 @@ from jaxopt_search import capabilities
 from jaxopt_search.engine import exchanging
 from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.portable import counts
+from jaxopt_search.portable import counts, loops
 from jaxopt_search.portable.counts import Steps
 from jaxopt_search.results import Hit, Status
 from jaxopt_search.types import Cost, Problem, Search, Solution
@@ -118,11 +118,12 @@ def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, C
 def best_on_device(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
     """Like `best`, but with the cost as the device counts."""
     _check_one_run(state)
-    searches = exchanging.settled(problem, search, state.searches)
-    costs = exchanging.best_costs(search, searches, state.index)
-    winner = jnp.argmin(costs)
-    winning = jax.tree.map(lambda leaf: leaf[winner], searches)
-    return search.best(problem, winning), costs[winner]
+    with loops.varying_alike(problem, search, state) as (problem, search, state):
+        searches = exchanging.settled(problem, search, state.searches)
+        costs = exchanging.best_costs(search, searches, state.index)
+        winner = jnp.argmin(costs)
+        winning = jax.tree.map(lambda leaf: leaf[winner], searches)
+        return search.best(problem, winning), costs[winner]
 
 
 @jax.jit

@@ -21,7 +21,7 @@ from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.guards.interrupts import held_back
-from jaxopt_search.portable import counts, random
+from jaxopt_search.portable import counts, loops, random
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Info, Problem, Search, Solution
 
@@ -142,12 +142,15 @@ def fresh(
     num_searches: int,
 ) -> RunState:
     """Like `init`, without checks and without `jit`."""
-    index = lax.iota(jnp.int32, num_searches)
-    keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
-    if _num_given(solutions) < num_searches:
-        drawn = jax.vmap(problem.init)(keys)
-        solutions = drawn if solutions is None else _in_front(solutions, drawn)
-    return _first_state(key, problem, search, exchanging.start(keys, problem, search, solutions))
+    inputs = key, problem, search, solutions
+    with loops.varying_alike(*inputs) as (key, problem, search, solutions):
+        index = lax.iota(jnp.int32, num_searches)
+        keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
+        if _num_given(solutions) < num_searches:
+            drawn = jax.vmap(problem.init)(keys)
+            solutions = drawn if solutions is None else _in_front(solutions, drawn)
+        searches = exchanging.start(keys, problem, search, solutions)
+        return loops.varying(_first_state(key, problem, search, searches))
 
 
 def _num_given(solutions: Solution | None) -> int:

@@ -18,7 +18,7 @@ from jaxopt_search import capabilities, kernels
 from jaxopt_search.engine import kept_programs
 from jaxopt_search.guards import contracts
 from jaxopt_search.kernels import Choice, Implementation, native, portability
-from jaxopt_search.portable import counts, memory, random
+from jaxopt_search.portable import counts, loops, memory, random
 from jaxopt_search.portable.costs import meets
 from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Info
@@ -109,7 +109,7 @@ def _side_by_side(
     def step(i: jax.Array, running: Running) -> Running:
         return step_all(i, _control(fixed, i), keys, running)
 
-    return lax.fori_loop(0, num_steps, step, running)
+    return loops.fori_loop(0, num_steps, step, running)
 
 
 def _one_after_the_other(
@@ -121,7 +121,7 @@ def _one_after_the_other(
         def step(i: jax.Array, running: Running) -> Running:
             return _one_step(fixed, _stream(fixed, key, i), i, _control(fixed, i), running)
 
-        return lax.fori_loop(0, num_steps, step, running)
+        return loops.fori_loop(0, num_steps, step, running)
 
     return lax.map(run_one, (keys, running))
 
@@ -157,10 +157,10 @@ def _one_search(
                 stream = random.DrawnStream(tuple(row), stream.step)
             return _one_step(fixed, stream, first + j, _at(controls, first + j), running)
 
-        return lax.fori_loop(0, jnp.minimum(num_steps - first, ahead), step, running)
+        return loops.fori_loop(0, jnp.minimum(num_steps - first, ahead), step, running)
 
     with memory.one_search("native"):
-        return lax.fori_loop(0, (num_steps + ahead - 1) // ahead, block, running)
+        return loops.fori_loop(0, (num_steps + ahead - 1) // ahead, block, running)
 
 
 def _in_a_kernel(

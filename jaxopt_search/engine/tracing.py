@@ -3,7 +3,11 @@
 # pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 """Where a call is made: inside a function that is being traced, or outside, and then on what."""
 
-from typing import Any
+import contextlib
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +15,11 @@ import numpy as np
 from jax.core import ShapedArray, Tracer
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_has_left_mesh = ContextVar("has_left_mesh", default=False)
 
 
 def default_device() -> jax.Device:
@@ -22,6 +31,29 @@ def default_device() -> jax.Device:
 def is_traced(tree: Any) -> bool:
     """Returns whether the caller is being traced, by `jit` or another transformation."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((_probe.bind(), tree)))
+
+
+def without_mesh(driver: Callable[P, T]) -> Callable[P, T]:
+    """Returns a host driver that leaves the mesh of `jax.set_mesh`: it places its arrays itself."""
+
+    @functools.wraps(driver)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        # A traced function has no other mesh than its caller's; drivers refuse to be called there.
+        if is_traced(()) or jax.sharding.get_abstract_mesh().empty:
+            return driver(*args, **kwargs)
+        before = _has_left_mesh.set(True)
+        try:
+            with mesh_left():
+                return driver(*args, **kwargs)
+        finally:
+            _has_left_mesh.reset(before)
+
+    return called
+
+
+def mesh_left() -> contextlib.AbstractContextManager[Any]:
+    """Leaves the mesh in a thread of a driver that has left it: JAX tells no mesh from none set."""
+    return jax.set_mesh(None) if _has_left_mesh.get() else contextlib.nullcontext()
 
 
 # An operation without a program of its own, unlike all others: what it returns tells who runs it.

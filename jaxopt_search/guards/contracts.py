@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.pytrees import described
 from jaxopt_search.types import Solution
 
 _PROBLEM = ("init", "cost")
@@ -151,3 +152,16 @@ def _check_part(name: str, part: Any, needed: tuple[str, ...], expected: str) ->
             f"{name} is a {type(part).__name__}, expected a pytree; decorate the class with"
             " jaxopt_search.pytree or jax.tree_util.register_static"
         )
+
+    def refuse_arrays(static: Any) -> None:
+        if isinstance(static, np.ndarray | jax.Array):
+            own = (key for key, value in getattr(part, "__dict__", {}).items() if value is static)
+            raise TypeError(
+                f"{name} has a static array ({next(own, type(static).__name__)}), which JAX cannot"
+                " compare; expected it as a leaf, not marked static, or as a tuple of numbers"
+            )
+        if isinstance(static, tuple | list):
+            for value in static:
+                refuse_arrays(value)
+
+    described(jax.tree.structure(part), refuse_arrays)

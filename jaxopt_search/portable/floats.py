@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search.portable import loops
+
 _TERMS = 16  # of a product of matrices in a step; on a CPU eight take several times as long
 
 
@@ -65,7 +67,7 @@ def matmul(first: jax.Array, second: jax.Array) -> jax.Array:
         return sums
 
     start = jnp.zeros((first.shape[0], second.shape[1]), first.dtype)
-    return lax.fori_loop(0, first.shape[1] // _TERMS, add, start)
+    return loops.fori_loop(0, first.shape[1] // _TERMS, add, start)
 
 
 def power_of_two(exponent: int, value: jax.Array) -> jax.Array:

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search.portable import loops
 from jaxopt_search.portable.backend import (
     Backend,
     compiled_apart,
@@ -159,7 +160,7 @@ def _store_lanes(buffer: Any, index: Index, value: jax.Array, where: jax.Array) 
         def one(lane: jax.Array, buffer: jax.Array) -> jax.Array:
             return store(buffer, (*row, lanes[lane]), value[lane], where[lane])
 
-        return lax.fori_loop(0, lanes.shape[0], one, buffer)
+        return loops.fori_loop(0, lanes.shape[0], one, buffer)
     array = buffer[...] if isinstance(buffer, jax.Ref) else buffer
     kept = jnp.where(where, lanes, array.shape[-1])
     array = array.at[(*row, kept)].set(value, **{**IN_BOUNDS, "mode": "drop"})
@@ -225,7 +226,7 @@ def fori_loop(num: jax.Array, body: Callable[[jax.Array, Any], Any], tree: Any) 
     def step(i: jax.Array, old: list[Any]) -> list[Any]:
         return _values_of(body(i, merge(old)), like=tree)
 
-    return merge(lax.fori_loop(0, num, step, values))
+    return merge(loops.fori_loop(0, num, step, values))
 
 
 def each_index(
@@ -327,5 +328,5 @@ def _copy_leaf(destination: Any, source: Any, where: jax.Array) -> Any:
 
     # Pallas-Triton takes a choice between two Python numbers to be one between bools.
     num_tiles = jnp.where(where, jnp.int32(-(-n // LANES)), jnp.int32(0))
-    lax.fori_loop(0, num_tiles, copy_tile, None)
+    loops.fori_loop(0, num_tiles, copy_tile, None)
     return destination

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.portable import loops
 from jaxopt_search.portable.backend import is_in_kernel
 
 KEY_ROUNDS = 20
@@ -85,7 +86,7 @@ def _threefry2x32(
     turn = _Turn((key[1], third, key[0]), tuple(map(np.uint32, _ROTATIONS)), (x0, x1))
     whole, further = divmod(rounds, 4)
     if in_loop:
-        turn = lax.fori_loop(np.int32(0), np.int32(whole), _four_rounds, turn)
+        turn = loops.fori_loop(np.int32(0), np.int32(whole), _four_rounds, turn)
     else:
         for group in range(whole):
             turn = _four_rounds(group, turn)

@@ -33,6 +33,12 @@ def capacity_for(n: int, per_doubling: int = 2) -> int:
     return max(-(-n // step) * step, _LEAST)
 
 
+def list_room(number: int) -> int:
+    """Returns one of few lengths of lists, at least 1, from `number` to an eighth above it."""
+    unit = 1 << max(number.bit_length() - 4, 0)
+    return max(-(-number // unit) * unit, 1)
+
+
 def room_for(problem: Any, capacity: int | None) -> int:
     """Returns the room that a problem is to have; None stands for `capacity_for`.
 

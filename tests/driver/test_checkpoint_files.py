@@ -1,10 +1,12 @@
 """Files that are no checkpoints, or not any more: refused in one line, whatever is in them."""
 
+import dataclasses
 import io
 import json
 import os
 import stat
 import zipfile
+from typing import Any
 
 import chex
 import jax
@@ -296,3 +298,52 @@ def test_damaged_files_are_refused(tmp_path):
     damaged.write_bytes(b"no archive at all")
     with pytest.raises(js.CheckpointError, match="is no whole checkpoint"):
         solve(9, resume=damaged)
+
+
+@js.pytree
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """A problem whose solutions have parts."""
+
+    make: Any = dataclasses.field(metadata={"static": True})
+
+    def init(self, key):
+        return self.make(jax.random.bernoulli(key, 0.5, (3,)).astype(np.int32))
+
+    def cost(self, solution):
+        return sum(leaf.sum(dtype=np.int32) for leaf in jax.tree.leaves(solution))
+
+
+@dataclasses.dataclass(frozen=True)
+class Opposite:
+    """The one move: all parts change to the opposite."""
+
+    num_words: int = 1
+
+    def propose(self, problem, solution, words):
+        return words[0]
+
+    def apply(self, problem, solution, move):
+        return jax.tree.map(lambda leaf: 1 - leaf, solution)
+
+
+def in_dicts(bits):
+    return {"it's": bits, "b": {"c": bits[:2]}}
+
+
+def in_a_tuple(bits):
+    return bits, (bits[:1],)
+
+
+@pytest.mark.parametrize("make", [in_dicts, in_a_tuple])
+def test_the_best_that_has_parts(make, tmp_path):
+    """Dicts have their structure back, other solutions are lists; both start another run."""
+    path, problem = tmp_path / "run.npz", Parts(make)
+    search = js.simulated_annealing(js.FullEvaluation(Opposite()), 1.0)
+    first = js.solve(problem, search, 0, num_searches=2, max_steps=1, checkpoint=path)
+    x, fun = js.load_best(path)
+    expected = first.x if make is in_dicts else jax.tree.leaves(first.x)
+    assert jax.tree.structure(x) == jax.tree.structure(expected)
+    assert fun == first.fun
+    again = js.solve(problem, search, 1, num_searches=1, max_steps=0, initial=x)
+    assert jax.tree.all(jax.tree.map(np.array_equal, again.x, first.x))

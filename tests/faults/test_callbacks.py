@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from probes import annealing, assert_same_results, countdown, in_place_of_a_program, line, small_tsp
@@ -97,16 +98,24 @@ def test_interrupt_after_the_target():
     assert result.success
 
 
-@pytest.mark.parametrize("answer", [None, 0, 1, "yes", [1], np.float32(1)], ids=repr)
-def test_callback_that_returns_anything(answer):
-    """Only True ends a run."""
+@pytest.mark.parametrize("answer", [None, False, np.False_, jnp.asarray(False)], ids=repr)
+def test_callback_that_lets_the_run_continue(answer):
     result = solve(callback=lambda snapshot: answer)
     assert (result.nit, result.status) == (80, Status.MAX_STEPS)
 
 
-@pytest.mark.parametrize("answer", [True, np.True_], ids=["True", "np.True_"])
+@pytest.mark.parametrize("answer", [1, "yes", np.float32(1), np.array([True])], ids=repr)
+def test_callback_that_returns_anything(answer):
+    """What is neither true nor false by its type is a mistake, and no wish."""
+    with pytest.raises(TypeError, match="callback returned"):
+        solve(callback=lambda snapshot: answer)
+    with pytest.raises(TypeError, match="callback returned"):
+        js.solve_tsp(PROBLEM, 0, max_steps=10, devices=1, callback=lambda snapshot: answer)
+
+
+@pytest.mark.parametrize("answer", [True, np.True_, jnp.asarray(True)], ids=repr)
 def test_callback_that_ends_the_run(answer):
-    """True ends a run, Python's and NumPy's, and the run can continue from there."""
+    """True ends a run, whoever's it is, and the run can continue from there."""
     seen = []
 
     def callback(snapshot):

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import PartitionSpec as P
 from probes import annealing, assert_same, line, small_tsp, walk
 
 import jaxopt_search as js
@@ -203,3 +204,20 @@ def test_seeds_under_vmap_are_refused():
     with pytest.raises(TypeError, match="expected an integer seed or a jax.random.key") as caught:
         jax.vmap(lambda seed: run(seed, problem, search))(jnp.arange(2))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.devices(2)
+def test_run_inside_shard_map():
+    """Of keys that are spread over a mesh, with an exchange."""
+    problem = small_tsp(8)
+    search = js.simulated_annealing(js.two_opt(problem), 2.0)
+    exchange = js.recombine(every=5)
+    keys = jax.random.split(jax.random.key(0), 2)
+
+    def best(key):
+        state = js.run(key, problem, search, num_searches=3, max_steps=20, exchange=exchange)
+        return js.best(problem, search, state)
+
+    mesh = jax.make_mesh((2,), ("x",), (jax.sharding.AxisType.Auto,))
+    spread = jax.shard_map(jax.vmap(best), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    assert_same(jax.jit(spread)(keys), jax.vmap(best)(keys))

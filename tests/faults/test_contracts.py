@@ -257,3 +257,20 @@ def test_lists_as_starts():
     np.testing.assert_array_equal(result.solutions, [rows[1]] * 2)
     with refuses(ValueError, "initial is a ragged list"):
         solve(small_tsp(), annealing(), initial=[list(range(8)), [0, 1]])
+
+
+def test_static_arrays_are_refused_at_once():
+    """JAX cannot compare them: a second instance would fail, or a first one be taken for it."""
+
+    @js.pytree
+    @dataclasses.dataclass(frozen=True)
+    class Weighted:
+        weights: Any = dataclasses.field(metadata={"static": True})
+        init = staticmethod(in_order)
+
+        def cost(self, order):
+            return (order * jnp.asarray(self.weights, jnp.int32)).sum(dtype=jnp.int32)
+
+    with refuses(TypeError, "weights"):
+        js.solve(Weighted(np.arange(8)), SEARCH, 0, num_searches=2, max_steps=5)
+    js.init(0, Weighted(tuple(range(8))), SEARCH, num_searches=2)

@@ -3,8 +3,10 @@
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import AxisType
 from probes import annealing, assert_same_results, countdown, line, refuses, small_tsp, walk
 
 import jaxopt_search as js
@@ -170,3 +172,46 @@ def test_annealing_on_four_devices():
     options = {"num_searches": 3, "max_steps": 40, "exchange": js.ring(every=3), "check_every": 8}
     four, one = (js.solve(problem, search, 7, devices=devices, **options) for devices in (4, 1))
     assert_same_results(four, one)
+
+
+UNDER_A_MESH = {
+    "solve": lambda: js.solve(
+        small_tsp(9), annealing(), jax.random.key(1), num_searches=4, max_steps=50, devices=2
+    ),
+    "solve_tsp": lambda: js.solve_tsp(
+        jnp.asarray(POINTS[0]), 0, num_searches=4, max_steps=50, devices=2
+    ),
+    "solve_tsp of several": lambda: js.solve_tsp(POINTS, 0, max_steps=20, devices=2),
+    "solve_qap": lambda: js.solve_qap(*MATRICES, 0, max_steps=20, devices=1),
+    "solve_nqueens": lambda: js.solve_nqueens(8, 2, 0, max_steps=500, devices=2),
+    "solve_nqueens by repair": lambda: js.solve_nqueens(10_000, 2, 0, max_steps=100, devices=1),
+}
+POINTS = np.random.default_rng(0).random((2, 9, 2)).astype(np.float32)
+MATRICES = np.random.default_rng(0).integers(0, 9, (2, 6, 6))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "kind"),
+    [(name, 2, "Explicit") for name in UNDER_A_MESH]
+    + [("solve", 1, "Explicit"), ("solve", 2, "Auto"), ("solve_tsp", 1, "Explicit")],
+)
+def test_a_mesh_that_the_caller_has_set(name, size, kind):
+    """It changes no result, also where arrays, keys and the problem are made under it."""
+    call, mesh = UNDER_A_MESH[name], jax.make_mesh((size,), ("x",), (getattr(AxisType, kind),))
+    with jax.set_mesh(mesh):
+        found = call()
+        assert jax.sharding.get_mesh() == mesh
+    expected = call()
+    if isinstance(found, js.Result):
+        assert_same_results(found, expected)
+    else:
+        name = "x" if isinstance(found, js.StackedResult) else "solutions"
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_a_mesh_does_not_compile_twice(compiled):
+    """Threads that compile leave the mesh, too, so that the run finds what they made."""
+    problem = small_tsp(11)
+    with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+        js.solve(problem, annealing(), 0, num_searches=3, max_steps=30)
+    assert compiled.count("jit(_advance)") == 1

@@ -314,3 +314,11 @@ def test_ordinary_matrices_are_taken_as_they_are():
     assert (problem.host.unit, problem.host.offset, problem.host.note) == (1, 0, "")
     np.testing.assert_array_equal(problem.flow, (A * 1e-9).astype(np.float32).ravel())
     np.testing.assert_array_equal(problem.distance, (B + 20).astype(np.float32).ravel())
+
+
+def test_nothing_fixed():
+    """SciPy's `partial_match` of no pairs, an array of floats, leaves everything free."""
+    empty = np.array([[], []]).T
+    assert js.solve_qap(A, B, partial_match=empty, max_steps=5).fun == (
+        js.solve_qap(A, B, max_steps=5).fun
+    )

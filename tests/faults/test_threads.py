@@ -32,8 +32,17 @@ CALLS = {
     "solve by XLA": lambda key: js.solve(
         small_tsp(9), annealing(), key, implementation="xla", **RUN
     ),
-    "solve on two": lambda key: tabu(key, devices=2),
+    "solve on two": lambda key: js.solve(
+        small_tsp(9), annealing(), key, exchange=js.ring(every=5), devices=2, **RUN
+    ),
     "solve on all": lambda key: tabu(key, devices="all", chunk_steps=5),
+    "solve on four": lambda key: js.solve(
+        small_tsp(9), annealing(), key, exchange=js.ring(every=5), devices=4, **RUN
+    ),
+    "solve_tsp on all": lambda key: js.solve_tsp(
+        XY[0], key, devices=4, target=None, **RUN | {"max_steps": 100}
+    ),
+    "solve_nqueens on two": lambda key: js.solve_nqueens(12, 30, key, devices=2, max_steps=2000),
     "solve_tsp": lambda key: js.solve_tsp(XY[0], key, devices=1, target=None, **RUN),
     "solve_tsp of several": lambda key: js.solve_tsp(XY, key, devices=1, max_steps=300),
     "solve_qap": lambda key: js.solve_qap(QAP, key=key, devices=1, target=None, **RUN),
@@ -139,3 +148,20 @@ def test_filters_of_warnings_are_put_back():
 
     at_once(lambda: lower(first), lambda: (threading.Event().wait(0.1), lower(second)))
     assert warnings.filters == before
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize(
+    "names",
+    [
+        6 * ("solve on two", "solve on four"),
+        pytest.param(
+            3 * ("solve on two", "solve on all", "solve_tsp on all", "solve_nqueens on two"),
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["solve", "all"],
+)
+def test_twelve_threads_on_several_devices(names):
+    """Runs whose devices wait for one another take turns: else JAX aborts the process."""
+    check(*names)

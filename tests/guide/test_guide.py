@@ -41,7 +41,7 @@ def test_the_code_of_the_page_on_searches_runs(monkeypatch):
 @pytest.mark.slow
 def test_the_code_of_the_page_on_jit_runs(monkeypatch):
     """And the model has learned: what makes the scores lower for far cities, and the loss falls."""
-    module = module_of("inside_your_jit.md", 8, monkeypatch)
+    module = module_of("inside_your_jit.md", 10, monkeypatch)
     assert module.weights["slope"].sum() < 0
     assert module.losses[-1] < 0.7 * module.losses[0]
 

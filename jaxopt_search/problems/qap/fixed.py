@@ -37,7 +37,7 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
 def _checked_pairs(partial_match: Any, n: int) -> np.ndarray:
     """Returns [k, 2] int32: facilities and locations in range, each once."""
     pairs = plain_array(partial_match, "partial_match")
-    if pairs.shape == (0,):
+    if pairs.size == 0:
         pairs = pairs.reshape(0, 2).astype(np.int32)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(f"partial_match has shape {pairs.shape}, expected (k, 2)")

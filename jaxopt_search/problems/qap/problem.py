@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import floats
+from jaxopt_search.portable import floats, loops
 from jaxopt_search.portable.memory import load
 from jaxopt_search.portable.rows import Block
 from jaxopt_search.problems import padding, permutation
@@ -226,7 +226,7 @@ class QAP:
             return tuple(map(jnp.add, totals, terms))
 
         start = tuple(jnp.zeros_like(location, self.flow.dtype) for location in locations)
-        totals = lax.fori_loop(0, self.n, add, start)
+        totals = loops.fori_loop(0, self.n, add, start)
         if self.num_entries is not None:
             pairs = zip(block.tiles, totals, strict=True)
             totals = [jnp.where(tile.column < self.n, sums, 0) for tile, sums in pairs]
@@ -264,7 +264,7 @@ class QAP:
             return total + jnp.where((k == r) | (k == s), jnp.zeros_like(term), term)
 
         own = times(flow(r, r) - flow(s, s), distance(b, b) - distance(a, a))
-        others = lax.fori_loop(0, self.n, add_facility, jnp.zeros_like(own))
+        others = loops.fori_loop(0, self.n, add_facility, jnp.zeros_like(own))
         if self.is_symmetric:
             return own + others + others
         return own + others + times(flow(r, s) - flow(s, r), distance(b, a) - distance(a, b))

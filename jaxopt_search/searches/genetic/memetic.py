@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import random
+from jaxopt_search.portable import loops, random
 from jaxopt_search.searches.genetic.island import GeneticState
 from jaxopt_search.types import Cost, Problem, Search, Solution, Stream
 
@@ -50,5 +50,5 @@ class Improvement(NamedTuple):
             own = random.Stream(key, i.astype(jnp.uint32), i)
             return search.step(own, search.control(i), problem, state)[0]
 
-        end = lax.fori_loop(0, self.num_steps, step, search.init(problem, child))
+        end = loops.fori_loop(0, self.num_steps, step, search.init(problem, child))
         return search.best(problem, end), search.best_cost(end)

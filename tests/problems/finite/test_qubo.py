@@ -285,3 +285,17 @@ def test_wide_types_and_strict_promotion_change_nothing():
         found = costs_of(problem, x), moves_of(problem, x)
     chex.assert_trees_all_equal_shapes_and_dtypes(found, expected)
     chex.assert_trees_all_equal(found, expected)
+
+
+def test_sparse_instances_of_about_one_size_share_what_is_compiled(compiled):
+    """Lists have room, which changes nothing."""
+    for seed in (0, 1, 2):
+        edges = np.random.default_rng(seed).permutation(np.argwhere(np.triu(np.ones((30, 30)), 1)))
+        edges = edges[: 41 + seed]
+        problem, dense = (
+            js.max_cut(1, edges=edges, num_vertices=30, storage=storage)
+            for storage in ("sparse", "dense")
+        )
+        result = solve(problem, max_steps=20)
+        np.testing.assert_array_equal(result.x, solve(dense, max_steps=20).x)
+    assert compiled.count("jit(_advance)") == 2

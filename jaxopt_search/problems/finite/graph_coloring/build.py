@@ -13,6 +13,7 @@ from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.graph_coloring.problem import Graph, GraphColoring
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import on_device
+from jaxopt_search.problems.padding import list_room
 
 
 def graph_coloring(
@@ -53,7 +54,7 @@ def graph_coloring(
     both = both[np.lexsort((both[:, 1], both[:, 0]))]
     degrees = np.bincount(both[:, 0], minlength=n)
     start = np.concatenate([[0], np.cumsum(degrees)])
-    room = _with_room(len(edges))
+    room = list_room(len(edges))
     own = Graph(
         start=on_device(start, jnp.int32),
         neighbors=_padded(both[:, 1], 2 * room),
@@ -74,12 +75,6 @@ def graph_coloring(
         max_degree=memory.power_of_two(max(int(degrees.max()), 1)),
         host=host,
     )
-
-
-def _with_room(number: int) -> int:
-    """Returns one of few numbers, from `number` to an eighth above it."""
-    unit = 1 << max(number.bit_length() - 4, 0)
-    return max(-(-number // unit) * unit, 1)
 
 
 def _padded(values: np.ndarray, size: int) -> jax.Array:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import memory, tables
+from jaxopt_search.portable import loops, memory, tables
 from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
@@ -208,6 +208,6 @@ class GraphColoring:
             return jnp.where(is_lower, middle + 1, low), jnp.where(is_not, middle, high)
 
         bounds = load(self.graph.start, first), end
-        low, _ = lax.fori_loop(0, self.max_degree.bit_length(), halve, bounds)
+        low, _ = loops.fori_loop(0, self.max_degree.bit_length(), halve, bounds)
         place = jnp.where(low < end, low, jnp.zeros_like(low))
         return (low < end) & (load(self.graph.neighbors, place) == second)

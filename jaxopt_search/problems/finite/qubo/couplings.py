@@ -13,8 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import floats, memory
+from jaxopt_search.portable import floats, loops, memory
 from jaxopt_search.portable.memory import load, store
+from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree
 
 _TILE = 256  # entries of a row of a matrix that a kernel handles at once
@@ -84,10 +85,10 @@ class Sparse:
 
     Attributes:
       starts: [n + 1] int32, where the list of each variable begins, and where the last one ends.
-      neighbors: [m] int32, ascending within a list; if there are no couplings, one entry that
-        belongs to no list.
+      neighbors: [m] int32, ascending within a list; behind the last one there is room, so that
+        instances of about as many couplings share what is compiled.
       values: [m] int32 or float32, the couplings to them.
-      max_degree: the length of the longest list, at least 1.
+      max_degree: the length of the longest list, or the next power of two.
     """
 
     starts: Any
@@ -114,7 +115,7 @@ class Sparse:
             value = load(self.values, at, counts)
             return sums + jnp.where(counts, value, jnp.zeros_like(value))
 
-        return lax.fori_loop(0, self.max_degree, add, jnp.zeros(solution.shape, self.dtype))
+        return loops.fori_loop(0, self.max_degree, add, jnp.zeros(solution.shape, self.dtype))
 
     def between(self, first: jax.Array, second: jax.Array) -> jax.Array:
         """Like `Dense.between`; O(log(max_degree)), by bisection of the first one's list."""
@@ -167,10 +168,9 @@ def couplings(
     rows, columns = np.concatenate([first, second]), np.concatenate([second, first])
     order = np.lexsort((columns, rows))
     degrees = np.bincount(rows, minlength=n)
-    neighbors, both = columns[order].astype(np.int32), np.concatenate([values, values])[order]
-    if not neighbors.size:
-        neighbors, both = np.zeros(1, np.int32), np.zeros(1, values.dtype)
+    room = 2 * list_room(len(first))
+    neighbors = with_room(columns[order].astype(np.int32), room)
+    both = with_room(np.concatenate([values, values])[order], room)
     starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int32)
-    return Sparse(
-        *map(jnp.asarray, (starts, neighbors, both)), max_degree=max(int(degrees.max()), 1)
-    )
+    max_degree = memory.power_of_two(max(int(degrees.max()), 1))
+    return Sparse(*map(jnp.asarray, (starts, neighbors, both)), max_degree=max_degree)

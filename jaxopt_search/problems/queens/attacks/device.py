@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import counts, memory
+from jaxopt_search.portable import counts, loops, memory
 from jaxopt_search.portable.counts import Count
 
 Scheme: TypeAlias = Callable[[jax.Array], Count]
@@ -36,9 +36,9 @@ def serial(queens: jax.Array) -> Count:
         def pair(j: jax.Array, attacks: jax.Array) -> jax.Array:
             return attacks + (jnp.abs(queens[i] - queens[j]) == j - i).astype(jnp.uint32)
 
-        return counts.add(count, counts.of(lax.fori_loop(i + 1, n, pair, jnp.uint32(0))))
+        return counts.add(count, counts.of(loops.fori_loop(i + 1, n, pair, jnp.uint32(0))))
 
-    return lax.fori_loop(0, n, row, counts.zero())
+    return loops.fori_loop(0, n, row, counts.zero())
 
 
 def coarse(queens: jax.Array) -> Count:
@@ -74,10 +74,10 @@ def _by_tiles(queens: jax.Array, columns: int) -> Count:
             return of_rows + jnp.sum(attacks, axis=1, dtype=jnp.uint32)
 
         first, last = block * rows // columns, -(-n // columns)
-        of_rows = lax.fori_loop(first, last, look, jnp.zeros(rows, jnp.uint32))
+        of_rows = loops.fori_loop(first, last, look, jnp.zeros(rows, jnp.uint32))
         return counts.add(count, counts.total(counts.of(of_rows)))
 
-    return lax.fori_loop(0, -(-n // rows), look_at_rows, counts.zero())
+    return loops.fori_loop(0, -(-n // rows), look_at_rows, counts.zero())
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -129,7 +129,7 @@ def _by_pairs(
         attacks = (jnp.abs(queens[i] - queens[j]) == j - i) & is_new
         return counts.add(count, counts.of(jnp.sum(attacks, dtype=jnp.uint32)))
 
-    return lax.fori_loop(0, -(-height // max(rows, 1)), look, counts.zero())
+    return loops.fori_loop(0, -(-height // max(rows, 1)), look, counts.zero())
 
 
 def _column(size: int) -> jax.Array:
