@@ -195,8 +195,8 @@ __all__ = [
     "solve_tsp",
     "successors",
     "tabu_search",
-    "three_opt",
     "testing",  # imported only when asked for: it needs chex, as nothing else here does
+    "three_opt",
     "tsp",
     "tsp_from_coords",
     "tsp_from_instance",
