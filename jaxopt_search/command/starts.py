@@ -183,10 +183,9 @@ def use_machine(args: argparse.Namespace) -> None:
     from jaxopt_search.engine.device_split import find_devices
 
     use_cpu_cores()
+    if not args.no_cache:
+        try:
+            enable_compilation_cache()
+        except (OSError, ValueError) as error:
+            say(f"compiled programs are not kept: {error}")
     find_devices(args.devices)
-    if args.no_cache:
-        return
-    try:
-        enable_compilation_cache()
-    except (OSError, ValueError) as error:
-        say(f"compiled programs are not kept: {error}")

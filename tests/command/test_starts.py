@@ -17,9 +17,9 @@ def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
         raise PermissionError("others can write there")
 
     monkeypatch.setattr(compilation_cache, "enable_compilation_cache", refuse)
-    starts.use_machine(argparse.Namespace(no_cache=True))
+    starts.use_machine(argparse.Namespace(no_cache=True, devices="all"))
     assert capsys.readouterr().err == ""
-    starts.use_machine(argparse.Namespace(no_cache=False))
+    starts.use_machine(argparse.Namespace(no_cache=False, devices="all"))
     assert capsys.readouterr().err == (
         "jaxopt-search: compiled programs are not kept: others can write there\n"
     )
