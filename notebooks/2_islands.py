@@ -253,4 +253,4 @@ for share_of_mean in (1, 0.5, 0.2, 0.1):
 # - A fitted gamma or exponential distribution begins at 0, real times do not: the first generations
 #   find nothing. So gains for many islands are upper limits.
 # - Use your own instance and search: replace `problem`, `search` and the target, and measure again.
-#   `js.run` counts as `problem.cost` does, without the `offset` that a QAP of huge numbers has.
+#   `js.run` takes and gives costs as `problem.cost` counts them.
