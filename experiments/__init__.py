@@ -25,6 +25,7 @@ NAMES = {
     "qap_islands_speed": "islands/speed.py",
     "qap_multistart": "multistart/__main__.py",
     "tsp_many": "tsp/many.py",
+    "tsp_one_way": "tsp/one_way.py",
     "tsp_quality": "tsp/quality.py",
 }
 """Scripts by the names that documents and records know, as `python -m experiments.coloring`."""
