@@ -125,7 +125,7 @@ def three_opt(problem: TSP, *, num_candidates: int = 10) -> ThreeOpt:
       >>> problem = js.tsp(np.random.default_rng(0).integers(1, 100, (12, 12)))
       >>> search = js.simulated_annealing(three_opt(problem), 5.0, moves_per_search=8)
       >>> js.solve(problem, search, 0, num_searches=4, max_steps=1000).fun
-      160
+      204
     """
     check_suits("three_opt", "a TSP", problem, isinstance(problem, TSP))
     num_candidates = check_count("num_candidates", num_candidates)

@@ -34,7 +34,8 @@ class Recipe(NamedTuple):
 
     Temperatures are in units of the changes made there (`solvers.scales`): for the symmetric TSP
     the hottest in units of `tree_edge` and the coldest of `near_distance`, which differ much where
-    cities lie in clusters; for other TSPs both of the latter, and for the QAP of `swap_change`.
+    cities lie in clusters; for other TSPs both of the mean extra cost of candidates
+    (`assignment.likeliest`), and for the QAP of `swap_change`.
 
     Runs too short to cool from the hottest begin at `colder`, in the same unit; None for none.
 

@@ -89,7 +89,7 @@ _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8, colder=None)
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10, recombining=0.75)
 _ASYMMETRIC_TSP_ON_CPU = Recipe(
-    hottest=4.0, coldest=0.1, num_searches=16, moves_per_search=12, num_candidates=8
+    hottest=2.0, coldest=0.04, num_searches=16, moves_per_search=12, num_candidates=8
 )
 _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
 
@@ -267,7 +267,6 @@ def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | N
     """Returns the moves for a padded instance, its temperatures, and its crossover."""
     if near is None:
         near, extra = assignment.likeliest(problem, recipe.num_candidates)
-        extra = extra[:, :3]
         scale = extra.mean(where=np.isfinite(extra)) or host_scales.near_distance(problem)
         neighborhood = three_opt_on_lists(padded, near, recipe.num_candidates)
         return Ingredients(neighborhood, (recipe.hottest * scale, recipe.coldest * scale))

@@ -248,6 +248,7 @@ PERMUTED = {
     "Relocate": lambda: js.simulated_annealing(js.Relocate(), 1.0),
     "QueenSwap": lambda: js.min_conflicts(js.QueenSwap()),
     "TwoOpt": lambda: js.simulated_annealing(js.two_opt(matrix_tsp(5)), 1.0),
+    "ThreeOpt": lambda: js.simulated_annealing(js.three_opt(matrix_tsp(5)), 1.0),
 }
 
 
