@@ -1,6 +1,6 @@
 """How good the tours of `solve_tsp` are where distances depend on the direction.
 
-    python -m experiments.tsp_one_way --sizes 40,60,100 --seconds 2 --seeds 6
+    python -m experiments.tsp.one_way --sizes 40,60,100 --seconds 2 --seeds 6
 
 Uniformly random distances from 0 to 999, each pair of cities by itself. Gaps are to the shortest
 cycles through all cities (the assignment problem), a lower bound: those to the optimum are smaller.
@@ -40,7 +40,7 @@ def few_edges(n: int, seed: int) -> np.ndarray:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints a line for each size, and returns the exit status."""
-    flags = argparse.ArgumentParser(prog="experiments.tsp_one_way")
+    flags = argparse.ArgumentParser(prog="experiments.tsp.one_way")
     flags.add_argument("--sizes", type=flag_types.words, default=["40", "60", "100"])
     flags.add_argument("--seconds", type=float, default=1.0)
     flags.add_argument("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")

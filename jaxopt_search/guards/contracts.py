@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
-from jaxopt_search.pytrees import described
 from jaxopt_search.types import Solution
 
 _PROBLEM = ("init", "cost")
@@ -153,15 +152,21 @@ def _check_part(name: str, part: Any, needed: tuple[str, ...], expected: str) ->
             " jaxopt_search.pytree or jax.tree_util.register_static"
         )
 
-    def refuse_arrays(static: Any) -> None:
-        if isinstance(static, np.ndarray | jax.Array):
-            own = (key for key, value in getattr(part, "__dict__", {}).items() if value is static)
+    _refuse_static_arrays(name, part, jax.tree.structure(part))
+
+
+def _refuse_static_arrays(name: str, part: Any, structure: Any) -> None:
+    """Refuses a part whose static fields, at any depth, hold arrays."""
+    static = list(structure.node_data() or ())
+    while static:
+        value = static.pop()
+        if isinstance(value, tuple | list):
+            static += value
+        elif isinstance(value, np.ndarray | jax.Array):
+            own = (key for key, held in getattr(part, "__dict__", {}).items() if held is value)
             raise TypeError(
-                f"{name} has a static array ({next(own, type(static).__name__)}), which JAX cannot"
+                f"{name} has a static array ({next(own, type(value).__name__)}), which JAX cannot"
                 " compare; expected it as a leaf, not marked static, or as a tuple of numbers"
             )
-        if isinstance(static, tuple | list):
-            for value in static:
-                refuse_arrays(value)
-
-    described(jax.tree.structure(part), refuse_arrays)
+    for child in structure.children():
+        _refuse_static_arrays(name, part, child)
