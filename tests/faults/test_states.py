@@ -153,7 +153,7 @@ def test_states_with_parts_missing():
         "state.index is None, expected an array": {"index": None},
         "state.best_cost is a float, expected an array": {"best_cost": 3.0},
         "state.hit.high[0] is a int, expected an array": {
-            "hit": state.hit._replace(high=state.hit.high.tolist())
+            "hit": dataclasses.replace(state.hit, high=state.hit.high.tolist())
         },
         "state is of another problem or search": {"searches": None},
     }
