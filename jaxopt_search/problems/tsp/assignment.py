@@ -62,7 +62,9 @@ def short_tour(problem: TSP) -> np.ndarray:
         is_free = np.ones(len(matrix), bool)
         is_free[[city for city, _ in part.included]] = False
         smallest = np.bincount(cycle, is_free).argmin()
-        edges = [(i, int(part.after[i])) for i in np.flatnonzero((cycle == smallest) & is_free)]
+        edges = [
+            (i, int(part.after[i])) for i in np.flatnonzero((cycle == smallest) & is_free).tolist()
+        ]
         smaller = (
             _solved(matrix, (*part.excluded, edge), (*part.included, *edges[:number]))
             for number, edge in enumerate(edges)
