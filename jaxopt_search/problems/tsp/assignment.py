@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxopt_search.optional import imported
 from jaxopt_search.problems.tsp.candidates import lowest
 from jaxopt_search.problems.tsp.problem import TSP
 
@@ -62,7 +61,9 @@ def short_tour(problem: TSP) -> np.ndarray:
         is_free = np.ones(len(matrix), bool)
         is_free[[city for city, _ in part.included]] = False
         smallest = np.bincount(cycle, is_free).argmin()
-        edges = [(i, int(part.after[i])) for i in np.flatnonzero((cycle == smallest) & is_free)]
+        edges = [
+            (i, int(part.after[i])) for i in np.flatnonzero((cycle == smallest) & is_free).tolist()
+        ]
         smaller = (
             _solved(matrix, (*part.excluded, edge), (*part.included, *edges[:number]))
             for number, edge in enumerate(edges)
@@ -114,7 +115,8 @@ def _solved(
     included: tuple[tuple[int, int], ...] = (),
 ) -> _Node | None:
     """Returns the shortest cycles without some edges and with others; None if there are none."""
-    optimize = imported("scipy.optimize", "tours of asymmetric distances need SciPy", "analysis")
+    from scipy import optimize  # of JAX's own requirements, and slow to import
+
     if excluded:
         matrix = matrix.copy()
         matrix[tuple(zip(*excluded, strict=True))] = np.inf
