@@ -156,7 +156,7 @@ def test_wrong_shapes_and_dtypes_are_refused(fault, monkeypatch):
         ({"independent": True, "after_variable": returning(None)}, "is True beside after_variable"),
         ({"independent": True, "active_now": returning(None)}, "is True beside active_now"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_numbers_out_of_range_are_refused(attributes, text, monkeypatch):
     """Of variables and of possibilities; and independence that hooks could break."""
