@@ -12,7 +12,7 @@ import jax
 from jaxopt_search.engine import kept_programs
 from jaxopt_search.engine.fingerprints import settings
 from jaxopt_search.engine.kept_programs import Job, Program
-from jaxopt_search.engine.tracing import mesh_left
+from jaxopt_search.engine.tracing import settings_left
 from jaxopt_search.guards.interrupts import held_back
 
 
@@ -38,7 +38,7 @@ class _Compiler(threading.Thread):
             other.is_traced.wait()
         try:
             # Settings may be for the thread of the call only; then programs are others.
-            with contextlib.suppress(Exception), mesh_left():
+            with contextlib.suppress(Exception), settings_left():
                 if settings() == self._settings:
                     self._job(self._once_traced)
         finally:

@@ -17,7 +17,7 @@ from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.running import Run, optimal_start
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.engine.tracing import without_mesh
+from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.guards import garbage
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.kernels import Implementation
@@ -25,7 +25,7 @@ from jaxopt_search.results import Result
 from jaxopt_search.types import Exchange, Problem, Search
 
 
-@without_mesh
+@host_driver
 def solve(
     problem: Problem,
     search: Search,

@@ -5,7 +5,7 @@
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,7 +19,9 @@ from jax.interpreters import mlir
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_has_left_mesh = ContextVar("has_left_mesh", default=False)
+_NO_MESH = functools.partial(jax.set_mesh, None)
+_NO_GUARD = functools.partial(jax.transfer_guard, "allow")
+_left = ContextVar[tuple[Callable[[], Any], ...]]("left", default=())
 
 
 def default_device() -> jax.Device:
@@ -33,27 +35,35 @@ def is_traced(tree: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((_probe.bind(), tree)))
 
 
-def without_mesh(driver: Callable[P, T]) -> Callable[P, T]:
-    """Returns a host driver that leaves the mesh of `jax.set_mesh`: it places its arrays itself."""
+def host_driver(driver: Callable[P, T]) -> Callable[P, T]:
+    """Returns a driver that leaves its caller's mesh and transfer guard: it places its arrays."""
 
     @functools.wraps(driver)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
-        # A traced function has no other mesh than its caller's; drivers refuse to be called there.
-        if is_traced(()) or jax.sharding.get_abstract_mesh().empty:
+        # A traced function has its caller's; drivers refuse to be called there.
+        if is_traced(()):
             return driver(*args, **kwargs)
-        before = _has_left_mesh.set(True)
+        has_mesh = not jax.sharding.get_abstract_mesh().empty
+        guards = "jax_transfer_guard_host_to_device", "jax_transfer_guard_device_to_host"
+        has_guard = any(getattr(jax.config, guard, None) for guard in guards)
+        leave = (_NO_MESH,) * has_mesh + (_NO_GUARD,) * has_guard
+        before = _left.set(leave)
         try:
-            with mesh_left():
+            with settings_left():
                 return driver(*args, **kwargs)
         finally:
-            _has_left_mesh.reset(before)
+            _left.reset(before)
 
     return called
 
 
-def mesh_left() -> contextlib.AbstractContextManager[Any]:
-    """Leaves the mesh in a thread of a driver that has left it: JAX tells no mesh from none set."""
-    return jax.set_mesh(None) if _has_left_mesh.get() else contextlib.nullcontext()
+@contextlib.contextmanager
+def settings_left() -> Iterator[None]:
+    """Leaves what the driver has left, in a thread of its own: JAX's settings are a thread's."""
+    with contextlib.ExitStack() as stack:
+        for leave in _left.get():
+            stack.enter_context(leave())
+        yield
 
 
 # An operation without a program of its own, unlike all others: what it returns tells who runs it.

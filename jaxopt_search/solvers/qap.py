@@ -17,7 +17,7 @@ from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.engine.tracing import without_mesh
+from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.exchanges.rules import recombine
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.kernels import runs_kernels
@@ -65,7 +65,7 @@ _SIZES, _SIZES_ON_CPU, _FEW = 2, 8, 256
 _MANY = 300
 
 
-@without_mesh
+@host_driver
 def solve_qap(
     flow: Any,
     distance: Any = None,

@@ -13,7 +13,7 @@ from jaxopt_search.driver.chunks import Timer
 from jaxopt_search.driver.keeping import Files
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.tracing import without_mesh
+from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.guards import capacity
 from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.problem import nqueens
@@ -28,7 +28,7 @@ _MANY = 10_000
 """Queens from which placements are repaired, one after the other."""
 
 
-@without_mesh
+@host_driver
 def solve_nqueens(
     n: int,
     num_solutions: int = 1,

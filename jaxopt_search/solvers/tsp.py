@@ -17,7 +17,7 @@ from jaxopt_search.driver.starts import First
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.engine.tracing import without_mesh
+from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.guards import capacity
 from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
@@ -113,7 +113,7 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
     return recipe._replace(num_searches=num_searches)
 
 
-@without_mesh
+@host_driver
 def solve_tsp(
     data: Any,
     key: Any = 0,

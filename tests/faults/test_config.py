@@ -207,8 +207,9 @@ def test_seeds_under_vmap_are_refused():
 
 
 @pytest.mark.devices(2)
-def test_run_inside_shard_map():
-    """Of keys that are spread over a mesh, with an exchange."""
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_run_inside_shard_map(check_vma):
+    """Of keys that are spread over a mesh, with an exchange; unchecked, by kernels."""
     problem = small_tsp(8)
     search = js.simulated_annealing(js.two_opt(problem), 2.0)
     exchange = js.recombine(every=5)
@@ -219,5 +220,7 @@ def test_run_inside_shard_map():
         return js.best(problem, search, state)
 
     mesh = jax.make_mesh((2,), ("x",), (jax.sharding.AxisType.Auto,))
-    spread = jax.shard_map(jax.vmap(best), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    spread = jax.shard_map(
+        jax.vmap(best), mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=check_vma
+    )
     assert_same(jax.jit(spread)(keys), jax.vmap(best)(keys))

@@ -209,9 +209,11 @@ def test_a_mesh_that_the_caller_has_set(name, size, kind):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
-def test_a_mesh_does_not_compile_twice(compiled):
-    """Threads that compile leave the mesh, too, so that the run finds what they made."""
-    problem = small_tsp(11)
-    with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+@pytest.mark.parametrize("setting", ["mesh", "transfer guard"])
+def test_settings_of_the_caller_are_left_by_all_threads(setting, compiled):
+    """So that no transfer of the driver is refused, and the run finds what threads compile."""
+    problem = small_tsp(11 if setting == "mesh" else 10)
+    mesh = jax.make_mesh((1,), ("x",))
+    with jax.set_mesh(mesh) if setting == "mesh" else jax.transfer_guard("disallow"):
         js.solve(problem, annealing(), 0, num_searches=3, max_steps=30)
     assert compiled.count("jit(_advance)") == 1
