@@ -18,7 +18,6 @@ from jaxopt_search.driver.running import Run, optimal_start
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.engine.tracing import host_driver
-from jaxopt_search.guards import garbage
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.results import Result
@@ -117,7 +116,7 @@ def solve(
     call = Call(
         Timer(), device_split.find_devices(devices), Files(checkpoint, checkpoint_every, resume)
     )
-    with call.agreed() as note, garbage.put_off():
+    with call.agreed() as note:
         checked = arguments.check(
             Arguments(
                 problem=problem,

@@ -21,7 +21,6 @@ from jaxopt_search.engine import room, starting, stepping
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
-from jaxopt_search.guards import garbage
 from jaxopt_search.kernels import Choice
 from jaxopt_search.results import History, Hit, Record, Result, Status
 
@@ -80,8 +79,7 @@ class Run:
         # comes to the device once there is room.
         is_given = isinstance(checked.begin, Resumption) and checked.begin.saved is None
         given = _first_state(checked) if is_given else None
-        with garbage.put_off():
-            self._compile_ahead(note_needed)
+        self._compile_ahead(note_needed)
         first = _first_state(self.checked) if given is None else given
         self.state = checked.split.split(jax.block_until_ready(first))
         self.step = self.first_step = int(self.state.step)

@@ -26,7 +26,6 @@ import jax
 from jaxopt_search.engine import fingerprints
 from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.files import whole
-from jaxopt_search.guards import garbage
 
 Pause: TypeAlias = Callable[[], object]
 """What is called between lowering and compiling a program."""
@@ -354,7 +353,7 @@ def _found(
 
 def _lowered(jitted: Any, arguments: Any, static: dict[str, Any], once_lowered: Pause) -> Any:
     """Returns what is left to compile, after the pause."""
-    with interpreter, garbage.put_off():
+    with interpreter:
         lowered = jitted.lower(*arguments, **static)
     once_lowered()
     return lowered
