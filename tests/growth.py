@@ -71,7 +71,7 @@ def looks(call: Callable[[], Any], every: int = EVERY) -> tuple[Any, list[Look]]
     try:
         with (
             mock.patch.object(driver_chunks, "_make_chunk", made),
-            mock.patch.object(driver_chunks.Timer, "next_steps", lambda *_: 1),
+            mock.patch.object(driver_chunks.Timer, "next_steps", lambda *_, **__: 1),
         ):
             return call(), found
     finally:

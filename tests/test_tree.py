@@ -84,7 +84,7 @@ def test_the_engine_needs_no_algorithm():
 
 
 def test_portable_code_needs_nothing_above_it():
-    assert ARROWS["portable"] <= {"types", "errors", "checks", "pytrees"}
+    assert ARROWS["portable"] <= {"types", "errors", "checks", "pytrees", "capabilities"}
 
 
 def test_contracts_and_checks_need_nothing():

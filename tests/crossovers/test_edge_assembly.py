@@ -11,7 +11,6 @@ import jaxopt_search as js
 from jaxopt_search.crossovers import edge_assembly, joins, tour_ends
 from jaxopt_search.portable import random
 from jaxopt_search.problems.tsp.candidates import neighbors
-from jaxopt_search.types import null_delta
 
 SIZES = (4, 5, 31)
 

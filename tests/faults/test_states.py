@@ -48,7 +48,7 @@ def test_starts_of_another_structure():
         init=lambda key: {"a": jnp.zeros(3), "b": jnp.float32(1)},
     )
     shape, _ = contracts.check_problem(problem)
-    for initial in ([1, 2, 3], {"a": np.zeros(3)}, [np.zeros(3), 1.0]):
+    for initial in ([1, 2, 3], {"a": np.zeros(3)}, (np.zeros(3), 1.0)):
         with refuses(ValueError, "initial is PyTreeDef", "as problem.init returns"):
             starts.check_starts(problem, shape, 2, initial)
 

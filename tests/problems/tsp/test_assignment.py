@@ -31,7 +31,7 @@ def test_few_cities_have_the_shortest_tour(n):
         matrix = np.random.default_rng(seed).integers(-20, 100, (n, n))
         tours = [(0, *rest) for rest in itertools.permutations(range(1, n))]
         expected = min(length(matrix, list(tour)) for tour in tours)
-        tour = assignment.short_tour(js.tsp(matrix))
+        tour = assignment.short_tour(js.tsp(matrix, allow_negative=True))
         assert sorted(tour) == list(range(n))
         assert length(matrix, tour) == expected
 
@@ -57,7 +57,7 @@ def test_a_tour_without_forbidden_edges_is_found(seed):
 def test_extra_costs_bound_the_tours_that_have_an_edge(n):
     """They are 0 or more, and add up to the length of a tour beyond the shortest cycles."""
     matrix = np.random.default_rng(n).integers(-50, 1000, (n, n))
-    near, extra = assignment.likeliest(js.tsp(matrix), n)
+    near, extra = assignment.likeliest(js.tsp(matrix, allow_negative=True), n)
     assert near.shape == (n, n - 1)
     assert extra.min() == 0
     assert (np.diff(extra, axis=1) >= 0).all()
