@@ -5,7 +5,7 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
@@ -58,7 +58,7 @@ def host_driver(driver: Callable[P, T]) -> Callable[P, T]:
 
 
 @contextlib.contextmanager
-def settings_left() -> Iterator[None]:
+def settings_left() -> Generator[None]:
     """Leaves what the driver has left, in a thread of its own: JAX's settings are a thread's."""
     with contextlib.ExitStack() as stack:
         for leave in _left.get():
