@@ -67,8 +67,12 @@ def device_cost(problem: Problem) -> Callable[[Solution], Cost]:
 
 
 def units(problem: object) -> Units | None:
-    """`units`: how `device_cost` stands for `cost`; None where they are the same."""
-    return cast("Units | None", getattr(problem, "units", None))
+    """`units`: how `device_cost` stands for `cost`; None where they are the same.
+
+    Without a `device_cost`, a member of this name is the user's own.
+    """
+    own = getattr(problem, "units", None) if hasattr(problem, "device_cost") else None
+    return cast("Units | None", own)
 
 
 def cost_in_full(problem: object, cost: Cost) -> Cost:

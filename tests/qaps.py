@@ -42,7 +42,7 @@ def exchanged(assignment, r, s):
 
 @jax.jit
 def costs_of(problem, assignments):
-    return jax.vmap(problem.cost)(assignments)
+    return jax.vmap(problem.device_cost)(assignments)
 
 
 @jax.jit

@@ -28,7 +28,7 @@ from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.kernels import Choice
 from jaxopt_search.portable import random
-from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.host import Original, counted_on_device
 from jaxopt_search.types import Exchange, Problem, Search
 
 _OPTIMUM = "optimum"
@@ -118,7 +118,7 @@ class Checked:
     """What `solve` does: its arguments, checked, and what follows from them.
 
     Attributes:
-      problem: on the first device, like the search and the exchange.
+      problem: on the first device, like the search and the exchange, and counted as there.
       search: the algorithm.
       exchange: what searches learn from one another.
       original: the instance as it was given; None where the problem keeps none.
@@ -147,6 +147,7 @@ def check(given: Arguments) -> Checked:
       ValueError, TypeError, MemoryError, RuntimeError: as `solve` says.
     """
     shape, limits = _check_run(given)
+    given = _counted_on_device(given)
     devices = device_split.find_devices(given.devices)
     if given.resume is None:  # before the instance is brought to a device
         num_searches = check_count("num_searches", given.num_searches, 1, None)
@@ -179,6 +180,14 @@ def check(given: Arguments) -> Checked:
         history_size=history_size,
         begin=begin,
     )
+
+
+def _counted_on_device(given: Arguments) -> Arguments:
+    """Returns the arguments with costs as the device counts."""
+    state = given.state
+    if isinstance(state, RunState):
+        state = state._replace(best_cost=state.device_best)
+    return dataclasses.replace(given, problem=counted_on_device(given.problem), state=state)
 
 
 def _check_run(given: Arguments) -> tuple[Any, Limits]:

@@ -16,6 +16,7 @@ from jaxopt_search.engine.state import RunState, make_rules, with_all_limits
 from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.kernels import Implementation
 from jaxopt_search.portable import random
+from jaxopt_search.problems.host import counted_on_device
 from jaxopt_search.types import Exchange, Problem, Search
 
 
@@ -66,6 +67,7 @@ def memory_estimate(
         spaces.check(problem, search, exchange)  # which looks at values
     num_searches = check_count("num_searches", num_searches, 1, None)
     capacity.check_size(contracts.solution_shape(problem), num_searches)
+    problem = counted_on_device(problem)
     split = DeviceSplit(find_devices(devices))
     chosen = stepping.choose(implementation, split.first, problem, search).implementation
     shape = starting.shape(problem, search, num_searches)

@@ -20,8 +20,9 @@ from jaxopt_search.driver.steering import Steer, check_steer
 from jaxopt_search.engine import room, starting, stepping
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.outcome import Outcome
-from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits
+from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits, with_best
 from jaxopt_search.kernels import Choice
+from jaxopt_search.problems.host import counted_in_full
 from jaxopt_search.results import History, Hit, Record, Result, Status
 
 _LONGEST_FIRST = ("steps", "exchange", "adoption", "start", "look")
@@ -316,8 +317,9 @@ class Run:
     def result(self, status: Status) -> Result:
         """Returns the result of the run, which has ended."""
         seen, checked, best = self.look(), self.checked, self.best
-        problem, search = checked.problem, checked.search
+        problem, search = counted_in_full(checked.problem), checked.search
         state = checked.split.join(self.state, checked.begin.num_searches)
+        state = with_best(problem, state, state.device_best)
         solutions, costs = checked.split.all_best(seen, checked.begin.num_searches)
         ancestors = np.array(state.ancestor)
         if checked.original is not None:
@@ -384,7 +386,7 @@ def optimal_start(checked: Checked, timer: Timer) -> Result | None:
         compile_seconds=0.0,
         elapsed=timer.elapsed,
         env=environment.of(checked.split.devices) | {"implementation": "none"},
-        problem=checked.problem,
+        problem=counted_in_full(checked.problem),
         search=checked.search,
         exchange=checked.exchange,
     )

@@ -217,7 +217,15 @@ def added(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
 
 
 def removed(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
-    """Returns the set with a variable taken out where `where` holds; arguments as of `added`.
+    """Returns the set with a variable taken out where `where` holds.
+
+    Args:
+      bits: uint32, [] or [a power of two], as `read` returns it.
+      variable: [] int32.
+      where: [] bool.
+
+    Returns:
+      uint32, of the shape of `bits`.
 
     Example:
       >>> int(removed(jnp.uint32(5), jnp.int32(2), jnp.bool_(True)))

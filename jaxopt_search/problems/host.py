@@ -3,12 +3,15 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+
+from jaxopt_search import capabilities
 
 
 def nothing(solution: np.ndarray) -> str:
@@ -19,8 +22,8 @@ def nothing(solution: np.ndarray) -> str:
 class Units(NamedTuple):
     """How costs on the device stand for those of the problem; see `Original`.
 
-    A static field of the problem: instances with the same ones share their programs, and what a
-    program does with them is exact.
+    A static field of the problem: inside `jit`, instances with the same ones share their programs,
+    and what a program does with them is exact. The drivers' programs do without them.
     """
 
     unit: int | float = 1
@@ -65,6 +68,18 @@ class Units(NamedTuple):
 
 SAME = Units()
 """The device counts as the problem does."""
+
+
+def counted_on_device(problem: Any) -> Any:
+    """Returns the problem with `device_cost` for its `cost`, so that all units share programs."""
+    return problem if capabilities.units(problem) is None else replace(problem, units=SAME)
+
+
+def counted_in_full(problem: Any) -> Any:
+    """Returns the problem as it was before `counted_on_device`."""
+    if capabilities.units(problem) is None:
+        return problem
+    return replace(problem, units=problem.host.units)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

@@ -11,7 +11,7 @@ from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.neighborhoods.assign import Assign
 from jaxopt_search.neighborhoods.swap_values import SwapValues
 from jaxopt_search.portable import memory, rows
-from jaxopt_search.portable.costs import cost_of
+from jaxopt_search.portable.costs import cost_of, no_nan
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import Solutions, require
 from jaxopt_search.testing.neighborhoods import check_neighborhood
@@ -31,7 +31,8 @@ def check_problem(
     - `init` and `cost` return what they should, the same with and without `jit` and `vmap`.
     - Random starts, and solutions that are perturbed, are in their space; starts differ, unless
       all have the same cost.
-    - What the host keeps of a library's instance gives the same costs.
+    - What the host keeps of a library's instance gives the same costs, and so does `device_cost`,
+      where there is one, in its units.
     - `row_costs` agrees with `cost`. Where all solutions cost the same, `is_trivial` may say so.
     - With the hooks of a `VectorProblem`: `assign_delta`, `swap_values_delta` and `scan` are the
       change of the cost, and `assigned` makes the tally that `tally` makes of the new vector, or
@@ -62,7 +63,7 @@ def check_problem(
         known.are_in_space(starts),
         lambda i: f"{name}.init: start {i} is outside of its space: {comparing.at(starts, i)}",
     )
-    costs = _check_costs(problem, name, known, starts, seed)
+    costs = _check_costs(problem, name, known, starts, seed, tolerance)
     _check_perturbed(problem, name, known, starts, seed)
     _check_row_costs(problem, name, known, starts, costs)
     if capabilities.domain_sizes(problem) is not None and capabilities.has_hooks(problem):
@@ -75,7 +76,9 @@ def check_problem(
             check_neighborhood(SwapValues(), problem, **options)
 
 
-def _check_costs(problem: Any, name: str, known: Solutions, starts: Any, seed: int) -> np.ndarray:
+def _check_costs(
+    problem: Any, name: str, known: Solutions, starts: Any, seed: int, tolerance: float
+) -> np.ndarray:
     """Checks that starts and costs do not depend on how they are computed; returns the costs."""
 
     def price(solutions: Any) -> jax.Array:
@@ -92,6 +95,13 @@ def _check_costs(problem: Any, name: str, known: Solutions, starts: Any, seed: i
     require(
         comparing.costs_agree(alone, costs[0], costs[0], known.tolerance),
         lambda: f"{name}.cost: {alone} without jit, {costs[0]} with it, of {first}",
+    )
+    own = no_nan(jax.jit(jax.vmap(problem.cost))(starts))
+    expected = np.asarray(capabilities.cost_in_full(problem, jnp.asarray(costs)))
+    is_rounded = jnp.issubdtype(own.dtype, jnp.floating)
+    require(
+        comparing.costs_agree(own, expected, expected, tolerance if is_rounded else None),
+        lambda i: f"{name}.cost: {own[i]}, but device_cost means {expected[i]}, start {i}",
     )
     original = capabilities.original(problem)
     if original is not None:

@@ -29,5 +29,6 @@ def test_the_shapes_of_a_state(name):
     problem, search = RUNS[name]
     found = starting.shape(problem, search, 3)
     state = js.init(0, problem, search, num_searches=3)
-    kinds = [jax.tree.map(fingerprints.kind_of, each) for each in (found, state)]
+    assert jax.tree.structure(found) == jax.tree.structure(state)
+    kinds = [[*map(fingerprints.kind_of, jax.tree.leaves(each))] for each in (found, state)]
     assert kinds[0] == kinds[1]

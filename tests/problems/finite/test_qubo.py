@@ -42,7 +42,7 @@ def cut(weights, side):
 
 @jax.jit
 def costs_of(problem, solutions):
-    return jax.vmap(problem.cost)(solutions)
+    return jax.vmap(problem.device_cost)(solutions)
 
 
 @jax.jit

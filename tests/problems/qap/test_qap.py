@@ -1,7 +1,5 @@
 """QAP instances: costs and swap deltas are exact, on every matrix, everywhere."""
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import kernels
@@ -11,6 +9,7 @@ from qaps import KINDS, all_assignments, all_pairs, assert_same, double_sum, exc
 from scipy import optimize
 
 import jaxopt_search as js
+from jaxopt_search.problems.host import SAME
 from jaxopt_search.problems.qap.build import as_qap, qap
 
 
@@ -139,21 +138,32 @@ def test_perturbed_assignments_stay_near(n):
     assert problem.is_trivial == (n == 1)
 
 
-def test_instances_of_one_size_share_their_code():
-    """Another instance of the same size and symmetry, with an offset or without, is not traced."""
-    num_traces = 0
-
-    @jax.jit
-    def price(problem, p):
-        nonlocal num_traces
-        num_traces += 1
-        return problem.cost(p) + problem.swap_delta(p, jnp.int32(0), jnp.int32(1))
-
-    for seed, shift in itertools.product(range(2), (0, 10**9)):
+def test_instances_of_one_size_share_their_code(compiled):
+    """Another one of the same size and symmetry compiles nothing, whatever the device counts in."""
+    search = js.simulated_annealing(js.Swap(), 10.0)
+    units, num_compiled = set(), []
+    for seed, (unit, shift) in enumerate([(1, 0), (1, 0), (1, 10**9), (10**10, 10**8)]):
         flow, distance = matrices(5, "symmetric", seed)
-        problem = qap(flow, distance + shift)
-        price(problem, problem.init(jax.random.key(seed)))
-    assert num_traces == 1
+        problem = qap(flow * unit, distance + shift * (1 - np.eye(5, dtype=int)))
+        result = js.solve(problem, search, seed, num_searches=2, max_steps=20)
+        num_compiled.append(sum("_advance" in name or "fresh" in name for name in compiled))
+        assert result.fun == problem.host.cost(result.x)
+        units.add(problem.units)
+    assert len(units) == 3
+    assert min(num_compiled) == max(num_compiled) > 0
+
+
+def test_states_go_in_and_out_in_full():
+    """Of an instance with an offset, `solve` takes and returns states as `init` makes them."""
+    flow, distance = matrices(5, "symmetric")
+    problem = qap(flow, distance + 10**9 * (1 - np.eye(5, dtype=int)))
+    search = js.simulated_annealing(js.Swap(), 10.0)
+    state = js.init(0, problem, search, num_searches=2)
+    result = js.solve(problem, search, state=state, max_steps=20)
+    assert result.problem.units == problem.units != SAME
+    assert result.state.best_cost == js.best(problem, search, result.state)[1]
+    assert result.state.best_cost == np.float32(result.fun)
+    assert js.solve(problem, search, state=result.state, max_steps=25).nit == 25
 
 
 def test_what_stands_for_a_qap():
