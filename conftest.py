@@ -31,6 +31,7 @@ gc.set_threshold(50_000, 20, 20)
 
 def pytest_addoption(parser):
     parser.addoption("--once", action="store_true", help="one case of each test that is not slow")
+    parser.addoption("--write-golden", action="store_true", help="keep what runs find now")
 
 
 def pytest_collection_modifyitems(config, items):

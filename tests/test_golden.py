@@ -1,0 +1,328 @@
+"""Golden digests: what some sixty short runs find, so that a redesign shows what it kept.
+
+A case is run in several ways (XLA, natively, as a kernel, on several devices, resumed), which must
+all find the same. Costs are integers, so digests hold on any machine. After an intended change,
+which the commit names, `pytest tests/test_golden.py --write-golden` makes `golden.json` anew.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from cases import (
+    agents_and_jobs,
+    dense_qubo,
+    linear_ordering,
+    matrices,
+    matrix_tsp,
+    random_graph,
+    small_qap,
+    sparse_cut,
+)
+from ways import KERNEL, ON_GPU, PORTABLE
+
+import jaxopt_search as js
+
+FILE = pathlib.Path(__file__).with_name("golden.json")
+DEVICES = jax.device_count()
+XLA, IN_KERNEL, ALL = ("xla",), ("xla", KERNEL), ("xla", *PORTABLE)
+
+
+def digest(tree: Any) -> str:
+    """Returns a digest of a pytree of integers: of its structure's order, shapes, dtypes, bytes."""
+    found = hashlib.sha256()
+    for leaf in jax.tree.leaves(jax.device_get(tree)):
+        array = np.asarray(leaf)
+        found.update(f"{array.dtype.name}{array.shape}".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:16]
+
+
+def found_by(result: js.Result) -> Any:
+    """Returns what a run has found: of each search the best, its cost, and where it stands now."""
+    searches, number = result.state.searches, len(result.costs)
+    now = jax.vmap(result.search.current, (None, 0))(result.problem, searches)
+    now = jax.tree.map(lambda leaf: leaf[:number], now)
+    hit = result.first_hit and tuple(result.first_hit)
+    ends = (result.fun, int(result.status), result.nit, result.nfev, hit)
+    return result.x, result.solutions, result.costs, result.ancestors, now, ends
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A short run.
+
+    Attributes:
+      run: maps an implementation (one of `ways`) and a number of devices to what is found.
+      ways: the implementations.
+      devices: numbers of devices to run the first way on, besides one.
+      note: tells two rows of one case apart, which must find the same.
+    """
+
+    name: str
+    run: Callable[[str, int], Any]
+    ways: tuple[str, ...] = ALL
+    devices: tuple[int, ...] = ()
+    note: str = ""
+
+    def runs(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """Returns the runs, by what tells them apart."""
+        for way in self.ways:
+            yield f"{self.note}{way}", functools.partial(self.run, way, 1)
+        for number in self.devices:
+            if number <= DEVICES:
+                yield f"{number} devices", functools.partial(self.run, self.ways[0], number)
+
+
+def solved(make: Callable[[], Any], make_search: Callable[[Any], Any], **options: Any) -> Any:
+    """Returns a run of `solve`: of ten searches, and of as many steps as `max_steps` says."""
+
+    def run(way: str, devices: int) -> Any:
+        problem, exchange = make(), options.get("exchange")
+        more = {"exchange": exchange(problem)} if callable(exchange) else {}
+        settings = {"num_searches": 10, "max_steps": 200} | options | more
+        return found_by(
+            js.solve(
+                problem, make_search(problem), 7, implementation=way, devices=devices, **settings
+            )
+        )
+
+    return run
+
+
+def resumed(make: Callable[[], Any], make_search: Callable[[Any], Any], **options: Any) -> Any:
+    """Returns a run as `solved` has it, cut after a third and resumed on other devices."""
+
+    def run(way: str, devices: int) -> Any:
+        problem, last = make(), options.get("max_steps", 200)
+        settings = {"implementation": way, "exchange": options.get("exchange")}
+        settings |= {"target": options.get("target")}
+        cut = {"num_searches": 10, "max_steps": last // 3, "devices": min(DEVICES, 3)}
+        part = js.solve(problem, make_search(problem), 7, **settings, **cut)
+        whole = js.solve(
+            problem, part.search, state=part.state, max_steps=last, devices=devices, **settings
+        )
+        return found_by(whole._replace(nfev=whole.nfev + part.nfev))
+
+    return run
+
+
+COOLING = js.geometric(300.0, 0.95, 20)
+
+
+def annealing(neighborhood: Any, temperature: Any = 20.0, **options: Any) -> Any:
+    def make(problem: Any) -> Any:
+        moves = neighborhood(problem) if callable(neighborhood) else neighborhood
+        return js.simulated_annealing(moves, temperature, **options)
+
+    return make
+
+
+def fixed(search: Any) -> Callable[[Any], Any]:
+    return lambda problem: search
+
+
+def tour() -> Any:
+    return matrix_tsp(14)
+
+
+def cities() -> Any:
+    return js.tsp_from_instance(js.datasets.clustered_tsp(60, seed=1))
+
+
+def plan() -> Any:
+    return small_qap(9)
+
+
+def graph() -> Any:
+    return js.graph_coloring(random_graph(30, 0.4), 5)
+
+
+def one_way() -> Any:
+    return matrix_tsp(12, symmetric=False)
+
+
+def lopsided() -> Any:
+    return small_qap(8, symmetric=False)
+
+
+def with_fixed() -> Any:
+    return js.qap(*np.random.default_rng(0).integers(0, 9, (2, 8, 8)), partial_match=[[1, 3]])
+
+
+def assembling(problem: Any) -> Any:
+    return js.recombine(every=25, alike=None, crossover=js.edge_assembly(problem, num_candidates=5))
+
+
+pspm = annealing(js.Relocate(), COOLING, moves_per_search=4)
+two_opt = annealing(js.two_opt, 5.0, moves_per_search=4, choose="first")
+tabu = js.tabu_search(js.SwapTable())
+steps, few = {"max_steps": 200}, {"max_steps": 40}
+
+
+def islands(**options: Any) -> Callable[[Any], Any]:
+    return fixed(js.genetic(population_size=8, **options))
+
+
+CASES = [
+    Case("pspm", solved(tour, pspm), devices=(3,)),
+    Case("pspm", resumed(tour, pspm), XLA, note="resumed, "),
+    Case("pspm asymmetric", solved(one_way, pspm)),
+    Case("sspm", solved(tour, pspm, num_searches=1)),
+    Case("pssm", solved(tour, annealing(js.Relocate(), COOLING))),
+    Case(
+        "keeping the first best",
+        solved(tour, annealing(js.Relocate(), COOLING, keep_best="standard")),
+    ),
+    Case("broadcast", solved(tour, pspm, exchange=js.broadcast_best(every=30)), devices=(4,)),
+    Case(
+        "broadcast",
+        resumed(tour, pspm, exchange=js.broadcast_best(every=30)),
+        XLA,
+        note="resumed, ",
+    ),
+    Case("ring", solved(tour, pspm, exchange=js.ring(every=7)), XLA, (4,)),
+    Case("resample", solved(tour, pspm, exchange=js.resample(COOLING, every=40)), XLA, (4,)),
+    Case("recombine", solved(tour, pspm, exchange=js.recombine(every=25, alike=0.3)), XLA, (3,)),
+    Case("edge assembly", solved(cities, two_opt, exchange=assembling), XLA, (4,)),
+    Case("target", solved(tour, pspm, target=4000, max_steps=2000), devices=(4,)),
+    Case("target", resumed(tour, pspm, target=4000, max_steps=2000), XLA, note="resumed, "),
+    Case("patience", solved(tour, pspm, patience=100, max_steps=5000), XLA),
+    Case("2-opt", solved(cities, two_opt)),
+    Case("2-opt best of 4", solved(tour, annealing(js.two_opt, 9.0, moves_per_search=4))),
+    Case("delta swap", solved(plan, annealing(js.DeltaSwap(), 99.0, moves_per_search=3))),
+    Case("delta swap asymmetric", solved(lopsided, annealing(js.DeltaSwap(), 99.0))),
+    Case("swap table", solved(plan, annealing(js.SwapTable(), 99.0))),
+    Case("queens", solved(lambda: js.nqueens(9), annealing(js.QueenSwap(), 0.5))),
+    Case(
+        "full evaluation",
+        solved(lambda: linear_ordering(6), annealing(js.FullEvaluation(js.Swap()), 30.0)),
+        XLA,
+    ),
+    Case(
+        "threshold",
+        solved(tour, fixed(js.local_search(js.Relocate(), js.acceptance.threshold(50.0)))),
+    ),
+    Case(
+        "late acceptance",
+        solved(tour, fixed(js.local_search(js.Relocate(), js.acceptance.late_acceptance(5)))),
+    ),
+    Case("greedy", solved(tour, fixed(js.local_search(js.Relocate(), js.acceptance.greedy())))),
+    Case("hill climbing", solved(plan, fixed(js.hill_climbing(js.SwapTable())), max_steps=30)),
+    Case("hill climbing fixed", solved(with_fixed, fixed(js.hill_climbing(js.SwapTable())))),
+    Case("tabu", solved(plan, fixed(tabu)), devices=(3,)),
+    Case("tabu", resumed(plan, fixed(tabu)), XLA, note="resumed, "),
+    Case("tabu asymmetric", solved(lopsided, fixed(tabu))),
+    Case(
+        "tabu any tie",
+        solved(plan, fixed(js.tabu_search(js.SwapTable(), tenure=(3, 9), ties="random"))),
+    ),
+    Case("tabu coloring", solved(graph, fixed(js.tabu_search(js.Assign())))),
+    Case("tabu qubo", solved(lambda: dense_qubo(12), fixed(js.tabu_search(js.Assign())))),
+    Case("tabu cut", solved(lambda: sparse_cut(40), fixed(js.tabu_search(js.Assign())))),
+    Case("climb cut", solved(lambda: sparse_cut(40), fixed(js.hill_climbing(js.Assign())))),
+    Case("assign", solved(lambda: agents_and_jobs(3, 7), annealing(js.Assign(), 9.0))),
+    Case("swap values", solved(graph, annealing(js.SwapValues(), 0.5))),
+    Case("guided", solved(graph, annealing(js.Guided(js.successors.ConflictsOnly()), 0.5))),
+    Case(
+        "min-conflicts", solved(lambda: js.nqueens(9), fixed(js.min_conflicts(js.QueenSwap(), 0.1)))
+    ),
+    Case("islands", solved(plan, islands(), exchange=js.ring(every=5), **few), IN_KERNEL, (4,)),
+    Case(
+        "islands that restart", solved(plan, islands(alike=0.0, restart_every=5), **few), IN_KERNEL
+    ),
+    Case("order crossover", solved(tour, islands(crossover="ox"), **few), IN_KERNEL),
+    Case(
+        "islands that mix", solved(plan, islands(), exchange=js.shuffle(every=9), **few), XLA, (3,)
+    ),
+    Case("islands of vectors", solved(graph, islands(crossover="uniform"), **few), XLA),
+    Case(
+        "memetic islands", solved(plan, islands(local_search=tabu, local_steps=3), max_steps=9), XLA
+    ),
+]
+
+
+def one_liner(solve: Callable[..., Any], *data: Any, **options: Any) -> Callable[[str, int], Any]:
+    """Returns a run of `solve_tsp` and the like; of batches the solutions."""
+
+    def run(way: str, devices: int) -> Any:
+        result = solve(*data, key=3, devices=devices, **options)
+        return result.x, result.fun, result.nit
+
+    return run
+
+
+def queens(n: int, num_solutions: int) -> Callable[[str, int], Any]:
+    def run(way: str, devices: int) -> Any:
+        return js.solve_nqueens(
+            n, num_solutions, key=3, max_steps=10_000, devices=devices
+        ).solutions
+
+    return run
+
+
+def successors(order: str) -> Callable[[str, int], Any]:
+    """Returns FANG on a coloring: three successors of each of five states."""
+
+    def run(way: str, devices: int) -> Any:
+        problem = graph()
+        colors = jax.vmap(problem.init)(jax.random.split(jax.random.key(1), 5))
+        states = js.types.Tallied(colors, jax.vmap(problem.tally)(colors))
+        heuristic = js.successors.ByDelta(num_variables=30, max_possibilities=5)
+        options = {"num_successors": 3, "order": order, "implementation": way, "devices": devices}
+        return js.successors.generate(2, heuristic, problem, states, **options).states.solution
+
+    return run
+
+
+def schemes(way: str, devices: int) -> Any:
+    """Returns the attacking pairs of a placement by each of the schemes."""
+    placement = jax.numpy.asarray(np.random.default_rng(0).integers(0, 300, 300), "int32")
+    return [
+        int(js.evaluation.scheme(name, placement.size)(placement)) for name in js.evaluation.SCHEMES
+    ]
+
+
+points = np.random.default_rng(0).integers(0, 1000, (3, 40, 2))
+tables = np.random.default_rng(0).integers(0, 50, (2, 3, 8, 8))
+CASES += [
+    Case(
+        "solve_tsp",
+        one_liner(js.solve_tsp, js.datasets.clustered_tsp(60, seed=1), **steps),
+        XLA,
+        (4,),
+    ),
+    Case("solve_tsp asymmetric", one_liner(js.solve_tsp, one_way(), **steps), XLA),
+    Case("solve_qap", one_liner(js.solve_qap, *matrices(12), **steps), XLA, (4,)),
+    Case("solve_qap batch", one_liner(js.solve_qap, *tables, **steps), XLA),
+    Case("solve_nqueens", queens(20, 30), XLA),
+    Case("solve_nqueens many", queens(200, 5), XLA),
+    Case("fang", successors("fixed"), devices=(4,)),
+    Case("fang in random order", successors("random")),
+    Case("schemes", schemes, XLA),
+]
+if ON_GPU:
+    CASES = [dataclasses.replace(case, devices=()) for case in CASES]
+
+
+NAMES = dict.fromkeys(case.name for case in CASES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_find_what_they_found(name, request):
+    """Bit for bit, in whatever way they are carried out."""
+    runs = dict(run for case in CASES if case.name == name for run in case.runs())
+    found = {way: digest(run()) for way, run in runs.items()}
+    kept = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    if request.config.getoption("--write-golden"):
+        kept = {other: kept[other] for other in NAMES if other in kept}
+        kept[name] = next(iter(found.values()))
+        FILE.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    assert found == dict.fromkeys(found, kept[name])
