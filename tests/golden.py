@@ -2,7 +2,7 @@
 
 A case is run in several ways (XLA, natively, as a kernel, on several devices, resumed), which must
 all find the same. Costs are integers, so digests hold on any machine. After an intended change,
-which the commit names, `pytest tests/test_golden.py --write-golden` makes `golden.json` anew.
+which the commit names, `pytest tests/golden.py --write-golden` makes `golden.json` anew.
 """
 
 import dataclasses
