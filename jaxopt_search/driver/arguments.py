@@ -147,15 +147,17 @@ def check(given: Arguments) -> Checked:
       ValueError, TypeError, MemoryError, RuntimeError: as `solve` says.
     """
     shape, limits = _check_run(given)
-    given = _counted_on_device(given)
     devices = device_split.find_devices(given.devices)
     if given.resume is None:  # before the instance is brought to a device
         num_searches = check_count("num_searches", given.num_searches, 1, None)
         if given.state is not None:
             num_searches = check_state(given.problem, given.search, given.state)
+        given = _counted_on_device(given)
         starting.check_room(
             given.problem, given.search, shape, num_searches, devices, given.exchange
         )
+    else:
+        given = _counted_on_device(given)
     history_size = check_count("history_size", given.history_size, 2, None)
     capabilities.check(given.search, given.problem, limits.max_steps)
     split = DeviceSplit(devices)

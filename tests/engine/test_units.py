@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import LinearOrdering
 
 import jaxopt_search as js
 from jaxopt_search.problems.host import Units
@@ -58,3 +59,15 @@ def test_large_costs_that_cancel():
         found = jax.jit(units.in_full)(jnp.int32(cost))
         assert found == np.float32(cost + offset)
         assert units.highest_below(found, jnp.dtype("int32")) >= cost
+
+
+def test_a_problem_may_have_units_of_its_own():
+    """They mean nothing to the library beside a plain `cost`."""
+
+    @js.pytree
+    class Distances(LinearOrdering):
+        units = "km"
+
+    problem = Distances(jnp.asarray(LENGTHS, jnp.int32), 9)
+    result = js.solve(problem, js.hill_climbing(js.FullEvaluation(js.Swap())), 0, max_steps=1)
+    assert result.fun == problem.cost(result.x)
