@@ -132,6 +132,8 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
     Args:
       problem: of symmetric distances; it may be traced.
       num_candidates: K, at how many cities near each one parts of a tour may be joined.
+        They are spread as `two_opt` spreads them, so a traced problem of coordinates may take
+        another course than outside.
 
     Raises:
       ValueError: for asymmetric distances, or a number out of range.
@@ -149,7 +151,7 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
         raise ValueError("problem has asymmetric distances, expected symmetric ones")
     num_candidates = check_count("num_candidates", num_candidates)
     if traced.is_on_device_only(problem):
-        return EdgeAssembly(candidates=traced.spread(problem, num_candidates))
+        return EdgeAssembly(candidates=traced.neighbors(problem, num_candidates, "spread"))
     lists = candidate_lists.neighbors(problem, num_candidates, "spread")
     if problem.num_entries is not None:
         n, num = lists.shape

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.checks import check_count, check_suits
+from jaxopt_search.checks import check_count, check_option, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
 from jaxopt_search.portable import memory
@@ -171,8 +171,8 @@ def two_opt(
       problem: of symmetric distances; it may be traced.
       num_candidates: K, cities in the list of each city; n - 1 if there are fewer.
       candidates: `"nearest"`, or `"spread"`: also from directions where cities are farther, for
-        clustered instances; always so of a problem that is traced. Cities at the same place count
-        as one.
+        clustered instances; by distances alone if the problem is traced, else by quadrants where
+        there are coordinates. Cities at the same place count as one.
 
     Raises:
       ValueError: for asymmetric distances, or options out of range.
@@ -188,8 +188,10 @@ def two_opt(
     if not problem.is_symmetric:
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use three_opt")
     num_candidates = check_count("num_candidates", num_candidates)
+    check_option("candidates", candidates, ("nearest", "spread"))
     if traced.is_on_device_only(problem):
-        return from_candidates(traced.spread(problem, num_candidates), problem.num_entries)
+        lists = traced.neighbors(problem, num_candidates, candidates)
+        return from_candidates(lists, problem.num_entries)
     lists = candidate_lists.neighbors(problem, num_candidates, candidates)
     return on_lists(problem, lists, num_candidates)
 

@@ -87,7 +87,7 @@ class _Parts(NamedTuple):
     """What an annealing is made of.
 
     Attributes:
-      candidates: [capacity, K] int32, see `traced.spread`.
+      candidates: [capacity, K] int32, see `traced.neighbors`.
       hottest: [] float32 the first temperature.
       coldest: [] float32 the last one.
     """
@@ -115,7 +115,7 @@ class _Tours(NamedTuple):
         problem = traced.of_points(instance.points, instance.num_cities)
         near, tree = scales.near_distance(problem), scales.tree_edge(problem)
         hottest = self.recipe.hottest * jnp.where(tree > 0, tree, near)
-        candidates = traced.spread(problem, self.recipe.num_candidates)
+        candidates = traced.neighbors(problem, self.recipe.num_candidates, "spread")
         return problem, _Parts(candidates, hottest, self.recipe.coldest * near)
 
     def starts(self, key: random.Key, problem: TSP, instance: _Instance) -> jax.Array | None:

@@ -40,7 +40,7 @@ in_the_plane = functools.partial(js.tsp_from_coords, storage="coordinates")
     ("build", "traced", "search", "given"),
     [
         (in_the_plane, {}, annealed, (POINTS,)),
-        (in_the_plane, {}, with_exchange, (POINTS,)),
+        (js.tsp, {"is_symmetric": True}, with_exchange, (SYMMETRIC / np.float32(7),)),
         (js.tsp, {"is_symmetric": True}, annealed, (SYMMETRIC / np.float32(7),)),
         (js.tsp, {"is_symmetric": False}, annealed, (INTEGERS,)),
         (js.qap, {"is_symmetric": True}, tabu, (SYMMETRIC, SYMMETRIC)),

@@ -44,8 +44,6 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
       ValueError: if an option is out of range.
     """
     wanted = check_count("num_candidates", num_candidates)
-    if kind not in ("nearest", "spread"):
-        raise ValueError(f"candidates is {kind!r}, expected 'nearest' or 'spread'")
     n, coords = int(problem.n), problem.host.coords
     num = min(wanted, n - 1)
     if n == 1:

@@ -12,7 +12,7 @@ from jaxopt_search.problems import traced_input
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.matrix_input import check_places
 from jaxopt_search.problems.tsp import ranges
-from jaxopt_search.problems.tsp.candidates import SAME_PLACE
+from jaxopt_search.problems.tsp.candidates import SAME_PLACE, Kind
 from jaxopt_search.problems.tsp.problem import TSP
 
 _CHOSEN = np.int32(2**30)  # no city has so many chosen ones near it
@@ -77,13 +77,15 @@ def is_on_device_only(problem: TSP) -> bool:
     return traced_input.is_traced(problem) or problem.host is ON_DEVICE
 
 
-def spread(problem: TSP, num_candidates: int) -> jax.Array:
-    """Returns candidates of each city, [capacity, K] int32, as `candidates.neighbors` spreads them.
+def neighbors(problem: TSP, num_candidates: int, kind: Kind) -> jax.Array:
+    """Returns candidates of each city, [capacity, K] int32, as `candidates.neighbors` does.
 
-    By distances alone; where there are fewer other cities, the city stands for the rest.
+    They are spread by distances alone. Where there are fewer other cities, the city stands for the
+    rest.
 
     Args:
       num_candidates: K at most; n - 1 if there are fewer other cities.
+      kind: `"nearest"` or `"spread"`.
     """
     num = max(min(num_candidates, problem.capacity - 1), 1)
     cities = lax.iota(jnp.int32, problem.capacity)
@@ -100,13 +102,18 @@ def spread(problem: TSP, num_candidates: int) -> jax.Array:
             least = covers.min()
             nearest = jnp.where(covers == least, away, jnp.inf)
             is_nearest = (covers == least) & (nearest == nearest.min())
-            other = jnp.argmin(jnp.where(is_nearest, turn, jnp.uint32(2**32 - 1)))
+            first = jnp.argmax(is_nearest).astype(jnp.int32)
+            between = _distances(problem, first).astype(jnp.float32)
+            is_there = is_nearest & ((between == 0) | (cities == first))
+            other = jnp.argmin(jnp.where(is_there, turn, jnp.uint32(2**32 - 1)))
             other = other.astype(jnp.int32)
-            between = _distances(problem, other).astype(jnp.float32)
-            is_covered = between < SAME_PLACE * away
+            is_same = (between == 0) & (away != 0)
+            is_covered = between < SAME_PLACE * away if kind == "spread" else is_same
             if problem.coords is not None:
                 is_covered |= (between == 0) & (away == 0)
-            covers += (between < away).astype(jnp.int32) + num * is_covered.astype(jnp.int32)
+            covers += num * is_covered.astype(jnp.int32)
+            if kind == "spread":
+                covers += (between < away).astype(jnp.int32)
             return covers.at[other].set(_CHOSEN), jnp.where(least < _CHOSEN, other, city)
 
         covers = jnp.where(is_other, jnp.int32(0), _CHOSEN)

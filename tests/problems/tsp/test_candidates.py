@@ -49,19 +49,20 @@ def distances_of(points):
     return np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
 
 
-def lists_of(table, points, num):
-    """Returns candidates that are spread, [n, num], on the host or on the device."""
+def lists_of(table, points, num, kind="spread"):
+    """Returns candidates, [n, num], from the host or from the device."""
     problem = TABLES[table](np.asarray(points, float))
     if table == "device":
-        return np.asarray(traced.spread(problem, num))
-    return candidates.neighbors(problem, num, "spread")
+        return np.asarray(traced.neighbors(problem, num, kind))
+    return candidates.neighbors(problem, num, kind)
 
 
+@pytest.mark.parametrize("kind", ["nearest", "spread"])
 @pytest.mark.parametrize("table", TABLES)
-def test_cities_at_the_same_place_count_as_one(table):
+def test_cities_at_the_same_place_count_as_one(table, kind):
     """A ring leads through them, and the other candidates are at as many other places."""
     place = np.random.default_rng(0).permutation(np.repeat(np.arange(8), [12, 1, 5, 2, 3, 4, 5, 6]))
-    lists = lists_of(table, np.random.default_rng(1).random((8, 2))[place], 6)
+    lists = lists_of(table, np.random.default_rng(1).random((8, 2))[place], 6, kind)
     is_own = place[lists] == place[:, None]
     assert (lists != np.arange(38)[:, None]).all()
     np.testing.assert_array_equal(is_own.sum(axis=1), np.bincount(place)[place] > 1)
@@ -182,7 +183,7 @@ def test_one_city_is_its_own_candidate():
     ("problem", "options", "text"),
     [
         (matrix_tsp(5), {"num_candidates": 0}, "num_candidates is 0, expected an integer from 1"),
-        (matrix_tsp(5), {"candidates": "near"}, "candidates is 'near', expected 'nearest' or"),
+        (matrix_tsp(5), {"candidates": "near"}, "candidates is 'near', expected one of nearest"),
         (matrix_tsp(5, symmetric=False), {}, "asymmetric distances, expected symmetric ones"),
     ],
 )
