@@ -41,9 +41,10 @@ class Recipe(NamedTuple):
 
     `cooled` is the share of the run after which the lowest temperature is reached. If it is less
     than 1, each search cools by itself and they recombine afterwards; else they are resampled every
-    `resample_every` steps as they cool, whatever the clock says: more often as steps get slow, and
-    resampling would take all the time. They start at random or, on the TSP, at constructed tours
-    (`problems.tsp.construction`), and of several instances along curves (`problems.tsp.curves`).
+    `resample_every` steps as they cool. A period that followed the clock would shrink as steps get
+    slower, until resampling took all the time. They start at random or, on the TSP, at constructed
+    tours (`problems.tsp.construction`), and of several instances along curves
+    (`problems.tsp.curves`).
     Every `check_every` steps comes a test whether the run is over, None for the interval of
     `solve`; on a GPU such a test takes as long as tens of steps.
 
