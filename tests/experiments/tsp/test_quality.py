@@ -161,7 +161,6 @@ def test_the_command_runs_resumes_and_reports(tmp_path, monkeypatch, capsys):
     ]  # fmt: skip
     for one in records:
         assert (one["cost"], one["gap"], one["best_known"]) == (3844, 0.0, 3844)
-        assert 0 < one["seconds"] < one["settings"]["seconds"], "the optimum ends a run"
         assert 0 < one["seconds_to_near"] <= one["seconds_to_best_known"] <= one["seconds"]
         assert one["steps"] * one["searches"] <= one["moves"]
         assert one["compile_seconds"] > 0
