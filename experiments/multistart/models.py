@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 _ASPIRED, _ALLOWED, _FORBIDDEN = range(3)
 

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import linear_ordering, matrices, matrix_tsp, small_qap
+from cases import linear_ordering, matrices, small_qap
 from probes import refuses
 from references import swaps
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 SETTINGS = [
     {},
