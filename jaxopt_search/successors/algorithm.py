@@ -19,10 +19,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import bit_sets, counts, memory, random
-from jaxopt_search.portable.counts import Number
-from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.random import Key
+from jaxopt_search.backends import bit_sets, counts, memory, random
+from jaxopt_search.backends.counts import Number
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.random import Key
 from jaxopt_search.successors import heuristics
 from jaxopt_search.successors.heuristics import Aggregate, Rating
 

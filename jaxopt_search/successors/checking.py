@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import bit_sets, random
 from jaxopt_search.checks import MAX_INT32
-from jaxopt_search.portable import bit_sets, random
 from jaxopt_search.successors import algorithm, heuristics
 from jaxopt_search.successors.algorithm import Course, Variables
 from jaxopt_search.successors.heuristics import HOOKS, Aggregate, member

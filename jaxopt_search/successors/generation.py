@@ -10,16 +10,23 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search import kernels
+from jaxopt_search import backends
+from jaxopt_search.backends import (
+    Choice,
+    Implementation,
+    bit_sets,
+    memory,
+    native,
+    portability,
+    random,
+)
+from jaxopt_search.backends.random import Key
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.engine import device_split, split_entries
 from jaxopt_search.engine.device_split import Devices
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.tracing import default_device
 from jaxopt_search.guards import capacity, forks
-from jaxopt_search.kernels import Choice, Implementation, native, portability
-from jaxopt_search.portable import bit_sets, memory, random
-from jaxopt_search.portable.random import Key
 from jaxopt_search.successors import algorithm, checking, heuristics
 from jaxopt_search.successors.algorithm import Order, Ratings, Variables
 from jaxopt_search.successors.checking import Kind, Shapes
@@ -253,7 +260,7 @@ def _assign_in_kernels(
             return body(of._replace(heuristic=heuristic, problem=problem), own, carry)
 
         options = {"num_warps": num_warps, "interpret": interpret}
-        return kernels.launch(one, jnp.int32(1), data, carry, between=between, **options)
+        return backends.launch(one, jnp.int32(1), data, carry, between=between, **options)
 
     def draw_one(of: Variables, given: Any, carry: Any) -> Any:
         (key, state), (variable, _) = given, carry
@@ -281,11 +288,11 @@ def _assign_in_kernels(
 def _choose(
     implementation: Implementation, device: jax.Device, kind: Kind, is_traced: bool
 ) -> Choice:
-    """Returns which implementation runs, and why; arguments as in `kernels.choose`."""
+    """Returns which implementation runs, and why; arguments as in `backends.choose`."""
     types = checking.look_at(kind).types
     portable = all(heuristics.member(one, "is_portable") for one in types)
     find_obstacle = functools.partial(_why_not_portable, kind)
-    return kernels.choose(implementation, device, portable, is_traced, find_obstacle)
+    return backends.choose(implementation, device, portable, is_traced, find_obstacle)
 
 
 @functools.lru_cache(maxsize=256)
