@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import Choice, Implementation, random
 from jaxopt_search.checks import check_count, check_number, check_option, highest_cost_that_meets
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Snapshot
@@ -18,8 +19,6 @@ from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.state import MAX_PATIENCE, RunState, check_interval
 from jaxopt_search.guards import contracts, spaces
-from jaxopt_search.kernels import Choice, Implementation
-from jaxopt_search.portable import random
 from jaxopt_search.problems.host import Original, counted_on_device
 from jaxopt_search.types import Exchange, Problem, Search
 

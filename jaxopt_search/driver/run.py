@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends import Choice, Implementation
 from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.driver import ahead, checkpoints, chunks, environment, memory_use, starts
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
@@ -25,7 +26,6 @@ from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_lim
 from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.guards import contracts
 from jaxopt_search.guards.capacity import memory_errors_explained
-from jaxopt_search.kernels import Choice, Implementation
 from jaxopt_search.problems.host import counted_in_full
 from jaxopt_search.results import History, Hit, Record, Result, Status
 from jaxopt_search.types import Exchange, Problem, Search
@@ -104,7 +104,7 @@ def solve(
         compile: as a bar with tqdm (the extra `progress`), else as lines.
       history_size: lines of history kept; beyond, every other line is dropped, as often as needed.
       implementation: how steps are run: `"triton"` as a fused kernel, `"xla"`, or another of
-        `kernels.Implementation`; `"auto"` takes the fastest. `Result.env` tells what ran and why.
+        `backends.Implementation`; `"auto"` takes the fastest. `Result.env` tells what ran and why.
 
     Raises:
       ValueError: for arguments out of range, before anything is compiled.

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends import random
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.exchanges.rules import Recombine, Resample
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
-from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.coordinates import diameters, middle

@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from jaxopt_search.backends import random
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
 from jaxopt_search.driver import checkpoints, chunks, environment
 from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, refuse_tracers, resolve
@@ -10,7 +11,6 @@ from jaxopt_search.engine import device_split
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.guards import capacity
-from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.problem import nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import QueensResult, Status
