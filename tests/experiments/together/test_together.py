@@ -8,15 +8,9 @@ import pytest
 import jaxopt_search as js
 from experiments import common
 from experiments import together as command
-from experiments.together import runs, script
+from experiments.together import runs
 
 GRID = js.datasets.grid_tsp(4, 4, seed=0)
-
-
-@pytest.mark.devices(4)
-def test_halves_have_all_devices_and_share_none():
-    first, second = runs.groups().values()
-    assert len({*first, *second}) == len(first) + len(second) == 4
 
 
 def test_the_first_to_meet_the_target_ends_both(monkeypatch):
@@ -35,26 +29,6 @@ def test_the_first_to_meet_the_target_ends_both(monkeypatch):
     first, second = runs.race(GRID, [("first",), ("second",)], 0, 1e9, 16.0)
     assert sorted(ended) == [("first",), ("second",)]
     assert first.met_at is not None and second.met_at is None
-
-
-def record(on, target, seconds, met, rates):
-    settings = {"on": on, "seconds": 1.0, "target": target}
-    run = {"experiment": "together", "instance": "some", "seed": 0, "settings": settings}
-    return run | {"seconds": seconds, "met": met, "moves_per_second": rates}
-
-
-def test_the_table():
-    """By hand: three races, of which one is lost, and one is won by each."""
-    records = [
-        record("a + b", None, None, {"a": None, "b": None}, [3e6, 1e6]),
-        record("a + b", 1, 0.25, {"a": 0.25, "b": 0.5}, [1, 1]),
-        record("a + b", 1, 0.5, {"a": None, "b": 0.5}, [1, 1]),
-        record("a + b", 1, None, {"a": None, "b": None}, [1, 1]),
-        record("a", 1, 2.0, {"a": 2.0}, [1]),
-    ]
-    both, alone = script.report(records).splitlines()[1:]
-    assert both.split()[-8:] == ["b", "4e+06", "2/3", "0.500", "-", "1", "+", "1"]
-    assert alone.split()[-6:] == ["a", "-", "1/1", "2.000", "2.000", "-"]
 
 
 @pytest.mark.slow
