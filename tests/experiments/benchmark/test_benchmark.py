@@ -1,7 +1,7 @@
 """The benchmarks run, and their figures are what they say."""
 
 from experiments import common
-from experiments.benchmark import script as benchmark
+from experiments.benchmark import __main__ as benchmark
 
 
 def test_benchmark_command(tmp_path, monkeypatch, capsys):

@@ -2,15 +2,14 @@
 
 import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import jaxopt_search as js
 from experiments import common
-from experiments.first_call import cases, processes, runs, script
+from experiments.first_call import __main__ as script
+from experiments.first_call import cases, processes, runs
 
 CITIES = js.datasets.grid_tsp(3, 4)
 XY, MATRIX = (cases.tsp_case(CITIES, form) for form in ("xy", "matrix"))
@@ -21,7 +20,7 @@ ENV = {"jaxopt_search": "1.2", "devices": "1 x cpu"}
 
 def plan(*own, **changes):
     fields = {"states": runs.STATES, "peers": {}, "seconds": 1.0, "seeds": range(2)}
-    return runs.Plan(cases=own, is_busy=False, env=ENV, **(fields | changes))
+    return runs.Plan(cases=own, env=ENV, **(fields | changes))
 
 
 class Answers:
@@ -97,29 +96,14 @@ def test_command_writes_records_and_continues(answers, monkeypatch, tmp_path, ca
     assert len(answers.asked) == num_asked + 1  # which devices there are
 
 
-@pytest.mark.parametrize("with_variables", [True, False])
-def test_processes_see_no_cache_but_their_own(with_variables, monkeypatch, tmp_path):
+def test_processes_see_no_cache_but_their_own(monkeypatch, tmp_path):
     """Caches that the user has set are out of sight, also CUDA's; other settings remain."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "/elsewhere")
     monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "5")
     monkeypatch.setenv("XLA_FLAGS", "--some")
-    none = processes.surroundings(None, tmp_path, with_variables=with_variables)
-    assert not [name for name in none if "CACHE" in name and name.startswith("JAX")]
-    assert (none["XLA_FLAGS"], none["CUDA_CACHE_PATH"]) == ("--some", str(tmp_path / "cuda"))
-    own = processes.surroundings(tmp_path / "c", tmp_path, with_variables=with_variables)
-    shown = own["CUDA_CACHE_PATH"], own.get("JAX_COMPILATION_CACHE_DIR")
-    cuda, jax_cache = (str(tmp_path / "c" / name) for name in ("cuda", "jax"))
-    assert shown == (cuda, jax_cache if with_variables else None)
-
-
-def test_busy_cores_are_idle_afterwards():
-    """Also if what they are kept busy for fails; a process whose parent is gone ends by itself."""
-    with pytest.raises(KeyError), processes.busy_cores(1) as spinning:
-        assert [process.poll() for process in spinning] == [None]
-        raise KeyError
-    assert [process.poll() is None for process in spinning] == [False]
-    orphan = [sys.executable, "-S", "-c", processes._SPIN.format(os.getppid())]
-    assert subprocess.run(orphan, timeout=300).returncode == 0
+    found = processes.surroundings(tmp_path)
+    assert not [name for name in found if "CACHE" in name and name.startswith("JAX")]
+    assert (found["XLA_FLAGS"], found["CUDA_CACHE_PATH"]) == ("--some", str(tmp_path / "cuda"))
 
 
 def test_a_process_answers_for_its_last_call(monkeypatch, tmp_path):

@@ -5,8 +5,8 @@ import pytest
 
 import jaxopt_search as js
 from experiments import common, one_core
+from experiments.multistart import __main__ as qap_multistart
 from experiments.multistart import compiled_qap, compiled_tabu, runs, tables
-from experiments.multistart import script as qap_multistart
 from jaxopt_search.solvers import scales
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import jaxopt_search as js
 from experiments import common
+from experiments.peers import __main__ as peers
 from experiments.peers import levels
-from experiments.peers import script as peers
 from experiments.peers import tsp as peers_tsp
 
 INSTANCE = js.datasets.planted_tsp(12, seed=0)

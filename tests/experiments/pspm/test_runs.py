@@ -6,9 +6,9 @@ import pytest
 
 import jaxopt_search as js
 from experiments.common import Runs
+from experiments.pspm import __main__ as pspm
 from experiments.pspm import compiled as compiled_tsp
 from experiments.pspm import runs as pspm_runs
-from experiments.pspm import script as pspm
 from experiments.pspm.runs import SCHEMES, Cooling, Job, Limit
 from jaxopt_search.engine import device_split, starting
 

@@ -8,10 +8,10 @@ import pytest
 
 import jaxopt_search as js
 from experiments import common
+from experiments.queens import __main__ as nqueens
 from experiments.queens import annealing as nqueens_annealing
 from experiments.queens import compiled as compiled_queens
 from experiments.queens import runs as runs_of
-from experiments.queens import script as nqueens
 
 
 def cells(text):
