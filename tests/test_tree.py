@@ -67,11 +67,10 @@ def test_the_engine_needs_no_algorithm():
     """It runs whatever keeps the contracts of `types`."""
     algorithms = {"problems", "searches", "exchanges", "neighborhoods", "crossovers", "solvers"}
     assert not ARROWS["engine"] & algorithms
-    assert not ARROWS["kernels"] & algorithms
 
 
-def test_portable_code_needs_nothing_above_it():
-    assert ARROWS["portable"] <= {"types", "errors", "checks", "pytrees", "capabilities"}
+def test_backends_need_nothing_above_them():
+    assert ARROWS["backends"] <= {"types", "errors", "checks", "pytrees", "capabilities"}
 
 
 def test_contracts_and_checks_need_nothing():

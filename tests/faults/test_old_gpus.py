@@ -8,7 +8,7 @@ import pytest
 from probes import annealing, refuses
 
 import jaxopt_search as js
-from jaxopt_search import kernels
+from jaxopt_search import backends
 from jaxopt_search.engine import stepping
 
 PROBLEM = js.tsp_from_coords(np.random.default_rng(0).integers(0, 300, (12, 2)), metric="EUC_2D")
@@ -34,19 +34,19 @@ def test_an_old_gpu_has_no_kernel(capability):
 def test_which_gpus_run_kernels():
     devices = gpu("7.5"), gpu("8.0"), gpu(None), "gpu", "cuda", "cpu", "tpu", jax.devices("cpu")[0]
     expected = [False, True, True, True, True, False, False, False]
-    assert list(map(kernels.runs_kernels, devices)) == expected
+    assert list(map(backends.runs_kernels, devices)) == expected
 
 
 @pytest.fixture
 def old_gpu(monkeypatch):
     """Has the devices of this machine taken for old GPUs."""
-    choose = kernels.choose
+    choose = backends.choose
 
     def choose_for_old(implementation, device, *others):
         assert isinstance(device, jax.Device)  # with its compute capability
         return choose(implementation, gpu("7.5"), *others)
 
-    monkeypatch.setattr(kernels, "choose", choose_for_old)
+    monkeypatch.setattr(backends, "choose", choose_for_old)
 
 
 def test_results_say_why(old_gpu):
