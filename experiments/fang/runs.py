@@ -16,6 +16,7 @@ from experiments.common import Job
 from experiments.fang import compiled
 from experiments.fang.heuristic import Nearer, start
 from experiments.fang.paper import Row
+from jaxopt_search.backends import random
 from jaxopt_search.engine import device_split
 
 WAYS = ("triton", "xla", "native", "compiled")

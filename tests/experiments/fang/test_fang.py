@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from experiments import common, fang
-from experiments.fang import compiled, draws, heuristic, paper, runs, script, tables
+from experiments import common
+from experiments.fang import __main__ as script
+from experiments.fang import compiled, draws, heuristic, paper, runs, tables
 from experiments.fang.heuristic import Goals, Nearer, Points
 from experiments.fang.paper import Row, Time
 from jaxopt_search.backends import portability, random
@@ -150,14 +151,14 @@ def test_the_command_measures_and_reports(tiny, tmp_path, capsys):
     """A record of as many executions as asked for; once made, it is only read."""
     out = str(tmp_path / "fang.jsonl")
     command = ["--ways", "native", "--executions", "4", "--out", out]
-    assert fang.main(command) == 0
+    assert script.main(command) == 0
     printed = capsys.readouterr().out
     (made,) = common.read(out)
     assert len(made["seconds"]) == 4 and min(made["seconds"]) > 0
     assert made["settings"]["way"] == "native" and made["compile_seconds"] > 0
-    assert fang.main(command) == 0 and len(common.read(out)) == 1
+    assert script.main(command) == 0 and len(common.read(out)) == 1
     capsys.readouterr()
-    assert fang.main(["--report", out]) == 0
+    assert script.main(["--report", out]) == 0
     assert capsys.readouterr().out == printed and "288" in printed
 
 
@@ -175,7 +176,7 @@ def test_the_command_draws(tmp_path, monkeypatch, capsys):
         "--seeds",
         "2",
     ]
-    assert fang.main([*command, "--out", out, "--markdown"]) == 0
+    assert script.main([*command, "--out", out, "--markdown"]) == 0
     lines = [cells(line) for line in capsys.readouterr().out.splitlines()]
     assert lines[2][:3] == ["equal", "xla", "1224"]
     assert lines[3] == ["only the last", "xla", "777", "5", "776", "100", "0", "0.0", "0", "1.000"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.memory import main
+from experiments.memory.__main__ import main
 
 
 @pytest.mark.slow

@@ -34,8 +34,8 @@ def test_each_scheme_has_the_settings_of_the_papers_table_1(data_dir, name, sear
     On 12 cities: 120 steps at each temperature, and 100 temperatures from exchange to exchange.
     """
     the_plan = pspm.plan_from_arguments(pspm.parser().parse_args(["--instances", "all"]))
-    (stage,) = [one for one in pspm.stages(the_plan) if one.scheme.name == name]
-    own = job(scheme=stage.scheme)._replace(cooling=stage.cooling)
+    ((_, scheme, cooling),) = [one for one in pspm.stages(the_plan) if one[1].name == name]
+    own = job(scheme=scheme)._replace(cooling=cooling)
     search, rule = pspm_runs.annealing(own), pspm_runs.exchange(own)
     assert own.num_searches == 2 * searches
     assert search.evaluations_per_step(None) == moves
@@ -43,7 +43,7 @@ def test_each_scheme_has_the_settings_of_the_papers_table_1(data_dir, name, sear
     assert isinstance(search.neighborhood, js.Relocate)
     temperatures = [float(search.control(jax.numpy.int32(step))) for step in (0, 119, 120, 240)]
     np.testing.assert_allclose(temperatures, [1e4, 1e4, 9900, 9801], rtol=1e-6)
-    steps = stage.cooling.steps(12)
+    steps = cooling.steps(12)
     assert steps == 1146 * 120
     last, after = (float(search.control(jax.numpy.int32(at))) for at in (steps - 1, steps))
     assert last > 0.1 > after > 0.098
