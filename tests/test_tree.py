@@ -84,12 +84,11 @@ def test_the_engine_needs_no_algorithm():
 
 
 def test_portable_code_needs_nothing_above_it():
-    assert ARROWS["portable"] <= {"types", "errors", "checks", "pytrees", "capabilities"}
+    assert ARROWS["portable"] <= {"types", "errors", "checks", "pytrees"}
 
 
 def test_contracts_and_checks_need_nothing():
     assert not ARROWS["types"] | ARROWS["errors"] | ARROWS["checks"] | ARROWS["pytrees"]
-    assert ARROWS["capabilities"] <= {"types"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))

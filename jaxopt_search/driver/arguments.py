@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.checks import (
     MAX_STEPS,
     check_count,
@@ -159,7 +158,7 @@ def check(given: Arguments) -> Checked:
     else:
         given = _counted_on_device(given)
     history_size = check_count("history_size", given.history_size, 2, None)
-    capabilities.check(given.search, given.problem, limits.max_steps)
+    given.search.check(given.problem, limits.max_steps)
     split = DeviceSplit(devices)
     problem, search, exchange = split.bring((given.problem, given.search, given.exchange))
     # A kernel takes a second to try. Where the run's own is made ahead, that tells as well.
@@ -175,7 +174,7 @@ def check(given: Arguments) -> Checked:
         problem=problem,
         search=search,
         exchange=exchange,
-        original=capabilities.original(problem),
+        original=problem.host,
         limits=limits,
         split=split,
         choice=choice,
@@ -200,7 +199,7 @@ def _check_run(given: Arguments) -> tuple[Any, Limits]:
     contracts.check_search(search)
     contracts.check_exchange(exchange)
     check_callback(given.callback)
-    original, goal = capabilities.original(problem), given.target
+    original, goal = problem.host, given.target
     if isinstance(goal, str):
         check_option("target", goal, (_OPTIMUM,))
         goal = original.best_known if original is not None and original.is_optimal else None
@@ -219,7 +218,7 @@ def _check_limits(given: Arguments, dtype: Any, original: Original | None, goal:
       ValueError: for a limit out of range, or if no limit is given and the run needs one.
     """
     patience, chunk_steps = given.patience, given.chunk_steps
-    max_steps = 0 if capabilities.is_trivial(given.problem) else given.max_steps
+    max_steps = 0 if given.problem.is_trivial else given.max_steps
     is_endless = max_steps is None and given.max_seconds is None and goal is None
     if is_endless and patience is None and not _ends_by_itself(given, dtype):
         raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
@@ -246,7 +245,7 @@ def _plain(number: Any) -> int | float:
 def _ends_by_itself(given: Arguments, dtype: Any) -> bool:
     """Returns whether a run needs no limit: float costs, rounded, may improve in circles."""
     is_exact = np.issubdtype(dtype, np.integer)
-    return capabilities.is_done(given.search) is not None and given.exchange is None and is_exact
+    return given.search.is_done is not None and given.exchange is None and is_exact
 
 
 def _device_target(goal: Any, dtype: Any, original: Original | None) -> Any:
@@ -301,7 +300,7 @@ def _check_start(given: Arguments, problem: Problem, shape: Any) -> Start:
     """Returns how a run starts that continues no other one."""
     key = random.as_key(given.key)
     num_searches = check_count("num_searches", given.num_searches, 1, None)
-    starts, initial, original = None, given.initial, capabilities.original(problem)
+    starts, initial, original = None, given.initial, problem.host
     if initial is None and original is not None and original.starts is not None:
         initial = First(num_searches, functools.partial(original.starts, problem, num_searches))
     if initial is not None:
@@ -327,7 +326,7 @@ def _check_resumption(
 def _own_solution(problem: Problem) -> Any:
     """Returns the shape and dtype of a solution as the user has it."""
     shape, _ = contracts.check_problem(problem)
-    original = capabilities.original(problem)
+    original = problem.host
     if original is None or original.num_entries is None:
         return shape
     return jax.ShapeDtypeStruct((original.num_entries,), shape.dtype)

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.checks import check_number
 from jaxopt_search.driver import environment
 from jaxopt_search.driver.states import leaves_by_path
@@ -55,7 +54,7 @@ class Identity(NamedTuple):
 
 def identity_of(problem: Any, search: Any, exchange: Any, check_every: int) -> Identity:
     """Returns the fingerprints of a run of `solve`."""
-    original = capabilities.original(problem)
+    original = problem.host
     units = None if original is None else repr((original.unit, original.offset))
     return Identity(
         fingerprint(problem, units), fingerprint(search, exchange, np.int32(check_every))

@@ -9,12 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.checks import plain_array
-from jaxopt_search.guards import spaces
 from jaxopt_search.portable import random
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.types import Problem, Solution
+from jaxopt_search.types import Problem, Solution, VectorProblem
 
 
 class First(NamedTuple):
@@ -84,9 +82,9 @@ def _to_build(
 
 def check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:
     """Returns what checks one start solution, if there is such a thing."""
-    if (original := capabilities.original(problem)) is not None:
+    if (original := problem.host) is not None:
         return original.check
-    if spaces.has_domains(problem):
+    if isinstance(problem, VectorProblem):
         return functools.partial(vector.check_vector, np.asarray(problem.domain_sizes))
     return None
 
@@ -152,7 +150,7 @@ def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int)
     index = lax.iota(jnp.uint32, num_searches)
 
     def start(index: jax.Array) -> Solution:
-        moved = capabilities.perturbed(problem, random.start_key(key, index), one)
+        moved = problem.perturb(random.start_key(key, index), one)
         return jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), one, moved)
 
     return jax.vmap(start)(index)

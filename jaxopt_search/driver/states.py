@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.engine import exchanging, outcome, starting
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.neighborhoods.swap import positions
@@ -65,7 +64,7 @@ def reopened(problem: Problem, search: Search, state: RunState, target: Any) -> 
     Raises:
       ValueError: if it was made with another instance.
     """
-    is_own, original = bool(_is_of(problem, search, state)), capabilities.original(problem)
+    is_own, original = bool(_is_of(problem, search, state)), problem.host
     is_exact = jnp.issubdtype(state.device_best.dtype, jnp.integer)
     if is_own and original is not None and is_exact:
         solution, cost = jax.device_get(outcome.best_on_device(problem, search, state))
@@ -108,7 +107,7 @@ def _is_of(problem: Problem, search: Search, state: RunState) -> jax.Array:
         rounding = jnp.finfo(costs.dtype).eps * state.since.refresh.astype(costs.dtype)
         drift = _DRIFT * jnp.maximum(jnp.abs(exact), jnp.abs(costs)) + rounding * on_the_way
         is_right |= finite & (jnp.abs(cost_change(exact, costs)) <= drift)
-    if capabilities.free(problem) is not None:
+    if problem.free is not None:
         free, number = positions(problem, start)
         assert free is not None
         current = jax.vmap(search.current, (None, 0))(problem, state.searches)

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.portable import bit_sets
 from jaxopt_search.successors import heuristics
@@ -50,7 +49,7 @@ def as_types(heuristic: Any) -> tuple[Any, ...]:
         if isinstance(one, type):
             raise TypeError(f"heuristic is the class {one.__name__}, expected an object of it")
         kind = type(one).__name__
-        for needed in capabilities.missing(one, _NEEDED):
+        for needed in (name for name in _NEEDED if not hasattr(one, name)):
             raise TypeError(f"heuristic is a {kind} without {needed}, expected a LocalHeuristic")
         if jax.tree_util.all_leaves([one]):
             raise TypeError(
@@ -139,7 +138,7 @@ def _try(heuristic: Any, problem: Any, state: Any) -> None:
     """Calls each function of a heuristic once, for the dtypes and shapes that it returns."""
     kind, variable, where = type(heuristic).__name__, jnp.int32(0), jnp.bool_(True)
     count = heuristics.counting(heuristic)
-    if not (callable(count) or capabilities.missing(heuristic, ("num_possibilities",))):
+    if not (callable(count) or not hasattr(heuristic, "num_possibilities")):
         raise TypeError(f"{kind}.num_possibilities is no function; see max_possibilities")
     if count is not None:
         number: Any = count(problem, state, variable)

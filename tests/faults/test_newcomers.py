@@ -13,7 +13,7 @@ POINTS = np.random.default_rng(0).random((6, 2))
 
 
 @dataclasses.dataclass(frozen=True)
-class Unregistered:
+class Unregistered(js.Problem):
     def init(self, key):
         return jax.numpy.arange(5)
 
@@ -37,7 +37,7 @@ MISTAKES = {
     "a class": (lambda: solve(js.TSP), "problem is the class TSP, expected"),
     "search and problem exchanged": (
         lambda: js.solve(annealing(), js.tsp_from_coords(POINTS), max_steps=1),
-        "problem is a SimulatedAnnealing without cost",
+        "problem is a SimulatedAnnealing, expected",
     ),
     "places in space": (lambda: js.solve_tsp(np.zeros((5, 3))), "of places in space, pass"),
     "lists of unequal lengths": (lambda: js.solve_tsp([[0, 1], [1, 2, 3]]), "ragged list"),
