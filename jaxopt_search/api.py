@@ -3,22 +3,22 @@
 from typing import TYPE_CHECKING
 
 from jaxopt_search import (
+    backends,
     datasets,
-    kernels,
     neighborhoods,
     problems,
     searches,
     successors,
 )
 from jaxopt_search.analysis import run_times
+from jaxopt_search.backends import memory, random
 from jaxopt_search.crossovers import permutations as crossover
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
-from jaxopt_search.driver.checkpoint_files import load_best, load_checkpoint, save_checkpoint
+from jaxopt_search.driver.checkpoints import load_best, load_checkpoint, save_checkpoint
 from jaxopt_search.driver.compilation_cache import enable_compilation_cache
 from jaxopt_search.driver.memory_use import memory_estimate
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import solve
-from jaxopt_search.driver.steering import Steer
+from jaxopt_search.driver.run import Steer, solve
 from jaxopt_search.engine.loop import advance, run
 from jaxopt_search.engine.outcome import best, first_hit
 from jaxopt_search.engine.room import MemoryEstimate
@@ -48,7 +48,6 @@ from jaxopt_search.neighborhoods import (
     three_opt,
     two_opt,
 )
-from jaxopt_search.portable import memory, random
 from jaxopt_search.problems import (
     QAP,
     QUBO,
@@ -162,6 +161,7 @@ __all__ = [
     "acceptance",
     "advance",
     "attacking_pairs",
+    "backends",
     "best",
     "broadcast_best",
     "crossover",
@@ -179,7 +179,6 @@ __all__ = [
     "hill_climbing",
     "hoffman",
     "init",
-    "kernels",
     "load_best",
     "load_checkpoint",
     "load_result",

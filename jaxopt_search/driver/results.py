@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.checks import check_permutation
 from jaxopt_search.driver import checkpoints, starts
-from jaxopt_search.driver.arguments import Limits
+from jaxopt_search.driver.plan import Plan
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.guards import spaces
-from jaxopt_search.portable.costs import cost_of
 from jaxopt_search.results import History, Record, Status
 from jaxopt_search.types import Problem
 
@@ -109,9 +109,9 @@ class Best:
         costs least with what is forbidden, as the searches count.
     """
 
-    def __init__(self, problem: Problem, limits: Limits):
-        self.problem, self.original = problem, problem.host
-        self.goal, self.is_optional = limits.goal, limits.is_optional
+    def __init__(self, plan: Plan):
+        self.problem, self.original = plan.problem, plan.original
+        self.goal, self.is_optional = plan.goal, plan.is_optional
         self.x: Any = None
         self.fun: int | float = math.nan
         self._counted: int | float = math.inf  # with what is forbidden

@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import counts, memory, tables
+from jaxopt_search.backends.counts import Count
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.random import below
 from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
-from jaxopt_search.portable import counts, memory, tables
-from jaxopt_search.portable.counts import Count
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.random import below
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.successors import heuristics
@@ -62,7 +62,7 @@ class Guided(Enumerable):
 
     @property
     def is_portable(self) -> bool:
-        return heuristics.is_portable(self.heuristic)
+        return bool(heuristics.member(self.heuristic, "is_portable"))
 
     def init(self, problem: Any, solution: jax.Array) -> Tallied:
         if not problem.has_hooks:

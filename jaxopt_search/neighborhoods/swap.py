@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.random import another, below
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.random import another, below
 from jaxopt_search.types import Entries, EnumerableMoves
 
 

@@ -7,8 +7,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable import floats, memory
-from jaxopt_search.portable.costs import cost_of
+from jaxopt_search.backends import floats, memory
+from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.types import (
     Cost,
     Move,

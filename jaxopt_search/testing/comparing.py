@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends import random
+from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
-from jaxopt_search.portable import random
-from jaxopt_search.portable.costs import cost_of
 
 Meaning = Callable[[Any], Any]
 """Maps solutions with leading axes, NumPy arrays, to what they mean: equal where they do."""

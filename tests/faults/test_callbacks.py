@@ -1,10 +1,8 @@
 """Callbacks, progress and Ctrl-C during a run."""
 
 import gc
-import io
 import os
 import signal
-import sys
 import threading
 import time
 
@@ -15,7 +13,6 @@ from probes import annealing, assert_same_results, countdown, in_place_of_a_prog
 
 import jaxopt_search as js
 from jaxopt_search import Status
-from jaxopt_search.driver import progress
 from jaxopt_search.engine import loop, starting
 
 PROBLEM = small_tsp()
@@ -173,21 +170,6 @@ def test_progress_in_a_file(monkeypatch, capsys):
     assert "\nstep 0 " in text
     assert "step 80 " in text.splitlines()[-1]
     assert all(character.isprintable() for character in text.replace("\n", ""))
-
-
-def test_progress_on_a_terminal(monkeypatch):
-    """A terminal's line is rewritten in place, and ended at the end, where there is no tqdm."""
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    out = Terminal()
-    solve(callback=progress.Reporter(out))
-    assert out.getvalue().count("\n") == 1
-    assert out.getvalue().startswith("\rstep 0 ")
-    assert out.getvalue().endswith("\n")
 
 
 def test_a_callback_may_steer():

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable import floats, tables
-from jaxopt_search.portable.memory import load, store
+from jaxopt_search.backends import floats, tables
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import loops, memory, tables
-from jaxopt_search.portable.memory import load, store
+from jaxopt_search.backends import loops, memory, tables
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree

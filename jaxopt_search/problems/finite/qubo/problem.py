@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable import floats, tables
-from jaxopt_search.portable.memory import load
+from jaxopt_search.backends import floats, tables
+from jaxopt_search.backends.memory import load
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.qubo.couplings import Couplings
 from jaxopt_search.problems.host import SAME, Original, Units
