@@ -15,9 +15,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search.backends import bit_sets, memory, tiling
+from jaxopt_search.backends.costs import null_delta
 from jaxopt_search.backends.memory import load, power_of_two, store
 from jaxopt_search.backends.tiling import Shape
-from jaxopt_search.types import null_delta
 
 Values: TypeAlias = tuple[jax.Array, ...]
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search.backends import memory, tiling
+from jaxopt_search.backends.costs import null_delta
 from jaxopt_search.backends.entries import (
     NOTHING,
     Block,
@@ -34,7 +35,6 @@ from jaxopt_search.backends.entries import (
 )
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.tiling import Shape
-from jaxopt_search.types import null_delta
 
 __all__ = [
     "Body",

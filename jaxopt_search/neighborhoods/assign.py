@@ -17,7 +17,7 @@ from jaxopt_search.types import (
     Cost,
     Entries,
     Enumerable,
-    EnumerableMoves,
+    Moves,
     Rank,
     Scan,
     Tallied,
@@ -69,7 +69,7 @@ class VectorNeighborhood(Enumerable):
         return representation.cost if isinstance(representation, Evaluated) else None
 
 
-class _Assignments(EnumerableMoves):
+class _Assignments(Moves):
     """Assignments for `FullEvaluation`."""
 
     num_words = 2
@@ -81,21 +81,6 @@ class _Assignments(EnumerableMoves):
 
     def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
         return solution.at[move.variable].set(move.value)
-
-    def num_moves(self, problem: Any, solution: jax.Array) -> int:
-        return Assign().num_moves(problem)
-
-    def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
-        return solution.shape[0], problem.max_domain
-
-    def move_at(
-        self, problem: Any, solution: jax.Array, row: jax.Array, column: jax.Array
-    ) -> tuple[Assignment, jax.Array]:
-        move = Assignment(row, column)
-        return move, ~is_null(problem, solution, move)
-
-    def undone(self, problem: Any, solution: jax.Array, move: Assignment) -> Entries:
-        return _undone(solution, move)
 
 
 @jax.tree_util.register_static
@@ -146,15 +131,20 @@ class Assign(VectorNeighborhood):
     def shape(self, problem: Any) -> tuple[int, int]:
         return problem.domain_sizes.shape[0], problem.max_domain
 
+    def move_at(
+        self, problem: Any, representation: Vector, row: jax.Array, column: jax.Array
+    ) -> tuple[Assignment, bool]:
+        return Assignment(row, column), True
+
     def first(
         self, problem: Any, representation: Vector, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
-        if isinstance(representation, Evaluated):
-            return self._in_full.first(problem, representation, rank, others)
+        if isinstance(representation, Evaluated) or problem.scan is None:
+            return super().first(problem, representation, rank, others)
         return first(problem, representation, rank, others)
 
     def undone(self, problem: Any, representation: Vector, move: Assignment) -> Entries:
-        return _undone(representation.solution, move)
+        return ((move.variable, load(representation.solution, move.variable)),)
 
 
 def is_null(problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
@@ -247,7 +237,3 @@ def _propose(problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) ->
     value = below(words[1], jnp.maximum(size - 1, 1))
     value = value + (value >= own).astype(jnp.int32)
     return Assignment(variable, jnp.minimum(value, size - 1))
-
-
-def _undone(solution: jax.Array, move: Assignment) -> Entries:
-    return ((move.variable, load(solution, move.variable)),)

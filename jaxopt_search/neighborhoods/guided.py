@@ -119,6 +119,13 @@ class Guided(Enumerable):
     def shape(self, problem: Any) -> tuple[int, int]:
         return Assign().shape(problem)
 
+    def move_at(
+        self, problem: Any, representation: Tallied, row: jax.Array, column: jax.Array
+    ) -> tuple[Assignment, jax.Array]:
+        allowed = self._allowed(problem, representation)
+        needed = allowed.of_variable(row)
+        return Assignment(row, column), allowed.is_allowed(row, column, needed)
+
     def first(
         self, problem: Any, representation: Tallied, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:

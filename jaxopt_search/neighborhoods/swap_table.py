@@ -1,6 +1,7 @@
 """Swaps of a QAP with the deltas of all of them in a table, brought up to date after each swap."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -135,9 +136,11 @@ class SwapTable(Enumerable):
         representation: SwapDeltas,
         move: Positions,
         accept: jax.Array,
-        rank: Rank,
+        rank_after: Callable[[SwapDeltas], Rank],
         others: tables.Values,
     ) -> tuple[SwapDeltas, tables.First, Positions]:
+        rank = rank_after(representation)
+
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
             delta, _, *further = entries
             return rank(place.row * problem.n + place.column, delta, *further)
@@ -155,7 +158,8 @@ class SwapTable(Enumerable):
             _within(problem),
         )
         moved = finish.begun._replace(deltas=deltas, costs=costs)
-        return moved, found, _move_at(problem, moved, found.number)
+        at = tables.row_and_column(found.number, problem.n)
+        return moved, found, self.move_at(problem, moved, *at)[0]
 
     def num_warps(self, problem: QAP) -> int:
         return tables.num_warps(self.shape(problem))
@@ -170,6 +174,11 @@ class SwapTable(Enumerable):
     def extent(self, problem: QAP) -> tuple[Any, Any]:
         return problem.n, problem.n
 
+    def move_at(
+        self, problem: QAP, representation: SwapDeltas, row: jax.Array, column: jax.Array
+    ) -> tuple[Positions, bool]:
+        return Positions(row, load(representation.facility, column)), True
+
     def first(
         self, problem: QAP, representation: SwapDeltas, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Positions]:
@@ -182,7 +191,8 @@ class SwapTable(Enumerable):
             (representation.deltas, *others),
             within=_within(problem),
         )
-        return found, _move_at(problem, representation, found.number)
+        at = tables.row_and_column(found.number, problem.n)
+        return found, self.move_at(problem, representation, *at)[0]
 
     def undone(self, problem: QAP, representation: SwapDeltas, move: Positions) -> Entries:
         return tuple((u, load(representation.location, u)) for u in move)
@@ -190,11 +200,6 @@ class SwapTable(Enumerable):
 
 def _within(problem: QAP) -> tables.Within | None:
     return tables.within(problem.n, problem.n)
-
-
-def _move_at(problem: QAP, representation: SwapDeltas, number: jax.Array) -> Positions:
-    u, place = tables.row_and_column(number, problem.n)
-    return Positions(u, load(representation.facility, place))
 
 
 class _Facility(NamedTuple):

@@ -6,16 +6,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load
 from jaxopt_search.neighborhoods.assign import Vector, VectorNeighborhood
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.types import Cost, Entries, EnumerableMoves, Rank, null_delta
+from jaxopt_search.types import Cost, Entries, Moves, null_delta
 
 
-class _Swaps(EnumerableMoves):
+class _Swaps(Moves):
     """Swaps for `FullEvaluation`."""
 
     num_words = 2
@@ -25,21 +25,6 @@ class _Swaps(EnumerableMoves):
 
     def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
         return Swap().apply(problem, solution, move)
-
-    def num_moves(self, problem: Any, solution: jax.Array) -> int:
-        return SwapValues().num_moves(problem)
-
-    def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
-        return solution.shape[0], solution.shape[0]
-
-    def move_at(
-        self, problem: Any, solution: jax.Array, row: jax.Array, column: jax.Array
-    ) -> tuple[Positions, jax.Array]:
-        move = Positions(row, column)
-        return move, ~_is_null(problem, solution, move)
-
-    def undone(self, problem: Any, solution: jax.Array, move: Positions) -> Entries:
-        return _undone(move)
 
 
 @jax.tree_util.register_static
@@ -97,23 +82,13 @@ class SwapValues(VectorNeighborhood):
         n = problem.domain_sizes.shape[0]
         return n, n
 
-    def first(
-        self, problem: Any, representation: Vector, rank: Rank, others: tables.Values
-    ) -> tuple[tables.First, Positions]:
-        if isinstance(representation, Evaluated):
-            return self._in_full.first(problem, representation, rank, others)
-        n = problem.domain_sizes.shape[0]
-
-        def keys_of(place: tables.Place, entries: tables.Values) -> Any:
-            move = Positions(*jnp.broadcast_arrays(place.row, place.column))
-            delta = self.delta(problem, representation, move)
-            return rank(place.row * n + place.column, delta, *entries)
-
-        found = tables.first((n, n), keys_of, others)
-        return found, Positions(*tables.row_and_column(found.number, n))
+    def move_at(
+        self, problem: Any, representation: Vector, row: jax.Array, column: jax.Array
+    ) -> tuple[Positions, bool]:
+        return Positions(row, column), True
 
     def undone(self, problem: Any, representation: Vector, move: Positions) -> Entries:
-        return _undone(move)
+        return (move.first, move.second), (move.second, move.first)
 
 
 def _propose(solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
@@ -124,7 +99,3 @@ def _is_null(problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
     (i, j), sizes = move, problem.domain_sizes
     a, b = load(solution, i), load(solution, j)
     return (a == b) | (b >= load(sizes, i)) | (a >= load(sizes, j))
-
-
-def _undone(move: Positions) -> Entries:
-    return (move.first, move.second), (move.second, move.first)
