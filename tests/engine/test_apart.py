@@ -147,9 +147,8 @@ def test_the_shape_of_an_offer_is_remembered():
 
     @js.pytree
     @dataclasses.dataclass(frozen=True)
-    class Noted:
+    class Noted(js.Exchange):
         every: jax.Array
-        passes_on = "best"
 
         def donors(self, stream, costs, num_searches):
             return jnp.zeros(costs.shape, jnp.int32)
