@@ -31,7 +31,7 @@ from jaxopt_search.errors import (
     NotPortable,
     UnsupportedInstance,
 )
-from jaxopt_search.exchanges.rules import broadcast_best, recombine, resample, ring, shuffle
+from jaxopt_search.exchanges import broadcast_best, recombine, resample, ring, shuffle
 from jaxopt_search.neighborhoods import (
     Assign,
     DeltaSwap,

@@ -12,8 +12,8 @@ from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_suits
-from jaxopt_search.neighborhoods.assign import Assign, Assignment, Vector, VectorNeighborhood
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.neighborhoods.vectors import Assign, Assignment, Vector, VectorNeighborhood
 from jaxopt_search.types import (
     Cost,
     Entries,

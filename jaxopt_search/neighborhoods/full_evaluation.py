@@ -1,8 +1,4 @@
-"""A neighborhood for any problem: moves are priced by evaluating the whole solution.
-
-It needs an object with `num_words`, `propose(problem, solution, words)` and
-`apply(problem, solution, move)`: a few lines to start with for a new problem.
-"""
+"""What a search takes for its neighborhood: one with deltas, or moves that are priced in full."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,7 +10,16 @@ import jax.numpy as jnp
 from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.guards.contracts import solution_shape
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Cost, Entries, Enumerable, Move, Solution
+from jaxopt_search.types import (
+    Cost,
+    Entries,
+    Enumerable,
+    EnumerableMoves,
+    Move,
+    Moves,
+    Neighborhood,
+    Solution,
+)
 
 
 class Evaluated(NamedTuple):
@@ -110,3 +115,48 @@ def _of_each(one: Callable[[Any], Any], tree: Any) -> Any:
     for _ in range(jax.tree.leaves(tree)[0].ndim):
         one = jax.vmap(one)
     return one(tree)
+
+
+def as_neighborhood(neighborhood: Any) -> Neighborhood:
+    """Returns a `Neighborhood`, or `FullEvaluation` of `Moves`.
+
+    Raises:
+      TypeError: if it is neither, or no pytree.
+    """
+    kind = type(neighborhood).__name__
+    if isinstance(neighborhood, Moves):
+        return FullEvaluation(neighborhood)
+    if not isinstance(neighborhood, Neighborhood):
+        raise TypeError(
+            f"neighborhood is a {kind}, expected a js.Neighborhood, such as Relocate(), or js.Moves"
+        )
+    if jax.tree.leaves(neighborhood) == [neighborhood]:
+        raise TypeError(
+            f"neighborhood is a {kind}, expected a pytree; decorate the class with"
+            " jax.tree_util.register_static or jaxopt_search.pytree"
+        )
+    return neighborhood
+
+
+def is_enumerable(neighborhood: Neighborhood) -> bool:
+    """Returns whether the moves stand in a table."""
+    if isinstance(neighborhood, FullEvaluation):
+        return isinstance(neighborhood.moves, EnumerableMoves)
+    return isinstance(neighborhood, Enumerable)
+
+
+def as_enumerable(neighborhood: Any) -> Enumerable:
+    """Like `as_neighborhood`, but the moves must stand in a table.
+
+    Raises:
+      TypeError: if they do not, and as `as_neighborhood`.
+    """
+    neighborhood = as_neighborhood(neighborhood)
+    if not is_enumerable(neighborhood):
+        is_in_full = isinstance(neighborhood, FullEvaluation)
+        kind = type(neighborhood.moves if is_in_full else neighborhood).__name__
+        raise TypeError(
+            f"neighborhood is a {kind}, expected a js.Enumerable, whose moves stand"
+            " in a table, such as SwapTable()"
+        )
+    return neighborhood

@@ -15,7 +15,7 @@ from jaxopt_search.backends import counts, memory, tables
 from jaxopt_search.backends.counts import Count
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
-from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
+from jaxopt_search.neighborhoods.vectors import Allowed, Assign, Assignment, first
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.successors import heuristics

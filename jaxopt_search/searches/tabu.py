@@ -14,7 +14,7 @@ from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import store
 from jaxopt_search.backends.random import below, threefry2x32
 from jaxopt_search.checks import check_count, check_number, check_option, float32
-from jaxopt_search.neighborhoods.base import as_enumerable
+from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches.base import TableSearch
 from jaxopt_search.types import (

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.checks import MAX_INT32, float32, int32
-from jaxopt_search.exchanges.rules import Recombine, Resample
+from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.searches.schedules import Geometric

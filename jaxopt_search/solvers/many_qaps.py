@@ -10,7 +10,7 @@ import numpy as np
 from jaxopt_search.backends import random
 from jaxopt_search.checks import int32
 from jaxopt_search.driver.options import RunOptions
-from jaxopt_search.exchanges.rules import Recombine, recombine
+from jaxopt_search.exchanges import Recombine, recombine
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods import SwapTable
 from jaxopt_search.problems import padding

@@ -9,7 +9,7 @@ import numpy as np
 from jaxopt_search.backends import random
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver.options import RunOptions
-from jaxopt_search.exchanges.rules import Recombine, Resample
+from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.problems import padding

@@ -18,7 +18,7 @@ from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.engine.tracing import host_driver
-from jaxopt_search.exchanges.rules import recombine
+from jaxopt_search.exchanges import recombine
 from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.matrix_input import DType

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends.costs import cost_of
-from jaxopt_search.neighborhoods.base import as_neighborhood, is_enumerable
+from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood, is_enumerable
 from jaxopt_search.testing import comparing, moves_of_tables
 from jaxopt_search.testing.comparing import Meaning, Solutions, require
 from jaxopt_search.testing.implementations import check_implementations

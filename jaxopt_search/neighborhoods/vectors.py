@@ -1,4 +1,4 @@
-"""One variable gets another value: moves for any problem on vectors."""
+"""Moves of vectors: another value for a variable, or two variables that exchange theirs."""
 
 import dataclasses
 from collections.abc import Callable
@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.backends import tables
+from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.types import (
     Cost,
@@ -237,3 +238,89 @@ def _propose(problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) ->
     value = below(words[1], jnp.maximum(size - 1, 1))
     value = value + (value >= own).astype(jnp.int32)
     return Assignment(variable, jnp.minimum(value, size - 1))
+
+
+class _Swaps(Moves):
+    """Swaps for `FullEvaluation`."""
+
+    num_words = 2
+
+    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
+        return _propose(solution, words)
+
+    def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
+        return Swap().apply(problem, solution, move)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class SwapValues(VectorNeighborhood):
+    """All n (n - 1) / 2 exchanges of the values of two variables.
+
+    Moves are null where the values are equal, or where one lies outside the other's domain. A
+    proposal draws two different variables, each pair equally likely. In tables, rows and columns
+    are variables, and each exchange stands there twice; a move undoes itself.
+
+    If the problem has hooks (`types.VectorProblem`), a move is priced by `swap_values_delta`, else
+    by a full evaluation.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.graph_coloring([[0, 1], [2, 3]], 2)
+      >>> search = js.hill_climbing(js.SwapValues())
+      >>> js.solve(problem, search, 0, num_searches=1, initial=[[0, 0, 1, 1]]).fun
+      0
+    """
+
+    num_words = 2
+    _in_full = FullEvaluation(_Swaps())
+
+    def propose(
+        self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
+    ) -> Positions:
+        return _propose(representation.solution, words)
+
+    def delta(self, problem: Any, representation: Vector, move: Positions) -> Cost:
+        if isinstance(representation, Evaluated):
+            change = self._in_full.delta(problem, representation, move)
+        else:
+            change = problem.swap_values_delta(*representation, move.first, move.second)
+        is_none = _is_null(problem, representation.solution, move)
+        return jnp.where(is_none, null_delta(change.dtype), change)
+
+    def commit(
+        self, problem: Any, representation: Vector, move: Positions, accept: jax.Array
+    ) -> Vector:
+        if isinstance(representation, Evaluated):
+            return self._in_full.commit(problem, representation, move, accept)
+        values = tuple(load(representation.solution, variable) for variable in move)
+        for variable, value in zip(move, reversed(values), strict=True):
+            representation = vector.assigned(problem, representation, variable, value, accept)
+            memory.barrier()
+        return representation
+
+    def num_moves(self, problem: Any) -> int:
+        n = problem.domain_sizes.shape[0]
+        return n * (n - 1) // 2
+
+    def shape(self, problem: Any) -> tuple[int, int]:
+        n = problem.domain_sizes.shape[0]
+        return n, n
+
+    def move_at(
+        self, problem: Any, representation: Vector, row: jax.Array, column: jax.Array
+    ) -> tuple[Positions, bool]:
+        return Positions(row, column), True
+
+    def undone(self, problem: Any, representation: Vector, move: Positions) -> Entries:
+        return (move.first, move.second), (move.second, move.first)
+
+
+def _propose(solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
+    return Swap().propose(None, solution, words)
+
+
+def _is_null(problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
+    (i, j), sizes = move, problem.domain_sizes
+    a, b = load(solution, i), load(solution, j)
+    return (a == b) | (b >= load(sizes, i)) | (a >= load(sizes, j))
