@@ -46,7 +46,7 @@ def shapes() -> dict[str, np.ndarray]:
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ByWeight:
+class ByWeight(js.successors.LocalHeuristic):
     """Possibilities whose weights are the problem, [R] uint32; all variables have the same.
 
     A state is [V] int32.

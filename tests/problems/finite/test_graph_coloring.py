@@ -229,7 +229,7 @@ def test_a_tenure_per_cost_out_of_range_is_refused():
 
 
 @jax.tree_util.register_static
-class Weighted:
+class Weighted(js.successors.LocalHeuristic):
     """Weights whose sum takes more than 32 bits, without `allows`; value 2 is forbidden."""
 
     is_portable = True
