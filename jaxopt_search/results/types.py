@@ -187,7 +187,7 @@ class Result(NamedTuple):
         ]
         return _summary(
             [
-                ("cost", _cost(self.fun, self.gap)),
+                ("cost", cost_text(self.fun, self.gap)),
                 ("success", "yes" if self.success else "no"),
                 ("ended", self.message),
                 *(course if self.nit else []),
@@ -347,7 +347,7 @@ def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.10g}"
 
 
-def _cost(value: float, gap: float | None) -> str:
+def cost_text(value: float, gap: float | None) -> str:
     """Returns a cost, with its gap where that is known."""
     above = "" if gap is None else f" ({gap:.3%} above the best known)"
     return _number(value) + above
