@@ -33,14 +33,15 @@ def in_order(key):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Own:
+class Own(js.Problem):
     """A problem of two functions."""
 
+    space = "permutation"
     cost: Any = tour_length
     init: Any = in_order
 
 
-class Plain:
+class Plain(js.Problem):
     init = staticmethod(in_order)
     cost = staticmethod(tour_length)
 
@@ -58,10 +59,10 @@ def both(problem, search=SEARCH):
 @pytest.mark.parametrize(
     ("problem", "text"),
     [
-        (EDGE, "problem is a ndarray without init, expected one such as tsp_from_coords makes of"),
+        (EDGE, "problem is a ndarray, expected a js.Problem, one such as tsp_from_coords makes of"),
         (None, "problem is None, expected"),
         (js.TSP, "problem is the class TSP"),
-        (SEARCH, "problem is a SimulatedAnnealing without cost"),
+        (SEARCH, "problem is a SimulatedAnnealing, expected a js.Problem"),
         (
             Plain(),
             "problem is a Plain, expected a pytree; decorate the class with jaxopt_",
@@ -81,7 +82,7 @@ def test_part_that_is_no_array():
 
     @js.pytree
     @dataclasses.dataclass(frozen=True)
-    class Named:
+    class Named(js.Problem):
         name: str
         init = staticmethod(in_order)
         cost = staticmethod(tour_length)
@@ -94,8 +95,8 @@ def test_part_that_is_no_array():
 @pytest.mark.parametrize(
     ("search", "text"),
     [
-        (None, "search is None, expected one such as simulated_annealing returns"),
-        (js.Relocate(), "search is a Relocate without control"),
+        (None, "search is None, expected a js.Search, one such as simulated_annealing returns"),
+        (js.Relocate(), "search is a Relocate, expected a js.Search"),
         (js.SimulatedAnnealing, "search is the class SimulatedAnnealing"),
     ],
     ids=_label,
@@ -113,7 +114,7 @@ def test_no_search(search, text):
 @pytest.mark.parametrize(
     ("exchange", "text"),
     [
-        ("ring", "exchange is a str without every, expected None or one such as ring returns"),
+        ("ring", "exchange is a str, expected a js.Exchange, None or one such as ring returns"),
         (js.ring, "exchange is the function ring"),
         (type(js.ring(every=5)), "exchange is the class Ring"),
     ],
@@ -205,9 +206,10 @@ def test_static_arrays_are_refused_at_once():
 
     @js.pytree
     @dataclasses.dataclass(frozen=True)
-    class Weighted:
+    class Weighted(js.Problem):
         weights: Any = dataclasses.field(metadata={"static": True})
         init = staticmethod(in_order)
+        space = "permutation"
 
         def cost(self, order):
             return (order * jnp.asarray(self.weights, jnp.int32)).sum(dtype=jnp.int32)

@@ -28,9 +28,10 @@ def in_order(key):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Own:
+class Own(js.Problem):
     """A problem of two functions."""
 
+    space = "permutation"
     cost: Any = tour_length
     init: Any = in_order
 
@@ -44,7 +45,7 @@ def solve(problem, search=SEARCH, **options):
     [
         (None, "the callback's search is None"),
         (annealing(), "the callback's search is a SimulatedAnnealing, expected a Countdown with"),
-        ("other", "the callback's search is a str without init"),
+        ("other", "the callback's search is a str, expected"),
     ],
     ids=["None", "annealing", "str"],
 )
@@ -67,7 +68,7 @@ def test_steering_to_other_settings():
 
     result = solve(small_tsp(), searches[0], callback=steer, chunk_steps=2)
     assert result.nit == 9
-    with pytest.raises(TypeError, match="exchange is a str without every"):
+    with pytest.raises(TypeError, match="exchange is a str, expected"):
         solve(small_tsp(), searches[0], callback=lambda snapshot: js.Steer(searches[0], "ring"))
 
 
