@@ -105,12 +105,12 @@ def test_a_small_figure_and_targets(tmp_path, monkeypatch, capsys, data_dir):
     in_python(monkeypatch)
     plots = [tmp_path / "figure.png", tmp_path / "targets.png"]
     figure = ["--figure", "2", "--instances", "nug12", "--searches", "2", "--steps", "5"]
-    figure += ["--ways", "numba,algorithmic,iteration,xla"]
+    figure += ["--ways", "numba,iteration"]
     aim = ["--targets", "nug12", "--runs", "2", "--seconds", "20"]
     for flags, plot in zip((figure, aim), plots, strict=True):
         data = ["--data", str(data_dir), "--plot", str(plot)]
         assert qap_multistart.main([*flags, *data]) == 0
         assert plot.stat().st_size > 1000
     printed = capsys.readouterr().out
-    assert "algorithmic" in printed and "iteration" in printed
+    assert "iteration" in printed
     assert "2/2" in printed
