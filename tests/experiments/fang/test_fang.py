@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.fang import __main__ as script
 from experiments.fang import compiled, heuristic, paper, runs, tables
 from experiments.fang.heuristic import Goals, Nearer, Points
@@ -34,7 +34,7 @@ def test_the_compiled_core_makes_the_same_successors(how, moved):
     goals, points, expected = moved
     if how == "numba":
         pytest.importorskip("numba")
-        loop = compiled.compiled(17, 16)
+        loop = one_core.compiled(compiled.build, 17, 16)
     else:
         loop = compiled.build(lambda fn: fn, 17, 16)
     x, y = (np.copy(leaf) for leaf in points)
