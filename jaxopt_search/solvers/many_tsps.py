@@ -1,7 +1,6 @@
 """Many TSPs at once, of any sizes: each is annealed by searches that recombine."""
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,8 +16,8 @@ from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
-from jaxopt_search.problems.tsp import traced
-from jaxopt_search.problems.tsp.coordinates import diameters, middle
+from jaxopt_search.problems.tsp import candidates, traced
+from jaxopt_search.problems.tsp.coordinates import diameters, drawn_near, middle
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.problems.tsp.ranges import float_unit
@@ -26,7 +25,7 @@ from jaxopt_search.results import StackedResult
 from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.cooling import Pace, Recipe, pacer_of, search_and_exchange
-from jaxopt_search.solvers.stacked import Stack, solve_stack
+from jaxopt_search.solvers.stacked import Stack, solve_stack, together
 
 _TRIVIAL = 3  # cities, of which all tours have the same length
 
@@ -44,6 +43,8 @@ def prepare_many_tsps(
 ) -> Callable[[], StackedResult]:
     """Returns the call that finds short tours of B instances, each by searches of its own.
 
+    They are searched for tours of places: cities at the same place follow one another.
+
     Args:
       points: of each instance, [n, 2] float64, checked; Euclidean distances.
       recipe: of the annealing.
@@ -52,23 +53,41 @@ def prepare_many_tsps(
       files: of checkpoints.
       show_progress: as in `solve`, with the mean length.
     """
+    first, place = zip(*map(candidates.places, points), strict=True)
+    points = [each[rows] for each, rows in zip(points, first, strict=True)]
     timer, sizes = Timer(), list(map(len, points))
     most = max(sizes)
     timer.limit(*check_clock(0 if most <= _TRIVIAL else max_steps, max_seconds))
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
     capacity.check_tours(room, num_tours, recipe.num_searches, devices)
-    units = np.array([float_unit(len(each), diameters(each).item()) for each in points], float)
+    near, left_out = zip(*map(drawn_near, points), strict=True)
+    units = np.array([float_unit(len(each), diameters(each).item()) for each in near], float)
     stack = Stack(
         kind=_Tours(recipe, room),
-        instances=_instances(points, units, room),
+        instances=_instances(near, units, room),
         sizes=sizes,
-        in_full=lambda lengths: lengths * units,
+        in_full=lambda lengths: lengths * units + np.array(left_out),
         cost=lambda i, tour: _length(points[i], tour),
         pacer=pacer_of(recipe, most, timer.max_steps, timer.max_seconds),
         moves_per_step=len(points) * recipe.moves_per_search,
         is_trivial=most <= _TRIVIAL,
     )
-    return functools.partial(solve_stack, stack, key, timer, devices, show_progress, files)
+
+    def call() -> StackedResult:
+        result = solve_stack(stack, key, timer, devices, show_progress, files)
+        tours = list(map(_through_cities, result.x, place))
+        return result._replace(x=together(tours))
+
+    return call
+
+
+def _through_cities(tour: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Returns the tour of the cities, [n] int32, of one of places.
+
+    Args:
+      place: [n] of each city.
+    """
+    return np.argsort(np.argsort(tour)[place], kind="stable").astype(np.int32)
 
 
 class _Instance(NamedTuple):
@@ -113,10 +132,10 @@ class _Tours(NamedTuple):
 
     def parts(self, instance: _Instance) -> tuple[TSP, _Parts]:
         problem = traced.of_points(instance.points, instance.num_cities)
-        near, tree = scales.near_distance(problem), scales.tree_edge(problem)
-        hottest = self.recipe.hottest * jnp.where(tree > 0, tree, near)
-        candidates = traced.neighbors(problem, self.recipe.num_candidates, "spread")
-        return problem, _Parts(candidates, hottest, self.recipe.coldest * near)
+        scale, tree = scales.near_distance(problem), scales.tree_edge(problem)
+        hottest = self.recipe.hottest * jnp.where(tree > 0, tree, scale)
+        near = traced.neighbors(problem, self.recipe.num_candidates, "spread")
+        return problem, _Parts(near, hottest, self.recipe.coldest * scale)
 
     def starts(self, key: random.Key, problem: TSP, instance: _Instance) -> jax.Array | None:
         if self.recipe.starts == "random":
@@ -135,7 +154,7 @@ class _Tours(NamedTuple):
         )
 
 
-def _instances(points: list[np.ndarray], units: np.ndarray, room: int) -> _Instance:
+def _instances(points: Sequence[np.ndarray], units: np.ndarray, room: int) -> _Instance:
     def place(each: np.ndarray, unit: float) -> np.ndarray:
         own = each / unit
         own = (own - middle(own)).astype(np.float32)

@@ -119,7 +119,7 @@ def solve_stack(
         status = call.drive(runs)
         found = runs.best()
     return StackedResult(
-        x=_together(found),
+        x=together(found),
         fun=np.array(stack.costs(found)),
         success=status != Status.INTERRUPTED and (runs.step > 0 or stack.is_trivial),
         status=status,
@@ -131,7 +131,7 @@ def solve_stack(
     )
 
 
-def _together(solutions: list[Any]) -> Any:
+def together(solutions: list[Any]) -> Any:
     """Returns a solution of each instance, [B, n], or as a list if their sizes differ."""
     are_alike = len({solution.shape for solution in solutions}) == 1
     return np.stack(solutions) if are_alike else solutions
@@ -147,7 +147,7 @@ def _shapes_of(stack: Stack, notes: dict[str, Any]) -> tuple[RunState, Any]:
     numbers = np.arange(len(stack.sizes), dtype=np.uint32)
     start = functools.partial(start_all, stack.kind)
     runs = jax.eval_shape(start, random.as_key(0), numbers, stack.instances)
-    return runs.state, _together([np.empty(size, np.int32) for size in stack.sizes])
+    return runs.state, together([np.empty(size, np.int32) for size in stack.sizes])
 
 
 class _MeanReport(NamedTuple):
@@ -239,7 +239,7 @@ class _Runs:
             "fun": self.stack.costs(found),
             "env": environment.of(self.devices),
         }
-        return Snapshot(state, _together(found), notes)
+        return Snapshot(state, together(found), notes)
 
     def recall(self, saved: Snapshot) -> None:
         """Continues from a checkpoint."""
