@@ -1,6 +1,6 @@
 """Annealing queens by swaps, one move a step, evaluated in full: by JAX and in compiled loops.
 
-What `script.py` measures a step of, and runs to valid placements.
+What `__main__` measures a step of, and runs to valid placements.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jax.tree_util import Partial
 import jaxopt_search as js
 from experiments.queens import compiled
 from experiments.queens.compiled import Cooling
-from jaxopt_search.portable import counts
+from jaxopt_search.backends import counts
 from jaxopt_search.problems.queens import attacks as evaluation
 
 COMPILED = {"numba": "pairs", "numba_histogram": "diagonals", "numba_nothing": "nothing"}

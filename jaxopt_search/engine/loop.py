@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
+from jaxopt_search.backends import Implementation, counts, loops, random
+from jaxopt_search.backends.costs import meets
 from jaxopt_search.checks import int32
 from jaxopt_search.engine import collectives, events, exchanging, stepping
 from jaxopt_search.engine.apart import exchanged
@@ -38,9 +39,6 @@ from jaxopt_search.engine.stepping import Fixed, Running
 from jaxopt_search.engine.tracing import is_traced
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.kernels import Implementation
-from jaxopt_search.portable import counts, loops, random
-from jaxopt_search.portable.costs import meets
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search, Solution
 
@@ -123,7 +121,7 @@ def advance(
       check_every: steps between stop tests, up to `MAX_PATIENCE`, counted from the run's start;
         None for what the search asks for, or 100.
       implementation: how steps are run; all ways give the same searches. See
-        `kernels.Implementation`.
+        `backends.Implementation`.
       axis_name: the name of the `pmap` axis over which the searches are spread, or None.
 
     Returns:
@@ -319,7 +317,7 @@ def _stop_test(run: Run, state: RunState) -> RunState:
     status = state.status
     if rules.patience is not None:
         status = jnp.where(stale >= rules.patience, jnp.int32(Status.PATIENCE), status)
-    is_done = capabilities.is_done(run.search)
+    is_done = run.search.is_done
     if is_done is not None:
         goes_on = (state.index >= 0) & ~jax.vmap(is_done)(state.searches)
         num_left = collectives.total(jnp.sum(goes_on, dtype=jnp.int32), run.axis_name)

@@ -10,12 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
+from jaxopt_search.backends import counts, loops
+from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine import exchanging
 from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.portable import counts, loops
-from jaxopt_search.portable.counts import Steps
 from jaxopt_search.results import Hit, Status
 from jaxopt_search.types import Cost, Problem, Search, Solution
 
@@ -111,7 +110,7 @@ def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, C
       ([0, 1, 3, 2], 14)
     """
     solution, cost = best_on_device(problem, search, state)
-    return solution, capabilities.cost_in_full(problem, cost)
+    return solution, problem.cost_in_full(cost)
 
 
 @jax.jit

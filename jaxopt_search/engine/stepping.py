@@ -3,8 +3,8 @@
 # pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 """The innermost loop: steps of every search, between which nothing else happens.
 
-`Search.step` is the same code in all of the ways to run it: all searches side by side, one
-after the other, or each in a program of a fused kernel.
+`Search.step` is the same code in all of the ways to run it: all searches side by side, one after
+the other in compiled CPU loops, or each in a program of a fused kernel.
 """
 
 import functools
@@ -14,13 +14,21 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities, kernels
+from jaxopt_search import backends
+from jaxopt_search.backends import (
+    Choice,
+    Implementation,
+    counts,
+    loops,
+    memory,
+    native,
+    portability,
+    random,
+)
+from jaxopt_search.backends.costs import meets
+from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine import kept_programs
 from jaxopt_search.guards import contracts
-from jaxopt_search.kernels import Choice, Implementation, native, portability
-from jaxopt_search.portable import counts, loops, memory, random
-from jaxopt_search.portable.costs import meets
-from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Info
 
 _DRAWN_AHEAD = 2**14  # words, which stay in a core's cache
@@ -61,12 +69,12 @@ class Fixed(NamedTuple):
 def max_steps(implementation: Implementation) -> int:
     """Returns how many steps `run` makes at most."""
     match implementation:
-        case "xla" | "algorithmic" | "iteration":
+        case "xla":
             return counts.MAX_INT32
         case "native":
             return _NATIVE_STEPS
         case _:
-            return kernels.MAX_STEPS
+            return backends.MAX_STEPS
 
 
 def run(
@@ -82,16 +90,11 @@ def run(
       keys: [S] of the searches.
       running: leaves [S, ...].
       num_steps: [] int32, at most `max_steps(implementation)`.
-      implementation: one of `kernels.Implementation`, not `"auto"`.
+      implementation: one of `backends.Implementation`, not `"auto"`.
     """
     match implementation:
         case "xla":
             return _side_by_side(fixed, keys, running, num_steps)
-        case "algorithmic":
-            with memory.in_turns():
-                return _side_by_side(fixed, keys, running, num_steps)
-        case "iteration":
-            return _one_after_the_other(fixed, keys, running, num_steps)
         case "native":
             return _natively(fixed, keys, running, num_steps)
         case _:
@@ -112,20 +115,6 @@ def _side_by_side(
     return loops.fori_loop(0, num_steps, step, running)
 
 
-def _one_after_the_other(
-    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array
-) -> Running:
-    def run_one(one: tuple[random.Key, Running]) -> Running:
-        key, running = one
-
-        def step(i: jax.Array, running: Running) -> Running:
-            return _one_step(fixed, _stream(fixed, key, i), i, _control(fixed, i), running)
-
-        return loops.fori_loop(0, num_steps, step, running)
-
-    return lax.map(run_one, (keys, running))
-
-
 def _natively(fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array) -> Running:
     one = jax.custom_batching.sequential_vmap(native.as_one_function(_one_search))
     run_all = jax.vmap(one, in_axes=(None, None, None, 0, 0, None))
@@ -140,7 +129,7 @@ def _one_search(
 
     Drawn within a step, XLA would compute each word again in every place that uses it.
     """
-    num_slots, num_words = capabilities.draws(fixed.search)
+    num_slots, num_words = fixed.search.draws
     ahead = min(max(_DRAWN_AHEAD // max(num_slots * num_words, 1), 1), _MAX_AHEAD)
 
     def draw(i: jax.Array) -> tuple[jax.Array, ...]:
@@ -172,12 +161,12 @@ def _in_a_kernel(
         return key, _one_step(fixed, _stream(fixed, key, i), i, _at(controls, i), running)
 
     (num_searches,) = keys.first.shape
-    return kernels.launch(
+    return backends.launch(
         step,
         num_steps,
-        (fixed, _controls(fixed, kernels.MAX_STEPS)),
+        (fixed, _controls(fixed, backends.MAX_STEPS)),
         (keys, running),
-        num_warps=capabilities.num_warps(fixed.search, fixed.problem, num_searches),
+        num_warps=fixed.search.num_warps(fixed.problem, num_searches),
         interpret=interpret,
     )[1]
 
@@ -233,16 +222,16 @@ def choose(
     """Returns which implementation runs for this search, and why.
 
     Args:
-      implementation: one of `kernels.Implementation`.
+      implementation: one of `backends.Implementation`.
       device: one of those that are to run it, or only a platform.
       is_traced: whether the run is part of a function that is being traced.
       is_tried: whether a kernel is made to find out if the search can run in one, unless the search
         says that it cannot. Without, a kernel that is chosen may turn out not to be.
     """
-    is_portable = capabilities.is_portable(search, problem)
+    is_portable = search.is_portable(problem)
     find = why_not_portable if is_tried else _own_obstacle
     find_obstacle = functools.partial(find, problem, search)
-    return kernels.choose(implementation, device, is_portable, is_traced, find_obstacle)
+    return backends.choose(implementation, device, is_portable, is_traced, find_obstacle)
 
 
 def why_not_portable(problem: Any, search: Any) -> str:
@@ -272,7 +261,7 @@ def why_not_portable(problem: Any, search: Any) -> str:
 
 def _own_obstacle(problem: Any, search: Any) -> str:
     """Returns what the search itself says of `why_not_portable`."""
-    return capabilities.obstacle(search, problem)
+    return search.obstacle(problem)
 
 
 @functools.lru_cache(maxsize=256)

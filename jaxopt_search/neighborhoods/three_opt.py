@@ -10,17 +10,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.packed_pairs import Pairs, load_pair
+from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
 from jaxopt_search.neighborhoods.two_opt import on_lists
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.packed_pairs import Pairs, load_pair
-from jaxopt_search.portable.random import below
 from jaxopt_search.problems.tsp import assignment, traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import Neighborhood, null_delta
 
 
 class PathExchange(NamedTuple):
@@ -39,7 +39,7 @@ class PathExchange(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ThreeOpt:
+class ThreeOpt(Neighborhood):
     """3-opt moves of a TSP that keep the direction. Build it with `three_opt`.
 
     Attributes:

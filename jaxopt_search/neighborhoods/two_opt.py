@@ -15,19 +15,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.packed_pairs import PACKED_BELOW, Pairs, load_pair, pack
+from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_option, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.packed_pairs import PACKED_BELOW, Pairs, load_pair, pack
-from jaxopt_search.portable.random import below
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import Neighborhood, null_delta
 
 MAX_SEGMENT = 3
 """The longest segment that Or-opt moves."""
@@ -54,7 +54,7 @@ class EdgeMove(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TwoOpt:
+class TwoOpt(Neighborhood):
     """2-opt and Or-opt moves of a TSP. Build it with `two_opt`; other problems are refused.
 
     Attributes:

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import memory, random
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.base import as_neighborhood
-from jaxopt_search.portable import memory, random
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.searches.acceptance import Metropolis, Trial
@@ -138,8 +138,7 @@ def simulated_annealing(
     search is SSPM, one move is PSSM.
 
     Args:
-      neighborhood: a `Neighborhood`; or an object with `num_words`, `propose` and `apply` only,
-        whose moves are then priced by full evaluation.
+      neighborhood: a `js.Neighborhood`, or `js.Moves`, which are priced by full evaluation.
       schedule: a temperature, or a function from the step to one, such as an optax schedule.
       moves_per_search: M, the moves priced per step.
       choose: `"best"`, as in the paper: the cheapest move is put to the test. `"first"`: each move

@@ -1,93 +1,62 @@
 """Many TSPs at once, of any sizes: each is annealed by searches that recombine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends import random
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
-from jaxopt_search.driver.arguments import check_clock
-from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.driver.keeping import Files
+from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.exchanges.rules import Recombine, Resample
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
-from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.tsp import candidates, traced
 from jaxopt_search.problems.tsp.coordinates import diameters, drawn_near, middle
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.problems.tsp.ranges import float_unit
-from jaxopt_search.results import StackedResult
 from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.cooling import Pace, Recipe, pacer_of, search_and_exchange
-from jaxopt_search.solvers.stacked import Stack, solve_stack, together
+from jaxopt_search.solvers.stacked import Stack
 
 _TRIVIAL = 3  # cities, of which all tours have the same length
 
 
-def prepare_many_tsps(
-    points: list[np.ndarray],
-    key: Any,
-    recipe: Recipe,
-    *,
-    max_seconds: float | None,
-    max_steps: int | None,
-    devices: tuple[jax.Device, ...],
-    show_progress: bool,
-    files: Files,
-) -> Callable[[], StackedResult]:
-    """Returns the call that finds short tours of B instances, each by searches of its own.
+def stack_of_tours(points: list[np.ndarray], recipe: Recipe, options: RunOptions) -> Stack:
+    """Returns B instances, of each of which searches of its own find a short tour.
 
     They are searched for tours of places: cities at the same place follow one another.
 
     Args:
       points: of each instance, [n, 2] float64, checked; Euclidean distances.
       recipe: of the annealing.
-      max_seconds: seconds of search; None for no limit.
-      max_steps: steps of each search; None for no limit.
-      files: of checkpoints.
-      show_progress: as in `solve`, with the mean length.
     """
     first, place = zip(*map(candidates.places, points), strict=True)
-    points = [each[rows] for each, rows in zip(points, first, strict=True)]
-    timer, sizes = Timer(), list(map(len, points))
+    places = [each[rows] for each, rows in zip(points, first, strict=True)]
+    near, left_out = zip(*map(drawn_near, places), strict=True)
+    sizes, timer = list(map(len, places)), options.timer
     most = max(sizes)
-    timer.limit(*check_clock(0 if most <= _TRIVIAL else max_steps, max_seconds))
+    if most <= _TRIVIAL:
+        timer.max_steps = 0
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
-    capacity.check_tours(room, num_tours, recipe.num_searches, devices)
-    near, left_out = zip(*map(drawn_near, points), strict=True)
+    capacity.check_tours(room, num_tours, recipe.num_searches, options.devices)
     units = np.array([float_unit(len(each), diameters(each).item()) for each in near], float)
-    stack = Stack(
+    return Stack(
         kind=_Tours(recipe, room),
         instances=_instances(near, units, room),
-        sizes=sizes,
+        sizes=list(map(len, points)),
+        own=lambda i, tour: _through_cities(tour[: sizes[i]], place[i]),
         in_full=lambda lengths: lengths * units + np.array(left_out),
         cost=lambda i, tour: _length(points[i], tour),
         pacer=pacer_of(recipe, most, timer.max_steps, timer.max_seconds),
         moves_per_step=len(points) * recipe.moves_per_search,
         is_trivial=most <= _TRIVIAL,
     )
-
-    def call() -> StackedResult:
-        result = solve_stack(stack, key, timer, devices, show_progress, files)
-        tours = list(map(_through_cities, result.x, place))
-        return result._replace(x=together(tours))
-
-    return call
-
-
-def _through_cities(tour: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Returns the tour of the cities, [n] int32, of one of places.
-
-    Args:
-      place: [n] of each city.
-    """
-    return np.argsort(np.argsort(tour)[place], kind="stable").astype(np.int32)
 
 
 class _Instance(NamedTuple):

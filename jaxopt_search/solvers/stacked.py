@@ -13,22 +13,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import Choice, Implementation, random
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
-from jaxopt_search.driver import checkpoints, environment
-from jaxopt_search.driver.calls import Call
+from jaxopt_search.driver import checkpoints, chunks, environment
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.driver.keeping import Files
+from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.device_split import pmapped
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.placing import split_leaf
-from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
-from jaxopt_search.kernels import Choice, Implementation
-from jaxopt_search.portable import random
 from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.solvers.cooling import Pace, Pacer
 from jaxopt_search.types import Exchange, Problem, Search, Solution
@@ -74,6 +70,7 @@ class Stack(NamedTuple):
       kind: how they are searched.
       instances: leaves [B, ...], on the host.
       sizes: entries of a solution of each.
+      own: maps the number of an instance and its solution on the device to the user's.
       in_full: maps costs on the device, [B], to the user's.
       cost: maps the number of an instance and its solution to the exact cost.
       pacer: sets the pace of all.
@@ -84,6 +81,7 @@ class Stack(NamedTuple):
     kind: Kind
     instances: Any
     sizes: Sequence[int]
+    own: Callable[[int, np.ndarray], np.ndarray]
     in_full: Callable[[np.ndarray], np.ndarray]
     cost: Callable[[int, np.ndarray], int | float]
     pacer: Pacer
@@ -95,31 +93,25 @@ class Stack(NamedTuple):
         return [self.cost(i, solution) for i, solution in enumerate(solutions)]
 
 
-def solve_stack(
-    stack: Stack,
-    key: Any,
-    timer: Timer,
-    devices: tuple[jax.Device, ...],
-    show_progress: bool,
-    files: Files,
-) -> StackedResult:
+def solve_stack(stack: Stack, key: Any, options: RunOptions) -> StackedResult:
     """Returns good solutions of all instances, after the steps or seconds that the timer allows."""
-    call, saved = Call(timer, devices, files), None
-    with call.agreed() as note:
-        identity, resumed = identity_of(stack), call.files.resume
-        if resumed is not None:
-            saved = checkpoints.read(resumed, identity, functools.partial(_shapes_of, stack))
-        note(identity, fingerprint(random.as_key(key)), timer.max_steps, timer.max_seconds)
-        note(show_progress)  # reports are made by all
+    saved, timer = None, options.timer
+    with options.team.same_call() as note:
+        identity = identity_of(stack)
+        if options.resume is not None:
+            shapes_of = functools.partial(_shapes_of, stack)
+            saved = checkpoints.read(options.resume, identity, shapes_of)
+        note(identity, fingerprint(random.as_key(key)))
+        note(options.show_progress)  # reports are made by all
     explained = capacity.memory_errors_explained(f"num_searches={stack.kind.num_searches}")
-    with explained, call.running(show_progress):
-        runs = _Runs(stack, key, timer, devices)
+    with explained, chunks.watched(options) as watch:
+        runs = _Runs(stack, key, options)
         if saved is not None:
             runs.recall(saved)
-        status = call.drive(runs)
+        status = chunks.drive(runs, options, watch=watch)
         found = runs.best()
     return StackedResult(
-        x=together(found),
+        x=_together(found),
         fun=np.array(stack.costs(found)),
         success=status != Status.INTERRUPTED and (runs.step > 0 or stack.is_trivial),
         status=status,
@@ -127,11 +119,11 @@ def solve_stack(
         nfev=runs.step * stack.kind.num_searches * stack.moves_per_step,
         compile_seconds=timer.compile_seconds or 0.0,
         elapsed=timer.elapsed,
-        env=environment.of(devices) | {"implementation": str(runs.choice)},
+        env=environment.of(options.devices) | {"implementation": str(runs.choice)},
     )
 
 
-def together(solutions: list[Any]) -> Any:
+def _together(solutions: list[Any]) -> Any:
     """Returns a solution of each instance, [B, n], or as a list if their sizes differ."""
     are_alike = len({solution.shape for solution in solutions}) == 1
     return np.stack(solutions) if are_alike else solutions
@@ -147,7 +139,7 @@ def _shapes_of(stack: Stack, notes: dict[str, Any]) -> tuple[RunState, Any]:
     numbers = np.arange(len(stack.sizes), dtype=np.uint32)
     start = functools.partial(start_all, stack.kind)
     runs = jax.eval_shape(start, random.as_key(0), numbers, stack.instances)
-    return runs.state, together([np.empty(size, np.int32) for size in stack.sizes])
+    return runs.state, _together([np.empty(size, np.int32) for size in stack.sizes])
 
 
 class _MeanReport(NamedTuple):
@@ -186,8 +178,9 @@ class _Runs:
       choice: how steps are run.
     """
 
-    def __init__(self, stack: Stack, key: Any, timer: Timer, devices: tuple[jax.Device, ...]):
-        self.stack, self.timer, self.devices, self._team = stack, timer, devices, Team(devices)
+    def __init__(self, stack: Stack, key: Any, options: RunOptions):
+        self.stack, self.timer, self._team = stack, options.timer, options.team
+        self.devices = devices = options.devices
         self.step, self._made, self._identity = 0, 0, identity_of(stack)
         self.choice = _choice(stack.kind, stack.instances, self._team.own[0])
         split = jax.tree.map(functools.partial(split_leaf, len(devices)), stack.instances)
@@ -239,7 +232,7 @@ class _Runs:
             "fun": self.stack.costs(found),
             "env": environment.of(self.devices),
         }
-        return Snapshot(state, together(found), notes)
+        return Snapshot(state, _together(found), notes)
 
     def recall(self, saved: Snapshot) -> None:
         """Continues from a checkpoint."""
@@ -260,7 +253,7 @@ class _Runs:
         """Returns the best solution of each instance, [n]."""
         found = self._team.gathered(_best(self.stack.kind, self.devices)(self.runs))
         found = found.reshape(-1, found.shape[-1])
-        return [one[:n] for one, n in zip(found, self.stack.sizes, strict=False)]
+        return [self.stack.own(i, found[i]) for i in range(len(self.stack.sizes))]
 
 
 @functools.cache

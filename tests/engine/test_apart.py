@@ -13,12 +13,12 @@ import pytest
 from cases import matrix_tsp
 
 import jaxopt_search as js
+from jaxopt_search.backends import threefry
 from jaxopt_search.driver import ahead
 from jaxopt_search.engine import apart, exchanging, starting
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.state import make_rules
-from jaxopt_search.portable import threefry
 
 EVERY = 7
 CHUNKS = (70, 13, EVERY, 1)
@@ -28,7 +28,7 @@ PROBLEMS = {"ints": matrix_tsp(14), "floats": matrix_tsp(14, dtype=np.float64)}
 
 @js.pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Nearby:
+class Nearby(js.Crossover):
     """A child is near its parent, if it is shorter."""
 
     compiles_apart: bool = dataclasses.field(metadata={"static": True})

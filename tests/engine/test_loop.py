@@ -12,9 +12,9 @@ from cases import small_qap
 from probes import at_step, countdown, line, walk
 
 import jaxopt_search as js
+from jaxopt_search.backends import random
 from jaxopt_search.engine import loop, outcome
 from jaxopt_search.engine.state import make_rules
-from jaxopt_search.portable import random
 
 
 def start(*numbers, search=None):
@@ -114,11 +114,10 @@ def test_the_stop_test_comes_before_an_exchange():
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Drawing:
+class Drawing(js.Exchange):
     """An exchange after every step, in which each search has any donor."""
 
     every = np.int32(1)
-    passes_on = "best"
 
     def donors(self, stream, costs, num_searches):
         index = jnp.arange(costs.size, dtype=jnp.uint32)

@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec as P
 from probes import annealing, assert_same, line, small_tsp, walk
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 from jaxopt_search.searches.queens_repair import repair
 
 OPTIONS = {"num_searches": 2, "max_steps": 7, "check_every": 5}
@@ -138,11 +138,6 @@ def test_switches_change_nothing(call):
 def test_each_switch_changes_nothing(call, switch):
     """One switch by itself, which may let through what another refuses."""
     check(call, [switch])
-
-
-def test_key_reuse_is_checked():
-    """The check for reused keys is on in all tests, by the suite's settings."""
-    assert jax.config.jax_debug_key_reuse
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.random import below
+import jaxopt_search as js
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.random import below
 
 
 class Cycle(NamedTuple):
@@ -21,7 +22,7 @@ class Cycle(NamedTuple):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class ThreeCycles:
+class ThreeCycles(js.Neighborhood):
     """All cycles of three facilities, each priced in O(n)."""
 
     num_words = 3

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends.packed_pairs import PACKED_BELOW, Pairs, pack
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.datasets import distances
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.portable.packed_pairs import PACKED_BELOW, Pairs, pack
 from jaxopt_search.problems import permutation, traced_input
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
@@ -91,7 +91,12 @@ def tsp_from_coords(
     )
     if is_exact and ranges.bound(len(points), _longest(points, metric)) > MAX_INT32:
         host = construction.with_good_starts(host)
-    common = {"capacity": len(points), "is_symmetric": True, "units": host.units, "host": host}
+    common = {
+        "capacity": len(points),
+        "is_symmetric": True,
+        "device_units": host.units,
+        "host": host,
+    }
     dtype = jnp.int32 if is_exact else jnp.float32
     if storage == "matrix":
         can_compute = is_computable(points, metric)

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import capabilities
+from jaxopt_search.backends import memory, random, rows
+from jaxopt_search.backends.costs import cost_of
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.rows import Block
 from jaxopt_search.crossovers import Draws, Operators
-from jaxopt_search.portable import memory, random, rows
-from jaxopt_search.portable.costs import cost_of
-from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.rows import Block
 from jaxopt_search.searches.genetic import island
 from jaxopt_search.searches.genetic.island import GeneticState
 from jaxopt_search.searches.genetic.memetic import Improvement
@@ -76,7 +75,7 @@ def _draws(mutation_rate: jax.Array, stream: Stream, block: Block, size: int) ->
 def priced(problem: Problem, state: GeneticState, block: Block) -> GeneticState:
     """Returns the state with the costs of the children in these rows."""
     memory.barrier()
-    row_costs = capabilities.row_costs(problem)
+    row_costs = problem.row_costs
     if row_costs is not None:
         costs = row_costs(block, state.children)
     else:

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends import memory
 from jaxopt_search.checks import MAX_INT32, check_count, plain_array
-from jaxopt_search.portable import memory
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.graph_coloring.problem import Graph, GraphColoring
 from jaxopt_search.problems.host import Original

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import floats, loops, memory
-from jaxopt_search.portable.memory import load, store
+from jaxopt_search.backends import floats, loops, memory
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree
 

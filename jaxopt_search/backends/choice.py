@@ -1,0 +1,157 @@
+"""Which implementation runs: a kernel, one compiled CPU function, or XLA, for each search.
+
+Only `"triton"` and `"interpret"` are kernels. The others are named here too, because a user chooses
+among all of them by one argument.
+"""
+
+import functools
+import re
+import warnings
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import jax
+
+from jaxopt_search.errors import NotPortable
+
+Implementation: TypeAlias = Literal["auto", "xla", "native", "triton", "interpret"]
+"""How steps are run; all give the same searches on integer costs.
+
+- `"auto"`: the fastest that the devices and the search allow.
+- `"xla"`: all searches side by side, by `vmap`, and all the moves that a search prices in a step.
+- `"native"`: on a CPU, one search after the other on each device, in loops compiled as one
+  function; for portable searches, and not inside a `jit` or `vmap` of your own.
+- `"triton"`: a fused kernel on an NVIDIA GPU of compute capability 8.0 or higher, a program per
+  search.
+- `"interpret"`: the same kernel, interpreted by Pallas on any device, for tests.
+"""
+
+_NAMES = get_args(Implementation)
+_EVERYWHERE = ("xla", "interpret")
+_LEAST_CAPABILITY = (8, 0)
+"""Of an NVIDIA GPU: on older ones XLA refuses Triton (issue 26799 of jax-ml/jax)."""
+
+
+class Choice(NamedTuple):
+    """What runs, and why it is not a kernel where it might have been one.
+
+    Attributes:
+      implementation: any but `"auto"`.
+      reason: one line, or "".
+    """
+
+    implementation: Implementation
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.implementation} ({self.reason})" if self.reason else self.implementation
+
+
+def choose(
+    implementation: Implementation,
+    device: jax.Device | str,
+    is_portable: bool,
+    is_traced: bool,
+    find_obstacle: Callable[[], str],
+) -> Choice:
+    """Returns the implementation to run, and why.
+
+    Args:
+      implementation: what the user asks for.
+      device: one of those that are to run it, or only a platform, such as `"cpu"`.
+      is_portable: whether the search says so.
+      is_traced: whether the run is part of a function that is being traced.
+      find_obstacle: tells in one line what keeps the search out of a kernel, or "".
+
+    Raises:
+      ValueError: for an unknown name, or a kernel on a device that has none or is too old.
+      NotPortable: if a kernel is asked for and the search cannot run in one.
+
+    Example:
+      >>> str(choose("auto", "cpu", is_portable=True, is_traced=False, find_obstacle=lambda: ""))
+      'native'
+      >>> str(choose("auto", "cpu", is_portable=True, is_traced=True, find_obstacle=lambda: ""))
+      'xla'
+    """
+    if implementation not in _NAMES:
+        expected = ", ".join(_NAMES)
+        raise ValueError(f"implementation is {implementation!r}, expected one of {expected}")
+    if implementation in _EVERYWHERE:
+        return Choice(implementation)
+    platform = device if isinstance(device, str) else device.platform
+    if platform == "cpu" and implementation != "triton":
+        return _choose_on_cpu(implementation, is_portable, is_traced)
+    if platform not in ("cuda", "gpu") or implementation == "native":
+        if implementation == "auto":
+            return Choice("xla")
+        raise ValueError(
+            f"implementation is {implementation!r}, expected 'auto' or 'xla' on {platform!r}"
+            " devices"
+        )
+    if not has_triton():
+        return Choice("xla", "Pallas-Triton is missing")
+    if reason := too_old_for_triton(device):
+        if implementation == "triton":
+            raise ValueError(f"implementation is 'triton', expected 'auto' or 'xla': {reason}")
+        return Choice("xla", reason)
+    reason = find_obstacle()
+    if not reason:
+        return Choice("triton")
+    if implementation == "triton":
+        raise NotPortable(reason)
+    return Choice("xla", reason)
+
+
+def _choose_on_cpu(implementation: Implementation, is_portable: bool, is_traced: bool) -> Choice:
+    reason = "" if is_portable else "the search does not say that it is portable"
+    # Constants of an outer function would end up in what is compiled as one function, which XLA
+    # does not allow.
+    reason = "inside jit or vmap" if is_traced else reason
+    if not reason:
+        return Choice("native")
+    if implementation == "native":
+        raise NotPortable(f"implementation is 'native', expected 'auto' or 'xla': {reason}")
+    return Choice("xla")
+
+
+def too_old_for_triton(device: jax.Device | str) -> str:
+    """Returns in one line why an NVIDIA GPU cannot run a Triton kernel, or "" if it may.
+
+    Example:
+      >>> import types
+      >>> too_old_for_triton(types.SimpleNamespace(compute_capability="7.5"))
+      'compute capability 7.5; the Triton kernel needs 8.0'
+    """
+    capability = str(getattr(device, "compute_capability", ""))
+    found = re.fullmatch(r"(\d+)\.(\d+)", capability)  # other makers have other names
+    if not found or tuple(map(int, found.groups())) >= _LEAST_CAPABILITY:
+        return ""
+    least = ".".join(map(str, _LEAST_CAPABILITY))
+    return f"compute capability {capability}; the Triton kernel needs {least}"
+
+
+def runs_kernels(device: jax.Device | str) -> bool:
+    """Returns whether a device, or one of a platform, is a GPU that runs fused kernels.
+
+    Example:
+      >>> runs_kernels("cpu")
+      False
+    """
+    platform = device if isinstance(device, str) else device.platform
+    return platform in ("cuda", "gpu") and has_triton() and not too_old_for_triton(device)
+
+
+@functools.cache
+def has_triton() -> bool:
+    """Returns whether JAX has Pallas-Triton; warns once if it has not.
+
+    Example:
+      >>> print("on a GPU runs", "a fused kernel" if has_triton() else "XLA")
+      on a GPU runs ...
+    """
+    try:
+        import jax.experimental.pallas.triton  # noqa: F401
+    except ImportError as error:
+        warnings.warn(f"no fused kernels, XLA runs instead: {error}", stacklevel=2)
+        return False
+    return True
