@@ -59,6 +59,15 @@ def stack_of_tours(points: list[np.ndarray], recipe: Recipe, options: RunOptions
     )
 
 
+def _through_cities(tour: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Returns the tour of cities, [n] int32, that passes their places as one of places, [p], does.
+
+    Args:
+      place: [n] of each city.
+    """
+    return np.argsort(np.argsort(tour)[place], kind="stable").astype(np.int32)
+
+
 class _Instance(NamedTuple):
     """Coordinates as the devices get them.
 
