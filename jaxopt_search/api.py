@@ -3,14 +3,15 @@
 from typing import TYPE_CHECKING
 
 from jaxopt_search import (
+    backends,
     datasets,
-    kernels,
     neighborhoods,
     problems,
     searches,
     successors,
 )
 from jaxopt_search.analysis import run_times
+from jaxopt_search.backends import memory, random
 from jaxopt_search.crossovers import permutations as crossover
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.driver.checkpoint_files import load_best, load_checkpoint, save_checkpoint
@@ -48,7 +49,6 @@ from jaxopt_search.neighborhoods import (
     three_opt,
     two_opt,
 )
-from jaxopt_search.portable import memory, random
 from jaxopt_search.problems import (
     QAP,
     QUBO,
@@ -142,6 +142,7 @@ __all__ = [
     "acceptance",
     "advance",
     "attacking_pairs",
+    "backends",
     "best",
     "broadcast_best",
     "crossover",
@@ -159,7 +160,6 @@ __all__ = [
     "hill_climbing",
     "hoffman",
     "init",
-    "kernels",
     "load_best",
     "load_checkpoint",
     "load_result",

@@ -46,7 +46,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxopt_search as js
-from jaxopt_search.portable.memory import barrier, load, store
+from jaxopt_search.backends.memory import barrier, load, store
 
 folder = js.enable_compilation_cache()
 

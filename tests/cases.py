@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from jaxopt_search.portable import memory, random
+from jaxopt_search.backends import memory, random
 from jaxopt_search.problems import random_vector
 
 

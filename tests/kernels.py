@@ -7,8 +7,7 @@ import chex
 import jax
 from jax.experimental import pallas as pl
 
-from jaxopt_search.kernels import portability
-from jaxopt_search.portable import memory
+from jaxopt_search.backends import memory, portability
 
 
 def in_kernel(body, out_shape, *arrays, interpret=True):

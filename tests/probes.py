@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
+from jaxopt_search.backends import memory, random
+from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine import loop, starting
-from jaxopt_search.portable import memory, random
-from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Info
 
 

@@ -134,7 +134,7 @@ MEMBERS = public_members()
 def test_public_names_are_found():
     """Of modules in modules, and compiled functions."""
     assert len(MEMBERS) > 150
-    expected = {"portable.bit_sets.pack", "searches.schedules.constant", "engine.outcome.best"}
+    expected = {"backends.bit_sets.pack", "searches.schedules.constant", "engine.outcome.best"}
     assert {f"jaxopt_search.{name}" for name in expected} <= set(MEMBERS)
 
 

@@ -13,9 +13,9 @@ import jaxopt_search as js
 STAYING = {
     "crossover": "crossovers.permutations",
     "evaluation": "problems.queens.attacks",
-    "memory": "portable.memory",
+    "memory": "backends.memory",
     "placements": "problems.queens.symmetry",
-    "random": "portable.random",
+    "random": "backends.random",
     "run_times": "analysis.run_times",
     "schedules": "searches.schedules",
 }

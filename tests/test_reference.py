@@ -67,7 +67,7 @@ def test_every_name_is_something():
 def test_data_have_texts():
     """Below their assignments, where Python does not keep them."""
     data = [name for name in LISTED if "py:data" in site.directive(name)]
-    assert {"js.memory.LANES", "js.kernels.Implementation", "js.evaluation.Scheme"} <= set(data)
+    assert {"js.memory.LANES", "js.backends.Implementation", "js.evaluation.Scheme"} <= set(data)
     assert not [name for name in data if not site.text_of(name)]
 
 

@@ -11,7 +11,7 @@ from cases import coords_tsp, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search import datasets
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 from jaxopt_search.searches import schedules
 
 EXCHANGES = {

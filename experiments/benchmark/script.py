@@ -14,10 +14,10 @@ from experiments import common, flag_types
 from experiments.benchmark import tables
 from experiments.common import Progress
 from experiments.pspm.runs import Cooling
+from jaxopt_search.backends import Choice, Implementation
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.engine import device_split, outcome, stepping
 from jaxopt_search.engine.state import RunState, make_rules
-from jaxopt_search.kernels import Choice, Implementation
 
 NEIGHBORHOODS: dict[str, Callable[[js.TSP], Any]] = {
     "relocate": lambda problem: js.Relocate(),

@@ -13,7 +13,7 @@ import jaxopt_search as js
 from experiments import common
 from experiments.fang.runs import devices_of
 from experiments.jobs import Job
-from jaxopt_search.portable.memory import load, store
+from jaxopt_search.backends.memory import load, store
 
 _FEWEST_EXPECTED = 10
 """Draws that are expected in a bin; possibilities of too small weight share one."""

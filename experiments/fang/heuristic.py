@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable.memory import load, store
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.successors import Aggregate
 
 EXTENT = 1024

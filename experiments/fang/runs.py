@@ -16,8 +16,8 @@ from experiments.fang import compiled
 from experiments.fang.heuristic import Nearer, start
 from experiments.fang.paper import Row
 from experiments.jobs import Job
+from jaxopt_search.backends import random
 from jaxopt_search.engine import device_split
-from jaxopt_search.portable import random
 
 WAYS = ("triton", "xla", "native", "compiled")
 _FEWEST = 3

@@ -21,9 +21,9 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common, flag_types
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.random import below
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.random import below
 
 
 @js.pytree

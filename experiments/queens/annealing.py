@@ -17,7 +17,7 @@ from jax.tree_util import Partial
 import jaxopt_search as js
 from experiments.queens import compiled
 from experiments.queens.compiled import Cooling
-from jaxopt_search.portable import counts
+from jaxopt_search.backends import counts
 from jaxopt_search.problems.queens import attacks as evaluation
 
 COMPILED = {"numba": "pairs", "numba_histogram": "diagonals", "numba_nothing": "nothing"}

@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import floats, memory, random
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.crossovers import joins, tour_ends
-from jaxopt_search.portable import floats, memory, random
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search.backends import bit_sets, loops, memory
 from jaxopt_search.crossovers import tour_ends
-from jaxopt_search.portable import bit_sets, loops, memory
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.types import null_delta
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable.rows import Block, Tile
+from jaxopt_search.backends.rows import Block, Tile
 from jaxopt_search.types import Stream
 
 

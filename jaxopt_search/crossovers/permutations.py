@@ -12,11 +12,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import loops, memory, random
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.rows import Block, Tile
 from jaxopt_search.crossovers.operators import Draws, Island, entry_words
 from jaxopt_search.neighborhoods.swap import Swap, positions
-from jaxopt_search.portable import loops, memory, random
-from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.problems.permutation import inverse
 from jaxopt_search.types import Stream
 

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import loops, memory
+from jaxopt_search.backends import loops, memory
 from jaxopt_search.problems.tsp.problem import TSP
 
 

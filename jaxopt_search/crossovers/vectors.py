@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import random
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.rows import Block, Tile
 from jaxopt_search.crossovers.operators import Draws, Island, entry_words
-from jaxopt_search.portable import random
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.rows import Block, Tile
 from jaxopt_search.types import Stream
 
 Choice: TypeAlias = Callable[[Stream, Tile, Any, Draws], jax.Array]

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import Choice, random
 from jaxopt_search.checks import (
     MAX_STEPS,
     check_count,
@@ -26,8 +27,6 @@ from jaxopt_search.engine.state import MAX_PATIENCE, RunState, check_interval
 from jaxopt_search.engine.tracing import is_traced
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.kernels import Choice
-from jaxopt_search.portable import random
 from jaxopt_search.problems.host import Original, counted_on_device
 from jaxopt_search.types import Exchange, Problem, Search
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import jax
 
+from jaxopt_search.backends import Implementation, random
 from jaxopt_search.checks import check_count
 from jaxopt_search.driver.arguments import refuse_tracers
 from jaxopt_search.engine import room, starting, stepping
@@ -14,8 +15,6 @@ from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.room import MemoryEstimate
 from jaxopt_search.engine.state import RunState, make_rules, with_all_limits
 from jaxopt_search.guards import capacity, contracts, spaces
-from jaxopt_search.kernels import Implementation
-from jaxopt_search.portable import random
 from jaxopt_search.problems.host import counted_on_device
 from jaxopt_search.types import Exchange, Problem, Search
 

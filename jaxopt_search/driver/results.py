@@ -7,12 +7,12 @@ import jax
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.checks import check_permutation
 from jaxopt_search.driver import checkpoints, starts
 from jaxopt_search.driver.arguments import Limits
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.guards import spaces
-from jaxopt_search.portable.costs import cost_of
 from jaxopt_search.results import History, Record, Status
 from jaxopt_search.types import Problem
 

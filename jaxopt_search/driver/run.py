@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Literal
 
+from jaxopt_search.backends import Implementation
 from jaxopt_search.driver import arguments, keeping
 from jaxopt_search.driver.arguments import Arguments
 from jaxopt_search.driver.calls import Call
@@ -19,7 +20,6 @@ from jaxopt_search.engine import device_split
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.guards.capacity import memory_errors_explained
-from jaxopt_search.kernels import Implementation
 from jaxopt_search.results import Result
 from jaxopt_search.types import Exchange, Problem, Search
 
@@ -94,7 +94,7 @@ def solve(
         compile: as a bar with tqdm (the extra `progress`), else as lines.
       history_size: lines of history kept; beyond, every other line is dropped, as often as needed.
       implementation: how steps are run: `"triton"` as a fused kernel, `"xla"`, or another of
-        `kernels.Implementation`; `"auto"` takes the fastest. `Result.env` tells what ran and why.
+        `backends.Implementation`; `"auto"` takes the fastest. `Result.env` tells what ran and why.
 
     Raises:
       ValueError: for arguments out of range, before anything is compiled.

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends import Choice
 from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.driver import ahead, checkpoints, environment, memory_use, starts, states
 from jaxopt_search.driver.arguments import Checked, Kept, Resumption, Start
@@ -21,7 +22,6 @@ from jaxopt_search.engine import room, starting, stepping
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits, with_best
-from jaxopt_search.kernels import Choice
 from jaxopt_search.problems.host import counted_in_full
 from jaxopt_search.results import History, Hit, Record, Result, Status
 

@@ -10,9 +10,9 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import random
 from jaxopt_search.checks import plain_array
 from jaxopt_search.guards import spaces
-from jaxopt_search.portable import random
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.types import Problem, Solution
 

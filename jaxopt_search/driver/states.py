@@ -8,11 +8,11 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import counts
+from jaxopt_search.backends.costs import cost_change, cost_of, meets
 from jaxopt_search.engine import exchanging, outcome, starting
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.neighborhoods.swap import positions
-from jaxopt_search.portable import counts
-from jaxopt_search.portable.costs import cost_change, cost_of, meets
 from jaxopt_search.results import Result, Status
 from jaxopt_search.types import Problem, Search
 

@@ -21,11 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import counts, memory, random
 from jaxopt_search.engine import collectives, exchanging
 from jaxopt_search.engine.exchanging import Offer
 from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import Later, Rules, RunState, with_best
-from jaxopt_search.portable import counts, memory, random
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search
 

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 from jax.sharding import Sharding
 
+from jaxopt_search.backends import Implementation
 from jaxopt_search.engine import apart, exchanging, loop, outcome, placing, processes, stepping
 from jaxopt_search.engine.kept_programs import Kept, Program
 from jaxopt_search.engine.outcome import Outcome
@@ -25,7 +26,6 @@ from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import Rules, RunState
 from jaxopt_search.engine.tracing import default_device
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.kernels import Implementation
 
 Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 

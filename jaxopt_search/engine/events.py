@@ -11,10 +11,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import Implementation, counts, memory
 from jaxopt_search.engine import exchanging, stepping
 from jaxopt_search.engine.state import Rules, RunState
-from jaxopt_search.kernels import Implementation
-from jaxopt_search.portable import counts, memory
 from jaxopt_search.types import Problem, Search
 
 REFRESH_EVERY = 10_000

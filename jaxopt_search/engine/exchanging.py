@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import memory, random
+from jaxopt_search.backends.costs import no_nan
 from jaxopt_search.engine import collectives, kept_programs
-from jaxopt_search.portable import memory, random
-from jaxopt_search.portable.costs import no_nan
 from jaxopt_search.types import Exchange, Search, Stream, null_delta
 
 _FIRST_OF_SEARCHES = random.MAX_SLOTS // 2  # of the slots, those before are for `donors`

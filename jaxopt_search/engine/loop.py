@@ -17,6 +17,8 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import Implementation, counts, loops, random
+from jaxopt_search.backends.costs import meets
 from jaxopt_search.checks import int32
 from jaxopt_search.engine import collectives, events, exchanging, stepping
 from jaxopt_search.engine.apart import exchanged
@@ -38,9 +40,6 @@ from jaxopt_search.engine.stepping import Fixed, Running
 from jaxopt_search.engine.tracing import is_traced
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.kernels import Implementation
-from jaxopt_search.portable import counts, loops, random
-from jaxopt_search.portable.costs import meets
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search, Solution
 
@@ -123,7 +122,7 @@ def advance(
       check_every: steps between stop tests, up to `MAX_PATIENCE`, counted from the run's start;
         None for what the search asks for, or 100.
       implementation: how steps are run; all ways give the same searches. See
-        `kernels.Implementation`.
+        `backends.Implementation`.
       axis_name: the name of the `pmap` axis over which the searches are spread, or None.
 
     Returns:

@@ -11,11 +11,11 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import counts, loops
+from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine import exchanging
 from jaxopt_search.engine.kept_programs import kept
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.portable import counts, loops
-from jaxopt_search.portable.counts import Steps
 from jaxopt_search.results import Hit, Status
 from jaxopt_search.types import Cost, Problem, Search, Solution
 

@@ -13,6 +13,7 @@ from jax import lax
 from jax.core import Tracer
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import counts, loops, random
 from jaxopt_search.checks import check_count
 from jaxopt_search.engine import exchanging, kept_programs, room
 from jaxopt_search.engine.kept_programs import Program, kept
@@ -21,7 +22,6 @@ from jaxopt_search.engine.tracing import default_device, is_traced
 from jaxopt_search.guards import capacity, contracts, spaces
 from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.guards.interrupts import held_back
-from jaxopt_search.portable import counts, loops, random
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Info, Problem, Search, Solution
 

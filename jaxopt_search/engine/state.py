@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import random
+from jaxopt_search.backends.costs import no_target
+from jaxopt_search.backends.counts import Steps
 from jaxopt_search.checks import MAX_INT32, highest_cost_that_meets, int32, number
-from jaxopt_search.portable import random
-from jaxopt_search.portable.costs import no_target
-from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Cost, Exchange, Info, Problem, Search
 
 MAX_PATIENCE = 2**30 - 1

@@ -14,13 +14,21 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities, kernels
+from jaxopt_search import backends, capabilities
+from jaxopt_search.backends import (
+    Choice,
+    Implementation,
+    counts,
+    loops,
+    memory,
+    native,
+    portability,
+    random,
+)
+from jaxopt_search.backends.costs import meets
+from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine import kept_programs
 from jaxopt_search.guards import contracts
-from jaxopt_search.kernels import Choice, Implementation, native, portability
-from jaxopt_search.portable import counts, loops, memory, random
-from jaxopt_search.portable.costs import meets
-from jaxopt_search.portable.counts import Steps
 from jaxopt_search.types import Info
 
 _DRAWN_AHEAD = 2**14  # words, which stay in a core's cache
@@ -66,7 +74,7 @@ def max_steps(implementation: Implementation) -> int:
         case "native":
             return _NATIVE_STEPS
         case _:
-            return kernels.MAX_STEPS
+            return backends.MAX_STEPS
 
 
 def run(
@@ -82,7 +90,7 @@ def run(
       keys: [S] of the searches.
       running: leaves [S, ...].
       num_steps: [] int32, at most `max_steps(implementation)`.
-      implementation: one of `kernels.Implementation`, not `"auto"`.
+      implementation: one of `backends.Implementation`, not `"auto"`.
     """
     match implementation:
         case "xla":
@@ -172,10 +180,10 @@ def _in_a_kernel(
         return key, _one_step(fixed, _stream(fixed, key, i), i, _at(controls, i), running)
 
     (num_searches,) = keys.first.shape
-    return kernels.launch(
+    return backends.launch(
         step,
         num_steps,
-        (fixed, _controls(fixed, kernels.MAX_STEPS)),
+        (fixed, _controls(fixed, backends.MAX_STEPS)),
         (keys, running),
         num_warps=capabilities.num_warps(fixed.search, fixed.problem, num_searches),
         interpret=interpret,
@@ -233,7 +241,7 @@ def choose(
     """Returns which implementation runs for this search, and why.
 
     Args:
-      implementation: one of `kernels.Implementation`.
+      implementation: one of `backends.Implementation`.
       device: one of those that are to run it, or only a platform.
       is_traced: whether the run is part of a function that is being traced.
       is_tried: whether a kernel is made to find out if the search can run in one, unless the search
@@ -242,7 +250,7 @@ def choose(
     is_portable = capabilities.is_portable(search, problem)
     find = why_not_portable if is_tried else _own_obstacle
     find_obstacle = functools.partial(find, problem, search)
-    return kernels.choose(implementation, device, is_portable, is_traced, find_obstacle)
+    return backends.choose(implementation, device, is_portable, is_traced, find_obstacle)
 
 
 def why_not_portable(problem: Any, search: Any) -> str:

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import floats, memory, random
+from jaxopt_search.backends.costs import cost_change
 from jaxopt_search.checks import check_count, check_share, float32, int32
 from jaxopt_search.crossovers import permutations
-from jaxopt_search.portable import floats, memory, random
-from jaxopt_search.portable.costs import cost_change
 from jaxopt_search.problems import permutation
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules

@@ -16,8 +16,8 @@ from jax import lax
 from jax.core import Tracer
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import random
 from jaxopt_search.guards import contracts
-from jaxopt_search.portable import random
 
 PERMUTATION = "permutation"
 VECTOR = "vector"

@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load, store
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.problems import permutation
 
 Size: TypeAlias = int | jax.Array

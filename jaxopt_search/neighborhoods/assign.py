@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import tables
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.random import below
 from jaxopt_search.neighborhoods.full_evaluation import (
     Entries,
     Evaluated,
     FullEvaluation,
     Rank,
 )
-from jaxopt_search.portable import tables
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.random import below
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.types import Cost, Scan, Tallied, null_delta
 

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load, store
 from jaxopt_search.types import null_delta
 
 

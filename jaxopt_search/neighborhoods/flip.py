@@ -9,6 +9,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.assign import Assign, Assignment, Vector, VectorNeighborhood
 from jaxopt_search.neighborhoods.full_evaluation import (
@@ -17,9 +20,6 @@ from jaxopt_search.neighborhoods.full_evaluation import (
     FullEvaluation,
     Rank,
 )
-from jaxopt_search.portable import memory, tables
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.random import below
 from jaxopt_search.types import Cost, Scan, Tallied, null_delta
 
 _COLUMNS = 32  # of the table: handled at once by a warp of a GPU, or a few vectors of a CPU

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.guards.contracts import solution_shape
-from jaxopt_search.portable import memory, tables
-from jaxopt_search.portable.costs import cost_change, cost_of
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import Cost, Move, Solution, null_delta
 

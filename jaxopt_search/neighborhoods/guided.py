@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import counts, memory, tables
+from jaxopt_search.backends.counts import Count
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.random import below
 from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
 from jaxopt_search.neighborhoods.full_evaluation import Entries, Rank
-from jaxopt_search.portable import counts, memory, tables
-from jaxopt_search.portable.counts import Count
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.random import below
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.successors import heuristics

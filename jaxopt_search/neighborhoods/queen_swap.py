@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.random import another
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.random import another
 from jaxopt_search.problems.queens.attacks.device import on_diagonals
 from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.types import null_delta

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_suits
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.random import below
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.types import null_delta
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.random import another, below
 from jaxopt_search.neighborhoods.full_evaluation import Entries
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.random import another, below
 
 
 class Positions(NamedTuple):

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import floats, memory, tables
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.full_evaluation import Entries, Rank
 from jaxopt_search.neighborhoods.swap import Positions, Swap
-from jaxopt_search.portable import floats, memory, tables
-from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.qap.differences import (
     Parts,

@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends.memory import load
 from jaxopt_search.neighborhoods.assign import Vector, VectorNeighborhood
 from jaxopt_search.neighborhoods.full_evaluation import (
     Entries,
@@ -14,8 +16,6 @@ from jaxopt_search.neighborhoods.full_evaluation import (
     Rank,
 )
 from jaxopt_search.neighborhoods.swap import Positions, Swap
-from jaxopt_search.portable import memory, tables
-from jaxopt_search.portable.memory import load
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.types import Cost, null_delta
 

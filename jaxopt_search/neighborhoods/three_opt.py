@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.packed_pairs import Pairs, load_pair
+from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
 from jaxopt_search.neighborhoods.two_opt import on_lists
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.packed_pairs import Pairs, load_pair
-from jaxopt_search.portable.random import below
 from jaxopt_search.problems.tsp import assignment, traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree

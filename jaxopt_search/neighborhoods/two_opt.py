@@ -15,13 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.packed_pairs import PACKED_BELOW, Pairs, load_pair, pack
+from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_option, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.packed_pairs import PACKED_BELOW, Pairs, load_pair, pack
-from jaxopt_search.portable.random import below
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import memory, random
 from jaxopt_search.checks import check_permutation
-from jaxopt_search.portable import memory, random
 
 
 def random_permutation(

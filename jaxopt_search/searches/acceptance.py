@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import memory, random
 from jaxopt_search.checks import check_count
-from jaxopt_search.portable import memory, random
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Cost

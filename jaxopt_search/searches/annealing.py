@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import memory, random
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.base import as_neighborhood
-from jaxopt_search.portable import memory, random
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.searches.acceptance import Metropolis, Trial

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import capabilities
-from jaxopt_search.portable import memory, tables
+from jaxopt_search.backends import memory, tables
 from jaxopt_search.searches.acceptance import Acceptance, Trial
 from jaxopt_search.searches.walks import StateT, TrajectorySearch, Walk
 from jaxopt_search.types import Cost, Enumerable, Move, Problem, Stream, null_delta

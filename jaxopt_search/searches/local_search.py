@@ -6,9 +6,9 @@ from typing import Any
 import jax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import random
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.base import as_neighborhood
-from jaxopt_search.portable import random
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches.acceptance import Acceptance
 from jaxopt_search.searches.annealing import AnnealingStep, Choose, KeepBest

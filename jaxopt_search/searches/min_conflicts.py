@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import memory, random
+from jaxopt_search.backends.memory import load
 from jaxopt_search.checks import check_count
-from jaxopt_search.portable import memory, random
-from jaxopt_search.portable.memory import load
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.searches.acceptance import Metropolis, Trial

@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import random
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.neighborhoods.queen_swap import CountedQueens, QueenSwap, is_attacked
-from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.problem import NQueens
 
 _WIDTH = 2**17

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends.memory import store
+from jaxopt_search.backends.random import below, threefry2x32
 from jaxopt_search.checks import check_count, check_number, check_option, float32
 from jaxopt_search.neighborhoods.base import as_enumerable
-from jaxopt_search.portable import memory, tables
-from jaxopt_search.portable.memory import store
-from jaxopt_search.portable.random import below, threefry2x32
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches.base import Rank, TableSearch
 from jaxopt_search.types import (

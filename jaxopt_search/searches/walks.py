@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import capabilities
-from jaxopt_search.portable import floats, memory
-from jaxopt_search.portable.costs import cost_of
+from jaxopt_search.backends import floats, memory
+from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.types import (
     Cost,
     Info,

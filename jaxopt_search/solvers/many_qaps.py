@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxopt_search.backends import random
 from jaxopt_search.checks import int32
 from jaxopt_search.driver.arguments import check_clock
 from jaxopt_search.driver.chunks import Timer
@@ -16,7 +17,6 @@ from jaxopt_search.driver.keeping import Files
 from jaxopt_search.exchanges.rules import Recombine, recombine
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods import SwapTable
-from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.qap.construction import constructed_assignment

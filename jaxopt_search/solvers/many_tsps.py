@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends import random
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver.arguments import check_clock
 from jaxopt_search.driver.chunks import Timer
@@ -15,7 +16,6 @@ from jaxopt_search.driver.keeping import Files
 from jaxopt_search.exchanges.rules import Recombine, Resample
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
-from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.coordinates import diameters, middle

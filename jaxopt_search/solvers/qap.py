@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import jax
 
+from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import keeping
 from jaxopt_search.driver.arguments import refuse_tracers
@@ -20,7 +21,6 @@ from jaxopt_search.engine.state import RunState
 from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.exchanges.rules import recombine
 from jaxopt_search.guards.capacity import memory_errors_explained
-from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.matrix_input import DType
 from jaxopt_search.problems.padding import capacity_for

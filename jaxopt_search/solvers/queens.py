@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 
+from jaxopt_search.backends import random
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
 from jaxopt_search.driver import environment, keeping
 from jaxopt_search.driver.arguments import check_clock, refuse_tracers
@@ -15,7 +16,6 @@ from jaxopt_search.engine import device_split
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.guards import capacity
-from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.problem import nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import QueensResult, Status

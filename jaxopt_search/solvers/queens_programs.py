@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import random
 from jaxopt_search.engine import device_split
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.kept_programs import Kept, Program, kept
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.portable import random
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens, greedy_placement
 from jaxopt_search.problems.queens.symmetry import Distinct

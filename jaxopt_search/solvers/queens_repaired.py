@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends import random
 from jaxopt_search.driver import ahead, checkpoints
 from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
@@ -17,7 +18,6 @@ from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.kept_programs import Program, kept
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
-from jaxopt_search.portable import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxopt_search.backends import random
+from jaxopt_search.backends.counts import Steps
 from jaxopt_search.checks import check_count
 from jaxopt_search.driver import ahead, checkpoints
 from jaxopt_search.driver.calls import Call
@@ -25,8 +27,6 @@ from jaxopt_search.engine.state import RunState, Since, make_rules
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.neighborhoods.queen_swap import CountedQueens, QueenSwap
-from jaxopt_search.portable import random
-from jaxopt_search.portable.counts import Steps
 from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.results import Status
 from jaxopt_search.searches.min_conflicts import MinConflicts, MinConflictsState

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import floats
+from jaxopt_search.backends import floats
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.problems.tsp.problem import TSP
 

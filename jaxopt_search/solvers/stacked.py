@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import Choice, Implementation, random
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
 from jaxopt_search.driver import checkpoints, environment
 from jaxopt_search.driver.calls import Call
@@ -27,8 +28,6 @@ from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
-from jaxopt_search.kernels import Choice, Implementation
-from jaxopt_search.portable import random
 from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.solvers.cooling import Pace, Pacer
 from jaxopt_search.types import Exchange, Problem, Search, Solution

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from jaxopt_search.backends import random, runs_kernels
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import keeping
@@ -19,10 +20,8 @@ from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.guards import capacity
-from jaxopt_search.kernels import runs_kernels
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
-from jaxopt_search.portable import random
 from jaxopt_search.problems.matrix_input import DType, is_stack
 from jaxopt_search.problems.tsp import assignment, candidates
 from jaxopt_search.problems.tsp.build import as_tsp

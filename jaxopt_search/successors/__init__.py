@@ -1,6 +1,6 @@
 """Which successor states a heuristic leads to: FANG, generic and steered by local heuristics."""
 
-from jaxopt_search.portable import bit_sets
+from jaxopt_search.backends import bit_sets
 from jaxopt_search.successors.checking import check
 from jaxopt_search.successors.generation import generate
 from jaxopt_search.successors.heuristics import Aggregate, LocalHeuristic

@@ -9,8 +9,8 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import bit_sets
 from jaxopt_search.checks import MAX_INT32
-from jaxopt_search.portable import bit_sets
 from jaxopt_search.successors import heuristics
 from jaxopt_search.successors.heuristics import HOOKS, Aggregate
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import bit_sets, random
+from jaxopt_search.backends import bit_sets, random
 from jaxopt_search.successors import arguments, heuristics, one_state
 from jaxopt_search.successors.draw import Drawn, rate_all
 from jaxopt_search.successors.one_state import Course, Type

@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import counts, memory
-from jaxopt_search.portable.counts import Count, Number
-from jaxopt_search.portable.memory import load
+from jaxopt_search.backends import counts, memory
+from jaxopt_search.backends.counts import Count, Number
+from jaxopt_search.backends.memory import load
 from jaxopt_search.successors import heuristics
 from jaxopt_search.successors.heuristics import Aggregate, Rating
 

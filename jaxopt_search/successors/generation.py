@@ -7,15 +7,14 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from jaxopt_search import kernels
+from jaxopt_search import backends
+from jaxopt_search.backends import Choice, Implementation, portability, random
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.engine import device_split, split_entries
 from jaxopt_search.engine.device_split import Devices
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.tracing import default_device
 from jaxopt_search.guards import forks
-from jaxopt_search.kernels import Choice, Implementation, portability
-from jaxopt_search.portable import random
 from jaxopt_search.successors import arguments, heuristics, memory_use, running
 from jaxopt_search.successors.arguments import Kind
 from jaxopt_search.successors.memory_use import Job, Storage
@@ -134,10 +133,10 @@ def _on_each(setup: Setup) -> Any:
 def _choose(
     implementation: Implementation, device: jax.Device, kind: Kind, is_traced: bool
 ) -> Choice:
-    """Returns which implementation runs, and why; arguments as in `kernels.choose`."""
+    """Returns which implementation runs, and why; arguments as in `backends.choose`."""
     portable = all(map(heuristics.is_portable, arguments.look_at(kind).types))
     find_obstacle = functools.partial(_why_not_portable, kind)
-    return kernels.choose(implementation, device, portable, is_traced, find_obstacle)
+    return backends.choose(implementation, device, portable, is_traced, find_obstacle)
 
 
 @functools.lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, cast
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable import memory
+from jaxopt_search.backends import memory
 
 Rating: TypeAlias = Any
 """A pytree of arrays, of whatever a possibility is rated by."""

@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search.backends import Implementation, bit_sets
 from jaxopt_search.guards import capacity
-from jaxopt_search.kernels import Implementation
-from jaxopt_search.portable import bit_sets
 from jaxopt_search.successors import arguments, heuristics
 from jaxopt_search.successors.arguments import Kind, Shapes
 from jaxopt_search.successors.draw import reduction

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable import bit_sets, memory, random
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.random import Key
+from jaxopt_search.backends import bit_sets, memory, random
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.random import Key
 from jaxopt_search.successors import heuristics
 from jaxopt_search.successors.draw import Drawn, draw
 

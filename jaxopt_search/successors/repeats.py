@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 from jaxopt_search.successors.running import Successors
 
 _SEEDS = (0x9E3779B9, 0x85EBCA6B)  # two arbitrary words

@@ -7,11 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import kernels
-from jaxopt_search.kernels import Implementation, native
-from jaxopt_search.portable import bit_sets, memory, random
-from jaxopt_search.portable.memory import store
-from jaxopt_search.portable.random import Key, successor_key
+from jaxopt_search import backends
+from jaxopt_search.backends import Implementation, bit_sets, memory, native, random
+from jaxopt_search.backends.memory import store
+from jaxopt_search.backends.random import Key, successor_key
 from jaxopt_search.successors import heuristics, one_state
 from jaxopt_search.successors.one_state import Course, Order, Type
 
@@ -196,7 +195,7 @@ def _in_kernels(
     keep, is_independent = setup.ratings == "stored", heuristics.is_independent(kind.heuristic)
     shared, n = (kind.heuristic, problem), kind.heuristic.num_variables
     launch = functools.partial(
-        kernels.launch,
+        backends.launch,
         num_warps=_num_warps(kind.heuristic, active.shape[0]),
         interpret=setup.implementation == "interpret",
     )

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.portable.memory import load
+from jaxopt_search.backends.memory import load
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.successors.heuristics import Aggregate
 from jaxopt_search.types import Tallied, null_delta

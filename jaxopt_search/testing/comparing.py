@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
-from jaxopt_search.portable import random
-from jaxopt_search.portable.costs import cost_of
+from jaxopt_search.backends import random
+from jaxopt_search.backends.costs import cost_of
 
 Meaning = Callable[[Any], Any]
 """Maps solutions with leading axes, NumPy arrays, to what they mean: equal where they do."""

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 import jaxopt_search
 from jaxopt_search import capabilities
-from jaxopt_search.portable.costs import cost_of
+from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.testing import comparing
 
 
@@ -27,7 +27,7 @@ def check_implementations(
 
     Args:
       search, problem: as in `run`.
-      implementations: names of `kernels.Implementation`, the first of which is right; None for
+      implementations: names of `backends.Implementation`, the first of which is right; None for
         `"xla"`, `"iteration"`, and, where the search is portable, `"algorithmic"`, `"native"` on
         CPUs and `"interpret"`, the kernel without a GPU.
       num_searches, num_steps, seed: of each run.

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
-from jaxopt_search.portable.costs import cost_change, cost_of
+from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import Solutions, require
 from jaxopt_search.types import null_delta

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.neighborhoods.base import as_neighborhood
-from jaxopt_search.portable.costs import cost_of
 from jaxopt_search.testing import comparing, moves_of_tables
 from jaxopt_search.testing.comparing import Meaning, Solutions, require
 from jaxopt_search.testing.implementations import check_implementations

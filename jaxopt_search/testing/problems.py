@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import memory, rows
+from jaxopt_search.backends.costs import cost_of, no_nan
 from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.neighborhoods.assign import Assign
 from jaxopt_search.neighborhoods.swap_values import SwapValues
-from jaxopt_search.portable import memory, rows
-from jaxopt_search.portable.costs import cost_of, no_nan
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import Solutions, require
 from jaxopt_search.testing.neighborhoods import check_neighborhood

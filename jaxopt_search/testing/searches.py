@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxopt_search
 from jaxopt_search import capabilities
-from jaxopt_search.portable.costs import cost_of
+from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import Meaning, Solutions, require
 from jaxopt_search.testing.implementations import check_implementations

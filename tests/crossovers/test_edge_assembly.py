@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
+from jaxopt_search.backends import random
 from jaxopt_search.crossovers import edge_assembly, joins, tour_ends
-from jaxopt_search.portable import random
 from jaxopt_search.problems.tsp.candidates import neighbors
 
 SIZES = (4, 5, 31)

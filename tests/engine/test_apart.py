@@ -13,12 +13,12 @@ import pytest
 from cases import matrix_tsp
 
 import jaxopt_search as js
+from jaxopt_search.backends import threefry
 from jaxopt_search.driver import ahead
 from jaxopt_search.engine import apart, exchanging, starting
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.kept_programs import Program
 from jaxopt_search.engine.state import make_rules
-from jaxopt_search.portable import threefry
 
 EVERY = 7
 CHUNKS = (70, 13, EVERY, 1)

@@ -12,9 +12,9 @@ from cases import small_qap
 from probes import at_step, countdown, line, walk
 
 import jaxopt_search as js
+from jaxopt_search.backends import random
 from jaxopt_search.engine import loop, outcome
 from jaxopt_search.engine.state import make_rules
-from jaxopt_search.portable import random
 
 
 def start(*numbers, search=None):

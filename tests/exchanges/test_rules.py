@@ -11,8 +11,8 @@ from cases import matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search import datasets
+from jaxopt_search.backends import random
 from jaxopt_search.engine import exchanging
-from jaxopt_search.portable import random
 from jaxopt_search.types import null_delta
 
 HIGHEST = int(null_delta(jnp.int32))

@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec as P
 from probes import annealing, assert_same, line, small_tsp, walk
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 from jaxopt_search.searches.queens_repair import repair
 
 OPTIONS = {"num_searches": 2, "max_steps": 7, "check_every": 5}

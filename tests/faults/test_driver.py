@@ -20,9 +20,9 @@ from probes import (
 
 import jaxopt_search as js
 from jaxopt_search import Status
+from jaxopt_search.backends import random
 from jaxopt_search.driver import starts as starts_of
 from jaxopt_search.engine import loop
-from jaxopt_search.portable import random
 
 PROBLEM = small_tsp()
 SEARCH = annealing()

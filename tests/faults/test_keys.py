@@ -7,7 +7,7 @@ import pytest
 from probes import annealing, assert_same, refuses, small_tsp
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 
 def words(key):

@@ -10,7 +10,7 @@ import pytest
 from probes import annealing, refuses
 
 import jaxopt_search as js
-from jaxopt_search import kernels
+from jaxopt_search import backends
 from jaxopt_search.engine import stepping
 from jaxopt_search.problems.queens.attacks import coarse_kernel
 from jaxopt_search.solvers.tsp import tsp_recipe
@@ -45,7 +45,7 @@ def test_other_gpus_have_one(capability):
 def test_which_gpus_run_kernels():
     devices = gpu("7.5"), gpu("8.0"), gpu(None), "gpu", "cuda", "cpu", "tpu", jax.devices("cpu")[0]
     expected = [False, True, True, True, True, False, False, False]
-    assert list(map(kernels.runs_kernels, devices)) == expected
+    assert list(map(backends.runs_kernels, devices)) == expected
 
 
 @pytest.mark.parametrize(("n", "num_searches"), [(20, 512), (2500, 512), (50_000, 128)])
@@ -64,13 +64,13 @@ def test_solve_tsp_has_settings_of_its_own(n, num_searches):
 @pytest.fixture
 def old_gpu(monkeypatch):
     """Has the devices of this machine taken for old GPUs."""
-    choose = kernels.choose
+    choose = backends.choose
 
     def choose_for_old(implementation, device, *others):
         assert isinstance(device, jax.Device)  # with its compute capability
         return choose(implementation, gpu("7.5"), *others)
 
-    monkeypatch.setattr(kernels, "choose", choose_for_old)
+    monkeypatch.setattr(backends, "choose", choose_for_old)
 
 
 def test_results_say_why(old_gpu):

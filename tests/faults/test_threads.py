@@ -12,9 +12,9 @@ import pytest
 from probes import annealing, assert_same_results, small_tsp
 
 import jaxopt_search as js
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.portability import lower_for_cuda
 from jaxopt_search.engine import kept_programs
-from jaxopt_search.kernels.portability import lower_for_cuda
-from jaxopt_search.portable import memory
 
 XY = np.random.default_rng(0).random((3, 12, 2))
 QAP = js.datasets.planted_qap(3, 3, seed=0)

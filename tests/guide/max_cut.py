@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 
 import jaxopt_search as js
-from jaxopt_search.portable import memory, tables
-from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.random import below
+from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.random import below
 
 
 @js.pytree

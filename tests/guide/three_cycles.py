@@ -6,9 +6,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.random import below
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.random import below
 
 
 class Cycle(NamedTuple):

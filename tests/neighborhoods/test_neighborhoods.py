@@ -13,9 +13,9 @@ import pytest
 from cases import NEIGHBORHOOD_CASES, Case, coords_tsp, largest, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
+from jaxopt_search.backends import memory
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.relocate import LinkedTour, Relocation
-from jaxopt_search.portable import memory
 from jaxopt_search.types import null_delta
 
 # Whose table lacks moves in some solutions: between equal values, or that the heuristic forbids.
@@ -51,7 +51,7 @@ def test_the_laws_of_neighborhoods(case):
         case.problem,
         meaning=meanings.get(type(case.neighborhood)),
         has_all_moves=not isinstance(case.neighborhood, LACKING),
-        implementations=False,  # tests/kernels/test_kernels.py compares them
+        implementations=False,  # tests/backends/test_kernels.py compares them
     )
 
 

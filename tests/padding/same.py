@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import counts, random
 from jaxopt_search.engine import stepping
 from jaxopt_search.engine.starting import no_info
 from jaxopt_search.engine.stepping import Fixed, Running
-from jaxopt_search.portable import counts, random
 
 NUM_SEARCHES = 3
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 from jaxopt_search.problems import padding
 
 NUM, SHARE = 24, jnp.float32(0.5)

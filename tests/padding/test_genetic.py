@@ -8,7 +8,7 @@ from qaps import matrices
 from ways import KERNEL, needs_cpu
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 FIXED = [[2, 5], [7, 1]]
 

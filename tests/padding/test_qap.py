@@ -9,7 +9,7 @@ import pytest
 from qaps import matrices
 
 import jaxopt_search as js
-from jaxopt_search.portable import rows
+from jaxopt_search.backends import rows
 
 FIXED = {"some": [[2, 5], [0, 1]], "all but two": [[1, 3], [2, 1], [0, 5], [4, 2]]}
 

@@ -10,7 +10,7 @@ from queens import permutations, slow_count
 from ways import KERNEL, PORTABLE
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.searches.queens_repair import repair

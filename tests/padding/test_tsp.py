@@ -12,7 +12,7 @@ from probes import refuses
 from ways import KERNEL, needs_cpu
 
 import jaxopt_search as js
-from jaxopt_search.portable import rows
+from jaxopt_search.backends import rows
 from jaxopt_search.problems import padding
 
 

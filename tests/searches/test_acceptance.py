@@ -13,8 +13,8 @@ from probes import refuses
 from ways import PORTABLE
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
-from jaxopt_search.portable.memory import load
+from jaxopt_search.backends import random
+from jaxopt_search.backends.memory import load
 
 SIZE, REACH, STEPS, SEARCHES, MOVES = 100, 4, 200, 8, 3
 

@@ -9,8 +9,8 @@ from qaps import matrices
 
 import jaxopt_search as js
 from jaxopt_search import capabilities
+from jaxopt_search.backends import random
 from jaxopt_search.engine import exchanging
-from jaxopt_search.portable import random
 
 QAP = js.qap(*matrices(7, "asymmetric")).padded()
 TSP, ORDER, QUEENS = matrix_tsp(9), linear_ordering(7), js.nqueens(12)

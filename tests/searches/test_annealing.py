@@ -12,7 +12,7 @@ import pytest
 from cases import coords_tsp, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 NUM_STREAMS = 200_000
 

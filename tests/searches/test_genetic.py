@@ -11,7 +11,7 @@ from cases import small_qap
 from references import slow_ox, slow_pmx
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
 

@@ -14,7 +14,7 @@ from probes import Clashes, clashes, refuses
 from ways import KERNEL
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
 

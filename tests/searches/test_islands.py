@@ -12,7 +12,7 @@ from references import swaps
 from ways import KERNEL
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
 

@@ -10,7 +10,7 @@ from queens import assert_valid, attacks, slow_count
 from ways import KERNEL, PORTABLE
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 PARTNERS = 4
 

@@ -8,7 +8,7 @@ import pytest
 from queens import assert_valid, attacks, permutations, slow_count
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 from jaxopt_search.searches.queens_repair import repair
 
 slow = functools.partial(pytest.param, marks=pytest.mark.slow)

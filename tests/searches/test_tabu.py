@@ -14,7 +14,7 @@ from probes import refuses
 from references import swaps
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 SETTINGS = [
     {},

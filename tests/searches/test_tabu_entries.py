@@ -10,8 +10,8 @@ import pytest
 from ways import PORTABLE
 
 import jaxopt_search as js
-from jaxopt_search.portable import random, tables
-from jaxopt_search.portable.memory import load
+from jaxopt_search.backends import random, tables
+from jaxopt_search.backends.memory import load
 
 BITS, ROWS, STEPS, SEARCHES = 6, 11, 120, 3
 TENURE, AGE = (1, 6), 40

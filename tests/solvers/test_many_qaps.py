@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.kernels import Choice
+from jaxopt_search.backends import Choice
 from jaxopt_search.problems.qap.build import as_qaps
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.solvers import stacked

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.kernels import Choice
+from jaxopt_search.backends import Choice
 from jaxopt_search.solvers import stacked
 
 POINTS = np.random.default_rng(0).normal(size=(3, 7, 2)) * [[[1]], [[1e-3]], [[1e4]]]

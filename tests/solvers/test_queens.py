@@ -9,8 +9,8 @@ from probes import refuses
 from queens import all_valid, assert_valid
 
 import jaxopt_search as js
+from jaxopt_search.backends import random
 from jaxopt_search.engine import starting
-from jaxopt_search.portable import random
 from jaxopt_search.problems.queens.symmetry import canonical
 from jaxopt_search.solvers import (
     queens_found,

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.kernels import portability
-from jaxopt_search.portable import random
+from jaxopt_search.backends import portability, random
 from jaxopt_search.solvers import many_qaps, many_tsps, stacked
 from jaxopt_search.solvers.cooling import Pace
 from jaxopt_search.solvers.tsp import tsp_recipe

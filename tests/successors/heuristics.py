@@ -26,7 +26,7 @@ from successors.traces import (  # noqa: F401  (tests take them from here)
 
 import jaxopt_search as js
 import jaxopt_search.successors
-from jaxopt_search.portable import bit_sets, memory
+from jaxopt_search.backends import bit_sets, memory
 
 _register = js.pytree
 _static = functools.partial(dataclasses.field, metadata={"static": True})

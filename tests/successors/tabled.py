@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from jaxopt_search.portable.memory import load, store
+from jaxopt_search.backends.memory import load, store
 
 NUM_VARIABLES, MOST = 3, 4
 

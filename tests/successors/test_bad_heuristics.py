@@ -10,7 +10,7 @@ from successors import heuristics as parts
 from successors.tabled import MOST, NUM_VARIABLES, STATES, tabled
 
 import jaxopt_search as js
-from jaxopt_search.portable.memory import store
+from jaxopt_search.backends.memory import store
 from jaxopt_search.successors import Aggregate, generation, memory_use
 
 

@@ -7,7 +7,7 @@ import pytest
 from successors.tabled import STATES, tabled
 
 import jaxopt_search as js
-from jaxopt_search.portable.memory import load, store
+from jaxopt_search.backends.memory import load, store
 
 MISTAKES = {
     "negative weight": (

@@ -6,7 +6,7 @@ from successors import heuristics as parts
 from ways import needs_cpu
 
 import jaxopt_search as js
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 from jaxopt_search.successors import generation, memory_use, running
 
 NUM_STATES, NUM_SUCCESSORS, NUM_VARIABLES, MOST = 256, 2, 2, 4000

@@ -14,8 +14,7 @@ from successors import heuristics as parts
 from ways import KERNEL, PORTABLE, needs_cpu
 
 import jaxopt_search as js
-from jaxopt_search.kernels import portability
-from jaxopt_search.portable import random
+from jaxopt_search.backends import portability, random
 from jaxopt_search.successors import running
 
 IMPLEMENTATIONS = ("xla", *PORTABLE)

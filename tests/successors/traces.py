@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxopt_search.portable import memory
+from jaxopt_search.backends import memory
 
 FNV_PRIME = 16777619
 UNTOUCHED, WITHOUT_VALUE = -1, -2

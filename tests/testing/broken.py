@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 import jaxopt_search as js
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.random import below
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.random import below
 from jaxopt_search.types import null_delta
 
 

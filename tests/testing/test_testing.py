@@ -183,7 +183,7 @@ SEARCHES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEARCHES)
 def test_our_searches_keep_the_laws(name):
-    """Step by step; tests/kernels/test_kernels.py compares the implementations."""
+    """Step by step; tests/backends/test_kernels.py compares the implementations."""
     search, problem, options = SEARCHES[name]()
     js.testing.check_search(search, problem, num_steps=30, implementations=False, **options)
 

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends import floats, tables
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array, real_array
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.portable import floats, tables
-from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.bounds import largest_of
 from jaxopt_search.problems.finite import vector

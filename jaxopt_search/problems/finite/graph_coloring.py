@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, check_count, plain_array
-from jaxopt_search.portable import memory, tables
-from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.neighbor_lists import NeighborLists, neighbor_lists
 from jaxopt_search.problems.host import Original

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree
 

@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import floats, loops, memory, tables
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import (
     check_best_known,
     check_count,
@@ -24,8 +26,6 @@ from jaxopt_search.checks import (
     real_array,
 )
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.portable import floats, loops, memory, tables
-from jaxopt_search.portable.memory import load, store
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.finite import vector

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import memory, random
+from jaxopt_search.backends.memory import store
 from jaxopt_search.checks import plain_array
-from jaxopt_search.portable import memory, random
-from jaxopt_search.portable.memory import store
 from jaxopt_search.problems import permutation
 from jaxopt_search.types import Tallied
 

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import floats
-from jaxopt_search.portable.memory import load
+from jaxopt_search.backends import floats
+from jaxopt_search.backends.memory import load
 from jaxopt_search.problems.qap.problem import QAP
 
 Parts: TypeAlias = tuple[jax.Array, ...]

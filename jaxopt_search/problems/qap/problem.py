@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import floats, loops
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.rows import Block
+from jaxopt_search.backends import floats, loops
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.rows import Block
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import on_device

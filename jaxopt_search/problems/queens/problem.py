@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import memory, random
+from jaxopt_search.backends.memory import load
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
-from jaxopt_search.portable import memory, random
-from jaxopt_search.portable.memory import load
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.queens.attacks import Scheme, scheme

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import random
+from jaxopt_search.backends import random
 
 __all__ = [
     "Distinct",

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends.packed_pairs import PACKED_BELOW, Pairs, pack
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.datasets import distances
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.portable.packed_pairs import PACKED_BELOW, Pairs, pack
 from jaxopt_search.problems import permutation, traced_input
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (

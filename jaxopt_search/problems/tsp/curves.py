@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import floats, random
 from jaxopt_search.checks import check_count, check_suits
-from jaxopt_search.portable import floats, random
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP

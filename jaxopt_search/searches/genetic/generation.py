@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search import capabilities
+from jaxopt_search.backends import memory, random, rows
+from jaxopt_search.backends.costs import cost_of
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.rows import Block
 from jaxopt_search.crossovers import Draws, Operators
-from jaxopt_search.portable import memory, random, rows
-from jaxopt_search.portable.costs import cost_of
-from jaxopt_search.portable.memory import load, store
-from jaxopt_search.portable.rows import Block
 from jaxopt_search.searches.genetic import island
 from jaxopt_search.searches.genetic.island import GeneticState
 from jaxopt_search.searches.genetic.memetic import Improvement

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.crossovers import Island
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load, store
 from jaxopt_search.types import Cost, null_delta
 
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import loops, random
+from jaxopt_search.backends import loops, random
 from jaxopt_search.searches.genetic.island import GeneticState
 from jaxopt_search.types import Cost, Problem, Search, Solution, Stream
 

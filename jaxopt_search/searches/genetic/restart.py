@@ -9,10 +9,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import memory, rows
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.rows import Block
 from jaxopt_search.crossovers import Operators
-from jaxopt_search.portable import memory, rows
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.rows import Block
 from jaxopt_search.searches.genetic import island
 from jaxopt_search.searches.genetic.generation import priced, replaced
 from jaxopt_search.searches.genetic.island import GeneticState

@@ -8,8 +8,8 @@ from experiments import common
 from experiments.benchmark import bandwidth
 from experiments.benchmark import script as benchmark
 from experiments.benchmark import tables as benchmark_tables
+from jaxopt_search.backends import Choice
 from jaxopt_search.engine import device_split
-from jaxopt_search.kernels import Choice
 
 NATIVE = Choice("native")
 

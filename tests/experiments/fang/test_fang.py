@@ -12,8 +12,7 @@ from experiments import common, fang
 from experiments.fang import compiled, draws, heuristic, paper, runs, script, tables
 from experiments.fang.heuristic import Goals, Nearer, Points
 from experiments.fang.paper import Row, Time
-from jaxopt_search.kernels import portability
-from jaxopt_search.portable import random
+from jaxopt_search.backends import portability, random
 from jaxopt_search.successors import running
 
 TINY = Row(16, 3, 2, 288)  # 17 x 17 cells: two blocks, the second not full; goals in two parts

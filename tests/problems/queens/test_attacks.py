@@ -11,8 +11,8 @@ from probes import refuses
 from queens import slow_count
 
 import jaxopt_search as js
-from jaxopt_search.kernels import portability
-from jaxopt_search.portable import counts as portable_counts
+from jaxopt_search.backends import counts as portable_counts
+from jaxopt_search.backends import portability
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import coarse_kernel, device, host
 

@@ -14,8 +14,8 @@ from queens import assert_valid, attacks, permutations, slow_count
 from ways import PORTABLE
 
 import jaxopt_search as js
+from jaxopt_search.backends import random
 from jaxopt_search.neighborhoods.swap import Positions
-from jaxopt_search.portable import random
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.problem import count_on_host
 from jaxopt_search.types import null_delta

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import kernels
-from jaxopt_search.portable import counts
-from jaxopt_search.portable.counts import Count
+from jaxopt_search import backends
+from jaxopt_search.backends import counts
+from jaxopt_search.backends.counts import Count
 from jaxopt_search.problems.queens.attacks import device
 
 _ROWS, _COLUMNS, _NUM_WARPS = 64, 64, 2
@@ -32,8 +32,8 @@ def subtasks(queens: jax.Array, *, threshold: int) -> Count:
 
 
 def _on_its_platform(queens: jax.Array, length: int, other: device.Scheme) -> Count:
-    is_old = any(map(kernels.too_old_for_triton, jax.local_devices()))
-    if is_old or not kernels.has_triton() or queens.shape[0] > _MAX_QUEENS:
+    is_old = any(map(backends.too_old_for_triton, jax.local_devices()))
+    if is_old or not backends.has_triton() or queens.shape[0] > _MAX_QUEENS:
         return other(queens)
     cuda = functools.partial(in_pieces, length=length)
     return lax.platform_dependent(queens, cuda=cuda, default=other)
@@ -70,7 +70,7 @@ def in_pieces(queens: jax.Array, *, length: int, interpret: bool = False) -> Cou
         grid=(num_blocks, num_pieces),
         out_specs=pl.BlockSpec((1, 1), lambda block, piece: (block, piece)),
         out_shape=jax.ShapeDtypeStruct((num_blocks, num_pieces), jnp.uint32),
-        **kernels.options(_NUM_WARPS, interpret),
+        **backends.options(_NUM_WARPS, interpret),
     )(rising, falling)
     return counts.total(counts.total(counts.of(attacks)))
 

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import counts, loops, memory
-from jaxopt_search.portable.counts import Count
+from jaxopt_search.backends import counts, loops, memory
+from jaxopt_search.backends.counts import Count
 
 Scheme: TypeAlias = Callable[[jax.Array], Count]
 """From [n] int32, the column of the queen in each row, to the number of attacking pairs."""

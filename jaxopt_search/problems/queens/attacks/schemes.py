@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
+from jaxopt_search.backends import counts
+from jaxopt_search.backends.counts import Count
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.portable import counts
-from jaxopt_search.portable.counts import Count
 from jaxopt_search.problems.queens.attacks import coarse_kernel, device, host
 from jaxopt_search.problems.queens.attacks.device import Scheme
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
+from jaxopt_search.backends import floats
 from jaxopt_search.crossovers import edge_assembly
-from jaxopt_search.portable import floats
 
 
 def rounded(a, b):

@@ -13,7 +13,7 @@ import pytest
 from references import KNOWN_VECTORS
 from scipy import stats
 
-from jaxopt_search.portable import memory, random
+from jaxopt_search.backends import memory, random
 
 NUM_DRAWS = 2**20
 HIGHLY_UNLIKELY = 1e-9  # p-value below which a statistical test fails: no seed is needed

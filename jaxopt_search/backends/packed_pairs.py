@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.portable.memory import load
+from jaxopt_search.backends.memory import load
 
 PACKED_BELOW = 2**16
 

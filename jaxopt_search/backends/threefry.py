@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import loops
-from jaxopt_search.portable.backend import is_in_kernel
+from jaxopt_search.backends import loops
+from jaxopt_search.backends.backend import is_in_kernel
 
 KEY_ROUNDS = 20
 """Rounds by which keys are derived."""

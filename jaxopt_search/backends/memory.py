@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import loops
-from jaxopt_search.portable.backend import (
+from jaxopt_search.backends import loops
+from jaxopt_search.backends.backend import (
     Backend,
     compiled_apart,
     computed_once,
@@ -31,7 +31,7 @@ from jaxopt_search.portable.backend import (
     one_search,
     takes_turns,
 )
-from jaxopt_search.portable.lanes import LANES, each_lane, lanes, pick, power_of_two, row
+from jaxopt_search.backends.lanes import LANES, each_lane, lanes, pick, power_of_two, row
 
 __all__ = [
     "LANES",

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.portable.memory import LANES, power_of_two
+from jaxopt_search.backends.memory import LANES, power_of_two
 
 Shape: TypeAlias = tuple[int, int]
 """Rows and columns of a table."""

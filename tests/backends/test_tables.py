@@ -10,7 +10,7 @@ import kernels
 import numpy as np
 import pytest
 
-from jaxopt_search.portable import memory, tables
+from jaxopt_search.backends import memory, tables
 
 SHAPES = [(1, 1), (1, 5), (3, 2), (17, 9), (40, 33)]
 WAYS = {"at once": contextlib.nullcontext, "in turns": memory.in_turns}

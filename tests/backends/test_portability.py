@@ -12,10 +12,9 @@ from cases import linear_ordering, matrix_tsp
 from ways import needs_cpu
 
 import jaxopt_search as js
-from jaxopt_search import kernels
+from jaxopt_search import backends
+from jaxopt_search.backends import choice, memory, portability
 from jaxopt_search.engine import stepping
-from jaxopt_search.kernels import choice, portability
-from jaxopt_search.portable import memory
 
 
 def annealing(neighborhood, **options):
@@ -94,8 +93,8 @@ def kernels_wanted(monkeypatch):
     def choose_for_gpu(implementation, device, *others):
         return choose(implementation, "cuda", *others)
 
-    choose = kernels.choose
-    monkeypatch.setattr(kernels, "choose", choose_for_gpu)
+    choose = backends.choose
+    monkeypatch.setattr(backends, "choose", choose_for_gpu)
 
 
 def test_a_run_tries_its_own_kernel(kernels_wanted, monkeypatch):

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import bit_sets, memory, tiling
-from jaxopt_search.portable.memory import load, power_of_two, store
-from jaxopt_search.portable.tiling import Shape
+from jaxopt_search.backends import bit_sets, memory, tiling
+from jaxopt_search.backends.memory import load, power_of_two, store
+from jaxopt_search.backends.tiling import Shape
 from jaxopt_search.types import null_delta
 
 Values: TypeAlias = tuple[jax.Array, ...]

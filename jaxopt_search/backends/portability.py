@@ -14,8 +14,8 @@ import jax
 
 _JAX = str(pathlib.Path(jax.__file__).parent)
 _OURS = tuple(
-    str(pathlib.Path(__file__).parents[1] / name)
-    for name in ("kernels", "portable/memory.py", "portable/backend.py", "portable/loops.py")
+    str(pathlib.Path(__file__).parent / name)
+    for name in ("triton.py", "choice.py", "memory.py", "backend.py", "loops.py", "portability.py")
 )
 _COMPILER = ("jax._src.interpreters.mlir", "jaxlib.triton.dialect", "jaxlib.mlir.ir")
 _filters = threading.RLock()  # of warnings belong to the whole process

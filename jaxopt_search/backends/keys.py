@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxopt_search.portable.threefry import Key, threefry2x32
+from jaxopt_search.backends.threefry import Key, threefry2x32
 
 _PACKAGE = __name__.partition(".")[0]
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import memory
+from jaxopt_search.backends import memory
 
 MAX_STEPS = 2**14
 """Steps per launch: their control values are computed ahead, for all searches together."""

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import counts, memory
-from jaxopt_search.portable.keys import (
+from jaxopt_search.backends import counts, memory
+from jaxopt_search.backends.keys import (
     as_argument,
     as_key,
     data_of,
@@ -26,7 +26,7 @@ from jaxopt_search.portable.keys import (
     successor_key,
     typed_key,
 )
-from jaxopt_search.portable.threefry import (
+from jaxopt_search.backends.threefry import (
     KEY_ROUNDS,
     WORD_ROUNDS,
     Key,

@@ -18,11 +18,10 @@ from cases import NEIGHBORHOOD_CASES, coords_tsp, ends, matrix_tsp
 from ways import FASTEST, KERNEL, ON_GPU, PORTABLE, needs_cpu
 
 import jaxopt_search as js
-from jaxopt_search import kernels
+from jaxopt_search import backends
+from jaxopt_search.backends import memory, portability, random, triton
 from jaxopt_search.engine import loop, stepping
 from jaxopt_search.engine.state import make_rules
-from jaxopt_search.kernels import launcher, portability
-from jaxopt_search.portable import memory, random
 from jaxopt_search.types import null_delta
 
 # Other metrics, candidates and sizes differ in numbers only; test_nqueens.py has queens, and
@@ -121,7 +120,7 @@ def test_hot_searches_take_the_same_course():
 
 def test_many_steps_take_several_launches(monkeypatch):
     """The table of temperatures is as long as a launch; a run is not."""
-    monkeypatch.setattr(kernels, "MAX_STEPS", 64)
+    monkeypatch.setattr(backends, "MAX_STEPS", 64)
     problem = matrix_tsp(8)
     search = annealing(js.Relocate(), keep_best="standard", moves_per_search=5)
     expected = run(problem, search, "xla", max_steps=203)
@@ -221,7 +220,7 @@ def test_operations_are_not_looked_for_in_vain(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [Noted(), *sys.meta_path])
     size = jax.ShapeDtypeStruct((3,), jnp.int32)
     text = portability.lower_for_cuda(
-        lambda carry: launcher.launch(lambda i, _, own: own + i, jnp.int32(5), (), carry), size
+        lambda carry: triton.launch(lambda i, _, own: own + i, jnp.int32(5), (), carry), size
     )
     assert "triton" in text and "tt" not in sought
 

@@ -9,9 +9,8 @@ import kernels
 import numpy as np
 import pytest
 
-from jaxopt_search.kernels import launch
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.packed_pairs import Pairs, load_pair, pack
+from jaxopt_search.backends import launch, memory
+from jaxopt_search.backends.packed_pairs import Pairs, load_pair, pack
 
 
 @pytest.mark.parametrize("n", [5, 32, 70])

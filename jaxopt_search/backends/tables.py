@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import memory, tiling
-from jaxopt_search.portable.entries import (
+from jaxopt_search.backends import memory, tiling
+from jaxopt_search.backends.entries import (
     NOTHING,
     Block,
     Blocks,
@@ -32,8 +32,8 @@ from jaxopt_search.portable.entries import (
     row_and_column,
     rows_and_columns,
 )
-from jaxopt_search.portable.memory import load
-from jaxopt_search.portable.tiling import Shape
+from jaxopt_search.backends.memory import load
+from jaxopt_search.backends.tiling import Shape
 from jaxopt_search.types import null_delta
 
 __all__ = [

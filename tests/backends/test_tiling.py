@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxopt_search.portable import rows, tables, tiling
+from jaxopt_search.backends import rows, tables, tiling
 
 # By shape: for code of entries the warps, the height of a block, and its height where only some
 # rows are handled; for code of whole rows the warps, the height, and the widths of the tiles.

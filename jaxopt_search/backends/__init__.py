@@ -1,10 +1,10 @@
-"""How a portable step runs as a fused GPU kernel: in a loop, one Pallas program per search.
+"""How the same portable code runs under XLA, as one compiled function, and in kernels.
 
 Nothing here knows of an algorithm: a kernel is the loop around `Search.step`, and the same step
 runs under XLA. Pallas is imported when a kernel is asked for.
 """
 
-from jaxopt_search.kernels.choice import (
+from jaxopt_search.backends.choice import (
     Choice,
     Implementation,
     choose,
@@ -12,7 +12,7 @@ from jaxopt_search.kernels.choice import (
     runs_kernels,
     too_old_for_triton,
 )
-from jaxopt_search.kernels.launcher import MAX_STEPS, launch, options
+from jaxopt_search.backends.triton import MAX_STEPS, launch, options
 
 __all__ = [
     "MAX_STEPS",

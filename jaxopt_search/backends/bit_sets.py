@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.portable import memory
-from jaxopt_search.portable.memory import load, store
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
 
 __all__ = [
     "BITS",

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxopt_search.portable import counts
-from jaxopt_search.portable.counts import Count
+from jaxopt_search.backends import counts
+from jaxopt_search.backends.counts import Count
 
 slow = functools.partial(pytest.param, marks=pytest.mark.slow)
 COUNTS = [0, 1, 2**31 - 2, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 2**32, 2**32 + 5, 2**40 + 7]

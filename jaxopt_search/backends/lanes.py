@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable.backend import is_in_kernel, is_native, takes_turns
+from jaxopt_search.backends.backend import is_in_kernel, is_native, takes_turns
 
 LANES = 32
 """Elements that `copy` and moves of many elements handle at once, a warp's number of threads."""
@@ -48,7 +48,7 @@ def lanes(number: int) -> jax.Array:
     are several; a multiple of eight in a search by itself on a CPU.
 
     Example:
-      >>> from jaxopt_search.portable.backend import one_search
+      >>> from jaxopt_search.backends.backend import one_search
       >>> lanes(3).tolist()
       [0, 1, 2]
       >>> with one_search("native"):

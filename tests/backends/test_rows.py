@@ -7,7 +7,7 @@ import kernels
 import numpy as np
 import pytest
 
-from jaxopt_search.portable import memory, rows
+from jaxopt_search.backends import memory, rows
 
 
 def table(shape, seed=0):

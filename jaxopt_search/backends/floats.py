@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.portable import loops
+from jaxopt_search.backends import loops
 
 _TERMS = 16  # of a product of matrices in a step; on a CPU eight take several times as long
 

@@ -1,1 +1,0 @@
-"""What runs inside kernels too: buffers, random words, tables, counts, floats."""
