@@ -20,7 +20,7 @@ from qaps import (
 )
 
 import jaxopt_search as js
-from jaxopt_search.datasets import qaplib
+from jaxopt_search.datasets import readers
 from jaxopt_search.problems.qap import ranges
 from jaxopt_search.problems.qap.build import as_qap, as_qaps, qap, qap_from_instance
 
@@ -137,8 +137,8 @@ def walk(problem, key, starts, num_swaps):
 def published(path, solution_cost):
     """Checks a published solution on the host; returns the instance, its problem and this."""
     instance = js.datasets.load_qaplib(path)
-    _, _, found = qaplib.load_qaplib_solution(path.with_suffix(".sln"))
-    solution = qaplib.orient(instance, solution_cost, found)
+    _, _, found = readers.load_qaplib_solution(path.with_suffix(".sln"))
+    solution = readers.orient(instance, solution_cost, found)
     problem = qap_from_instance(instance)
     assert problem.host.unit == 1
     assert problem.host.cost(solution) == solution_cost

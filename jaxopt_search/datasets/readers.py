@@ -1,45 +1,194 @@
-"""Strict readers of TSPLIB instances and tours (Reinelt, TSPLIB95, 1995)."""
+"""Strict readers of TSPLIB and QAPLIB files: one clear line with file and line number, or numbers.
+
+Reinelt, TSPLIB95, 1995; Burkard, Karisch and Rendl, QAPLIB, 1997. Files are not trusted. Python's
+`int` and `float` accept `1_000`, `nan`, `0x1F` (with a base) and digits of any script, so each
+token is matched against a pattern of plain ASCII numbers first. Everything works on bytes.
+"""
 
 import dataclasses
+import io
+import itertools
 import os
 import pathlib
 import re
+import stat
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
 
 import numpy as np
 
+from jaxopt_search.checks import check_count
 from jaxopt_search.datasets import distances
-from jaxopt_search.datasets._tokens import INTEGER, MAX_BYTES, Source, parse_real, show
-from jaxopt_search.datasets.instances import TSPInstance
+from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
+from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
+
+MAX_BYTES = 256 * 2**20
+
+INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
+REAL = re.compile(rb"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
+_TOKEN = re.compile(rb"\S+")
+_SPACE = re.compile(rb"\s")
+_BLOCK = 1 << 20  # bytes split into tokens at a time
 
 _KEYWORD = re.compile(rb"^[ \t]*([A-Z][A-Z0-9_]*)[ \t]*(?::(.*))?$", re.MULTILINE)
-_KEYS = [
-    "NAME",
-    "TYPE",
-    "COMMENT",
-    "DIMENSION",
-    "CAPACITY",
-    "EDGE_WEIGHT_TYPE",
-    "EDGE_WEIGHT_FORMAT",
-    "EDGE_DATA_FORMAT",
-    "NODE_COORD_TYPE",
-    "DISPLAY_DATA_TYPE",
-]
-_SECTIONS = [
-    "NODE_COORD_SECTION",
-    "EDGE_WEIGHT_SECTION",
-    "DISPLAY_DATA_SECTION",
-    "FIXED_EDGES_SECTION",
-    "TOUR_SECTION",
-    "DEPOT_SECTION",
-    "DEMAND_SECTION",
-    "EDGE_DATA_SECTION",
-]
+_KEY = re.compile(
+    "NAME|TYPE|COMMENT|DIMENSION|CAPACITY|EDGE_WEIGHT_TYPE|EDGE_WEIGHT_FORMAT|EDGE_DATA_FORMAT"
+    "|NODE_COORD_TYPE|DISPLAY_DATA_TYPE"
+)
+_SECTION = re.compile(
+    "(NODE_COORD|EDGE_WEIGHT|DISPLAY_DATA|FIXED_EDGES|TOUR|DEPOT|DEMAND|EDGE_DATA)_SECTION"
+)
 _READ = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION", "FIXED_EDGES_SECTION")
 
 # For symmetric matrices a column form is the row form of the other triangle.
 _LOWER, _LOWER_DIAG = ("LOWER_ROW", "UPPER_COL"), ("LOWER_DIAG_ROW", "UPPER_DIAG_COL")
 _UPPER, _UPPER_DIAG = ("UPPER_ROW", "LOWER_COL"), ("UPPER_DIAG_ROW", "LOWER_DIAG_COL")
 _FORMATS = ("FULL_MATRIX", *_LOWER, *_LOWER_DIAG, *_UPPER, *_UPPER_DIAG)
+
+
+class Source:
+    """The bytes of a text file, with errors that name file and line.
+
+    Attributes:
+      path: the path as given.
+      data: the content, each line ending turned into a line feed.
+      size: of the content as read, in bytes.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike, max_bytes: int, what: str, stream: BinaryIO | None = None
+    ):
+        """Reads the file, or in its place a stream, which `path` then only names."""
+        max_bytes = check_count("max_bytes", max_bytes, 1, sys.maxsize - 1)
+        self.path = os.fspath(path)
+        if "\0" in self.path:
+            raise ValueError(f"path is {self.path!r}, expected a path without NUL")
+        if stream is None:
+            status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode):
+                raise InstanceFormatError(f"{self.path}:1: not a regular file, expected {what}")
+            self._check_size(status.st_size, max_bytes)
+            with open(path, "rb") as file:
+                data = file.read(max_bytes + 1)
+        else:
+            data = stream.read(max_bytes + 1)
+        self.size = len(data)
+        self._check_size(self.size, max_bytes)
+        self.data = b""
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise self.error(0, f"the file is UTF-16, expected {what} in ASCII")
+        if b"\0" in data:
+            raise self.error(0, f"the file is binary (it has NUL bytes), expected {what}")
+        data = data.removeprefix(b"\xef\xbb\xbf")
+        self.data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if not self.data.strip():
+            raise self.error(0, f"the file is empty, expected {what}")
+
+    def _check_size(self, size: int, max_bytes: int) -> None:
+        if size > max_bytes:
+            raise InstanceFormatError(
+                f"{self.path}:1: the file has {size} bytes, expected at most {max_bytes} "
+                "(see max_bytes)"
+            )
+
+    def error(self, position: int, message: str) -> InstanceFormatError:
+        """Returns the error to raise for what stands at `position` in `data`."""
+        return InstanceFormatError(f"{self.path}:{self.line(position)}: {message}")
+
+    def unsupported(self, position: int, message: str) -> UnsupportedInstance:
+        """Returns the error to raise for a well-formed file that is not read."""
+        return UnsupportedInstance(f"{self.path}:{self.line(position)}: {message}")
+
+    def line(self, position: int) -> int:
+        """Returns the line, from 1, of a position in `data`."""
+        return self.data.count(b"\n", 0, position) + 1
+
+    def lines(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """Yields position and content of the lines in `data[start:stop]` that are not blank."""
+        position = start
+        for line in io.BytesIO(self.data[start:stop]):
+            if not line.isspace():
+                yield position, line
+            position += len(line)
+
+    def integers(
+        self, start: int, stop: int, counts: tuple[int, ...], what: str, end: str = "the end"
+    ) -> np.ndarray:
+        """Returns the integers in `data[start:stop]`, all of which must be integers.
+
+        Tokens are made a block at a time, so that memory stays near the file's size.
+
+        Args:
+          start, stop: the part of `data` to read.
+          counts: the numbers of integers that are right.
+          what: the words for them in errors.
+          end: the words for what must follow the last one.
+
+        Returns:
+          [m] int64, m in `counts`.
+
+        Raises:
+          InstanceFormatError: a token is no integer, or there are too few or too many.
+        """
+        blocks, found, most = [], 0, max(counts)
+        for begin, end_of_block in self._blocks(start, stop):
+            tokens = self.data[begin:end_of_block].split()
+            if found + len(tokens) > most or not all(map(INTEGER.fullmatch, tokens)):
+                raise self._wrong_token(begin, most - found, what, end)
+            found += len(tokens)
+            blocks.append(np.array(list(map(int, tokens)), np.int64))
+        if found not in counts:
+            expected = " or ".join(map(str, counts))
+            last = start + len(self.data[start:stop].rstrip())
+            raise self.error(last, f"found {found} numbers for {what}, expected {expected}")
+        return np.concatenate(blocks) if blocks else np.zeros(0, np.int64)
+
+    def _blocks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Yields ranges that cover `data[start:stop]` and end at white space."""
+        while start < stop:
+            cut = _SPACE.search(self.data, min(start + _BLOCK, stop), stop)
+            end = cut.end() if cut else stop
+            yield start, end
+            start = end
+
+    def _wrong_token(self, start: int, room: int, what: str, end: str) -> InstanceFormatError:
+        """Returns the error to raise for the first token that is no integer or beyond `room`."""
+        tokens = enumerate(_TOKEN.finditer(self.data, start))
+        match, is_surplus = next(
+            (match, number >= room)
+            for number, match in tokens
+            if number >= room or not INTEGER.fullmatch(match.group())
+        )
+        token = show(match.group())
+        if is_surplus:
+            return self.error(match.start(), f"{token} follows the last of {what}, expected {end}")
+        expected = "expected an integer"
+        if re.fullmatch(rb"[+-]?[0-9]+", match.group()):
+            expected += " of at most 18 digits"
+        elif REAL.fullmatch(match.group()):
+            expected += " without decimal point or exponent"
+        return self.error(match.start(), f"{token} among {what}, {expected}")
+
+
+def parse_real(source: Source, position: int, token: bytes, what: str) -> float:
+    """Returns a token as a finite float.
+
+    Raises:
+      InstanceFormatError: it is no plain decimal number, or its magnitude is above 1e12.
+    """
+    if not REAL.fullmatch(token):
+        raise source.error(position, f"{show(token)} as {what}, expected a number")
+    value = float(token)
+    if not abs(value) <= 1e12:
+        raise source.error(position, f"{show(token)} as {what}, expected at most 1e12 in magnitude")
+    return value
+
+
+def show(token: bytes) -> str:
+    """Returns a token in quotes, in ASCII and of bounded length, to stand in a message."""
+    text = ascii(token[:41].decode("utf-8", "replace"))
+    return text if len(token) <= 40 else f"{text[:40]}...'"
 
 
 def load_tsplib(
@@ -187,11 +336,11 @@ def _parse(source: Source) -> _Parts:
         if keyword == "EOF" and not value:
             _close(source, parts, None, position, len(source.data))
             return parts
-        if keyword in _SECTIONS and not value:
+        if _SECTION.fullmatch(keyword) and not value:
             if keyword in parts.sections:
                 raise source.error(match.start(1), f"a second {keyword}, expected one")
             section = keyword
-        elif keyword in _KEYS and value is not None:
+        elif _KEY.fullmatch(keyword) and value is not None:
             text = value.decode("utf-8", "replace")
             if keyword == "COMMENT":
                 parts.comments.append(text)
@@ -365,11 +514,154 @@ def _check_fixed_edges(source: Source, parts: _Parts, n: int, fixed_edges: str) 
     if fixed_edges == "refuse":
         message = "FIXED_EDGES_SECTION is not supported, expected none (see fixed_edges)"
         raise source.unsupported(start, message)
-    tokens = [line for _, line in source.lines(start, stop)]
-    pairs = [line.split(None, 2) for line in tokens[:-1]]
-    good = bool(tokens) and tokens[-1].split() == [b"-1"] and len(pairs) <= n
+    *pairs, last = [line.split(None, 2) for _, line in source.lines(start, stop)] or [[]]
+    good = last == [b"-1"] and len(pairs) <= n
     for pair in pairs:
         good = good and len(pair) == 2 and all(map(INTEGER.fullmatch, pair))
         good = good and all(1 <= int(node) <= n for node in pair)
     if not good:
         raise source.error(start, "malformed FIXED_EDGES_SECTION, expected pairs of ids and -1")
+
+
+def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPInstance:
+    """Returns the instance in a QAPLIB file: n, the matrix A, the matrix B.
+
+    Line breaks mean nothing. Matrices may be asymmetric, have nonzero diagonals and hold negative
+    numbers. A is taken as flow and B as distance, whatever the family calls them: the cost is the
+    sum of `A[i, j] * B[p[i], p[j]]`. Some public copies put the best known cost after n, in its
+    line or in one of its own; it becomes `best_known`, unproved. A surplus number anywhere else is
+    an error.
+
+    Args:
+      path: the file; the name of the instance is the file's name without its ending.
+      max_bytes: larger files are refused before they are read.
+
+    Raises:
+      InstanceFormatError: the file breaks the format; the message names the line.
+      OSError: the file cannot be read.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "two.dat")
+      >>> _ = path.write_text("2   0 5  1 0   0 3  2 0")
+      >>> instance = load_qaplib(path)
+      >>> instance.name, instance.flow.tolist(), instance.distance.tolist()
+      ('two', [[0, 5], [1, 0]], [[0, 3], [2, 0]])
+    """
+    source = Source(path, max_bytes, "a QAPLIB instance")
+    n, start = _size(source)
+    if 4 * n * n > source.size:
+        raise source.error(
+            0, f"n is {n}, expected at most what {source.size} bytes can hold ({2 * n * n} numbers)"
+        )
+    what = f"two {n} x {n} matrices"
+    end = len(source.data)
+    numbers = source.integers(start, end, (2 * n * n, 2 * n * n + 1), what)
+    best_known = None
+    if len(numbers) == 2 * n * n + 1:
+        if not _has_best_known(source):
+            raise source.error(
+                end - 1, f"found {len(numbers)} numbers for {what}, expected {2 * n * n}"
+            )
+        best_known, numbers = int(numbers[0]), numbers[1:]
+    return QAPInstance(
+        name=pathlib.Path(path).stem,
+        flow=numbers[: n * n].reshape(n, n).copy(),
+        distance=numbers[n * n :].reshape(n, n).copy(),
+        best_known=best_known,
+    )
+
+
+def load_qaplib_solution(
+    path: str | os.PathLike, *, max_bytes: int = MAX_BYTES
+) -> tuple[int, int, np.ndarray]:
+    """Returns size, stated cost and permutation of a QAPLIB solution file.
+
+    The permutation may be written from 1 or from 0, and with commas. QAPLIB does not say whether
+    it maps A's indices to B's or back, and its files do both: pass the result to `orient` before
+    use. The stated cost is not checked here.
+
+    Args:
+      path: the file.
+      max_bytes: larger files are refused before they are read.
+
+    Returns:
+      n, the value, and the permutation, [n] int32, counted from 0, as it stands in the file.
+
+    Raises:
+      InstanceFormatError: the file breaks the format, or holds no permutation.
+      OSError: the file cannot be read.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "three.sln")
+      >>> _ = path.write_text("3 218  3 1 2")
+      >>> load_qaplib_solution(path)
+      (3, 218, array([2, 0, 1], dtype=int32))
+    """
+    source = Source(path, max_bytes, "a QAPLIB solution")
+    source.data = source.data.replace(b",", b" ")
+    n, start = _size(source)
+    if 2 * n > source.size:
+        raise source.error(0, f"n is {n}, expected at most what {source.size} bytes can hold")
+    what = f"the value and a permutation of {n}"
+    numbers = source.integers(start, len(source.data), (n + 1,), what)
+    value, permutation = int(numbers[0]), numbers[1:]
+    ordered = np.sort(permutation)
+    base = int(ordered[0])
+    if base not in (0, 1) or not np.array_equal(ordered, np.arange(base, base + n)):
+        raise source.error(start, f"no permutation, expected each of 1..{n} or of 0..{n - 1} once")
+    return n, value, (permutation - base).astype(np.int32)
+
+
+def orient(instance: QAPInstance, value: int, permutation: np.ndarray) -> np.ndarray:
+    """Returns `permutation` or its inverse, whichever costs `value` on `instance`.
+
+    A published permutation says nothing about its direction, so both are evaluated. If both give
+    `value`, the permutation is returned as it is.
+
+    Args:
+      instance: the instance that the permutation solves.
+      value: the stated cost.
+      permutation: [n] integers, a permutation of `0..n-1`.
+
+    Returns:
+      [n] int32, an assignment in the sense of `QAPInstance.cost`.
+
+    Raises:
+      InstanceFormatError: neither costs `value`. This happens with published files: QAPLIB's
+        solution of kra32 states 88900 and costs 88700.
+      ValueError: `permutation` is no permutation of `0..n-1`.
+
+    Example:
+      >>> flow, distance = np.zeros((3, 3), np.int64), np.arange(9).reshape(3, 3)
+      >>> flow[0, 1] = 1
+      >>> instance = QAPInstance(name="three", flow=flow, distance=distance)
+      >>> [orient(instance, value, np.array([1, 2, 0])).tolist() for value in (5, 6)]
+      [[1, 2, 0], [2, 0, 1]]
+    """
+    direct = instance.cost(permutation)
+    if direct == value:
+        return np.asarray(permutation).astype(np.int32)
+    inverse = np.argsort(permutation)
+    if (other := instance.cost(inverse)) == value:
+        return inverse.astype(np.int32)
+    raise InstanceFormatError(
+        f"{instance.name}: the permutation costs {direct} and its inverse {other}, expected {value}"
+    )
+
+
+def _has_best_known(source: Source) -> bool:
+    """Returns whether a number stands by itself after n: in its line, or in one between others."""
+    lines = itertools.islice(source.lines(0, len(source.data)), 3)
+    first, second, third, *_ = [*(len(line.split(None, 2)) for _, line in lines), 0, 0]
+    return first == 2 or (first == second == 1 and third > 1)
+
+
+def _size(source: Source) -> tuple[int, int]:
+    """Returns n and the position after it."""
+    token = source.data.split(None, 1)[0]
+    start = source.data.index(token)
+    if not INTEGER.fullmatch(token) or int(token) < 1:
+        raise source.error(start, f"n is {show(token)}, expected a positive integer")
+    return int(token), start + len(token)
