@@ -63,7 +63,7 @@ class Guided:
     space = "vector"
 
     def is_portable(self, problem: Any) -> bool:
-        return heuristics.is_portable(self.heuristic)
+        return bool(heuristics.member(self.heuristic, "is_portable"))
 
     def init(self, problem: Any, solution: jax.Array) -> Tallied:
         if not capabilities.has_hooks(problem):

@@ -2,11 +2,14 @@
 
 from jaxopt_search.backends import bit_sets
 from jaxopt_search.successors.checking import check
-from jaxopt_search.successors.generation import generate
+from jaxopt_search.successors.generation import (
+    Successors,
+    distinct,
+    duplicates,
+    generate,
+    memory_estimate,
+)
 from jaxopt_search.successors.heuristics import Aggregate, LocalHeuristic
-from jaxopt_search.successors.memory_use import memory_estimate
-from jaxopt_search.successors.repeats import distinct, duplicates
-from jaxopt_search.successors.running import Successors
 from jaxopt_search.successors.vectors import ByDelta, ConflictsOnly
 
 __all__ = [

@@ -1,17 +1,202 @@
-"""A debug mode that looks for what a heuristic must not do, and says where it does it."""
+"""Whether heuristics, states and what else a user hands in are as they should be.
+
+Shapes and dtypes are checked once for each kind, on the host, before anything is compiled. `check`
+is a debug mode that also looks at values.
+"""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search import capabilities
 from jaxopt_search.backends import bit_sets, random
-from jaxopt_search.successors import arguments, heuristics, one_state
-from jaxopt_search.successors.draw import Drawn, rate_all
-from jaxopt_search.successors.one_state import Course, Type
+from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.successors import algorithm, heuristics
+from jaxopt_search.successors.algorithm import Course, Variables
+from jaxopt_search.successors.heuristics import HOOKS, Aggregate, member
+
+_NEEDED = ("num_variables", "max_possibilities", "rate", "weight", "assign")
+
+Kind: TypeAlias = tuple[Any, tuple[Any, ...]]
+"""The structure of heuristics, problem and states, and the shapes and dtypes of the leaves."""
+
+
+class Shapes(NamedTuple):
+    """The shapes of what a user hands in, as `jax.ShapeDtypeStruct`s.
+
+    Attributes:
+      types: the heuristics, one for each type of variables.
+      problem: what they read.
+      state: one state.
+      num_states: how many there are.
+    """
+
+    types: tuple[Any, ...]
+    problem: Any
+    state: Any
+    num_states: int
+
+
+def as_types(heuristic: Any) -> tuple[Any, ...]:
+    """Returns the heuristics of all types of variables.
+
+    Raises:
+      TypeError: for what lacks what a heuristic must have, or is no pytree.
+      ValueError: if there is none.
+    """
+    types = tuple(heuristic) if type(heuristic) in (tuple, list) else (heuristic,)
+    if not types:
+        raise ValueError("heuristic is empty, expected a LocalHeuristic or several")
+    for one in types:
+        if isinstance(one, type):
+            raise TypeError(f"heuristic is the class {one.__name__}, expected an object of it")
+        kind = type(one).__name__
+        for needed in capabilities.missing(one, _NEEDED):
+            raise TypeError(f"heuristic is a {kind} without {needed}, expected a LocalHeuristic")
+        if jax.tree_util.all_leaves([one]):
+            raise TypeError(
+                f"heuristic is a {kind}, expected a pytree; decorate the class with"
+                " jax.tree_util.register_static or jaxopt_search.pytree"
+            )
+    return types
+
+
+def as_active(active: Any, types: tuple[Any, ...], num_states: int) -> tuple[jax.Array, ...] | None:
+    """Returns the sets of active variables of all types, or None."""
+    if active is None:
+        return None
+    active = tuple(active) if type(active) in (tuple, list) else (active,)
+    if len(active) != len(types):
+        raise ValueError(f"active has {len(active)} sets, expected one for each of {len(types)}")
+    for own, one in zip(active, types, strict=True):
+        shape = num_states, bit_sets.num_words(one.num_variables)
+        if jnp.result_type(own) != jnp.uint32 or jnp.shape(own) not in (shape, shape[1:]):
+            raise ValueError(
+                f"active is {_kind(own)} for {one.num_variables} variables, expected"
+                f" uint32{list(shape)}; see bit_sets.pack"
+            )
+    return active
+
+
+def kind_of(types: tuple[Any, ...], problem: Any, states: Any) -> Kind:
+    """Returns the kind of what is handed in."""
+    leaves, structure = jax.tree.flatten((types, problem, states))
+    return structure, tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
+
+
+@functools.lru_cache(maxsize=256)
+def look_at(kind: Kind) -> Shapes:
+    """Returns the shapes of what is handed in, if it is as it should be.
+
+    Raises:
+      TypeError: naming a function of a heuristic, and what it returns.
+      ValueError: for a number that is out of range, or states of different lengths.
+    """
+    structure, leaves = kind
+    types, problem, states = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
+    found = [leaf.shape for leaf in jax.tree.leaves(states)]
+    if len({shape[:1] for shape in found}) != 1 or found[0][:1] in ((), (0,)):
+        raise ValueError(f"states has leaves of shapes {found}, expected [X, ...] each, X > 0")
+    state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), states)
+    for one in types:
+        _check_numbers(one)
+        jax.eval_shape(_check_functions, one, problem, state)
+    return Shapes(types, problem, state, found[0][0])
+
+
+def _check_numbers(heuristic: Any) -> None:
+    kind = type(heuristic).__name__
+    for name, number, most in (
+        ("num_variables", heuristic.num_variables, MAX_INT32),
+        ("max_possibilities", heuristic.max_possibilities, heuristics.MAX_POSSIBILITIES),
+        ("max_weight", member(heuristic, "max_weight"), heuristics.MAX_WORD),
+    ):
+        is_integer = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        if not is_integer or not 1 <= number <= most:
+            raise ValueError(f"{kind}.{name} is {number!r}, expected an integer from 1 to {most}")
+    for name in ("before_variable", "after_variable", "active_now"):
+        if member(heuristic, "independent") and member(heuristic, name) is not None:
+            raise ValueError(
+                f"{kind}.independent is True beside {name}, expected one of the two: independent"
+                " variables are drawn all at once, before any has its turn"
+            )
+    aggregates = member(heuristic, "aggregates")
+    is_tuple = isinstance(aggregates, tuple | list)
+    if not is_tuple or not all(isinstance(one, Aggregate) for one in aggregates):
+        raise TypeError(f"{kind}.aggregates is {aggregates!r:.80}, expected a tuple of Aggregates")
+
+
+def _check_functions(heuristic: Any, problem: Any, state: Any) -> None:
+    """Calls each function of a heuristic once, for the dtypes and shapes that it returns."""
+    kind, variable, where = type(heuristic).__name__, jnp.int32(0), jnp.bool_(True)
+    count = member(heuristic, "num_possibilities")
+    if count is not None and not callable(count):
+        raise TypeError(f"{kind}.num_possibilities is no function; see max_possibilities")
+    if count is not None:
+        number = count(problem, state, variable)
+        _check_alike(f"{kind}.num_possibilities", number, variable)
+    possibility = lax.iota(jnp.int32, heuristics.num_lanes(heuristic))
+    rating = heuristic.rate(problem, state, variable, possibility)
+    _check_lanes(f"{kind}.rate", rating, possibility.shape)
+    folded: list[Any] = []
+    for place, aggregate in enumerate(heuristics.aggregates_of(heuristic)):
+        name = f"{kind}.aggregates[{place}]"
+        value = rating if aggregate.of is None else aggregate.of(rating)
+        _check_lanes(f"{name}.of", value, possibility.shape)
+        folded.append(jax.tree.map(jnp.asarray, aggregate.neutral))
+        scalars = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((), leaf.dtype), value)
+        _check_alike(f"{name}.neutral", folded[-1], scalars)
+        _check_alike(f"{name}.combine", aggregate.combine(value, value), value)
+    weight = heuristic.weight(problem, rating, tuple(folded))
+    _check_lanes(f"{kind}.weight", weight, possibility.shape)
+    if jnp.result_type(weight) not in (jnp.int32, jnp.uint32):
+        raise TypeError(f"{kind}.weight returns {_kind(weight)}, expected int32 or uint32")
+    after = heuristic.assign(problem, state, variable, jnp.int32(0), where)
+    _check_alike(f"{kind}.assign", after, state)
+    for name, arguments in _hooks(variable, where):
+        after = heuristics.hook(heuristic, name, problem, state, *arguments)
+        _check_alike(f"{kind}.{name}", after, state)
+    left = bit_sets.everything(heuristic.num_variables)
+    active = heuristics.active_now(heuristic, problem, state, left)
+    _check_alike(f"{kind}.active_now", active, left)
+
+
+def _hooks(variable: jax.Array, where: jax.Array) -> list[tuple[str, tuple[jax.Array, ...]]]:
+    """Returns the names of all hooks, each with its arguments after the state."""
+    return [(name, (where,) if name.endswith("state") else (variable, where)) for name in HOOKS]
+
+
+def _check_lanes(name: str, tree: Any, shape: tuple[int, ...]) -> None:
+    leaves = jax.tree.leaves(tree)
+    if not leaves:
+        raise TypeError(f"{name} returns no array, expected one number for each possibility")
+    for leaf in leaves:
+        if jnp.shape(leaf) != shape:
+            raise TypeError(
+                f"{name} returns shape {jnp.shape(leaf)} for {shape[0]} possibilities, expected"
+                f" {shape}"
+            )
+        if not hasattr(leaf, "dtype") or jnp.issubdtype(leaf.dtype, jnp.complexfloating):
+            raise TypeError(f"{name} returns {_kind(leaf)}, expected integers, floats or bools")
+
+
+def _check_alike(name: str, tree: Any, like: Any) -> None:
+    if jax.tree.structure(tree) != jax.tree.structure(like):
+        raise TypeError(f"{name} returns another pytree than it was given")
+    for (path, new), old in zip(
+        jax.tree.leaves_with_path(tree), jax.tree.leaves(like), strict=True
+    ):
+        if _kind(new) != _kind(old):
+            at = f" at state{jax.tree_util.keystr(path)}" if path else ""
+            raise TypeError(f"{name} returns {_kind(new)}{at}, expected {_kind(old)}")
+
+
+def _kind(leaf: Any) -> str:
+    return f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}"
 
 
 class _Seen(NamedTuple):
@@ -66,9 +251,9 @@ def check(heuristic: Any, problem: Any, states: Any, active: Any = None) -> None
         ...
       ValueError: HighestFirst.weight returns -1, expected 0 or more, ...
     """
-    types = arguments.as_types(heuristic)
-    num_states = arguments.look_at(arguments.kind_of(types, problem, states)).num_states
-    sets = arguments.as_active(active, types, num_states)
+    types = as_types(heuristic)
+    num_states = look_at(kind_of(types, problem, states)).num_states
+    sets = as_active(active, types, num_states)
     for place in range(num_states):
         state = jax.tree.map(lambda leaf, place=place: jnp.asarray(leaf)[place], states)
         for number, one in enumerate(types):
@@ -77,11 +262,15 @@ def check(heuristic: Any, problem: Any, states: Any, active: Any = None) -> None
             state = _check_type(one, problem, state, own, f"state {place}")
 
 
+def _in_fixed_order(heuristic: Any, problem: Any) -> Variables:
+    return Variables(heuristic, problem, 0, "fixed", "stored")
+
+
 def _check_type(heuristic: Any, problem: Any, state: Any, active: jax.Array, where: str) -> Any:
     """Returns a state after its variables of a type."""
-    kind, is_independent = Type(0, heuristic, "fixed"), heuristics.is_independent(heuristic)
-    state = one_state.opened(kind, problem, state)
-    course = one_state.begin(kind, problem, state, active)
+    of, is_independent = _in_fixed_order(heuristic, problem), member(heuristic, "independent")
+    state = algorithm.open_state(of, state)
+    course = algorithm.begin(of, state, active)
     is_active = _is_in(course.left, heuristic)
     weights = _check_state(heuristic, problem, state, is_active, where)
     while (is_left := _is_in(course.left, heuristic)).any():
@@ -106,7 +295,7 @@ def _check_type(heuristic: Any, problem: Any, state: Any, active: jax.Array, whe
                         f" {where}"
                     )
         course, weights = ways[variable % len(ways)]
-    return one_state.closed(kind, problem, course.state)
+    return algorithm.close_state(of, course.state)
 
 
 def _is_in(bits: jax.Array, heuristic: Any) -> np.ndarray:
@@ -117,12 +306,8 @@ def _is_in(bits: jax.Array, heuristic: Any) -> np.ndarray:
 @jax.jit
 def _turn(heuristic: Any, problem: Any, course: Course, value: jax.Array) -> Course:
     """Returns the course after the next variable, which is given a value; none if it is -1."""
-
-    def draw_one(state: Any, variable: jax.Array) -> Drawn:
-        return Drawn(jnp.maximum(value, 0), value >= 0)
-
-    kind, key = Type(0, heuristic, "fixed"), random.as_key(0)
-    return one_state.step(kind, problem, key, draw_one, jnp.int32(0), course)
+    of, drawn = _in_fixed_order(heuristic, problem), jnp.full(heuristic.num_variables, value)
+    return algorithm.turn(of, random.as_key(0), drawn, jnp.int32(0), course)
 
 
 def _check_state(
@@ -148,7 +333,7 @@ def _check_state(
         (~seen.is_rated, "rate", lambda at: "a NaN, which forbids it"),
         (weights < 0, "weight", lambda at: f"{weights[at]}, expected 0 or more"),
         (
-            weights > heuristics.max_weight(heuristic),
+            weights > member(heuristic, "max_weight"),
             "weight",
             lambda at: f"{weights[at]}, above its max_weight",
         ),
@@ -171,9 +356,9 @@ def _look(heuristic: Any, problem: Any, given: Any) -> _Seen:
         true, never = jnp.bool_(True), jnp.bool_(False)
         state = heuristics.hook(heuristic, "before_variable", problem, given, variable, true)
         number = jnp.int32(heuristic.max_possibilities)
-        if (count := heuristics.counting(heuristic)) is not None:
+        if (count := member(heuristic, "num_possibilities")) is not None:
             number = count(problem, state, variable)
-        rating, aggregates = rate_all(heuristic, problem, state, variable)
+        rating, aggregates = algorithm.rate_all(heuristic, problem, state, variable)
         weights = heuristic.weight(problem, rating, aggregates)
         rated = heuristics.only_rated(rating, None)
         if rated is None:
@@ -181,7 +366,7 @@ def _look(heuristic: Any, problem: Any, given: Any) -> _Seen:
         assign = functools.partial(heuristic.assign, problem, state, variable)
         after = jax.vmap(lambda possibility: assign(possibility, never))(possibilities)
         hooks_change = {}
-        for name, further in arguments.hooks(variable, never):
+        for name, further in _hooks(variable, never):
             after_hook = heuristics.hook(heuristic, name, problem, state, *further)
             hooks_change[name] = _differs(after_hook, state, False)
         changes = _differs(after, state, True)

@@ -1,27 +1,76 @@
-"""FANG's N(x): successors of states, from a user's call to the arrays that are returned."""
+"""FANG's successors of many states: generated, estimated in memory, and compared."""
 
 import functools
-from typing import Any
+import math
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.core import Tracer
 
 from jaxopt_search import backends
-from jaxopt_search.backends import Choice, Implementation, portability, random
+from jaxopt_search.backends import (
+    Choice,
+    Implementation,
+    bit_sets,
+    memory,
+    native,
+    portability,
+    random,
+)
+from jaxopt_search.backends.random import Key
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.engine import device_split, split_entries
 from jaxopt_search.engine.device_split import Devices
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.tracing import default_device
-from jaxopt_search.guards import forks
-from jaxopt_search.successors import arguments, heuristics, memory_use, running
-from jaxopt_search.successors.arguments import Kind
-from jaxopt_search.successors.memory_use import Job, Storage
-from jaxopt_search.successors.one_state import Order
-from jaxopt_search.successors.running import Input, Setup, Successors
+from jaxopt_search.guards import capacity, forks
+from jaxopt_search.successors import algorithm, checking, heuristics
+from jaxopt_search.successors.algorithm import Order, Ratings, Variables
+from jaxopt_search.successors.checking import Kind, Shapes
+
+Storage: TypeAlias = Literal["auto", "stored", "recomputed"]
 
 _WAYS = ("auto", "xla", "native", "triton", "interpret")
+_MAX_WARPS = 8
+_WARPS_AT_ONCE = 2112  # four for each scheduler of an H200
+_GIB = 2**30
+_SMALL = 2**24  # bytes for which the free memory is not looked up
+_SHARE = 0.25  # of the free memory that stored ratings may take unless they are asked for
+_SEEDS = (0x9E3779B9, 0x85EBCA6B)  # two arbitrary words
+
+
+class Setup(NamedTuple):
+    """How successors are generated; hashable.
+
+    Attributes:
+      num_successors: of each state.
+      order: in which the variables of a type are assigned.
+      ratings: what becomes of them between their aggregation and their mapping.
+      implementation: `"xla"`, `"native"`, `"triton"` or `"interpret"`.
+    """
+
+    num_successors: int
+    order: Order
+    ratings: Ratings
+    implementation: Implementation
+
+
+class Successors(NamedTuple):
+    """What `generate` returns, for X states with k successors each.
+
+    Attributes:
+      states: a pytree, leaves [X * k, ...]; the successors of state i begin at i * k.
+      parent: [X * k] int32, the state of which each is a successor.
+      assigned: for each type of variables, [X * k, words] uint32, the set of those that were given
+        a value; see `bit_sets`.
+    """
+
+    states: Any
+    parent: jax.Array
+    assigned: tuple[jax.Array, ...]
 
 
 def generate(
@@ -89,20 +138,20 @@ def generate(
       [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
     forks.refuse_orphans()
-    types = arguments.as_types(heuristic)
+    types = checking.as_types(heuristic)
     num_successors = check_count("num_successors", num_successors)
     check_option("order", order, ("fixed", "random"))
     check_option("ratings", ratings, ("auto", "stored", "recomputed"))
     check_option("implementation", implementation, _WAYS)
-    kind = arguments.kind_of(types, problem, states)
-    num_states = arguments.look_at(kind).num_states
-    active = arguments.as_active(active, types, num_states)
+    kind = checking.kind_of(types, problem, states)
+    num_states = checking.look_at(kind).num_states
+    active = checking.as_active(active, types, num_states)
     found = _devices_of(devices, states)
     shared = types, problem, random.as_argument(key)
     is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((shared, states, active)))
     first = Team(found).own[0]
     chosen = _choose(implementation, first, kind, is_traced).implementation
-    ratings = memory_use.choose(ratings, Job(kind, num_successors, chosen), found)
+    ratings = _choose_ratings(ratings, kind, num_successors, chosen, found)
     setup = Setup(num_successors, order, ratings, chosen)
     if not is_traced:
         shared, states, active = _brought(first, (shared, states, active))
@@ -110,31 +159,138 @@ def generate(
         index = np.arange(num_states, dtype=np.uint32)
         if active is not None:
             active = tuple(np.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
-        return split_entries.split_up(found, _on_each(setup), shared, Input(states, active, index))
+        return split_entries.split_up(found, _on_each(setup), shared, (states, active, index))
     if donate and num_successors == 1:
-        return _donating(setup, shared, states, active)
-    return _keeping(setup, shared, Input(states, active, None))
+        return _donating(setup, shared, states, active, None)
+    return _keeping(setup, shared, states, active, None)
 
 
-_keeping = jax.jit(running.run, static_argnums=0)
+def run(
+    setup: Setup,
+    shared: tuple[tuple[Any, ...], Any, Any],
+    states: Any,
+    active: tuple[jax.Array, ...] | None,
+    index: Any,
+) -> Successors:
+    """Returns the successors of some of all states.
+
+    Args:
+      shared: the heuristics of the types of variables, the problem, and the user's key.
+      states: the user's, leaves [X, ...].
+      active: for each type of variables, [X, words] uint32, or [words] for all states; None for all
+        variables.
+      index: [X] uint32, which states these are; None for all from 0 on.
+    """
+    (types, problem, key), times = shared, setup.num_successors
+    num_states = jax.tree.leaves(states)[0].shape[0]
+    if index is None:
+        index = lax.iota(jnp.uint32, num_states)
+    if active is None:
+        active = tuple(jnp.asarray(bit_sets.full(one.num_variables)) for one in types)
+    active = tuple(jnp.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
+    states, active, index = jax.tree.map(
+        lambda leaf: jnp.repeat(leaf, times, axis=0), (states, active, index)
+    )
+    number = lax.iota(jnp.uint32, num_states * times) % jnp.uint32(times)
+    keys = random.successor_key(random.as_key(key), index, number)
+    assign = {
+        "xla": algorithm.assign_side_by_side,
+        "native": _assign_natively,
+        "triton": _assign_in_kernels,
+        "interpret": functools.partial(_assign_in_kernels, interpret=True),
+    }[setup.implementation]
+    assigned = []
+    for number, heuristic in enumerate(types):
+        of = Variables(heuristic, problem, number, setup.order, setup.ratings)
+        states, done = assign(of, keys, states, active[number])
+        assigned.append(done)
+    return Successors(states, index.astype(jnp.int32), tuple(assigned))
 
 
-@functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
-def _donating(setup: Setup, shared: Any, states: Any, active: Any) -> Successors:
-    return running.run(setup, shared, Input(states, active, None))
+_keeping = jax.jit(run, static_argnums=0)
+_donating = jax.jit(run, static_argnums=0, donate_argnums=2)
 
 
 @functools.cache
 def _on_each(setup: Setup) -> Any:
     """Returns the function that each of several devices runs, the same one for the same setup."""
-    return functools.partial(running.run, setup)
+    return lambda shared, entries: run(setup, shared, *entries)
+
+
+def _assign_natively(
+    of: Variables, keys: Key, states: Any, active: jax.Array
+) -> tuple[Any, jax.Array]:
+    """Like `algorithm.assign_side_by_side`, one state after the other in a compiled function."""
+
+    def assign(
+        heuristic: Any, problem: Any, key: Key, state: Any, active: jax.Array
+    ) -> tuple[Any, jax.Array]:
+        own, drawn = of._replace(heuristic=heuristic, problem=problem), None
+        with memory.one_search("native"):
+            state = algorithm.open_state(own, state)
+            if heuristics.member(heuristic, "independent"):
+                drawn = algorithm.draw_in_turn(own, key, state, active)
+            nothing = jnp.zeros_like(active)
+            return algorithm.assign_in_turn(own, key, drawn, state, active, nothing)
+
+    assign = jax.custom_batching.sequential_vmap(native.as_one_function(assign))
+    never = lax.population_count(keys.first[0]) > 32  # which a compiler cannot tell
+    assign_all = jax.vmap(assign, in_axes=(None, None, None, 0, 0, 0))
+    return assign_all(never, of.heuristic, of.problem, keys, states, active)
+
+
+def _assign_in_kernels(
+    of: Variables, keys: Key, states: Any, active: jax.Array, interpret: bool = False
+) -> tuple[Any, jax.Array]:
+    """Like `algorithm.assign_side_by_side`, in a program per state.
+
+    What is drawn for an independent type is drawn before, in a program per variable.
+    """
+    data, n, num_states = (of.heuristic, of.problem), of.heuristic.num_variables, active.shape[0]
+    # One warp where programs are many, else several: a power of two.
+    most = heuristics.num_lanes(of.heuristic) // memory.LANES
+    most = max(1, min(most, _WARPS_AT_ONCE // num_states, _MAX_WARPS))
+    num_warps = 1 << most.bit_length() - 1
+
+    def launch(body: Any, carry: Any, between: Any = ()) -> Any:
+        """Has every program call `body` once, with its heuristic and problem as refs."""
+
+        def one(i: jax.Array, shared: Any, carry: Any) -> Any:
+            (heuristic, problem), own = shared if between else (shared, ())
+            return body(of._replace(heuristic=heuristic, problem=problem), own, carry)
+
+        options = {"num_warps": num_warps, "interpret": interpret}
+        return backends.launch(one, jnp.int32(1), data, carry, between=between, **options)
+
+    def draw_one(of: Variables, given: Any, carry: Any) -> Any:
+        (key, state), (variable, _) = given, carry
+        return variable, algorithm.draw_for(of, key, state, variable)
+
+    def assign(of: Variables, given: Any, carry: Any) -> Any:
+        key, drawn, state, active, assigned = carry
+        if drawn is None:
+            state = algorithm.open_state(of, state)
+        state, assigned = algorithm.assign_in_turn(of, key, drawn, state, active, assigned)
+        return key, drawn, state, active, assigned
+
+    drawn = None
+    if heuristics.member(of.heuristic, "independent"):
+        if heuristics.member(of.heuristic, "before_state") is not None:
+            states = launch(lambda of, given, state: algorithm.open_state(of, state), states)
+        variables = jnp.tile(lax.iota(jnp.int32, n), num_states)
+        _, drawn = launch(draw_one, (variables, jnp.zeros_like(variables)), (keys, states))
+        drawn = drawn.reshape(num_states, n)
+    carry = keys, drawn, states, active, jnp.zeros_like(active)
+    _, _, states, _, assigned = launch(assign, carry)
+    return states, assigned
 
 
 def _choose(
     implementation: Implementation, device: jax.Device, kind: Kind, is_traced: bool
 ) -> Choice:
     """Returns which implementation runs, and why; arguments as in `backends.choose`."""
-    portable = all(map(heuristics.is_portable, arguments.look_at(kind).types))
+    types = checking.look_at(kind).types
+    portable = all(heuristics.member(one, "is_portable") for one in types)
     find_obstacle = functools.partial(_why_not_portable, kind)
     return backends.choose(implementation, device, portable, is_traced, find_obstacle)
 
@@ -142,12 +298,12 @@ def _choose(
 @functools.lru_cache(maxsize=256)
 def _why_not_portable(kind: Kind) -> str:
     """Returns why heuristics cannot run in a kernel, found by lowering one for a single state."""
-    types, problem, state, _ = arguments.look_at(kind)
+    types, problem, state, _ = checking.look_at(kind)
     states = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype), state)
 
     def launch(types: Any, problem: Any, states: Any) -> Successors:
         setup = Setup(1, "fixed", "recomputed", "triton")
-        return running.run(setup, (types, problem, random.as_key(0)), Input(states, None, None))
+        return run(setup, (types, problem, random.as_key(0)), states, None, None)
 
     return portability.obstacle(launch, types, problem, states)
 
@@ -169,3 +325,181 @@ def _brought(device: jax.Device, tree: Any) -> Any:
         if not isinstance(leaf, np.generic) and not (is_array and leaf.devices() == {device}):
             return jax.device_put(tree, device)
     return tree
+
+
+def memory_estimate(
+    heuristic: Any,
+    problem: Any,
+    states: Any,
+    *,
+    num_successors: int = 1,
+    ratings: Ratings = "stored",
+    implementation: Implementation = "xla",
+) -> int:
+    """Returns about how many bytes `generate` takes besides its checking.
+
+    With stored ratings XLA takes, as the paper does (section 3.7), an entry per possibility in each
+    state, and for an independent type in each of its variables. Kernels keep ratings in registers,
+    and the loops of a CPU handle one state at a time.
+
+    Args:
+      heuristic, problem, states: as in `generate`; only shapes and dtypes count.
+      num_successors: of each state.
+      ratings, implementation: what is to run.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.graph_coloring([[0, 1], [1, 2]], 2)
+      >>> colors = jnp.zeros((1000, 3), jnp.int32)
+      >>> states = js.types.Tallied(colors, jax.vmap(problem.tally)(colors))
+      >>> heuristic = js.successors.ByDelta(num_variables=3, max_possibilities=2)
+      >>> [memory_estimate(heuristic, problem, states, num_successors=k) for k in (1, 2)]
+      [98000, 300000]
+    """
+    kind = checking.kind_of(checking.as_types(heuristic), problem, states)
+    return _estimate(kind, num_successors, implementation, ratings)
+
+
+def _choose_ratings(
+    ratings: Storage,
+    kind: Kind,
+    num_successors: int,
+    implementation: Implementation,
+    devices: tuple[jax.Device, ...],
+) -> Ratings:
+    """Returns whether ratings are stored or recomputed.
+
+    Raises:
+      MemoryError: if it does not fit, with the sizes.
+    """
+    estimate = functools.partial(_estimate, kind, num_successors, implementation)
+    if estimate("stored") < _SMALL:
+        return "stored" if ratings == "auto" else ratings
+    is_shared = devices[0].platform == "cpu"
+    free = capacity.free_bytes(devices[0]) * (1 if is_shared else len(devices))
+    if ratings == "auto":
+        chosen = "stored" if estimate("stored") <= _SHARE * free else "recomputed"
+    else:
+        chosen = ratings
+    if (needed := estimate(chosen)) > free:
+        advice = "fewer states or successors"
+        if chosen == "stored":
+            advice += ", or ratings='recomputed'"
+        raise MemoryError(
+            f"{checking.look_at(kind).num_states} states with {num_successors} successors each"
+            f" take {needed / _GIB:.1f} GiB, and {free / _GIB:.1f} GiB are free on"
+            f" {devices[0]}; use {advice}"
+        )
+    return chosen
+
+
+@functools.lru_cache(maxsize=256)
+def _estimate(
+    kind: Kind, num_successors: int, implementation: Implementation, ratings: Ratings
+) -> int:
+    """Returns the bytes that `generate` takes besides its arguments."""
+    shapes = checking.look_at(kind)
+    sets = sum(4 * bit_sets.num_words(one.num_variables) for one in shapes.types)
+    copies = 1 if num_successors == 1 else 2  # of the states, and what becomes of them
+    each = copies * (_size(shapes.state) + sets) + 4 + 8  # a parent and a key
+    successors = shapes.num_states * num_successors
+    aside = max(_aside(shapes, one, implementation, ratings) for one in shapes.types)
+    return successors * each + aside * (1 if implementation == "native" else successors)
+
+
+def _aside(shapes: Shapes, heuristic: Any, implementation: Implementation, ratings: Ratings) -> int:
+    """Returns the bytes that the variables of a type take in each state."""
+    num_draws, drawn = 1, 0
+    if heuristics.member(heuristic, "independent") and heuristic.num_variables > 1:
+        num_draws, drawn = heuristic.num_variables, 4 * heuristic.num_variables
+    if implementation not in ("xla", "native"):
+        return drawn
+    aggregates = heuristics.aggregates_of(heuristic)
+    # Sums in parts of 16 bits, up to and including each lane, and those before it.
+    per_lane = sum(_size(one.neutral) for one in aggregates)
+    per_lane += 32 if heuristics.is_wide(heuristic) else 8
+    if ratings == "stored":
+        rating = jax.eval_shape(_rate_one, heuristic, shapes.problem, shapes.state)
+        per_possibility = _size(rating)
+        if implementation == "xla":  # which reduces some values while it computes them
+            kept = (one for one in aggregates if algorithm.reduction(one) is None)
+            per_possibility += sum(_size(one.neutral) for one in kept)
+        per_lane += heuristics.num_blocks(heuristic) * per_possibility
+    draws_at_once = num_draws if implementation == "xla" else 1
+    return drawn + heuristics.num_lanes(heuristic) * per_lane * draws_at_once
+
+
+def _rate_one(heuristic: Any, problem: Any, state: Any) -> Any:
+    return heuristic.rate(problem, state, jnp.int32(0), lax.iota(jnp.int32, 1))
+
+
+def _size(tree: Any) -> int:
+    """Returns the bytes of a pytree of arrays or of their shapes."""
+    return sum(
+        math.prod(jnp.shape(leaf)) * jnp.result_type(leaf).itemsize
+        for leaf in jax.tree.leaves(tree)
+    )
+
+
+@jax.jit
+def duplicates(states: Any, parent: jax.Array | None = None) -> jax.Array:
+    """Returns which states are equal to one before them.
+
+    States are compared with their neighbors in the order of a hash of 64 bits; so a duplicate is
+    missed if, by a chance of about 2**-64, another state has its hash. None is found that is not.
+
+    Args:
+      states: a pytree, leaves [N, ...]; floats are compared by their bits.
+      parent: [N] int32, of which state each is a successor: only successors of the same state are
+        compared then; None for all.
+
+    Returns:
+      [N] bool.
+
+    Example:
+      >>> duplicates(jnp.array([[1, 2], [2, 1], [1, 2]])).tolist()
+      [False, False, True]
+    """
+    if not jax.tree.leaves(states)[0].shape[0]:
+        return jnp.zeros(0, bool)
+    words = _words(states if parent is None else (states, parent))
+    number = lax.iota(jnp.int32, words.shape[0])
+    *_, order = lax.sort((*(_hash(words, seed) for seed in _SEEDS), number), num_keys=3)
+    in_order = words[order]
+    is_equal = (in_order[1:] == in_order[:-1]).all(axis=1)
+    found = jnp.concatenate([jnp.zeros(1, bool), is_equal])
+    return jnp.zeros_like(found).at[order].set(found)
+
+
+def distinct(successors: Successors) -> Successors:
+    """Returns the successors without those that equal an earlier one of the same state.
+
+    On the host, because how many are left is not known before.
+
+    Example:
+      >>> states, parent = jnp.array([3, 4, 3, 3]), jnp.array([0, 0, 0, 1])
+      >>> distinct(Successors(states, parent, ())).states.tolist()
+      [3, 4, 3]
+    """
+    keep = np.flatnonzero(~np.asarray(duplicates(successors.states, successors.parent)))
+    return jax.tree.map(lambda leaf: leaf[keep], successors)
+
+
+def _words(tree: Any) -> jax.Array:
+    """Returns all bits of each entry of a pytree with leaves [N, ...], [N, words] uint32."""
+    parts = []
+    for leaf in jax.tree.leaves(tree):
+        flat = jnp.asarray(leaf).reshape(leaf.shape[0], -1)
+        if flat.dtype == jnp.bool_:
+            flat = flat.astype(jnp.uint8)
+        size = flat.dtype.itemsize
+        bits = lax.bitcast_convert_type(flat, {1: jnp.uint8, 2: jnp.uint16}.get(size, jnp.uint32))
+        parts.append(bits.reshape(flat.shape[0], -1).astype(jnp.uint32))
+    return jnp.concatenate(parts, axis=1)
+
+
+def _hash(words: jax.Array, seed: int) -> jax.Array:
+    """Returns a random word for each row, [N] uint32: the sum over its words."""
+    place = lax.broadcasted_iota(jnp.uint32, words.shape, 1)
+    mixed, other = random.threefry2x32((jnp.uint32(seed), place), (words, jnp.uint32(0)))
+    return jnp.sum(mixed ^ other, axis=1, dtype=jnp.uint32)

@@ -1,8 +1,8 @@
 """What a local heuristic is: the part of a successor function that a user writes."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -132,73 +132,49 @@ class LocalHeuristic(Protocol):
         ...
 
 
-# Optional members, which nothing else asks for.
+_OPTIONAL: dict[str, Any] = {
+    "aggregates": (),
+    "num_possibilities": None,
+    "max_weight": MAX_WORD,
+    "independent": False,
+    "is_portable": False,
+    "active_now": None,
+    **dict.fromkeys(HOOKS),
+}
 
 
-def aggregates_as_given(heuristic: object) -> object:
-    """`aggregates`, whatever they are; () if missing."""
-    return getattr(heuristic, "aggregates", ())
+def member(heuristic: Any, name: str) -> Any:
+    """Returns an optional member of a heuristic, or its default; None is as good as no function."""
+    return getattr(heuristic, name, _OPTIONAL[name])
 
 
-def aggregates_of(heuristic: object) -> tuple[Aggregate, ...]:
-    """`aggregates`; () if missing."""
-    return tuple(cast("Sequence[Aggregate]", aggregates_as_given(heuristic)))
-
-
-def is_independent(heuristic: object) -> bool:
-    """`independent`: whether its variables are said not to interfere; False if missing."""
-    return bool(getattr(heuristic, "independent", False))
-
-
-def is_portable(heuristic: object) -> bool:
-    """`is_portable`: whether it says that its functions are portable; False if missing."""
-    return bool(getattr(heuristic, "is_portable", False))
-
-
-def max_weight(heuristic: object) -> int:
-    """`max_weight`: no weight is above it; 2**32 - 1 if missing."""
-    return cast("int", getattr(heuristic, "max_weight", MAX_WORD))
-
-
-def counting(heuristic: object) -> Callable[[Any, Any, jax.Array], jax.Array] | None:
-    """`num_possibilities`, which says how many a variable has in a state; None if missing."""
-    count = getattr(heuristic, "num_possibilities", None)
-    return cast("Callable[[Any, Any, jax.Array], jax.Array] | None", count)
-
-
-def has_hook(heuristic: object, name: str) -> bool:
-    """Whether it has one of the `HOOKS`, or `active_now`; None is as good as none."""
-    return getattr(heuristic, name, None) is not None
-
-
-def hook(heuristic: object, name: str, problem: Any, state: Any, *arguments: jax.Array) -> Any:
+def hook(heuristic: Any, name: str, problem: Any, state: Any, *arguments: jax.Array) -> Any:
     """Returns the state after one of the `HOOKS`; the same state if it is missing."""
-    if not has_hook(heuristic, name):
-        return state
-    return getattr(heuristic, name)(problem, state, *arguments)
+    call = member(heuristic, name)
+    return state if call is None else call(problem, state, *arguments)
 
 
-def active_now(heuristic: object, problem: Any, state: Any, left: jax.Array) -> jax.Array:
-    """`active_now`: the set of variables that are active; `left` if it is missing."""
-    if not has_hook(heuristic, "active_now"):
-        return left
-    return cast("Any", heuristic).active_now(problem, state, left)
+def active_now(heuristic: Any, problem: Any, state: Any, left: jax.Array) -> jax.Array:
+    """Returns the set of variables that are active; `left` if `active_now` is missing."""
+    call = member(heuristic, "active_now")
+    return left if call is None else call(problem, state, left)
 
 
-# What follows from them.
+def aggregates_of(heuristic: Any) -> tuple[Aggregate, ...]:
+    """Returns the aggregates of a heuristic, () if it has none."""
+    return tuple(member(heuristic, "aggregates"))
 
 
 def is_wide(heuristic: LocalHeuristic) -> bool:
     """Returns whether a sum of weights may take more than 32 bits."""
-    most = min(max_weight(heuristic), MAX_WORD)
-    return most * heuristic.max_possibilities > MAX_WORD
+    return member(heuristic, "max_weight") * heuristic.max_possibilities > MAX_WORD
 
 
 def num_possibilities(
     heuristic: LocalHeuristic, problem: Any, state: Any, variable: jax.Array
 ) -> int | jax.Array:
     """Returns how many possibilities a variable has: a Python integer where that never changes."""
-    most, count = heuristic.max_possibilities, counting(heuristic)
+    most, count = heuristic.max_possibilities, member(heuristic, "num_possibilities")
     if count is None:
         return most
     number = jnp.asarray(count(problem, state, variable))

@@ -28,16 +28,13 @@ class ValueRating(NamedTuple):
     is_allowed: jax.Array
 
 
+@dataclasses.dataclass(frozen=True)
 class _ByDelta:
-    """What the heuristics here share: weights that halve with each step of the cost.
+    """What the heuristics here share: weights that halve with each step of the cost."""
 
-    Of the values that are allowed, the cheapest have weight 2**20, those that cost `halving` more
-    half of that, and so on; none has less than 1.
-    """
-
-    num_variables: int | None
-    max_possibilities: int | None
-    halving: int
+    num_variables: int | None = None
+    max_possibilities: int | None = None
+    halving: int = 1
 
     is_portable = True
     max_weight = 2**_MOST_HALVINGS
@@ -56,11 +53,6 @@ class _ByDelta:
         is_allowed = possibility != load(state.solution, variable)
         is_allowed = is_allowed & self.allows(problem, state, variable, possibility)
         return ValueRating(jnp.where(is_allowed, delta, _MAX_INT32), is_allowed)
-
-    def allows(
-        self, problem: Any, state: Tallied, variable: jax.Array, possibility: jax.Array
-    ) -> jax.Array:
-        return jnp.broadcast_to(jnp.bool_(True), possibility.shape)
 
     def num_possibilities(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
         kind, n, most = type(self).__name__, problem.domain_sizes.shape[0], problem.max_domain
@@ -116,9 +108,10 @@ class ByDelta(_ByDelta):
       0
     """
 
-    num_variables: int | None = None
-    max_possibilities: int | None = None
-    halving: int = 1
+    def allows(
+        self, problem: Any, state: Tallied, variable: jax.Array, possibility: jax.Array
+    ) -> jax.Array:
+        return jnp.broadcast_to(jnp.bool_(True), possibility.shape)
 
 
 @jax.tree_util.register_static
@@ -139,10 +132,6 @@ class ConflictsOnly(_ByDelta):
       >>> js.solve(problem, search, 0, num_searches=2, max_steps=100, target=0).fun
       0
     """
-
-    num_variables: int | None = None
-    max_possibilities: int | None = None
-    halving: int = 1
 
     def allows(
         self, problem: Any, state: Tallied, variable: jax.Array, possibility: jax.Array

@@ -11,7 +11,7 @@ from successors.tabled import MOST, NUM_VARIABLES, STATES, tabled
 
 import jaxopt_search as js
 from jaxopt_search.backends.memory import store
-from jaxopt_search.successors import Aggregate, generation, memory_use
+from jaxopt_search.successors import Aggregate, generation
 
 
 class Sound:
@@ -78,15 +78,15 @@ FAULTS = {
         {"weight": lambda self, p, rating, a: rating[0]},
         "Faulty.weight returns shape () for 4 possibilities, expected (4,)",
     ),
-    "a number as weight": ({"weight": returning(1)}, "Faulty.weight returns a int, expected an"),
+    "a number as weight": ({"weight": returning(1)}, "Faulty.weight returns shape ()"),
     "no state": ({"assign": returning(None)}, "Faulty.assign returns another pytree"),
     "dtype of a state": (
         {"assign": lambda self, p, state, *args: state.astype(jnp.float32)},
-        "Faulty.assign returns float32[3] at state, expected int32[3]",
+        "Faulty.assign returns float32[3], expected int32[3]",
     ),
     "shape of a state": (
         {"assign": lambda self, p, state, *args: state[:2]},
-        "Faulty.assign returns int32[2] at state, expected int32[3]",
+        "Faulty.assign returns int32[2], expected int32[3]",
     ),
     **{
         f"nothing from {name}": ({name: returning(None)}, f"Faulty.{name} returns another pytree")
@@ -112,7 +112,7 @@ FAULTS = {
     ),
     "aggregates without a tuple": (
         {"aggregates": Aggregate(jnp.maximum, np.int32(0))},
-        "Faulty.aggregates is a Aggregate, expected a tuple",
+        "Faulty.aggregates is Aggregate(combine=",
     ),
     "neutral element of another dtype": (
         {"aggregates": (Aggregate(jnp.maximum, np.float32(0)),)},
@@ -130,7 +130,7 @@ FAULTS = {
         {"active_now": returning(jnp.int32(7))},
         "Faulty.active_now returns int32[], expected uint32[]",
     ),
-    "no aggregate": ({"aggregates": (jnp.maximum,)}, "Faulty.aggregates holds a ufunc"),
+    "no aggregate": ({"aggregates": (jnp.maximum,)}, "Faulty.aggregates is (<"),
 }
 
 
@@ -279,7 +279,7 @@ def test_too_much_memory_is_refused_with_the_sizes(monkeypatch):
     needed = js.successors.memory_estimate(
         heuristic, parts.ALONE, states, num_successors=2**20, implementation="xla"
     )
-    monkeypatch.setattr(memory_use.capacity, "free_bytes", lambda device: needed - 1)
+    monkeypatch.setattr(generation.capacity, "free_bytes", lambda device: needed - 1)
     text = (
         f"64 states with 1048576 successors each take {needed / 2**30:.1f} GiB, and"
         f" {(needed - 1) / 2**30:.1f} GiB are free on"

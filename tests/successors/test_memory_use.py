@@ -7,7 +7,7 @@ from ways import needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-from jaxopt_search.successors import generation, memory_use, running
+from jaxopt_search.successors import generation
 
 NUM_STATES, NUM_SUCCESSORS, NUM_VARIABLES, MOST = 256, 2, 2, 4000
 
@@ -44,10 +44,10 @@ def test_the_estimate_is_what_it_takes(name):
         ratings=ratings,
         implementation=implementation,
     )
-    setup = running.Setup(NUM_SUCCESSORS, "fixed", ratings, implementation)
+    setup = generation.Setup(NUM_SUCCESSORS, "fixed", ratings, implementation)
     shared = (heuristic,), problem, random.as_key(0)
-    given = running.Input(states, None, None)
-    used = generation._keeping.lower(setup, shared, given).compile().memory_analysis()
+    lowered = generation._keeping.lower(setup, shared, states, None, None)
+    used = lowered.compile().memory_analysis()
     assert 1 / 1.5 < estimate / (used.output_size_in_bytes + used.temp_size_in_bytes) < 1.5
 
 
@@ -78,7 +78,7 @@ def test_the_setting_follows_the_estimate(monkeypatch):
     monkeypatch.setattr(generation, "_keeping", lambda setup, *rest: run_with.append(setup))
 
     def generate(ratings, free):
-        monkeypatch.setattr(memory_use.capacity, "free_bytes", lambda device: free)
+        monkeypatch.setattr(generation.capacity, "free_bytes", lambda device: free)
         js.successors.generate(0, heuristic, (), states, ratings=ratings, implementation="xla")
 
     stored, recomputed = (

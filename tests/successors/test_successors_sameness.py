@@ -15,7 +15,7 @@ from ways import KERNEL, PORTABLE, needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search.backends import portability, random
-from jaxopt_search.successors import running
+from jaxopt_search.successors import generation
 
 IMPLEMENTATIONS = ("xla", *PORTABLE)
 SEED = 2_718_281
@@ -249,11 +249,11 @@ def test_donated_states_are_gone():
 def test_it_lowers_for_cuda(name, ratings):
     """As one kernel per type, or two for an independent one."""
     given = case(name)
-    setup = running.Setup(given.num_successors, given.order, ratings, "triton")
+    setup = generation.Setup(given.num_successors, given.order, ratings, "triton")
 
     def run(types, problem, states, active):
         shared = types, problem, random.as_key(0)
-        return running.run(setup, shared, running.Input(states, active, None))
+        return generation.run(setup, shared, states, active, None)
 
     text = portability.lower_for_cuda(
         run, given.heuristics, given.problem, given.states, given.active

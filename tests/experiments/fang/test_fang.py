@@ -13,7 +13,7 @@ from experiments.fang import compiled, draws, heuristic, paper, runs, script, ta
 from experiments.fang.heuristic import Goals, Nearer, Points
 from experiments.fang.paper import Row, Time
 from jaxopt_search.backends import portability, random
-from jaxopt_search.successors import running
+from jaxopt_search.successors import generation
 
 TINY = Row(16, 3, 2, 288)  # 17 x 17 cells: two blocks, the second not full; goals in two parts
 
@@ -60,9 +60,9 @@ def test_the_heuristic_becomes_a_kernel(in_floats):
     given = jax.tree.map(jnp.asarray, heuristic.start(2, nearer))
 
     def launch(problem, states):
-        setup = running.Setup(1, "fixed", "stored", "triton")
+        setup = generation.Setup(1, "fixed", "stored", "triton")
         shared = (nearer,), problem, random.as_key(0)
-        return running.run(setup, shared, running.Input(states, None, None))
+        return generation.run(setup, shared, states, None, None)
 
     assert portability.obstacle(launch, *given) == ""
 
