@@ -9,6 +9,9 @@ from jaxopt_search.checks import MAX_INT32
 
 MAX_BYTES = 2**30
 _FLOAT32, _FLOAT64 = np.finfo(np.float32), np.finfo(np.float64)
+_EDGES_IN_A_DELTA = 6
+_FORBIDDEN_AT_ONCE = 64  # edges whose sum int32 holds, where it cannot hold n of them
+_LEAST_DIAMETER = 2.0**-40  # below, squared distances of neighbors may be 0 in float32
 _LEAST_FLOAT = float(_FLOAT32.tiny / _FLOAT32.eps)
 
 
@@ -21,8 +24,8 @@ def check_bytes(num_bytes: int, what: str, advice: str = "") -> None:
     """Refuses an instance that takes too much of a device's memory."""
     if num_bytes > MAX_BYTES:
         raise ValueError(
-            f"{what}, which takes {num_bytes / 2**30:.1f} GiB on each device, expected at most"
-            f" 1 GiB{advice}"
+            f"{what} takes {num_bytes / 2**30:.1f} GiB on each device, expected at most 1 GiB"
+            f"{advice}"
         )
 
 
@@ -201,3 +204,56 @@ def qap_units(flow: np.ndarray, distance: np.ndarray) -> tuple[float, float]:
     if all(not size or _LEAST_FLOAT <= size <= most for size in (f, d, f * d)):
         return 1, 1
     return power_of_two(f or 1.0), power_of_two(d or 1.0)
+
+
+def tour_bound(n: int, largest: Any) -> Any:
+    """Returns an upper bound on every tour's length and every partial delta."""
+    return max(n, _EDGES_IN_A_DELTA) * largest
+
+
+def dearest_edge(n: int, largest: Any, has_forbidden: bool) -> Any:
+    """Returns the largest entry of the matrix on the device: the one of forbidden edges, if any.
+
+    They make a tour dearer than every tour without one, negative distances included. Where int32
+    cannot hold the sums of such, they are at least dearer than all edges that a move exchanges.
+    """
+    if not has_forbidden:
+        return largest
+    if not isinstance(largest, int):
+        return 2 * n * (largest or 1.0)
+    full, least = 2 * n * largest + 1, _EDGES_IN_A_DELTA * largest
+    if tour_bound(n, full) <= MAX_INT32:
+        return full
+    held = MAX_INT32 // max(n, _EDGES_IN_A_DELTA)
+    return max(held if held > least else MAX_INT32 // _FORBIDDEN_AT_ONCE, least + 1)
+
+
+def check_tour_deltas(largest: Any) -> None:
+    """Refuses distances of which int32 cannot hold every delta."""
+    if (reached := tour_bound(0, largest)) > MAX_INT32:
+        raise beyond_int32(
+            f"distances up to {largest:.6g} change costs by up to {reached:.6g}",
+            " or metric='EUCLID'",
+        )
+
+
+def check_tour_floats(n: int, largest: float, name: str = "distances") -> None:
+    """Refuses distances of which float64 cannot hold every cost; a forbidden edge is as 2 n."""
+    most = float(_FLOAT64.max) / (2 * max(n, _EDGES_IN_A_DELTA) ** 2)
+    check_float64(largest, most, name, f"sums over {n} cities")
+
+
+def tour_unit(n: int, largest: float) -> float:
+    """Returns the power of two that float distances are counted in: 1 where float32 holds them.
+
+    It has to hold their sums, and squares of coordinates, even of close neighbors.
+
+    Args:
+      largest: the largest distance.
+    """
+    return float_unit(largest, max(tour_bound(n, largest), largest * largest), _LEAST_DIAMETER)
+
+
+def check_matrix_of(n: int, way_out: str) -> None:
+    """Refuses a matrix of n cities that takes too much memory, and says what to use instead."""
+    check_bytes(4 * n * n, f"a matrix of {n} cities", f"; use {way_out}")

@@ -17,11 +17,11 @@ from jaxopt_search.exchanges.rules import Recombine, Resample
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.problems import padding
+from jaxopt_search.problems.bounds import tour_unit
 from jaxopt_search.problems.tsp import traced
-from jaxopt_search.problems.tsp.coordinates import diameters, middle
+from jaxopt_search.problems.tsp.build import diameters, middle
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
-from jaxopt_search.problems.tsp.ranges import float_unit
 from jaxopt_search.results import StackedResult
 from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.solvers import scales
@@ -57,7 +57,7 @@ def prepare_many_tsps(
     timer.limit(*check_clock(0 if most <= _TRIVIAL else max_steps, max_seconds))
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
     capacity.check_tours(room, num_tours, recipe.num_searches, devices)
-    units = np.array([float_unit(len(each), diameters(each).item()) for each in points], float)
+    units = np.array([tour_unit(len(each), diameters(each).item()) for each in points], float)
     stack = Stack(
         kind=_Tours(recipe, room),
         instances=_instances(points, units, room),

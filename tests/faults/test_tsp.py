@@ -10,7 +10,7 @@ import pytest
 from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
-from jaxopt_search.problems.tsp import ranges
+from jaxopt_search.problems import bounds
 from jaxopt_search.problems.tsp.build import as_tsp
 
 GOOD = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
@@ -291,7 +291,7 @@ def test_tiny_instance_and_target():
 
 def test_matrix_beyond_memory(monkeypatch):
     """A matrix beyond the limit is refused before anything of its size is allocated."""
-    monkeypatch.setattr(ranges, "_MAX_MATRIX_BYTES", 2**20)
+    monkeypatch.setattr(bounds, "MAX_BYTES", 2**20)
     matrix = np.broadcast_to(np.int8(1), (1000, 1000))
     tracemalloc.start()
     with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):

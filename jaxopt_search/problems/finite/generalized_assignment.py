@@ -265,7 +265,7 @@ def _matrix(values: Any, name: str) -> np.ndarray:
     matrix = real_array(plain_array(values, name), name)
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(f"{name} has shape {matrix.shape}, expected (agents, jobs)")
-    bounds.check_bytes(4 * matrix.size, f"{name} has shape {matrix.shape}")
+    bounds.check_bytes(4 * matrix.size, f"{name} of shape {matrix.shape}")
     refuse_first(matrix, ~np.isfinite(matrix), name)
     return matrix
 

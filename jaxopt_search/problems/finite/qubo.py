@@ -563,7 +563,7 @@ def _is_dense(terms: Terms, name: str, storage: Storage) -> bool:
     if storage == "auto":
         is_dense = num_pairs >= _SPARSE_BELOW * n * (n - 1) / 2 and 4 * n * n <= bounds.MAX_BYTES
     size = 4 * n * n if is_dense else 16 * (n + num_pairs)
-    bounds.check_bytes(size, f"{name} has {n} variables and {num_pairs} pairs")
+    bounds.check_bytes(size, f"{name} of {n} variables and {num_pairs} pairs")
     return is_dense
 
 
