@@ -26,6 +26,7 @@ def ours(request: dict[str, Any]) -> Answer:
     import jax
 
     import jaxopt_search as js
+    from jaxopt_search.driver import environment
 
     if request["cache"]:
         js.enable_compilation_cache(request["cache"])
@@ -36,7 +37,7 @@ def ours(request: dict[str, Any]) -> Answer:
     answer: Answer = {
         "import_seconds": imported - BEGAN,
         "device_seconds": time.perf_counter() - imported,
-        "env": js.driver.environment.of(tuple(devices)),
+        "env": environment.of(tuple(devices)),
     }
     for call in request["calls"]:
         answer |= _called(js, request["kind"], _arrays(call), call["seed"], request["seconds"])

@@ -6,11 +6,12 @@ import time
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
 from experiments import common, one_core
-from experiments.multistart import compiled_qap, compiled_tabu
+from experiments.multistart import compiled_qap, compiled_tabu, models
 from experiments.multistart.tables import (
     CORE,
     MODELS,
@@ -75,6 +76,8 @@ def measure(
     """Returns the record of one run, warm."""
     if way.implementation == "numba":
         return _measure_compiled(instance, algorithm, way, num_searches, steps, seed)
+    if way.implementation in ("algorithmic", "iteration"):
+        return _measure_model(instance, way, num_searches, steps, seed)
     problem = js.qap_from_instance(instance)
     search = searches(problem, steps)[algorithm]
     is_climbing = algorithm == "hc"
@@ -109,6 +112,45 @@ def measure(
         "mean_gap": _gap(float(np.mean(result.costs)), instance),
         "best_gap": _gap(result.fun, instance),
         "status": result.status.name,
+        **common.provenance(way.devices),
+    }
+
+
+def _measure_model(
+    instance: QAPInstance, way: Way, num_searches: int, steps: int, seed: int
+) -> dict[str, Any]:
+    """Returns the record of tabu search by one of the paper's models, warm."""
+    problem = js.qap_from_instance(instance)
+    search = searches(problem, steps)["ts"]
+    with jax.default_device(way.devices[0]):
+        state = js.init(seed, problem, search, num_searches=num_searches)
+        starts = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
+        matrices = [jnp.asarray(each, jnp.int32) for each in (instance.flow, instance.distance)]
+
+        def run(num_steps: int) -> models.Found:
+            if way.implementation == "iteration":
+                return jax.block_until_ready(models.iteration(problem, search, state, num_steps))
+            return jax.block_until_ready(
+                models.algorithmic(*matrices, starts, state.key, num_steps)
+            )
+
+        run(1)
+        began = time.perf_counter()
+        found = run(steps)
+        seconds = time.perf_counter() - began
+    costs = _costs(_matrices(instance), np.asarray(found.best))
+    return {
+        "experiment": "qap_multistart",
+        "instance": instance.name,
+        "seed": seed,
+        "settings": settings("ts", way, num_searches, steps),
+        "seconds": seconds,
+        "steps": steps,
+        "moves_priced": num_searches * steps * math.comb(instance.n, 2),
+        "moves_made": int(found.moves.sum()),
+        "mean_gap": _gap(float(np.mean(costs)), instance),
+        "best_gap": _gap(float(np.min(costs)), instance),
+        "status": "MAX_STEPS",
         **common.provenance(way.devices),
     }
 

@@ -11,7 +11,7 @@ from experiments.multistart.paper import TABLE_1
 CORE = "1 core, compiled"
 """The way over which all ratios are: the same searches compiled for one core by numba."""
 MODELS = {"algorithmic": "algorithmic", "iteration": "iteration", "both": "xla", "auto": "auto"}
-"""The ways of Figure 2, with their implementations."""
+"""The ways of Figure 2, with their implementations; the first two are `models`."""
 
 
 def per_search(record: dict[str, Any]) -> float:

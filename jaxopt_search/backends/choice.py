@@ -14,17 +14,11 @@ import jax
 
 from jaxopt_search.errors import NotPortable
 
-Implementation: TypeAlias = Literal[
-    "auto", "xla", "algorithmic", "iteration", "native", "triton", "interpret"
-]
+Implementation: TypeAlias = Literal["auto", "xla", "native", "triton", "interpret"]
 """How steps are run; all give the same searches on integer costs.
 
 - `"auto"`: the fastest that the devices and the search allow.
 - `"xla"`: all searches side by side, by `vmap`, and all the moves that a search prices in a step.
-- `"algorithmic"`: searches side by side, the moves of a step one after the other; `"iteration"`:
-  moves side by side, searches one after the other. These are the two parallel models of Luong,
-  Melab, Talbi ("Parallel local search on GPU: algorithmic level") and keep the paper's names. The
-  paper gives each search a GPU's thread; here a move is an operation of XLA, so both are slow.
 - `"native"`: on a CPU, one search after the other on each device, in loops compiled as one
   function; for portable searches, and not inside a `jit` or `vmap` of your own.
 - `"triton"`: a fused kernel on an NVIDIA GPU of compute capability 8.0 or higher, a program per
@@ -33,7 +27,7 @@ Implementation: TypeAlias = Literal[
 """
 
 _NAMES = get_args(Implementation)
-_EVERYWHERE = ("xla", "algorithmic", "iteration", "interpret")
+_EVERYWHERE = ("xla", "interpret")
 _LEAST_CAPABILITY = (8, 0)
 """Of an NVIDIA GPU: on older ones XLA refuses Triton (issue 26799 of jax-ml/jax)."""
 

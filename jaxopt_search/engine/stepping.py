@@ -3,8 +3,8 @@
 # pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 """The innermost loop: steps of every search, between which nothing else happens.
 
-`Search.step` is the same code in all of the ways to run it: all searches side by side, one
-after the other, or each in a program of a fused kernel.
+`Search.step` is the same code in all of the ways to run it: all searches side by side, one after
+the other in compiled CPU loops, or each in a program of a fused kernel.
 """
 
 import functools
@@ -69,7 +69,7 @@ class Fixed(NamedTuple):
 def max_steps(implementation: Implementation) -> int:
     """Returns how many steps `run` makes at most."""
     match implementation:
-        case "xla" | "algorithmic" | "iteration":
+        case "xla":
             return counts.MAX_INT32
         case "native":
             return _NATIVE_STEPS
@@ -95,11 +95,6 @@ def run(
     match implementation:
         case "xla":
             return _side_by_side(fixed, keys, running, num_steps)
-        case "algorithmic":
-            with memory.in_turns():
-                return _side_by_side(fixed, keys, running, num_steps)
-        case "iteration":
-            return _one_after_the_other(fixed, keys, running, num_steps)
         case "native":
             return _natively(fixed, keys, running, num_steps)
         case _:
@@ -118,20 +113,6 @@ def _side_by_side(
         return step_all(i, _control(fixed, i), keys, running)
 
     return loops.fori_loop(0, num_steps, step, running)
-
-
-def _one_after_the_other(
-    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array
-) -> Running:
-    def run_one(one: tuple[random.Key, Running]) -> Running:
-        key, running = one
-
-        def step(i: jax.Array, running: Running) -> Running:
-            return _one_step(fixed, _stream(fixed, key, i), i, _control(fixed, i), running)
-
-        return loops.fori_loop(0, num_steps, step, running)
-
-    return lax.map(run_one, (keys, running))
 
 
 def _natively(fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array) -> Running:

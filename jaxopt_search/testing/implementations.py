@@ -28,8 +28,8 @@ def check_implementations(
     Args:
       search, problem: as in `run`.
       implementations: names of `backends.Implementation`, the first of which is right; None for
-        `"xla"`, `"iteration"`, and, where the search is portable, `"algorithmic"`, `"native"` on
-        CPUs and `"interpret"`, the kernel without a GPU.
+        `"xla"` and, where the search is portable, `"native"` on CPUs and `"interpret"`, the kernel
+        without a GPU.
       num_searches, num_steps, seed: of each run.
 
     Raises:
@@ -39,7 +39,7 @@ def check_implementations(
       >>> import jaxopt_search as js
       >>> problem = js.nqueens(6)
       >>> search = js.simulated_annealing(js.QueenSwap(), 1.0)
-      >>> js.testing.check_implementations(search, problem, implementations=("xla", "iteration"))
+      >>> js.testing.check_implementations(search, problem, implementations=("xla", "native"))
     """
     names = _names(search, problem) if implementations is None else list(implementations)
     runs = [
@@ -63,10 +63,10 @@ def check_implementations(
 
 
 def _names(search: Any, problem: Any) -> list[str]:
-    names = ["xla", "iteration"]
+    names = ["xla"]
     if not capabilities.is_portable(search, problem):
         return names
-    names += ["algorithmic"] + ["native"] * (jax.default_backend() == "cpu")
+    names += ["native"] * (jax.default_backend() == "cpu")
     obstacle = jaxopt_search.why_not_portable(problem, search)
     if obstacle:
         raise AssertionError(f"{type(search).__name__} says that it is portable, but {obstacle}")

@@ -31,7 +31,7 @@ def test_an_old_gpu_has_no_kernel(capability):
     assert stepping.choose("auto", gpu(capability), PROBLEM, SEARCH) == ("xla", reason)
     with refuses(ValueError, "implementation is 'triton', expected 'auto' or 'xla'", reason):
         stepping.choose("triton", gpu(capability), PROBLEM, SEARCH)
-    for way in ("xla", "algorithmic", "iteration", "interpret"):
+    for way in ("xla", "interpret"):
         assert stepping.choose(way, gpu(capability), PROBLEM, SEARCH) == (way, "")
 
 

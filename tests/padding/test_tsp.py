@@ -83,8 +83,7 @@ RELOCATIONS = js.simulated_annealing(js.Relocate(), 40.0, moves_per_search=3)
     [
         (two_opt, "xla", "EUC_2D", 20),
         (two_opt, KERNEL, "integers", 16),
-        (RELOCATIONS, "algorithmic", "asymmetric", 16),
-        (RELOCATIONS, "iteration", "asymmetric", 16),
+        (RELOCATIONS, "native", "asymmetric", 16),
     ],
 )
 def test_searches_take_the_same_course(search, implementation, kind, capacity):

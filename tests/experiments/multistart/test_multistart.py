@@ -1,11 +1,13 @@
 """The script of multi-start searches on the QAP: its tables by hand, and small runs."""
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxopt_search as js
 from experiments import common, one_core
-from experiments.multistart import compiled_qap, compiled_tabu, runs, tables
+from experiments.multistart import compiled_qap, compiled_tabu, models, runs, tables
 from experiments.multistart import script as qap_multistart
 from experiments.multistart.paper import TABLE_1
 from jaxopt_search.solvers import scales
@@ -118,6 +120,24 @@ def test_a_core_is_measured_as_it_says(algorithm, monkeypatch):
         assert found["steps"] == 50
         most = 4 * 50 * (36 if algorithm == "ts" else 32)
         assert found["moves_made"] <= 4 * 50 < found["moves_priced"] <= most
+
+
+def test_the_papers_models_make_the_librarys_searches():
+    """Moves in turn for all searches, and searches in turn: the same assignments, bit for bit."""
+    flow, distance = np.random.default_rng(0).integers(0, 9, (2, 6, 6))
+    problem, search = js.qap(flow, distance), js.tabu_search(js.SwapTable())
+    state = js.init(5, problem, search, num_searches=3)
+    starts = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
+    found = [
+        models.algorithmic(jnp.int32(flow), jnp.int32(distance), starts, state.key, 100),
+        models.iteration(problem, search, state, 100),
+    ]
+    ended = js.advance(problem, search, state, 100)
+    for one in found:
+        np.testing.assert_array_equal(one.current, ended.searches.representation.location)
+        best = jax.vmap(search.best, in_axes=(None, 0))(problem, ended.searches)
+        np.testing.assert_array_equal(one.best, best)
+        np.testing.assert_array_equal(one.moves, ended.info.accepted)
 
 
 def test_times_to_targets_by_hand():
