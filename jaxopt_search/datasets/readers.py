@@ -5,7 +5,6 @@ Reinelt, TSPLIB95, 1995; Burkard, Karisch and Rendl, QAPLIB, 1997. Files are not
 token is matched against a pattern of plain ASCII numbers first. Everything works on bytes.
 """
 
-import dataclasses
 import io
 import itertools
 import os
@@ -225,33 +224,26 @@ def load_tsplib(
     """
     if fixed_edges not in ("refuse", "ignore"):
         raise ValueError(f"fixed_edges is {fixed_edges!r}, expected 'refuse' or 'ignore'")
-    source = Source(path, max_bytes, "a TSPLIB instance")
-    parts = _parse(source)
-    _require_type(source, parts, "TSP")
-    weights = _edge_weight_type(source, parts)
-    n = _dimension(source, parts)
-    _check_sections(source, parts, _READ)
-    if "FIXED_EDGES_SECTION" in parts.sections:
-        _check_fixed_edges(source, parts, n, fixed_edges)
-    coordinates, matrix = None, None
-    if weights == "EXPLICIT":
-        matrix = _matrix(source, parts, n)
-        if "NODE_COORD_SECTION" in parts.sections:
-            _nodes(source, parts, "NODE_COORD_SECTION", n)
-    else:
-        coordinates = _nodes(source, parts, "NODE_COORD_SECTION", n)
-        if "EDGE_WEIGHT_SECTION" in parts.sections:
-            start = parts.sections["EDGE_WEIGHT_SECTION"][0]
-            message = f"EDGE_WEIGHT_SECTION under EDGE_WEIGHT_TYPE {weights}, expected EXPLICIT"
-            raise source.error(start, message)
-    if "DISPLAY_DATA_SECTION" in parts.sections:
-        _nodes(source, parts, "DISPLAY_DATA_SECTION", n)
+    file = _Tsplib(path, max_bytes, "TSP", "a TSPLIB instance")
+    kind = file.edge_weight_type()
+    n = file.dimension()
+    file.refuse_sections_but(_READ)
+    if "FIXED_EDGES_SECTION" in file.sections:
+        file.check_fixed_edges(n, fixed_edges)
+    is_explicit, has_places = kind == "EXPLICIT", "NODE_COORD_SECTION" in file.sections
+    matrix = file.matrix(n) if is_explicit else None
+    places = None if is_explicit and not has_places else file.nodes("NODE_COORD_SECTION", n)
+    if not is_explicit and "EDGE_WEIGHT_SECTION" in file.sections:
+        message = f"EDGE_WEIGHT_SECTION under EDGE_WEIGHT_TYPE {kind}, expected EXPLICIT"
+        raise file.source.error(file.sections["EDGE_WEIGHT_SECTION"][0], message)
+    if "DISPLAY_DATA_SECTION" in file.sections:
+        file.nodes("DISPLAY_DATA_SECTION", n)
     return TSPInstance(
         name=pathlib.Path(path).stem,
-        edge_weight_type=weights,
-        coordinates=coordinates,
+        edge_weight_type=kind,
+        coordinates=None if is_explicit else places,
         matrix=matrix,
-        comment=" ".join(parts.comments),
+        comment=" ".join(file.comments),
     )
 
 
@@ -269,11 +261,9 @@ def load_atsp(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndar
       >>> load_atsp(path).tolist()
       [[0, 7], [3, 0]]
     """
-    source = Source(path, max_bytes, "a TSPLIB instance")
-    parts = _parse(source)
-    _require_type(source, parts, "ATSP")
-    _check_sections(source, parts, ("EDGE_WEIGHT_SECTION",))
-    return _matrix(source, parts, _dimension(source, parts), is_symmetric=False)
+    file = _Tsplib(path, max_bytes, "ATSP", "a TSPLIB instance")
+    file.refuse_sections_but(("EDGE_WEIGHT_SECTION",))
+    return file.matrix(file.dimension(), is_symmetric=False)
 
 
 def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
@@ -297,12 +287,10 @@ def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndar
       >>> load_tour(path).tolist()
       [0, 2, 1]
     """
-    source = Source(path, max_bytes, "a TSPLIB tour")
-    parts = _parse(source)
-    _require_type(source, parts, "TOUR")
-    start, stop = _section(source, parts, "TOUR_SECTION")
-    if "DIMENSION" in parts.header:
-        n = _dimension(source, parts, numbers_per_node=1)
+    file = _Tsplib(path, max_bytes, "TOUR", "a TSPLIB tour")
+    source, (start, stop) = file.source, file.section("TOUR_SECTION")
+    if "DIMENSION" in file.header:
+        n = file.dimension(numbers_per_node=1)
     else:  # as in rd100.opt.tour
         n = max(1, len(source.data[start:stop].split()) - 1)
     numbers = source.integers(start, stop, (n + 1,), f"a tour of {n} cities and -1")
@@ -316,172 +304,187 @@ def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndar
     return (tour - 1).astype(np.int32)
 
 
-@dataclasses.dataclass
-class _Parts:
-    """Header values with their positions, and the ranges of the sections' bodies."""
+class _Tsplib:
+    """A file of TSPLIB, split into header lines and sections; nothing else may stand in it.
 
-    header: dict[str, tuple[int, str]] = dataclasses.field(default_factory=dict)
-    comments: list[str] = dataclasses.field(default_factory=list)
-    sections: dict[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    Attributes:
+      source: its bytes.
+      header: values of keys, with their positions.
+      comments: the values of COMMENT.
+      sections: where the bodies of sections begin and end.
+    """
 
+    def __init__(self, path: str | os.PathLike, max_bytes: int, expected: str, what: str):
+        """Reads a file, whose TYPE must be the one expected."""
+        self.source = source = Source(path, max_bytes, what)
+        self.header: dict[str, tuple[int, str]] = {}
+        self.comments: list[str] = []
+        self.sections: dict[str, tuple[int, int]] = {}
+        end, section = 0, None
+        for match in _KEYWORD.finditer(source.data):
+            self._close(section, end, match.start())
+            end, section = match.end(), self._open(match)
+            if match.group(1) == b"EOF":
+                break
+        self._close(section, end, len(source.data))
+        position, value = self.key("TYPE", expected)
+        if value.split()[:1] != [expected]:  # si175 has `TSP (M.~Hofmeister)`
+            name = show(value.encode())
+            raise source.unsupported(position, f"TYPE {name} is not supported, expected {expected}")
 
-def _parse(source: Source) -> _Parts:
-    """Splits a file into header lines and section bodies; nothing else may stand in it."""
-    parts, position, section = _Parts(), 0, None
-    for match in _KEYWORD.finditer(source.data):
-        _close(source, parts, section, position, match.start())
-        position, section = match.end(), None
+    def _open(self, match: re.Match[bytes]) -> str | None:
+        """Notes what a line with a keyword says, and returns the section that it begins, if any."""
         keyword, value = match.group(1).decode(), match.group(2)
-        value = value if value is None else value.strip()
-        if keyword == "EOF" and not value:
-            _close(source, parts, None, position, len(source.data))
-            return parts
-        if _SECTION.fullmatch(keyword) and not value:
-            if keyword in parts.sections:
-                raise source.error(match.start(1), f"a second {keyword}, expected one")
-            section = keyword
-        elif _KEY.fullmatch(keyword) and value is not None:
-            text = value.decode("utf-8", "replace")
-            if keyword == "COMMENT":
-                parts.comments.append(text)
-            elif keyword in parts.header:
-                raise source.error(match.start(1), f"a second {keyword}, expected one")
-            else:
-                parts.header[keyword] = match.start(1), text
+        is_empty = not (value or b"").strip()
+        if keyword == "EOF" and is_empty:
+            return None
+        if keyword in self.sections or keyword in self.header:
+            raise self.source.error(match.start(1), f"a second {keyword}, expected one")
+        if is_empty and _SECTION.fullmatch(keyword):
+            return keyword
+        if value is None or not _KEY.fullmatch(keyword):
+            raise self._junk(match.start(1))
+        text = value.strip().decode("utf-8", "replace")
+        if keyword == "COMMENT":
+            self.comments.append(text)
         else:
-            raise _junk(source, match.start(1))
-    _close(source, parts, section, position, len(source.data))
-    return parts
+            self.header[keyword] = match.start(1), text
+        return None
 
+    def _close(self, section: str | None, start: int, stop: int) -> None:
+        """Ends what began at `start`: a section takes the text, else there must be none."""
+        if section is not None:
+            self.sections[section] = start, stop
+        elif rest := re.compile(rb"\S").search(self.source.data, start, stop):
+            raise self._junk(rest.start())
 
-def _close(source: Source, parts: _Parts, section: str | None, start: int, stop: int) -> None:
-    """Ends what began at `start`: a section takes the text, else there must be none."""
-    if section is not None:
-        parts.sections[section] = start, stop
-    elif rest := re.compile(rb"\S").search(source.data, start, stop):
-        raise _junk(source, rest.start())
+    def _junk(self, position: int) -> InstanceFormatError:
+        line = self.source.data[position : position + 200].splitlines()[0].rstrip()
+        return self.source.error(position, f"{show(line)}, expected a TSPLIB keyword")
 
+    def key(self, name: str, expected: str) -> tuple[int, str]:
+        """Returns the position and the value of a key of the header."""
+        if name not in self.header:
+            raise self.source.error(0, f"{name} is missing, expected {expected}")
+        return self.header[name]
 
-def _junk(source: Source, position: int):
-    line = source.data[position : position + 200].splitlines()[0].rstrip()
-    return source.error(position, f"{show(line)}, expected a TSPLIB keyword")
+    def section(self, name: str) -> tuple[int, int]:
+        """Returns where the body of a section begins and ends."""
+        if name not in self.sections:
+            end = len(self.source.data.rstrip())
+            raise self.source.error(end, f"{name} is missing, expected one")
+        return self.sections[name]
 
+    def refuse_sections_but(self, known: tuple[str, ...]) -> None:
+        for section, (start, _) in self.sections.items():
+            if section not in known:
+                raise self.source.unsupported(start, f"{section} is not supported")
 
-def _header(source: Source, parts: _Parts, key: str, expected: str) -> tuple[int, str]:
-    if key not in parts.header:
-        raise source.error(0, f"{key} is missing, expected {expected}")
-    return parts.header[key]
+    def edge_weight_type(self) -> str:
+        supported = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
+        position, value = self.key("EDGE_WEIGHT_TYPE", f"one of {supported}")
+        if value != "EXPLICIT" and value not in distances.EDGE_WEIGHTS:
+            name = show(value.encode())
+            message = f"EDGE_WEIGHT_TYPE {name} is not supported, expected one of {supported}"
+            raise self.source.unsupported(position, message)
+        position, places = self.header.get("NODE_COORD_TYPE", (0, ""))
+        if places == "THREED_COORDS":
+            raise self.source.unsupported(position, f"NODE_COORD_TYPE {places!r} is not supported")
+        return value
 
+    def dimension(self, numbers_per_node: int = 3) -> int:
+        """Returns DIMENSION if the file can hold that many nodes at two bytes a number."""
+        position, value = self.key("DIMENSION", "a positive integer")
+        token = value.encode()
+        if not INTEGER.fullmatch(token) or int(token) < 1:
+            message = f"DIMENSION is {show(token)}, expected a positive integer"
+            raise self.source.error(position, message)
+        n = int(token)
+        is_matrix = "EDGE_WEIGHT_SECTION" in self.sections
+        needed = n * (n - 1) // 2 if is_matrix else numbers_per_node * n
+        self._check_room(position, 2 * needed, f"DIMENSION is {n}", needed)
+        return n
 
-def _require_type(source: Source, parts: _Parts, expected: str) -> None:
-    position, value = _header(source, parts, "TYPE", expected)
-    if value.split()[:1] != [expected]:  # si175 has `TSP (M.~Hofmeister)`
-        name = show(value.encode())
-        raise source.unsupported(position, f"TYPE {name} is not supported, expected {expected}")
+    def _check_room(self, position: int, size: int, what: str, needed: int) -> None:
+        if size > self.source.size:
+            message = f"{what}, expected at most what {self.source.size} bytes can hold"
+            raise self.source.error(position, f"{message} ({needed} numbers)")
 
+    def nodes(self, section: str, n: int) -> np.ndarray:
+        """Returns the [n, 2] float64 coordinates of a section of lines `id x y`, ordered by id."""
+        source, (start, stop) = self.source, self.section(section)
+        coordinates = np.empty((n + 1, 2), np.float64)  # by id; ids are 0..n-1 or 1..n
+        seen = np.full(n + 1, -1, np.int64)  # position of each id's line
+        last = start
+        for last, line in source.lines(start, stop):
+            fields = line.split(None, 3)
+            if len(fields) != 3:
+                text = show(line.strip())
+                raise source.error(last, f"{text} in {section}, expected a node id and two numbers")
+            if not INTEGER.fullmatch(fields[0]):
+                raise source.error(last, f"{show(fields[0])} as node id, expected an integer")
+            node = int(fields[0])
+            if not 0 <= node <= n:
+                raise source.error(last, f"node {node}, expected ids 1..{n} (DIMENSION is {n})")
+            if seen[node] >= 0:
+                first = source.line(seen[node])
+                message = f"node {node} appears twice (first in line {first}), expected it once"
+                raise source.error(last, message)
+            seen[node] = last
+            for axis in (0, 1):
+                what = f"coordinate of node {node}"
+                coordinates[node, axis] = parse_real(source, last, fields[1 + axis], what)
+        missing = np.flatnonzero(seen < 0)
+        message = f"expected {n} nodes (DIMENSION is {n})"
+        if missing.size == 0:
+            raise source.error(last, f"{n + 1} nodes, 0..{n}, in {section}, {message}")
+        if missing.size > 1 or missing[0] not in (0, n):
+            node = missing[1] if missing[0] == 0 else missing[0]
+            raise source.error(last, f"node {node} is missing in {section}, {message}")
+        return np.delete(coordinates, missing[0], axis=0)
 
-def _check_sections(source: Source, parts: _Parts, known: tuple[str, ...]) -> None:
-    for section, (start, _) in parts.sections.items():
-        if section not in known:
-            raise source.unsupported(start, f"{section} is not supported")
+    def matrix(self, n: int, is_symmetric: bool = True) -> np.ndarray:
+        """Returns the [n, n] int64 matrix of an EDGE_WEIGHT_SECTION, its diagonal set to zero."""
+        expected = f"one of {', '.join(_FORMATS)}"
+        position, form = self.key("EDGE_WEIGHT_FORMAT", expected)
+        if form not in _FORMATS:
+            message = f"EDGE_WEIGHT_FORMAT is {show(form.encode())}, expected {expected}"
+            raise self.source.error(position, message)
+        start, stop = self.section("EDGE_WEIGHT_SECTION")
+        is_full, what = form == "FULL_MATRIX", f"{form} of {n} cities"
+        count = n * n if is_full else n * (n + 1 if "DIAG" in form else n - 1) // 2
+        self._check_room(position, 2 * count - 1, what, count)
+        numbers = self.source.integers(start, stop, (count,), what, "a section or EOF")
+        matrix = numbers.reshape(n, n) if is_full else _fill(numbers, n, form)
+        if is_symmetric and is_full:
+            self._check_symmetric(start, matrix)
+        np.fill_diagonal(matrix, 0)
+        return matrix
 
+    def _check_symmetric(self, position: int, matrix: np.ndarray) -> None:
+        for i, row in enumerate(matrix):
+            differs = np.flatnonzero(row != matrix[:, i])
+            if differs.size:
+                j = int(differs[0])
+                message = (
+                    f"FULL_MATRIX has {row[j]} at ({i + 1}, {j + 1}) and {matrix[j, i]} at"
+                    f" ({j + 1}, {i + 1}), expected a symmetric matrix under TYPE TSP"
+                )
+                raise self.source.error(position, message)
 
-def _edge_weight_type(source: Source, parts: _Parts) -> str:
-    supported = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
-    position, value = _header(source, parts, "EDGE_WEIGHT_TYPE", f"one of {supported}")
-    if value != "EXPLICIT" and value not in distances.EDGE_WEIGHTS:
-        name = show(value.encode())
-        message = f"EDGE_WEIGHT_TYPE {name} is not supported, expected one of {supported}"
-        raise source.unsupported(position, message)
-    if parts.header.get("NODE_COORD_TYPE", (0, ""))[1] == "THREED_COORDS":
-        position = parts.header["NODE_COORD_TYPE"][0]
-        raise source.unsupported(position, "NODE_COORD_TYPE 'THREED_COORDS' is not supported")
-    return value
-
-
-def _dimension(source: Source, parts: _Parts, numbers_per_node: int = 3) -> int:
-    """Returns DIMENSION if the file can hold that many nodes at two bytes a number."""
-    position, value = _header(source, parts, "DIMENSION", "a positive integer")
-    token = value.encode()
-    if not INTEGER.fullmatch(token) or int(token) < 1:
-        raise source.error(position, f"DIMENSION is {show(token)}, expected a positive integer")
-    n = int(token)
-    needed = numbers_per_node * n
-    if "EDGE_WEIGHT_SECTION" in parts.sections:
-        needed = n * (n - 1) // 2
-    if 2 * needed > source.size:
-        raise source.error(
-            position,
-            f"DIMENSION is {n}, expected at most what {source.size} bytes can hold "
-            f"({needed} numbers)",
-        )
-    return n
-
-
-def _section(source: Source, parts: _Parts, name: str) -> tuple[int, int]:
-    if name not in parts.sections:
-        raise source.error(len(source.data.rstrip()), f"{name} is missing, expected one")
-    return parts.sections[name]
-
-
-def _nodes(source: Source, parts: _Parts, section: str, n: int) -> np.ndarray:
-    """Returns the [n, 2] float64 coordinates of a section of lines `id x y`, ordered by id."""
-    start, stop = _section(source, parts, section)
-    coordinates = np.empty((n + 1, 2), np.float64)  # by id; ids are 0..n-1 or 1..n
-    seen = np.full(n + 1, -1, np.int64)  # position of each id's line
-    last = start
-    for last, line in source.lines(start, stop):
-        fields = line.split(None, 3)
-        if len(fields) != 3:
-            text = show(line.strip())
-            raise source.error(last, f"{text} in {section}, expected a node id and two numbers")
-        if not INTEGER.fullmatch(fields[0]):
-            raise source.error(last, f"{show(fields[0])} as node id, expected an integer")
-        node = int(fields[0])
-        if not 0 <= node <= n:
-            raise source.error(last, f"node {node}, expected ids 1..{n} (DIMENSION is {n})")
-        if seen[node] >= 0:
-            first = source.line(seen[node])
-            message = f"node {node} appears twice (first in line {first}), expected it once"
-            raise source.error(last, message)
-        seen[node] = last
-        what = f"coordinate of node {node}"
-        coordinates[node, 0] = parse_real(source, last, fields[1], what)
-        coordinates[node, 1] = parse_real(source, last, fields[2], what)
-    missing = np.flatnonzero(seen < 0)
-    if missing.size == 0:
-        message = f"{n + 1} nodes, 0..{n}, in {section}, expected {n} (DIMENSION is {n})"
-        raise source.error(last, message)
-    if missing.size > 1 or missing[0] not in (0, n):
-        node = missing[1] if missing[0] == 0 else missing[0]
-        message = f"node {node} is missing in {section}, expected {n} nodes (DIMENSION is {n})"
-        raise source.error(last, message)
-    return np.delete(coordinates, missing[0], axis=0)
-
-
-def _matrix(source: Source, parts: _Parts, n: int, is_symmetric: bool = True) -> np.ndarray:
-    """Returns the [n, n] int64 matrix of an EDGE_WEIGHT_SECTION, its diagonal set to zero."""
-    expected = f"one of {', '.join(_FORMATS)}"
-    position, form = _header(source, parts, "EDGE_WEIGHT_FORMAT", expected)
-    if form not in _FORMATS:
-        name = show(form.encode())
-        raise source.error(position, f"EDGE_WEIGHT_FORMAT is {name}, expected {expected}")
-    start, stop = _section(source, parts, "EDGE_WEIGHT_SECTION")
-    count = n * n
-    if form != "FULL_MATRIX":
-        count = n * (n + 1) // 2 if "DIAG" in form else n * (n - 1) // 2
-    if 2 * count > source.size + 1:
-        message = f"{form} of {n} cities, expected at most what {source.size} bytes can hold"
-        raise source.error(position, f"{message} ({count} numbers)")
-    numbers = source.integers(start, stop, (count,), f"{form} of {n} cities", "a section or EOF")
-    if form == "FULL_MATRIX":
-        matrix = numbers.reshape(n, n)
-        if is_symmetric:
-            _check_symmetric(source, start, matrix)
-    else:
-        matrix = _fill(numbers, n, form)
-    np.fill_diagonal(matrix, 0)
-    return matrix
+    def check_fixed_edges(self, n: int, fixed_edges: str) -> None:
+        source, (start, stop) = self.source, self.sections["FIXED_EDGES_SECTION"]
+        if fixed_edges == "refuse":
+            message = "FIXED_EDGES_SECTION is not supported, expected none (see fixed_edges)"
+            raise source.unsupported(start, message)
+        *pairs, last = [line.split(None, 2) for _, line in source.lines(start, stop)] or [[]]
+        good = last == [b"-1"] and len(pairs) <= n
+        for pair in pairs:
+            good = good and len(pair) == 2 and all(map(INTEGER.fullmatch, pair))
+            good = good and all(1 <= int(node) <= n for node in pair)
+        if not good:
+            message = "malformed FIXED_EDGES_SECTION, expected pairs of ids and -1"
+            raise source.error(start, message)
 
 
 def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:
@@ -495,32 +498,6 @@ def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:
         matrix[i, columns] = matrix[columns, i] = numbers[position : position + width]
         position += width
     return matrix
-
-
-def _check_symmetric(source: Source, position: int, matrix: np.ndarray) -> None:
-    for i, row in enumerate(matrix):
-        differs = np.flatnonzero(row != matrix[:, i])
-        if differs.size:
-            j = int(differs[0])
-            message = (
-                f"FULL_MATRIX has {row[j]} at ({i + 1}, {j + 1}) and {matrix[j, i]} at "
-                f"({j + 1}, {i + 1}), expected a symmetric matrix under TYPE TSP"
-            )
-            raise source.error(position, message)
-
-
-def _check_fixed_edges(source: Source, parts: _Parts, n: int, fixed_edges: str) -> None:
-    start, stop = parts.sections["FIXED_EDGES_SECTION"]
-    if fixed_edges == "refuse":
-        message = "FIXED_EDGES_SECTION is not supported, expected none (see fixed_edges)"
-        raise source.unsupported(start, message)
-    *pairs, last = [line.split(None, 2) for _, line in source.lines(start, stop)] or [[]]
-    good = last == [b"-1"] and len(pairs) <= n
-    for pair in pairs:
-        good = good and len(pair) == 2 and all(map(INTEGER.fullmatch, pair))
-        good = good and all(1 <= int(node) <= n for node in pair)
-    if not good:
-        raise source.error(start, "malformed FIXED_EDGES_SECTION, expected pairs of ids and -1")
 
 
 def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPInstance:

@@ -43,7 +43,7 @@ def assert_costs_differ_exactly(problem, exact, costs):
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "asymmetric", "diagonal", "negative"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_costs_at_the_limits_of_int32(kind, seed):
     """All assignments of 6 facilities, as dear as is accepted, and all swaps of some of them."""
     flow, distance = matrices(6, kind, seed)
