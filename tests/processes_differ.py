@@ -14,7 +14,7 @@ from processes_alike import POINTS, annealing, seen, solve, tsp
 import jaxopt_search as js
 from jaxopt_search.command import flags, starts
 from jaxopt_search.command import solve as command
-from jaxopt_search.driver.running import Run
+from jaxopt_search.driver.run import Run
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.guards import capacity
 

@@ -8,7 +8,7 @@ import jax
 
 from jaxopt_search.backends import Implementation, random
 from jaxopt_search.checks import check_count
-from jaxopt_search.driver.arguments import refuse_tracers
+from jaxopt_search.driver.options import refuse_tracers
 from jaxopt_search.engine import room, starting, stepping
 from jaxopt_search.engine.device_split import Devices, DeviceSplit, find_devices
 from jaxopt_search.engine.kept_programs import Program

@@ -10,8 +10,8 @@ import numpy as np
 
 from jaxopt_search.backends import random
 from jaxopt_search.driver import ahead, checkpoints
-from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
+from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.engine import placing, room
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.fingerprints import fingerprint
@@ -55,20 +55,20 @@ class Repairs:
         problem: NQueens,
         key: random.Key,
         finds: PlacementSet,
-        call: Call,
+        options: RunOptions,
         max_rounds: int | None,
     ):
         padded = problem.padded(padding.capacity_for(problem.n, _PER_DOUBLING))
-        self.problem, self._key = jax.device_put((padded, key), call.team.own[0])
-        self.finds, self.timer, self.made = finds, call.timer, 0
+        self.problem, self._key = jax.device_put((padded, key), options.team.own[0])
+        self.finds, self.timer, self.made = finds, options.timer, 0
         self._max_rounds = _MAX_ROUNDS if max_rounds is None else max_rounds
         self._ends_at_failure = max_rounds is not None
         self._number, self._has_failed = 0, False
         self._repair: Repair | None = None  # of the placement that is begun
         self._words: Any = None  # its fingerprint
         self._rounds, self._is_over = 0, False  # of the last chunk; whether it ended the repair
-        if call.files.resume is not None:
-            self._recall(checkpoints.read(call.files.resume, self.identity(), self._shapes_of))
+        if options.resume is not None:
+            self._recall(checkpoints.read(options.resume, self.identity(), self._shapes_of))
 
     def _shapes_of(self, notes: dict[str, Any]) -> tuple[Any, Any]:
         numbers, queens = self.finds.shapes_of(Counts(*notes["counts"]))

@@ -16,8 +16,8 @@ from jaxopt_search.backends import random
 from jaxopt_search.backends.counts import Steps
 from jaxopt_search.checks import check_count
 from jaxopt_search.driver import ahead, checkpoints
-from jaxopt_search.driver.calls import Call
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
+from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.engine import room, stepping
 from jaxopt_search.engine.device_split import DeviceSplit
 from jaxopt_search.engine.fingerprints import fingerprint
@@ -64,17 +64,17 @@ class Searches:
         problem: NQueens,
         key: random.Key,
         finds: PlacementSet,
-        call: Call,
+        options: RunOptions,
         num_searches: int | None,
     ):
-        self.timer, self.split = call.timer, DeviceSplit(call.team.devices)
+        self.timer, self.split = options.timer, DeviceSplit(options.devices)
         self.problem, self.finds = self.split.bring(problem.padded()), finds
         self.plan = queens_plans.plan_of(problem.n, self.split.first.platform)
         self.search = queens_plans.search_of(self.plan)
         self._choice = stepping.choose("auto", self.split.first, self.problem, self.search)
         self.implementation, self.made, self.step = str(self._choice), 0, 0
         self._num_looks, self._counts = 0, finds.counts  # these are what checkpoints have
-        resumed = call.files.resume
+        resumed = options.resume
         begin = self._new(key, num_searches) if resumed is None else self._recalled(resumed)
         self._begin, self._num_searches = begin, len(begin.age)
         self._rules = make_rules(self.search, begin.searches.best_cost.dtype)

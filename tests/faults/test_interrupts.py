@@ -48,13 +48,6 @@ def test_a_second_one_does_not_wait():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_errors_come_out():
-    """An exception of the block is not hidden, and the handler is put back."""
-    with pytest.raises(ZeroDivisionError), held_back():
-        raise ZeroDivisionError
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_one_block_in_another():
     """The outer one decides."""
     done = []

@@ -24,7 +24,7 @@ from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import DType, is_integral, on_device, refuse_first
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Scan
+from jaxopt_search.types import Scan, VectorProblem
 
 _FLOAT32 = np.finfo(np.float32)
 
@@ -59,7 +59,7 @@ class _Shift(NamedTuple):
     meta_fields=("n", "num_agents", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class GeneralizedAssignment:
+class GeneralizedAssignment(VectorProblem):
     """An instance on the device. Build it with `generalized_assignment`.
 
     A solution is [n] int32: the agent of each job. Its cost is the sum of the costs of the jobs
@@ -87,8 +87,6 @@ class GeneralizedAssignment:
     n: int
     num_agents: int
     host: Original = dataclasses.field(repr=False)
-
-    space = "vector"
 
     @property
     def max_domain(self) -> int:

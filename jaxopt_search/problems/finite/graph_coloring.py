@@ -24,7 +24,7 @@ from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Scan
+from jaxopt_search.types import Scan, VectorProblem
 
 _TILE = 128  # neighbors that a kernel handles at once
 
@@ -62,7 +62,7 @@ class ColorCounts(NamedTuple):
     meta_fields=("n", "max_domain", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class GraphColoring:
+class GraphColoring(VectorProblem):
     """The colorings of a graph with k colors. Build it with `graph_coloring`.
 
     A solution is [n] int32, the color of each vertex. Its cost is the number of edges whose ends
@@ -81,8 +81,6 @@ class GraphColoring:
     n: int
     max_domain: int
     host: Original = dataclasses.field(repr=False)
-
-    space = "vector"
 
     @property
     def num_colors(self) -> int:

@@ -37,7 +37,7 @@ from jaxopt_search.problems.matrix_input import (
     refuse_first,
 )
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Scan
+from jaxopt_search.types import Scan, VectorProblem
 
 Storage: TypeAlias = Literal["auto", "dense", "sparse"]
 
@@ -167,10 +167,10 @@ class Fields(NamedTuple):
 @functools.partial(
     pytree,
     data_fields=("linear", "couplings", "domain_sizes"),
-    meta_fields=("n", "units", "host"),
+    meta_fields=("n", "device_units", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class QUBO:
+class QUBO(VectorProblem):
     """A QUBO instance on the device. Build it with `qubo` or `max_cut`.
 
     A solution is [n] int32 of zeros and ones. Its cost is the sum of the linear terms of the ones
@@ -181,7 +181,7 @@ class QUBO:
       couplings: of pairs of variables, of this dtype: a matrix or lists of neighbors.
       domain_sizes: [n] int32, all 2.
       n: the number of variables.
-      units: how `device_cost` counts.
+      device_units: how `device_cost` counts.
       host: the instance as it was given.
     """
 
@@ -189,11 +189,8 @@ class QUBO:
     couplings: Dense | Sparse = dataclasses.field(repr=False)
     domain_sizes: jax.Array = dataclasses.field(repr=False)
     n: int
-    units: Units = SAME
+    device_units: Units = SAME
     host: Original = dataclasses.field(repr=False)
-
-    space = "vector"
-    max_domain = 2
 
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random solution, [n] int32: each variable is 0 or 1 with equal chances."""
@@ -208,7 +205,7 @@ class QUBO:
 
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
-        return self.units.in_full(self.device_cost(solution))
+        return self.device_units.in_full(self.device_cost(solution))
 
     def device_cost(self, solution: jax.Array) -> jax.Array:
         """Returns the cost in the device's units; mostly the same as `cost`.
@@ -539,7 +536,7 @@ def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage
         couplings=couplings,
         domain_sizes=jnp.asarray(sizes),
         n=n,
-        units=host.units,
+        device_units=host.units,
         host=host,
     )
 

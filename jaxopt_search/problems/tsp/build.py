@@ -255,7 +255,7 @@ def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
         capacity=len(matrix),
         metric="MATRIX",
         is_symmetric=np.array_equal(matrix, matrix.T),
-        units=host.units,
+        device_units=host.units,
         host=host,
     )
 
@@ -379,13 +379,13 @@ def tsp_from_coords(
             leaving, coming = shared_part.of_cities(matrix, np.ones(matrix.shape, bool))
             matrix = shared_part.without_cities(matrix, leaving, coming)
             host = dataclasses.replace(host, offset=math.fsum([*leaving, *coming]))
-        common |= {"units": host.units, "host": host}
+        common |= {"device_units": host.units, "host": host}
         return TSP(matrix=on_device(matrix.ravel(), dtype), metric="MATRIX", **common)
     # Float coordinates count from the middle of most cities, where they are the most exact.
     x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
     can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
     pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
-    return TSP(coords=pairs, metric=metric, units=host.units, host=host, **common)
+    return TSP(coords=pairs, metric=metric, device_units=host.units, host=host, **common)
 
 
 def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
