@@ -192,6 +192,8 @@ class QUBO(VectorProblem):
     device_units: Units = SAME
     host: Original = dataclasses.field(repr=False)
 
+    max_domain = 2
+
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random solution, [n] int32: each variable is 0 or 1 with equal chances."""
         return vector.random_vector(key, self.domain_sizes)
