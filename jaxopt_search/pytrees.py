@@ -14,6 +14,11 @@ import numpy as np
 Class = TypeVar("Class", bound=type[Any])
 
 
+def static(**options: Any) -> Any:
+    """Returns a field of a `pytree` that is part of the program; options as `dataclasses.field`."""
+    return dataclasses.field(metadata={"static": True}, **options)
+
+
 class IgnoredByJit:
     """A static part of a pytree that programs do not see: all objects of such a class are equal.
 

@@ -23,7 +23,7 @@ from jaxopt_search.problems.bounds import largest_of
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import DType, is_integral, on_device, refuse_first
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan, VectorProblem
 
 _FLOAT32 = np.finfo(np.float32)
@@ -53,11 +53,7 @@ class _Shift(NamedTuple):
     overload: jax.Array
 
 
-@functools.partial(
-    pytree,
-    data_fields=("costs", "loads", "capacities", "fixed_penalty", "penalty", "domain_sizes"),
-    meta_fields=("n", "num_agents", "host"),
-)
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class GeneralizedAssignment(VectorProblem):
     """An instance on the device. Build it with `generalized_assignment`.
@@ -84,9 +80,9 @@ class GeneralizedAssignment(VectorProblem):
     fixed_penalty: jax.Array = dataclasses.field(repr=False)
     penalty: jax.Array = dataclasses.field(repr=False)
     domain_sizes: jax.Array = dataclasses.field(repr=False)
-    n: int
-    num_agents: int
-    host: Original = dataclasses.field(repr=False)
+    n: int = static()
+    num_agents: int = static()
+    host: Original = static(repr=False)
 
     @property
     def max_domain(self) -> int:

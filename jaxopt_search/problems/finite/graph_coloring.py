@@ -23,7 +23,7 @@ from jaxopt_search.problems.finite.neighbor_lists import NeighborLists, neighbor
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.problems.padding import list_room, with_room
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan, VectorProblem
 
 _TILE = 128  # neighbors that a kernel handles at once
@@ -56,11 +56,7 @@ class ColorCounts(NamedTuple):
     conflicts: jax.Array
 
 
-@functools.partial(
-    pytree,
-    data_fields=("domain_sizes", "graph"),
-    meta_fields=("n", "max_domain", "host"),
-)
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class GraphColoring(VectorProblem):
     """The colorings of a graph with k colors. Build it with `graph_coloring`.
@@ -78,9 +74,9 @@ class GraphColoring(VectorProblem):
 
     domain_sizes: jax.Array = dataclasses.field(repr=False)
     graph: Graph = dataclasses.field(repr=False)
-    n: int
-    max_domain: int
-    host: Original = dataclasses.field(repr=False)
+    n: int = static()
+    max_domain: int = static()
+    host: Original = static(repr=False)
 
     @property
     def num_colors(self) -> int:

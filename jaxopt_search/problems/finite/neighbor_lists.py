@@ -1,7 +1,6 @@
 """Lists of the neighbors of a graph's vertices, for graphs to color and couplings of variables."""
 
 import dataclasses
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +9,10 @@ import numpy as np
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load
 from jaxopt_search.problems.padding import list_room, with_room
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 
 
-@functools.partial(pytree, data_fields=("starts", "neighbors"), meta_fields=("max_degree",))
+@pytree
 @dataclasses.dataclass(frozen=True, eq=False)
 class NeighborLists:
     """The neighbors of all vertices, one list after the other.
@@ -30,7 +29,7 @@ class NeighborLists:
 
     starts: jax.Array
     neighbors: jax.Array
-    max_degree: int
+    max_degree: int = static()
 
     def range_of(self, vertex: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Returns where the list of a vertex begins and ends; portable, elementwise."""

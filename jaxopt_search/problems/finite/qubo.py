@@ -36,7 +36,7 @@ from jaxopt_search.problems.matrix_input import (
     is_integral,
     refuse_first,
 )
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan, VectorProblem
 
 Storage: TypeAlias = Literal["auto", "dense", "sparse"]
@@ -164,11 +164,7 @@ class Fields(NamedTuple):
     fields: Any
 
 
-@functools.partial(
-    pytree,
-    data_fields=("linear", "couplings", "domain_sizes"),
-    meta_fields=("n", "device_units", "host"),
-)
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class QUBO(VectorProblem):
     """A QUBO instance on the device. Build it with `qubo` or `max_cut`.
@@ -188,9 +184,9 @@ class QUBO(VectorProblem):
     linear: jax.Array = dataclasses.field(repr=False)
     couplings: Dense | Sparse = dataclasses.field(repr=False)
     domain_sizes: jax.Array = dataclasses.field(repr=False)
-    n: int
-    device_units: Units = SAME
-    host: Original = dataclasses.field(repr=False)
+    n: int = static()
+    device_units: Units = static(default=SAME)
+    host: Original = static(repr=False)
 
     max_domain = 2
 

@@ -20,7 +20,7 @@ from jaxopt_search.backends.rows import Block
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import on_device
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Problem
 
 Parts: TypeAlias = tuple[jax.Array, ...]
@@ -55,11 +55,7 @@ class Partial(NamedTuple):
         )
 
 
-@functools.partial(
-    pytree,
-    data_fields=("flow", "distance", "offset", "partial", "num_entries"),
-    meta_fields=("capacity", "is_symmetric", "device_units", "host"),
-)
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class QAP(Problem):
     """A QAP instance on the device. Build it with `qap` or `qap_from_instance`.
@@ -85,10 +81,10 @@ class QAP(Problem):
     offset: jax.Array = dataclasses.field(repr=False)
     partial: Partial | None = dataclasses.field(repr=False)
     num_entries: jax.Array | None = None
-    capacity: int
-    is_symmetric: bool
-    device_units: Units = SAME
-    host: Original = dataclasses.field(repr=False)
+    capacity: int = static()
+    is_symmetric: bool = static()
+    device_units: Units = static(default=SAME)
+    host: Original = static(repr=False)
 
     space = "permutation"
 
