@@ -11,6 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxopt_search.checks import plain_array, real_array
+from jaxopt_search.problems.bounds import check_bytes
+
 DType: TypeAlias = Literal["int32", "float32"]
 
 
@@ -74,6 +77,35 @@ def refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str, hint: str = "
         text = "NaN" if np.isnan(value) else str(value)
         hint = hint if value == np.inf else ""
         raise ValueError(f"{name}[{where}] is {text}, expected a finite number{hint}")
+
+
+def finite_matrix(values: Any, name: str) -> np.ndarray:
+    """Returns a matrix as int64 or float64, all finite, that is not too large for a device."""
+    if len(shape := quick_shape(values)) == 2:
+        check_bytes(4 * shape[0] * shape[1], f"{name} of shape {shape}")
+    matrix = real_array(values, name)
+    refuse_first(matrix, ~np.isfinite(matrix), name)
+    return matrix
+
+
+def integer_pairs(values: Any, name: str) -> np.ndarray:
+    """Returns a list of pairs of integers, [k, 2]."""
+    pairs = plain_array(values, name)
+    if pairs.size == 0 and pairs.shape in ((0,), (0, 2)):
+        return np.zeros((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"{name} has shape {pairs.shape}, expected (k, 2)")
+    if not np.issubdtype(pairs.dtype, np.integer):
+        raise ValueError(f"{name} has dtype {pairs.dtype}, expected integers")
+    return pairs
+
+
+def has_exact_costs(dtype: DType | None, what: str, *arrays: np.ndarray) -> bool:
+    """Returns whether an instance is one of integers, from its numbers and what the user wants."""
+    is_exact = all(map(is_integral, arrays))
+    if dtype == "int32" and not is_exact:
+        raise ValueError(f"dtype is 'int32', expected None or 'float32' for fractional {what}")
+    return is_exact and dtype != "float32"
 
 
 def is_integral(values: np.ndarray) -> bool:

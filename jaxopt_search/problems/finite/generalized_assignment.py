@@ -16,13 +16,18 @@ import numpy as np
 
 from jaxopt_search.backends import floats, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array, real_array
+from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.problems import bounds
 from jaxopt_search.problems.bounds import largest_of
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
-from jaxopt_search.problems.matrix_input import DType, is_integral, on_device, refuse_first
+from jaxopt_search.problems.matrix_input import (
+    DType,
+    finite_matrix,
+    has_exact_costs,
+    on_device,
+    refuse_first,
+)
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan, VectorProblem
 
@@ -240,27 +245,22 @@ def generalized_assignment(
     check_option("dtype", dtype, (None, "int32", "float32"))
     check_best_known(best_known)
     costs, loads = _matrix(costs, "costs"), _matrix(loads, "loads")
-    capacities = real_array(plain_array(capacities, "capacities"), "capacities")
+    capacities = real_array(capacities, "capacities")
     if loads.shape != costs.shape:
         raise ValueError(f"loads has shape {loads.shape}, expected {costs.shape} as costs has")
     if capacities.shape != costs.shape[:1]:
         raise ValueError(f"capacities has shape {capacities.shape}, expected {costs.shape[:1]}")
     loads, capacities = _amounts(loads, "loads"), _amounts(capacities, "capacities")
-    is_exact = is_integral(costs)
-    if dtype == "int32" and not is_exact:
-        raise ValueError("dtype is 'int32', expected None or 'float32' for fractional costs")
-    is_exact = is_exact and dtype != "float32"
+    is_exact = has_exact_costs(dtype, "costs", costs)
     costs = costs.astype(np.int64 if is_exact else np.float64)
     _check_loads(loads, capacities)
     return _build(costs, loads, capacities, is_exact, best_known)
 
 
 def _matrix(values: Any, name: str) -> np.ndarray:
-    matrix = real_array(plain_array(values, name), name)
+    matrix = finite_matrix(values, name)
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(f"{name} has shape {matrix.shape}, expected (agents, jobs)")
-    bounds.check_bytes(4 * matrix.size, f"{name} of shape {matrix.shape}")
-    refuse_first(matrix, ~np.isfinite(matrix), name)
     return matrix
 
 

@@ -33,7 +33,8 @@ from jaxopt_search.problems.finite.neighbor_lists import NeighborLists, neighbor
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import (
     DType,
-    is_integral,
+    has_exact_costs,
+    integer_pairs,
     refuse_first,
 )
 from jaxopt_search.pytrees import pytree, static
@@ -438,13 +439,7 @@ def _listed(
     entries: Any, number: Any, name: str, number_name: str
 ) -> tuple[int, np.ndarray, np.ndarray]:
     """Returns n, and the rows and columns of listed entries."""
-    pairs = plain_array(entries, name)
-    if pairs.shape == (0,):
-        pairs = pairs.reshape(0, 2).astype(np.int64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"{name} has shape {pairs.shape}, expected (k, 2)")
-    if not np.issubdtype(pairs.dtype, np.integer):
-        raise ValueError(f"{name} has dtype {pairs.dtype}, expected integers")
+    pairs = integer_pairs(entries, name)
     least, most = (pairs.min().item(), pairs.max().item()) if pairs.size else (0, -1)
     n = check_count(number_name, max(most + 1, 1) if number is None else number)
     if least < 0 or most >= n:
@@ -454,10 +449,8 @@ def _listed(
 
 def _summable(values: np.ndarray, name: str, dtype: DType | None) -> tuple[np.ndarray, int]:
     """Returns values whose sums fit int64 or float64, and the unit in which they are counted."""
-    if dtype == "int32" and not is_integral(values):
-        raise ValueError("dtype is 'int32', expected None or 'float32' for fractional numbers")
     largest = largest_of(values) if values.size else 0
-    if is_integral(values) and dtype != "float32":
+    if has_exact_costs(dtype, "numbers", values):
         values = values.astype(np.int64)
         is_large = largest * values.size >= _SAFE
         unit = int(np.gcd.reduce(values)) if is_large else 1

@@ -22,12 +22,13 @@ from jaxopt_search.problems.matrix_input import (
     DType,
     as_told,
     check_square,
-    is_integral,
+    finite_matrix,
+    has_exact_costs,
+    integer_pairs,
     is_nearly_symmetric,
     is_stack,
     on_device,
     quick_shape,
-    refuse_first,
 )
 from jaxopt_search.problems.qap.problem import QAP, Partial
 
@@ -82,13 +83,12 @@ def qap(
         symmetric = matrix_input.traced_symmetry(is_symmetric)
         matrix_input.refuse_options_if_traced(partial_match=partial_match, best_known=best_known)
         return _traced_qap(flow, distance, symmetric, dtype)
-    flow = _checked_matrix(_as_integers(flow), "flow")
-    distance = _checked_matrix(distance, "distance")
+    flow, distance = finite_matrix(_as_integers(flow), "flow"), finite_matrix(distance, "distance")
+    check_square(flow, "flow")
+    check_square(distance, "distance")
     _check_same_shape(flow, distance)
-    is_exact = is_integral(flow) and is_integral(distance)
-    if dtype == "int32" and not is_exact:
-        raise ValueError("dtype is 'int32', expected None or 'float32' for fractional matrices")
-    build = _float_qap if dtype == "float32" or not is_exact else _integer_qap
+    is_exact = has_exact_costs(dtype, "matrices", flow, distance)
+    build = _integer_qap if is_exact else _float_qap
     problem = as_told(build(flow, distance, best_known), is_symmetric, "flow and distance are")
     return problem if partial_match is None else with_fixed(problem, partial_match)
 
@@ -303,17 +303,6 @@ def _on_device(
     )
 
 
-def _checked_matrix(values: Any, name: str) -> np.ndarray:
-    """Returns [n, n] int64 or float64, all finite."""
-    shape = quick_shape(values)
-    if len(shape) == 2:
-        bounds.check_bytes(4 * shape[0] * shape[1], f"{name} of shape {shape}")
-    matrix = real_array(values, name)
-    check_square(matrix, name)
-    refuse_first(matrix, ~np.isfinite(matrix), name)
-    return matrix
-
-
 def _check_same_shape(flow: Any, distance: Any) -> None:
     if flow.shape != distance.shape:
         raise ValueError(f"distance has shape {distance.shape}, expected {flow.shape} as flow has")
@@ -353,13 +342,7 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
 
 def _checked_pairs(partial_match: Any, n: int) -> np.ndarray:
     """Returns [k, 2] int32: facilities and locations in range, each once."""
-    pairs = plain_array(partial_match, "partial_match")
-    if pairs.size == 0:
-        pairs = pairs.reshape(0, 2).astype(np.int32)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"partial_match has shape {pairs.shape}, expected (k, 2)")
-    if not np.issubdtype(pairs.dtype, np.integer):
-        raise ValueError(f"partial_match has dtype {pairs.dtype}, expected integers")
+    pairs = integer_pairs(partial_match, "partial_match")
     for column, what in zip(pairs.T, ("facility", "location"), strict=True):
         outside = column[(column < 0) | (column >= n)]
         if outside.size:

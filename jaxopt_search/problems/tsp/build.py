@@ -25,6 +25,7 @@ from jaxopt_search.problems.matrix_input import (
     as_told,
     check_places,
     check_square,
+    has_exact_costs,
     is_integral,
     is_nearly_symmetric,
     may_be_rows,
@@ -177,9 +178,7 @@ def tsp(
     if not allow_negative:
         _refuse_negative(matrix)
     allowed = np.isfinite(matrix)
-    is_exact = dtype != "float32" and is_integral(matrix[allowed])
-    if dtype == "int32" and not is_exact:
-        raise ValueError("dtype is 'int32', expected None or 'float32' for fractional distances")
+    is_exact = has_exact_costs(dtype, "distances", matrix[allowed])
     matrix = np.where(allowed, matrix, 0).astype(np.int64 if is_exact else np.float64)
     problem = (_integer_tsp if is_exact else _float_tsp)(matrix, allowed, best_known)
     return as_told(problem, is_symmetric, "distances are")
