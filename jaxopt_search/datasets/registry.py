@@ -25,11 +25,11 @@ import urllib.parse
 import warnings
 from typing import NamedTuple
 
+from jaxopt_search.checks import imported
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
 from jaxopt_search.datasets.readers import load_qaplib, load_tsplib
 from jaxopt_search.errors import DownloadError, InstanceFormatError
-from jaxopt_search.folders import cache_folder
-from jaxopt_search.optional import imported
+from jaxopt_search.files import cache_folder
 
 DATA_VARIABLE = "JAXOPT_SEARCH_DATA"
 SOURCES = {

@@ -111,7 +111,7 @@ def test_bad_starts_and_problems_are_refused():
     climb = js.hill_climbing(js.Assign())
     with refuses(ValueError, "initial[0][2] is 2, expected 0 to 1"):
         js.solve(problem, climb, 0, num_searches=1, initial=[[0, 1, 2, 1]])
-    with refuses(ValueError, "solutions are permutations, expected vectors"):
+    with refuses(ValueError, "expected space = 'vector' for Assign"):
         js.solve(js.nqueens(5), climb, 0)
     guided = js.hill_climbing(js.Guided(js.successors.ByDelta()))
     with pytest.raises(TypeError, match="a Labeling without assign_delta, expected one with hooks"):
