@@ -1,6 +1,5 @@
 """N-Queens: the problem, its constructions, and its neighborhood."""
 
-import functools
 import itertools
 
 import chex
@@ -16,11 +15,8 @@ from ways import PORTABLE
 import jaxopt_search as js
 from jaxopt_search.backends import random
 from jaxopt_search.neighborhoods.swap import Positions
-from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.problem import count_on_host
 from jaxopt_search.types import null_delta
-
-slow = functools.partial(pytest.param, marks=pytest.mark.slow)
 
 
 def moves(n):
@@ -44,11 +40,9 @@ def annealing(**options):
     return js.simulated_annealing(js.QueenSwap(), 0.1, **options)
 
 
-@pytest.mark.parametrize("name", evaluation.SCHEMES)
-def test_cost_is_the_number_of_attacking_pairs(name):
-    """By every scheme, and on the host."""
-    problem, queens = js.nqueens(9, name), permutations(9, 20)
-    assert (problem.n, problem.evaluation) == (9, name)
+def test_cost_is_the_number_of_attacking_pairs():
+    """By a scheme, and on the host."""
+    problem, queens = js.nqueens(9, "fork_join"), permutations(9, 20)
     costs = jax.jit(jax.vmap(problem.cost))(queens)
     assert costs.dtype == jnp.int32
     assert costs.tolist() == slow_count(queens).tolist()
@@ -80,17 +74,6 @@ def test_a_greedy_placement_is_that_of_a_slow_reference(n, tries):
         queens.append(columns[place])
         columns[place], columns[row] = columns[row], columns[place]
     np.testing.assert_array_equal(js.greedy_placement(key, n, tries), queens)
-
-
-def test_few_queens_of_greedy_placements_are_attacked():
-    """Side by side; about 40 of 1000 in the mean, where random placements have more than 600."""
-    keys = jax.random.split(jax.random.key(0), 30)
-    greedy = np.asarray(jax.jit(jax.vmap(lambda key: js.greedy_placement(key, 1000)))(keys))
-    plain = np.asarray(jax.jit(jax.vmap(js.nqueens(1000).init))(keys))
-    np.testing.assert_array_equal(np.sort(greedy), np.tile(np.arange(1000), (30, 1)))
-    attacked = [np.mean(attacks(queens).any(axis=-1).sum(axis=-1)) for queens in (greedy, plain)]
-    assert 20 < attacked[0] < 60 and attacked[1] > 600
-    assert len(np.unique(greedy, axis=0)) == 30
 
 
 def test_hoffman_is_valid():
@@ -262,27 +245,6 @@ def test_partners_from_which_no_queen_attacks(num_partners):
     share = 1 - (1 - p) ** num_partners
     error = (share * (1 - share) / number) ** 0.5
     assert abs(is_free[second].mean() - share) < 7 * error + 1 / number
-
-
-@pytest.mark.parametrize("n", [slow(2), 5])
-def test_partners_are_drawn_evenly(n):
-    """Where no partner is better than another, each other row is as likely."""
-    case = Case("", js.nqueens(n), js.QueenSwap(1))
-    state = placed(case, np.arange(n))
-    words = jnp.asarray(np.random.default_rng().integers(0, 2**32, 20_000, dtype=np.uint32))
-    for row in (0, n - 1):
-        _, second = case.neighborhood.propose_at(case.problem, state, jnp.int32(row), (words,))
-        counts, mean = np.bincount(second, minlength=n), 20_000 / (n - 1)
-        assert counts[row] == 0
-        assert np.abs(np.delete(counts, row) - mean).max() < 7 * mean**0.5 + (n == 2)
-
-
-@pytest.mark.parametrize("n", [4, 50])
-def test_annealing_finds_valid_placements(n):
-    options = {"num_searches": 4, "max_steps": 20_000, "target": 0, "devices": 1}
-    result = js.solve(js.nqueens(n), annealing(), 0, **options)
-    assert (result.fun, result.status) == (0, js.Status.TARGET)
-    assert_valid(result.x)
 
 
 def test_every_implementation_makes_the_same_searches():
