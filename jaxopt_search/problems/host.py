@@ -107,7 +107,7 @@ class Original(IgnoredByJit):
         than the device can count; else None.
       note: a sentence about what was done to the data, or "".
       num_entries: how many entries of a solution are the user's, if the device's have more: see
-        `padding`. Those behind are nothing to him.
+        `padding`. The rest is padding.
     """
 
     cost: Callable[[np.ndarray], int | float]
@@ -128,7 +128,7 @@ class Original(IgnoredByJit):
         return not self.remaining(solution)
 
     def own(self, solutions: np.ndarray) -> np.ndarray:
-        """Returns what the user knows of solutions, [..., n], of those on the device."""
+        """Returns the user's part of solutions on the device, [..., n]."""
         return solutions[..., : self.num_entries]
 
     @property

@@ -25,7 +25,7 @@ def on_device(values: Any, dtype: Any) -> jax.Array:
 def quick_shape(values: Any) -> tuple[int, ...]:
     """Returns the shape of an array, or of nested lists if they are not ragged.
 
-    Unlike `np.shape`, it copies no list to tell.
+    Unlike `np.shape`, it copies no list.
     """
     if isinstance(values, list | tuple):
         return (len(values), *quick_shape(values[0])) if values else (0,)
@@ -33,7 +33,7 @@ def quick_shape(values: Any) -> tuple[int, ...]:
 
 
 def is_stack(data: Any) -> bool:
-    """Returns whether data are matrices of several instances, be they right or wrong."""
+    """Returns whether data have the form of matrices of several instances."""
     if isinstance(data, list | tuple):
         return any(len(quick_shape(one)) == 2 for one in data)
     return len(quick_shape(data)) == 3
@@ -171,7 +171,7 @@ def traced_square(array: Any, name: str, dtype: Any = None) -> jax.Array:
 
 
 def traced_symmetry(is_symmetric: bool | None) -> bool:
-    """Returns what the user says of matrices whose entries cannot be compared."""
+    """Returns `is_symmetric`, which must be given where entries cannot be compared."""
     if is_symmetric not in (True, False):
         raise ValueError(
             f"is_symmetric is {is_symmetric!r}, expected True or False for matrices that are being"

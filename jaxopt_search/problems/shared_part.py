@@ -23,7 +23,7 @@ def is_mostly_shared(whole: float, left: float) -> bool:
 
 
 def of_entries(matrix: np.ndarray) -> tuple[float, float]:
-    """Returns what the entries of a QAP's matrix share: off the diagonal, and on it; mostly 0."""
+    """Returns the number shared by all entries off the diagonal, and by those on it; mostly 0."""
     between, within = map(_common, (matrix[~np.eye(len(matrix), dtype=bool)], matrix.diagonal()))
     left = largest_of(without_entries(matrix, between, within))
     return (between, within) if is_mostly_shared(largest_of(matrix), left) else (0.0, 0.0)
@@ -41,7 +41,7 @@ def without_entries(matrix: np.ndarray, between: float, within: float) -> np.nda
 
 
 def of_cities(matrix: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns what each city adds to all distances from it, and to those to it, [n] each.
+    """Returns the amounts each city adds to all distances from it, and to it, [n] each.
 
     All tours share the sum, because they leave each city once and come to it once. Without it, the
     shortest distance is 0. Zeros if it is not most of the distances.
@@ -59,7 +59,7 @@ def of_cities(matrix: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _medians(matrix: np.ndarray, is_known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns what leaving each city and coming to it typically cost, [n] each."""
+    """Returns the typical costs of leaving each city and of coming to it, [n] each."""
     some = np.arange(len(matrix))[:: max(1, len(matrix) // _SAMPLED_CITIES)]
     # Rows are compared with one of them, because their own numbers may differ much.
     one = is_known.sum(axis=1).argmax()

@@ -114,7 +114,7 @@ class GeneralizedAssignment(VectorProblem):
         return costs + self._penalty(self.tally(solution).overload)
 
     def tally(self, solution: jax.Array) -> Slacks:
-        """Returns what is left of all capacities; O(n m)."""
+        """Returns the slacks of all capacities; O(n m)."""
         is_here = solution[:, None] == jnp.arange(self.num_agents, dtype=jnp.int32)[None]
         loads = jnp.where(is_here, self.loads, jnp.zeros_like(self.loads))
         slack = self.capacities - jnp.sum(loads, axis=0, dtype=jnp.int32)
@@ -155,7 +155,7 @@ class GeneralizedAssignment(VectorProblem):
         value: jax.Array,
         where: jax.Array,
     ) -> Slacks:
-        """Returns what is left after a job went to an agent, if `where` holds; O(1), portable."""
+        """Returns the slacks after a job went to an agent, if `where` holds; O(1), portable."""
         own = load(solution, variable)
         moves = where & (own != value)
         slack, (here, there) = tally.slack, (load(tally.slack, one) for one in (own, value))
@@ -179,7 +179,7 @@ class GeneralizedAssignment(VectorProblem):
         )
 
     def _of_job(self, tally: Slacks, job: jax.Array, own: jax.Array) -> _Shift:
-        """Returns what changes if a job leaves its agent."""
+        """Returns the change if a job leaves its agent."""
         slack = load(tally.slack, own)
         overload = _over(slack + load(self.loads, (job, own))) - _over(slack)
         return _Shift(-load(self.costs, (job, own)), overload)
@@ -189,7 +189,7 @@ class GeneralizedAssignment(VectorProblem):
         return shift.cost + (self._penalty(after) - self._penalty(tally.overload))
 
     def _penalty(self, overload: jax.Array) -> jax.Array:
-        """Returns what an overload costs."""
+        """Returns the cost of an overload."""
         fixed = jnp.where(overload > 0, self.fixed_penalty, jnp.zeros_like(self.fixed_penalty))
         return fixed + floats.product(self.penalty, overload.astype(self.penalty.dtype))
 
@@ -200,7 +200,7 @@ def _over(slack: jax.Array) -> jax.Array:
 
 
 def _moved(left: _Shift, slack: jax.Array, cost: jax.Array, taken: jax.Array) -> _Shift:
-    """Returns what changes if a job, having `left` an agent, goes to another who has `slack`."""
+    """Returns the change if a job, having `left` an agent, goes to another who has `slack`."""
     return _Shift(left.cost + cost, left.overload + (_over(slack - taken) - _over(slack)))
 
 

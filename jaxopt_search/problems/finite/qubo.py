@@ -397,7 +397,7 @@ class Terms(NamedTuple):
 def _entries_of(
     values: Any, entries: Any, number: Any, names: tuple[str, str, str], dtype: DType | None
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, int]:
-    """Returns what a user's matrix or list holds: n, rows, columns, and finite values in a unit.
+    """Returns the entries of a matrix or list: n, rows, columns, and finite values in a unit.
 
     The values are int64 or float64, of which sums also fit. The unit is a common divisor of
     integers whose sums would not; mostly 1.

@@ -121,7 +121,7 @@ def as_qap(
       data: a `QAP`, a `QAPInstance`, or the flow matrix.
       distance: the distance matrix; None unless `data` is a matrix.
       partial_match: as in `qap`; None if `data` is a `QAP`.
-      dtype: likewise.
+      dtype: as in `qap`, likewise.
     """
     if isinstance(data, QAP):
         for name, value in (("partial_match", partial_match), ("dtype", dtype)):
@@ -257,7 +257,7 @@ def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None)
 
 
 def _split(matrices: tuple[np.ndarray, ...]) -> tuple[list[tuple[float, float]], list[np.ndarray]]:
-    """Returns what the entries of matrices share, and the matrices without that."""
+    """Returns the numbers shared by the entries of each matrix, and the matrices without them."""
     shared = [shared_part.of_entries(matrix) for matrix in matrices]
     pairs = zip(matrices, shared, strict=True)
     return shared, [shared_part.without_entries(matrix, *part) for matrix, part in pairs]

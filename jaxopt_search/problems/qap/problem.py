@@ -300,7 +300,7 @@ def product(flow: Parts, distance: Parts) -> jax.Array:
 
 
 def second_difference(problem: QAP, matrix: Any, i: jax.Array, j: jax.Array) -> jax.Array:
-    """Returns what the entries within `i` and `j` are more than those between them."""
+    """Returns the entries within `i` and `j` minus those between them."""
 
     def entry(i: jax.Array, j: jax.Array) -> jax.Array:
         return load(matrix, i * problem.n + j)

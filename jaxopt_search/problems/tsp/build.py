@@ -82,7 +82,7 @@ def as_tsp(
       metric: the rule by which coordinates give distances, as in `tsp_from_coords`, or `"MATRIX"`
         for a matrix, also of two or three cities. None for the Euclidean metric of coordinates.
       dtype: as in `tsp`; `data` is a matrix if it is given.
-      forbidden: likewise.
+      forbidden: as in `tsp`, likewise.
     """
     check_option("metric", metric, METRICS)
     if isinstance(data, TSP | TSPInstance):
@@ -427,7 +427,7 @@ def _unit(points: np.ndarray, metric: str) -> float:
 
 
 def _longest(points: np.ndarray, metric: str) -> float:
-    """Returns what no distance exceeds by a rule that gives integers."""
+    """Returns an upper bound of all distances under a rule that gives integers."""
     # Rounding adds up to 1.
     return diameters(points).item() + 1 if metric in DISTANCES else _HALF_THE_EQUATOR
 

@@ -75,7 +75,7 @@ def greedy_tour(problem: TSP, near: np.ndarray, distance: Distance) -> np.ndarra
     """Returns a tour of the shortest edges that still fit, of those to candidates, [n] int64.
 
     An edge fits if it leaves no city three and closes no cycle. What is left are paths, whose ends
-    are joined likewise, again and again, to near other ends.
+    are joined in the same way to near ends of others, until there is one.
 
     Args:
       problem: of symmetric distances.
@@ -106,7 +106,7 @@ def greedy_tour(problem: TSP, near: np.ndarray, distance: Distance) -> np.ndarra
 
 
 def with_good_starts(host: Original) -> Original:
-    """Returns what the host keeps of an instance of which random tours cost too much for int32.
+    """Returns the host part of an instance of which random tours cost too much for int32.
 
     Sums wrap around there, so costs are right within 2**31 of 0, as are those of all tours that a
     search at a sensible temperature meets if it starts from a good one. If not, the lowest cost is

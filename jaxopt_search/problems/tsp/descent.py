@@ -231,7 +231,7 @@ def _moves(
 
 
 def two_opt_gains(now: Neighbors, join: _Join, joined: np.ndarray) -> np.ndarray:
-    """Returns what 2-opt gains, [P]: the two neighbors that are lost are joined, too.
+    """Returns the gains of 2-opt, [P]: the two neighbors that are lost are joined, too.
 
     Args:
       joined: [P] the lengths of the edges that are put in.
@@ -243,7 +243,7 @@ def two_opt_gains(now: Neighbors, join: _Join, joined: np.ndarray) -> np.ndarray
 
 
 def or_opt_gains(now: Neighbors, join: _Join, joined: np.ndarray) -> list[np.ndarray]:
-    """Returns what Or-opt gains with segments of 1, 2, ... cities, [P] each.
+    """Returns the gains of Or-opt with segments of 1, 2, ... cities, [P] each.
 
     A segment that begins at `head` is put between `other` and the neighbor that this loses; -inf
     where these are of the segment.

@@ -157,7 +157,7 @@ class TSP(Problem):
         return self.between(self.place(a), self.place(b))
 
     def place(self, city: jax.Array) -> Place:
-        """Returns what the distances of cities follow from, of the shape of `city`; portable.
+        """Returns the places of cities, of the shape of `city`; portable.
 
         Args:
           city: int32, any shape.

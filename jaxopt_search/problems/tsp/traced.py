@@ -14,7 +14,7 @@ from jaxopt_search.problems.matrix_input import check_places
 from jaxopt_search.problems.tsp.candidates import SAME_PLACE, Kind
 from jaxopt_search.problems.tsp.problem import TSP
 
-_CHOSEN = np.int32(2**30)  # no city has so many chosen ones near it
+_CHOSEN = np.int32(2**30)  # no city has this many chosen ones near it
 _MIXER = np.uint32(0x9E3779B1)  # odd, so that products differ
 
 
