@@ -2,8 +2,8 @@
 
 A padded problem has `capacity`, the static length of its solutions, and `num_entries`, [] int32 on
 the device: the size of the instance. Its solutions are permutations of which only the first
-`num_entries` entries ever change; entry i behind them is i. What is behind them is never drawn, priced
-or summed, so that a search takes the same course whatever the capacity is.
+`num_entries` entries ever change; entry i behind them is i. These are never drawn, priced or
+summed, so that a search takes the same course whatever the capacity is.
 """
 
 import dataclasses
