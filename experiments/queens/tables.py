@@ -196,12 +196,12 @@ def table_solve(records: Records, *, markdown: bool = False) -> str:
 def table_set(records: Records, *, markdown: bool = False) -> str:
     """Returns how many different placements a second are found, by the run of median time."""
     groups: dict[Any, Records] = {}
-    for record in (*of_kind(records, "set"), *of_kind(records, "stream")):
+    for record in of_kind(records, "set"):
         groups.setdefault((record["n"], *record["settings"].values()), []).append(record)
     rows = []
     for own in groups.values():
         one = sorted(own, key=lambda record: record["seconds"])[len(own) // 2]
-        distinct = one["settings"].get("distinct", "raw, left on the device")
+        distinct = one["settings"]["distinct"]
         row = [str(one["n"]), distinct, str(len(own)), str(one["found"]), str(one["repeated"])]
         row += [f"{one['seconds']:.3g}", f"{one['found'] / one['seconds']:.3g}"]
         rows.append([*row, f"{one['mean_difference']:.4f}"])
@@ -218,5 +218,4 @@ TABLES: dict[str, Callable[..., str]] = {
     "anneal": table_annealed,
     "solve": table_solve,
     "set": table_set,
-    "stream": table_set,
 }

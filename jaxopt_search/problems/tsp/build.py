@@ -43,7 +43,7 @@ METRICS = (None, "MATRIX", "EUCLID", *metrics.EDGE_WEIGHTS)
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
 _ROWS = 128  # of a matrix, computed at once
-_FAR = 256  # times as far as the next one is a city that float distances go without
+_FAR = 2048.0  # times as far as the next one is a city at most, for float32 to tell tours apart
 
 
 def tsp_from_instance(instance: TSPInstance, *, storage: Storage = "auto") -> TSP:
@@ -353,20 +353,31 @@ def tsp_from_coords(
         return traced.of_coords(coords, metric, storage)
     points = checked_coords(coords)
     storage = _storage(points, metric, storage)
-    unit = _unit(points, metric)
-    places = points / unit
+    if metric == "EUCLID":
+        bounds.check_tour_floats(len(points), diameters(points).item())
+    else:
+        bounds.check_tour_deltas(_longest(points, metric))
+    is_exact = metric != "EUCLID"
+    near, left_out = (points, 0) if is_exact else drawn_near(points)
+    unit = 1 if is_exact else bounds.tour_unit(len(points), diameters(near).item())
+    places = near / unit
     host = Original(
         cost=functools.partial(_coords_cost, points, metric),
         check=functools.partial(permutation.check, len(points)),
         unit=unit,
+        offset=left_out / unit if left_out else 0,
         best_known=best_known,
-        coords=places,
+        coords=points / unit,
         note=_minutes_note(points) if metric == "GEO" else unit_note(unit),
     )
-    if metric != "EUCLID" and bounds.tour_bound(len(points), _longest(points, metric)) > MAX_INT32:
+    if is_exact and bounds.tour_bound(len(points), _longest(points, metric)) > MAX_INT32:
         host = construction.with_good_starts(host)
-    common = {"capacity": len(points), "is_symmetric": True}
-    is_exact = metric != "EUCLID"
+    common = {
+        "capacity": len(points),
+        "is_symmetric": True,
+        "device_units": host.units,
+        "host": host,
+    }
     dtype = jnp.int32 if is_exact else jnp.float32
     if storage == "matrix":
         can_compute = is_computable(points, metric)
@@ -374,17 +385,12 @@ def tsp_from_coords(
             len(points), "storage='coordinates'" if can_compute else "metric='EUCLID'"
         )
         matrix = metrics.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
-        if not is_exact and _has_far_city(points):
-            leaving, coming = shared_part.of_cities(matrix, np.ones(matrix.shape, bool))
-            matrix = shared_part.without_cities(matrix, leaving, coming)
-            host = dataclasses.replace(host, offset=math.fsum([*leaving, *coming]))
-        common |= {"device_units": host.units, "host": host}
         return TSP(matrix=on_device(matrix.ravel(), dtype), metric="MATRIX", **common)
     # Float coordinates count from the middle of most cities, where they are the most exact.
     x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
     can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
     pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
-    return TSP(coords=pairs, metric=metric, device_units=host.units, host=host, **common)
+    return TSP(coords=pairs, metric=metric, **common)
 
 
 def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
@@ -398,7 +404,7 @@ def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
     if wanted != "auto":
         return wanted
     is_small = len(points) <= _MATRIX_CITIES_ON_CPU
-    is_small &= jax.default_backend() == "cpu" or (metric == "EUCLID" and _has_far_city(points))
+    is_small &= jax.default_backend() == "cpu"
     return "matrix" if is_small or not can_compute else "coordinates"
 
 
@@ -407,23 +413,21 @@ def middle(points: np.ndarray) -> np.ndarray:
     return np.sort(points, axis=0)[len(points) // 2]
 
 
-def _has_far_city(points: np.ndarray) -> bool:
-    """Returns whether one city is so far from all others that these are at one place from there.
+def drawn_near(points: np.ndarray) -> tuple[np.ndarray, float]:
+    """Returns coordinates on which float32 can tell tours apart, and how much shorter all are.
 
-    In float32, its distances drown what lies between the others.
+    The distances of one city very far from all others would drown what lies between these. Drawn
+    nearer on a straight line, it is nearer to all of them by the same, but for 1 / 4000 of what
+    lies between them.
     """
-    away = np.sort(np.hypot(*(points - middle(points)).T))
-    return len(away) > 2 and bool(away[-1] > _FAR * away[-2])
-
-
-def _unit(points: np.ndarray, metric: str) -> float:
-    """Returns the unit that distances are counted in, or refuses those out of range."""
-    n, diameter = len(points), diameters(points).item()
-    if metric == "EUCLID":
-        bounds.check_tour_floats(n, diameter)
-        return bounds.tour_unit(n, diameter)
-    bounds.check_tour_deltas(_longest(points, metric))
-    return 1
+    away = points - middle(points)
+    distance = np.hypot(*away.T)
+    far, most = distance.argmax(), _FAR * np.sort(distance)[-2:][0]
+    if len(points) < 4 or not 0 < most < distance[far]:
+        return points, 0.0
+    near = points.copy()
+    near[far] -= (1 - most / distance[far]) * away[far]
+    return near, 2 * float(distance[far] - most)
 
 
 def _longest(points: np.ndarray, metric: str) -> float:

@@ -76,7 +76,7 @@ def test_tabucol_ends_at_its_target():
 def in_python(monkeypatch):
     """Lets a core run what numba would compile, whether it is installed or not."""
     monkeypatch.setattr(one_core, "has_numba", lambda: True)
-    monkeypatch.setattr(compiled_coloring, "compiled", lambda: compiled_coloring.build(plain))
+    monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
 
 

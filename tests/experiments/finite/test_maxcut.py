@@ -71,7 +71,7 @@ def in_python(monkeypatch):
     monkeypatch.setitem(maxcut.BEST, "G1", 32)  # bipartite: all edges are cut
     monkeypatch.setattr(maxcut, "tenure", lambda n: (2, 4))
     monkeypatch.setattr(one_core, "has_numba", lambda: True)
-    monkeypatch.setattr(compiled_maxcut, "compiled", lambda: compiled_maxcut.build(plain))
+    monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
 
 

@@ -19,7 +19,7 @@ ENV = {"jaxopt_search": "1.2", "devices": "1 x cpu"}
 
 
 def plan(*own, **changes):
-    fields = {"states": runs.STATES, "peers": {}, "seconds": 1.0, "seeds": range(2)}
+    fields = {"states": runs.STATES, "seconds": 1.0, "seeds": range(2)}
     return runs.Plan(cases=own, env=ENV, **(fields | changes))
 
 
@@ -34,8 +34,7 @@ class Answers:
         answer = {"process_seconds": 4.0, "import_seconds": 0.75, "call_seconds": 2.5}
         if not request.calls:
             return answer | {"env": ENV}
-        if request.peer is None:
-            answer |= {"first_step_seconds": 1.5, "env": ENV | {"implementation": "native"}}
+        answer |= {"first_step_seconds": 1.5, "env": ENV | {"implementation": "native"}}
         (size,) = {len(request.calls[-1].arrays[0])}
         return answer | {"solution": list(range(size))}
 
@@ -61,7 +60,7 @@ def test_the_measured_call_is_the_last(state, sizes, seeds):
 
 
 def test_a_record_by_hand():
-    """The cost is counted anew, whatever the solver says; what peers do not tell is None."""
+    """The cost is counted anew, whatever the solver says; what is not told is None."""
     answer = {"call_seconds": 2.5, "fun": 1.5, "solution": list(range(12)), "env": ENV}
     cost = CITIES.tour_length(np.arange(12))
     record = runs.record(XY, {"seconds": 1.0}, 7, answer)

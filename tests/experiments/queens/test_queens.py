@@ -1,13 +1,10 @@
 """The script of N-Queens: its tables by hand, small runs, and what it leaves out."""
 
-import functools
-import importlib.util
-
 import numpy as np
 import pytest
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.queens import __main__ as nqueens
 from experiments.queens import annealing as nqueens_annealing
 from experiments.queens import compiled as compiled_queens
@@ -18,21 +15,11 @@ def cells(text):
     return [line.split() for line in text.splitlines()]
 
 
-HAS_NUMBA = importlib.util.find_spec("numba") is not None
-
-
-def as_it_is(function):
-    """Compiles nothing: what the tests do without numba."""
-    return function
-
-
 @pytest.fixture
 def without_numba(monkeypatch):
     """Compiled loops as plain Python, whether numba is installed or not."""
-    monkeypatch.setattr(nqueens.importlib.util, "find_spec", lambda name: name)
-    for name in ("counter", "annealer"):
-        build = functools.partial(getattr(compiled_queens, f"build_{name}"), as_it_is)
-        monkeypatch.setattr(compiled_queens, name, build)
+    monkeypatch.setattr(one_core, "has_numba", lambda: True)
+    monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
 
 
 @pytest.fixture
@@ -61,7 +48,7 @@ def test_a_run_of_all_schemes(script):
     """Each is measured once per seed, and all count the same attacks."""
     printed, runs = script("--figure", "4", "--sizes", "9,12", "--runs", "2")
     schemes = {run["settings"]["scheme"] for run in runs}
-    compiled = {"numba", "numba_histogram"} if HAS_NUMBA else set()
+    compiled = {"numba", "numba_histogram"} if one_core.has_numba() else set()
     assert schemes == {*nqueens.evaluation.SCHEMES, *compiled}
     assert len(runs) == 2 * 2 * len(schemes)
     assert len({(run["n"], run["seed"], run["attacks"]) for run in runs}) == 4
