@@ -125,7 +125,14 @@ def test_an_asymmetry_beside_a_shared_number_is_data():
     assert problem.is_symmetric and "symmetrized" in problem.host.note
 
 
-@pytest.mark.parametrize("table", [js.tsp_from_coords, lambda xy: js.tsp(distances_of(xy))])
+FAR = {
+    "coordinates": lambda xy: js.tsp_from_coords(xy, storage="coordinates"),
+    "matrix of coordinates": lambda xy: js.tsp_from_coords(xy, storage="matrix"),
+    "matrix": lambda xy: js.tsp(distances_of(xy)),
+}
+
+
+@pytest.mark.parametrize("table", FAR.values(), ids=FAR)
 def test_one_far_city_drowns_no_difference(table):
     """Its distances, a million times as long as the others, are left out of float32."""
     points = np.concatenate([PLACES[:6] + 1e6, [[0, 0]]])
@@ -133,6 +140,8 @@ def test_one_far_city_drowns_no_difference(table):
     result = js.solve(problem, annealing(0.05), 0, max_steps=400, num_searches=8)
     assert result.fun == pytest.approx(optimum(distances_of(points)), abs=1e-6, rel=0)
     assert np.ptp(result.costs) < 0.5
+    stacked = js.solve_tsp([PLACES[:6] + 1e6, points], max_steps=400)
+    assert stacked.fun[1] == pytest.approx(optimum(distances_of(points)), abs=1e-6, rel=0)
 
 
 def long_matrix():
