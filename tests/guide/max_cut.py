@@ -56,10 +56,10 @@ class Flips(js.Enumerable):
         return Sides(solution, change)
 
     def snapshot(self, representation):
-        return representation.side
+        return representation._replace(change=None)
 
     def solution(self, problem, snapshot):
-        return snapshot
+        return snapshot.side
 
     def propose(self, problem, representation, words):
         return below(words[0], problem.n)
