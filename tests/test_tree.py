@@ -86,3 +86,14 @@ def test_pmap_is_called_at_one_place():
         if isinstance(node, ast.Attribute) and ast.unparse(node) == "jax.pmap"
     ]
     assert calls == ["jaxopt_search.engine.device_split"]
+
+
+def test_one_file_imports_pallas():
+    """So that another launcher of kernels is one file more."""
+    found = {
+        name
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "pallas" in ast.unparse(node)
+    }
+    assert found == {"jaxopt_search.backends.triton"}

@@ -13,7 +13,7 @@ import pytest
 from cases import matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search.backends import threefry
+from jaxopt_search.backends import random
 from jaxopt_search.driver import ahead
 from jaxopt_search.engine import apart, exchanging, starting
 from jaxopt_search.engine.device_split import DeviceSplit
@@ -330,13 +330,13 @@ def test_what_an_exchange_computes_once(name, num_costs, monkeypatch):
 
     XLA moves no generator across them, and no tours for each of the terms of their costs.
     """
-    draws, draw = [], threefry._threefry2x32
+    draws, draw = [], random._threefry2x32
 
     def noted(*arguments, **options):
         draws.append(arguments)
         return draw(*arguments, **options)
 
-    monkeypatch.setattr(threefry, "_threefry2x32", noted)
+    monkeypatch.setattr(random, "_threefry2x32", noted)
     problem = matrix_tsp(9)
     crossover = js.edge_assembly(problem) if name == "edge_assembly" else None
     rule = js.recombine(every=EVERY, **({} if crossover is None else {"crossover": crossover}))

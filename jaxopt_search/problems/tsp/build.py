@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.backends.packed_pairs import PACKED_BELOW, Pairs, pack
+from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, pack
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
