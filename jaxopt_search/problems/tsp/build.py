@@ -318,7 +318,8 @@ def tsp_from_coords(
 ) -> TSP:
     """Returns a TSP instance from coordinates in the plane.
 
-    Under `"EUCLID"` they are of any size; see `tsp` about units.
+    Under `"EUCLID"` they are of any size; see `tsp` about units. A city more than 2048 times as far
+    away as the next one stands nearer on the device; costs are in full.
 
     Inside `jit` or `vmap`, `coords` may be traced. Then distances are Euclidean, of float32, and
     only shape and dtype are checked; see `tsp`.
