@@ -342,14 +342,6 @@ def children(
     return make_one(keys, problem, own, given, share)
 
 
-def finish(part: object) -> Callable[..., Solution] | None:
-    """`finish(problem, unfinished)`: solutions, of what an exchange's `combine` returns; or None.
-
-    With it come `unfinished(own)`, the shapes, and of a crossover `begin`, like `children`.
-    """
-    return cast("Callable[..., Solution] | None", getattr(part, "finish", None))
-
-
 def restarts(exchange: object, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
     """`starts_anew(costs, num_searches)`, of arguments as `donors` has them, [] bool.
 
@@ -361,7 +353,7 @@ def restarts(exchange: object, costs: jax.Array, num_searches: jax.Array) -> jax
 
 
 def compiles_apart(exchange: object) -> bool:
-    """`compiles_apart`: whether `solve` makes it by programs of its own; else False."""
+    """`compiles_apart`: whether `solve` makes it by a program of its own; else False."""
     return bool(getattr(exchange, "compiles_apart", False))
 
 

@@ -13,9 +13,8 @@ from jax import lax
 from jaxopt_search import capabilities
 from jaxopt_search.backends import counts, loops
 from jaxopt_search.backends.counts import Steps
-from jaxopt_search.engine import exchanging
-from jaxopt_search.engine.kept_programs import kept
-from jaxopt_search.engine.state import RunState
+from jaxopt_search.engine.compile import jit
+from jaxopt_search.engine.state import RunState, best_costs, settled
 from jaxopt_search.results import Hit, Status
 from jaxopt_search.types import Cost, Problem, Search, Solution
 
@@ -52,7 +51,7 @@ def look(problem: Problem, search: Search, state: RunState) -> Outcome:
     return read(jax.device_get(fetched))._replace(all_best=everyone)
 
 
-@kept
+@jit
 def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost, jax.Array, Any]:
     """Returns the best solution, its cost, all the rest as words, and what `all_best` returns.
 
@@ -119,8 +118,8 @@ def best_on_device(problem: Problem, search: Search, state: RunState) -> tuple[S
     """Like `best`, but with the cost as the device counts."""
     _check_one_run(state)
     with loops.varying_alike(problem, search, state) as (problem, search, state):
-        searches = exchanging.settled(problem, search, state.searches)
-        costs = exchanging.best_costs(search, searches, state.index)
+        searches = settled(problem, search, state.searches)
+        costs = best_costs(search, searches, state.index)
         winner = jnp.argmin(costs)
         winning = jax.tree.map(lambda leaf: leaf[winner], searches)
         return search.best(problem, winning), costs[winner]
@@ -132,9 +131,9 @@ def all_best(problem: Problem, search: Search, state: RunState) -> tuple[Solutio
 
     They are as the device counts.
     """
-    searches = exchanging.settled(problem, search, state.searches)
+    searches = settled(problem, search, state.searches)
     solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, searches)
-    return solutions, exchanging.best_costs(search, searches, state.index)
+    return solutions, best_costs(search, searches, state.index)
 
 
 @jax.jit

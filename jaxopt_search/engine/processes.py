@@ -19,7 +19,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxopt_search.guards import capacity
+from jaxopt_search.errors import is_about_memory
 
 # What goes wrong between processes shows where results are waited for, as one of several errors.
 _OF_XLA = re.compile(r"[A-Z_]{5,}: ")
@@ -114,7 +114,7 @@ class Team:
         try:
             yield
         except (jax.errors.JaxRuntimeError, ValueError) as error:
-            is_told = _OF_XLA.match(str(error)) and not capacity.is_about_memory(error)
+            is_told = _OF_XLA.match(str(error)) and not is_about_memory(error)
             if not self.is_shared or not is_told:
                 raise
             number, line = jax.process_count(), str(error).splitlines()[0]
@@ -157,7 +157,7 @@ ALONE = Team(())
 """One process, where no devices are known."""
 
 
-def check(devices: Sequence[jax.Device]) -> tuple[jax.Device, ...]:
+def in_order(devices: Sequence[jax.Device]) -> tuple[jax.Device, ...]:
     """Returns devices in order of their processes.
 
     Raises:

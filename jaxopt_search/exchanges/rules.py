@@ -167,18 +167,8 @@ class Recombine:
     def combine(
         self, words: tuple[jax.Array, jax.Array], problem: Problem, own: Solution, given: Solution
     ) -> Any:
-        keys, crossover = random.typed_key(words), self.crossover
-        if self.finish is not None:
-            return cast("Any", crossover).begin(keys, problem, own, given, self.share)
-        return capabilities.children(crossover, keys, problem, own, given, self.share)
-
-    @property
-    def finish(self) -> Callable[..., Solution] | None:
-        """How the crossover ends, if it has two parts."""
-        return capabilities.finish(self.crossover)
-
-    def unfinished(self, own: Any) -> Any:
-        return cast("Any", self.crossover).unfinished(own)
+        keys = random.typed_key(words)
+        return capabilities.children(self.crossover, keys, problem, own, given, self.share)
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
         if self.alike is None:

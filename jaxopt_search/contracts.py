@@ -1,6 +1,11 @@
 """Checks that a user's parts keep the contracts of `types`; on the host, nothing compiled.
 
 An exception that the user's code raises comes out as it is.
+
+A search, its neighborhood, an exchange or a crossover may say in `space` what kind of solutions it
+is for, and so may a problem. The library knows two kinds: `"permutation"`, [n] int32 with each of 0
+to n - 1 once; and `"vector"`, [n] int32 with values below `problem.domain_sizes`, see
+`types.VectorProblem`.
 """
 
 from typing import Any
@@ -12,13 +17,19 @@ import numpy as np
 from jaxopt_search import capabilities
 from jaxopt_search.types import Solution
 
+PERMUTATION = "permutation"
+VECTOR = "vector"
+
 _PROBLEM = ("init", "cost")
 _SEARCH = ("init", "control", "step", "best_cost", "best", "evaluations_per_step")
 _EXCHANGE = ("every", "passes_on", "donors")
 _ORDERING = ("every", "order")
-_MAKERS = {
-    "TSPInstance": "tsp_from_instance",
-    "QAPInstance": "qap_from_instance",
+_DOMAINS = ("domain_sizes", "max_domain")
+_MAKERS = {"TSPInstance": "tsp_from_instance", "QAPInstance": "qap_from_instance"}
+_NAMES = {PERMUTATION: "permutations", VECTOR: "vectors"}
+_EXPECTED = {
+    PERMUTATION: 'permutations of 0 to n - 1, [n] int32, and to say so by space = "permutation",',
+    VECTOR: "vectors, [n] int32, with domain_sizes and max_domain,",
 }
 
 
@@ -151,7 +162,6 @@ def _check_part(name: str, part: Any, needed: tuple[str, ...], expected: str) ->
             f"{name} is a {type(part).__name__}, expected a pytree; decorate the class with"
             " jaxopt_search.pytree or jax.tree_util.register_static"
         )
-
     _refuse_static_arrays(name, part, jax.tree.structure(part))
 
 
@@ -170,3 +180,77 @@ def _refuse_static_arrays(name: str, part: Any, structure: Any) -> None:
             )
     for child in structure.children():
         _refuse_static_arrays(name, part, child)
+
+
+def check_spaces(problem: Any, *parts: Any) -> None:
+    """Refuses parts, a search or an exchange, that are not made for a problem's solutions.
+
+    A neighborhood for permutations takes a problem that does not say what its solutions are; other
+    parts want to know. A problem on vectors must keep the contract of `types.VectorProblem`; its
+    starts are for `testing.check_problem` to look at.
+
+    Raises:
+      ValueError: if a part is for another space, or domain sizes are out of range.
+      TypeError: if a problem on vectors lacks what `types.VectorProblem` says.
+    """
+    declared = capabilities.space(problem)
+    is_vector = declared == VECTOR
+    for part, is_move in _with_moves(parts):
+        space = capabilities.space(part)
+        if space is None or space == declared:
+            continue
+        is_taken = is_move and space == PERMUTATION or space == VECTOR and has_domains(problem)
+        if declared is not None or not is_taken:
+            kind = _NAMES.get(space, repr(space))
+            found = "not said to be " + kind if declared is None else _NAMES.get(declared)
+            raise ValueError(
+                f"problem is a {type(problem).__name__} whose solutions are"
+                f" {found or repr(declared)}, expected {_EXPECTED.get(space, kind)} for"
+                f" {type(part).__name__}"
+            )
+        is_vector = is_vector or space == VECTOR
+    if is_vector:
+        _check_vectors(problem)
+
+
+def has_domains(problem: Any) -> bool:
+    """Returns whether a problem is on vectors: it says so, or says nothing and has domain sizes."""
+    space = capabilities.space(problem)
+    return space == VECTOR or (space is None and capabilities.domain_sizes(problem) is not None)
+
+
+def _with_moves(parts: tuple[Any, ...]) -> list[tuple[Any, bool]]:
+    """Returns parts, and those that they have in turn, with whether each is a neighborhood."""
+    found = []
+    for part in parts:
+        neighborhood = capabilities.neighborhood(part)
+        found += [(part, False), (neighborhood, True), (capabilities.moves(neighborhood), True)]
+        if (local_search := capabilities.local_search(part)) is not None:
+            found += _with_moves((local_search,))
+    return found
+
+
+def _check_vectors(problem: Any) -> None:
+    """Refuses a problem on vectors that does not keep the contract of `types.VectorProblem`."""
+    name = f"problem is a {type(problem).__name__} on vectors"
+    if lacks := capabilities.missing(problem, _DOMAINS):
+        raise TypeError(f"{name} without {lacks[0]}, see types.VectorProblem")
+    capabilities.has_hooks(problem)
+    sizes, most = problem.domain_sizes, problem.max_domain
+    if not isinstance(most, int) or isinstance(most, bool):
+        raise TypeError(f"{name} whose max_domain is {most!r}, expected a static integer")
+    solution = solution_shape(problem)
+    if not isinstance(solution, jax.ShapeDtypeStruct):
+        raise TypeError(f"{name} whose solutions are not one array, expected [n] int32")
+    if solution.ndim != 1 or solution.dtype != jnp.int32:
+        found = f"{solution.dtype}{list(solution.shape)}"
+        raise TypeError(f"{name} whose solutions are {found}, expected [n] int32")
+    shape, dtype = jnp.shape(sizes), jnp.result_type(sizes)
+    if shape != solution.shape or dtype != jnp.int32:
+        wanted = f"int32{list(solution.shape)}"
+        raise TypeError(f"{name} whose domain_sizes are {dtype}{list(shape)}, expected {wanted}")
+    if isinstance(sizes, jax.core.Tracer | jax.ShapeDtypeStruct):
+        return
+    sizes = np.asarray(sizes)
+    if wrong := sizes[(sizes < 1) | (sizes > most)].tolist():
+        raise ValueError(f"{name} with a domain of size {wrong[0]}, expected 1 to {most}")

@@ -1,25 +1,143 @@
-"""Whether searches fit into memory, asked before any is allocated.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+"""Memory: what a run takes of it, counted here only, and refused if it is more than is free.
 
-On a CPU, running out of memory ends in a process that hangs or is killed, not in an exception.
+It is asked before any is allocated: on a CPU, running out of memory ends in a process that hangs or
+is killed, not in an exception. The most is taken at one of few moments. What stays there then
+follows from shapes; what programs need besides only compiling them tells.
 """
 
 import contextlib
 import math
 import pathlib
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 
+from jaxopt_search import capabilities
 from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.engine import devices as on
+from jaxopt_search.engine.processes import Team
+from jaxopt_search.engine.state import RunState
+from jaxopt_search.errors import is_about_memory
 
-_GIB = 2**30
+_MIB, _GIB = 2**20, 2**30
 _CGROUP = pathlib.Path("/sys/fs/cgroup")
 _PROC = pathlib.Path("/proc")
 _TOUR_BYTES = 16  # per city: a current tour and the best one, before and after a chunk
-
 _QUEEN_BYTES = 64  # of 100 that were measured for one that is repaired
+
+
+class MemoryEstimate(NamedTuple):
+    """The bytes that a run takes on the device that holds most, at the moment when it holds most.
+
+    Devices of a CPU share its memory and count together. `str` tells all of it in one line.
+
+    Attributes:
+      instance: the problem, the search and the exchange.
+      states: of the searches: from before and after a program, both while it runs.
+      temporaries: what the compiled program needs besides.
+      solutions: the best one of each search, read out after each chunk, and their costs; or those
+        that an exchange by a program of its own makes.
+      when: the moment: `"start"`, `"steps"`, `"exchange"` for one by a program of its own, `"look"`
+        at the best solutions, or `"end"`, when the devices' states are joined.
+    """
+
+    instance: int
+    states: int
+    temporaries: int
+    solutions: int
+    when: str
+
+    @property
+    def total(self) -> int:
+        """All of these bytes."""
+        return self.instance + self.states + self.temporaries + self.solutions
+
+    def __str__(self) -> str:
+        names = ("instance", "states", "temporaries", "solutions")
+        parts = ", ".join(f"{name} {getattr(self, name) / _MIB:,.1f}" for name in names)
+        return f"{self.total / _MIB:,.1f} MiB ({self.when}: {parts})"
+
+
+def estimate(
+    parts: Sequence[Any],
+    state: RunState,
+    devices: Sequence[jax.Device],
+    *,
+    solution: Any = None,
+    temporaries: Mapping[str, int] | None = None,
+    states_at_a_look: int = 1,
+) -> MemoryEstimate:
+    """Returns what a run takes when it takes most.
+
+    Args:
+      parts: the problem, the search and, if there is one, the exchange; or their shapes.
+      state: of all searches, or its shapes.
+      devices: those over which the searches are spread.
+      solution: the shape of one.
+      temporaries: what a program needs besides, by the moment; without, only what stays.
+      states_at_a_look: 2 if it makes another one.
+    """
+    is_apart = any(map(capabilities.compiles_apart, parts[2:]))  # a chunk then has a third state
+    (num_searches,), num = state.index.shape, len(devices)
+    instance, everyone = num_bytes(parts), num_bytes(state)
+    # On one device, or in the memory that all of them share.
+    times = len(Team(tuple(devices)).own) if on.is_cpu(devices[0]) else 1
+    own = times * -(-num_searches // num) / num_searches
+    each = math.ceil(own * everyone)
+    read_out = math.ceil(own * num_searches * (num_bytes(solution) + 4))
+    moments = {"start": (everyone, 0), "steps": ((3 if is_apart else 2) * each, 0)}
+    if is_apart:
+        moments["exchange"] = (3 * each, read_out)
+    moments["look"] = (states_at_a_look * each, read_out)
+    if num > 1:
+        moments["end"] = (each + everyone, read_out)
+    found = temporaries or {}
+    return max(
+        (
+            MemoryEstimate(
+                instance=instance * (1 if name == "start" else times),
+                states=states,
+                temporaries=found.get(name, 0) * (1 if name == "start" else times),
+                solutions=solutions,
+                when=name,
+            )
+            for name, (states, solutions) in moments.items()
+        ),
+        key=lambda one: one.total,
+    )
+
+
+def check_fit(
+    parts: Sequence[Any], needed: MemoryEstimate, num_searches: int, devices: Sequence[jax.Device]
+) -> None:
+    """Refuses searches that do not fit into the memory that is free on the first device.
+
+    Args:
+      parts: the problem and others, as in `estimate`.
+
+    Raises:
+      MemoryError: with what they take, what is free, and what to change.
+    """
+    lighter = capabilities.lighter(parts[0]) if 2 * needed.instance > needed.total else ""
+    bound = "" if needed.temporaries else " at least"
+    to_come = needed.total - _already_on(Team(tuple(devices)).own[0], parts)
+    check_searches(to_come, num_searches, devices, bound, lighter)
+
+
+def _already_on(device: jax.Device, tree: Any) -> int:
+    """Returns the bytes of arrays that a device holds, which are not free there any more."""
+    arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
+    return sum(num_bytes(leaf) for leaf in arrays if device in leaf.devices())
+
+
+def num_bytes(tree: Any) -> int:
+    """Returns the bytes of a pytree's arrays, or of arrays of its shapes."""
+    avals = map(jax.typeof, jax.tree.leaves(tree))
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in avals)
 
 
 def check_size(solution: Any, num: int, num_searches: int | None = None) -> None:
@@ -48,7 +166,7 @@ def check_tours(n: int, num_tours: int, num_searches: int, devices: Sequence[jax
     """
     each = -(-num_tours // len(devices))
     check_size(jax.ShapeDtypeStruct((n,), "int32"), each, num_searches)
-    needed = _TOUR_BYTES * n * (num_tours if is_shared(devices) else each)
+    needed = _TOUR_BYTES * n * (num_tours if on.is_cpu(devices[0]) else each)
     check_searches(needed, num_searches, devices, " at least")
 
 
@@ -65,14 +183,9 @@ def check_searches(
     Raises:
       MemoryError: with the sizes.
     """
-    advice = "fewer searches" + ("" if is_shared(devices) else " or more devices")
+    advice = "fewer searches" + ("" if on.is_cpu(devices[0]) else " or more devices")
     advice += f"; or, {further}" if further else ""
     check_bytes(needed, f"num_searches is {num_searches}", devices[0], bound, advice)
-
-
-def is_shared(devices: Sequence[jax.Device]) -> bool:
-    """Returns whether all devices have one memory."""
-    return devices[0].platform == "cpu"
 
 
 def check_queens(n: int, device: jax.Device) -> None:
@@ -107,9 +220,8 @@ def free_bytes(device: jax.Device) -> float:
 
     A device of another process counts as one of this process's.
     """
-    if device.process_index != jax.process_index():
-        device = jax.local_devices(backend=device.platform)[0]
-    if device.platform == "cpu":
+    device = on.of_this_process(device)
+    if on.is_cpu(device):
         return max(0, min(_available(), _left_to_the_group(), _left_to_the_process()))
     stats = device.memory_stats() or {}
     return stats.get("bytes_limit", math.inf) - stats.get("bytes_in_use", 0)
@@ -151,12 +263,6 @@ def _kilobytes(file: pathlib.Path, name: str, unknown: float) -> float:
     except OSError:
         return unknown
     return int(found[1]) * 1024 if found else unknown
-
-
-def is_about_memory(error: Exception) -> bool:
-    """Returns whether an error says that there is too little memory."""
-    found = re.search("RESOURCE_EXHAUSTED|[Oo]ut of memory|Unable to allocate", str(error))
-    return found is not None
 
 
 @contextlib.contextmanager
