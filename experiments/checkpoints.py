@@ -22,7 +22,7 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import flag_types
-from jaxopt_search.driver import checkpoints, environment, keeping
+from jaxopt_search.driver import checkpoints, environment
 from jaxopt_search.driver.checkpoints import Snapshot
 
 
@@ -46,7 +46,7 @@ def measured(args: argparse.Namespace, path: pathlib.Path) -> dict[str, Any]:
     state = js.init(0, problem, search, num_searches=args.searches)
     best = jax.device_get(js.best(problem, search, state)[0])
     own = checkpoints.identity_of(problem, search, None, 100)
-    keeper = keeping.Keeper(path, keeping.DEFAULT_SECONDS, None)
+    keeper = checkpoints.Keeper(path, checkpoints.DEFAULT_SECONDS, None)
 
     def keep() -> None:
         # A copy of its own, as JAX remembers what it has brought to the host.
@@ -66,7 +66,7 @@ def measured(args: argparse.Namespace, path: pathlib.Path) -> dict[str, Any]:
         "bytes": path.stat().st_size,
         "seconds": round(to_write, 3),
         "seconds_to_resume": round(to_read, 3),
-        "share": round(to_write / keeping.DEFAULT_SECONDS, 5),
+        "share": round(to_write / checkpoints.DEFAULT_SECONDS, 5),
         "env": environment.of(tuple(jax.local_devices()[:1])),
     }
 

@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = flags.parse_args(arguments)
     lines = args.out / "runs.jsonl"
     common.plan_from(flags, args, lambda _: record_files.check_writable(lines, ["quickstart"]))
-    common.use_compilation_cache()
+    js.enable_compilation_cache()
     outcomes = []
     for instance in instances():
         print(f"{instance.name}: compiling, then up to {args.seconds:g} s of search", flush=True)

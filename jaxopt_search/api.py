@@ -14,15 +14,14 @@ from jaxopt_search.analysis import run_times
 from jaxopt_search.backends import memory, random
 from jaxopt_search.crossovers import permutations as crossover
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
-from jaxopt_search.driver.checkpoint_files import load_best, load_checkpoint, save_checkpoint
-from jaxopt_search.driver.compilation_cache import enable_compilation_cache
-from jaxopt_search.driver.memory_use import memory_estimate
+from jaxopt_search.driver.checkpoints import load_best, load_checkpoint, save_checkpoint
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import solve
-from jaxopt_search.driver.steering import Steer
+from jaxopt_search.driver.run import Steer, solve
+from jaxopt_search.engine.compile import enable_compilation_cache
 from jaxopt_search.engine.loop import advance, run
+from jaxopt_search.engine.memory import MemoryEstimate
 from jaxopt_search.engine.outcome import best, first_hit
-from jaxopt_search.engine.room import MemoryEstimate
+from jaxopt_search.engine.split import memory_estimate
 from jaxopt_search.engine.starting import init
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.engine.stepping import why_not_portable
@@ -97,7 +96,18 @@ from jaxopt_search.solvers.qap import solve_qap
 from jaxopt_search.solvers.queens import solve_nqueens
 from jaxopt_search.solvers.tsp import solve_tsp
 from jaxopt_search.solvers.warm_up import warm_up
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import (
+    Crossover,
+    Enumerable,
+    EnumerableMoves,
+    Exchange,
+    Moves,
+    Neighborhood,
+    Problem,
+    Search,
+    VectorProblem,
+    null_delta,
+)
 
 if TYPE_CHECKING:
     from jaxopt_search import testing
@@ -108,7 +118,11 @@ __all__ = [
     "TSP",
     "Assign",
     "CheckpointError",
+    "Crossover",
     "DeltaSwap",
+    "Enumerable",
+    "EnumerableMoves",
+    "Exchange",
     "Flip",
     "FullEvaluation",
     "GeneralizedAssignment",
@@ -120,14 +134,18 @@ __all__ = [
     "LocalSearch",
     "MemoryEstimate",
     "MinConflicts",
+    "Moves",
     "NQueens",
+    "Neighborhood",
     "NotPortable",
+    "Problem",
     "QueenSwap",
     "QueensResult",
     "Relocate",
     "Report",
     "Result",
     "RunState",
+    "Search",
     "SimulatedAnnealing",
     "StackedResult",
     "Status",
@@ -139,6 +157,7 @@ __all__ = [
     "ThreeOpt",
     "TwoOpt",
     "UnsupportedInstance",
+    "VectorProblem",
     "acceptance",
     "advance",
     "attacking_pairs",

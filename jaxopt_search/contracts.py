@@ -1,36 +1,23 @@
 """Checks that a user's parts keep the contracts of `types`; on the host, nothing compiled.
 
 An exception that the user's code raises comes out as it is.
-
-A search, its neighborhood, an exchange or a crossover may say in `space` what kind of solutions it
-is for, and so may a problem. The library knows two kinds: `"permutation"`, [n] int32 with each of 0
-to n - 1 once; and `"vector"`, [n] int32 with values below `problem.domain_sizes`, see
-`types.VectorProblem`.
 """
 
+import types
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
-from jaxopt_search.types import Solution
+from jaxopt_search.types import Exchange, Problem, Search, Solution, VectorProblem
 
 PERMUTATION = "permutation"
-VECTOR = "vector"
-
-_PROBLEM = ("init", "cost")
-_SEARCH = ("init", "control", "step", "best_cost", "best", "evaluations_per_step")
-_EXCHANGE = ("every", "passes_on", "donors")
-_ORDERING = ("every", "order")
-_DOMAINS = ("domain_sizes", "max_domain")
-_MAKERS = {"TSPInstance": "tsp_from_instance", "QAPInstance": "qap_from_instance"}
-_NAMES = {PERMUTATION: "permutations", VECTOR: "vectors"}
 _EXPECTED = {
-    PERMUTATION: 'permutations of 0 to n - 1, [n] int32, and to say so by space = "permutation",',
-    VECTOR: "vectors, [n] int32, with domain_sizes and max_domain,",
+    PERMUTATION: "permutations of 0 to n - 1, [n] int32",
+    "vector": "vectors of a js.VectorProblem",
 }
+_MAKERS = {"TSPInstance": "tsp_from_instance", "QAPInstance": "qap_from_instance"}
 
 
 def solution_shape(problem: Any) -> Any:
@@ -58,7 +45,7 @@ def _start(problem: Any) -> Solution:
 
 @jax.jit
 def _cost(problem: Any, solution: Solution) -> jax.Array:
-    cost = capabilities.device_cost(problem)(solution)
+    cost = problem.device_cost(solution)
     if not isinstance(cost, int | float | np.ndarray | np.generic | jax.Array):
         kind = "None" if cost is None else f"a {type(cost).__name__}"
         raise TypeError(f"problem.cost returns {kind}, expected one number, int32 or float32")
@@ -78,9 +65,9 @@ def _cost(problem: Any, solution: Solution) -> jax.Array:
 def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
     """Returns the shapes of a solution and of its cost.
 
-    Required are: a pytree whose leaves are arrays; `init`, which returns an array or a pytree of
-    arrays that are not empty; and `cost`, which returns one number, int32 or float32. Unsigned and
-    narrow costs are refused because their differences wrap, and bool ones because they have none.
+    Required is a `types.Problem`, a pytree whose leaves are arrays. Its `init` returns an array or
+    a pytree of arrays that are not empty, its `cost` one number, int32 or float32. Unsigned and
+    narrow costs are refused because their differences wrap, bool ones because they have none.
 
     Raises:
       TypeError: naming what is missing or wrong.
@@ -104,8 +91,8 @@ def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
 
 
 def check_has_members(problem: Any) -> None:
-    """Refuses what lacks a member of a problem, or is no pytree; leaves may be shapes."""
-    _check_part("problem", problem, _PROBLEM, _maker_of(problem))
+    """Refuses what is no problem, or no pytree; leaves may be shapes."""
+    _check_part("problem", problem, Problem, _maker_of(problem))
 
 
 def _maker_of(data: Any) -> str:
@@ -119,44 +106,32 @@ def _maker_of(data: Any) -> str:
 
 
 def check_search(search: Any, name: str = "search") -> None:
-    """Refuses what is no `types.Search`: a pytree with the members that every run needs.
-
-    Required are `init`, `control`, `step`, `best_cost`, `best` and `evaluations_per_step`. A run
-    without an exchange and of integer costs needs no more.
+    """Refuses what is no `types.Search`, or no pytree.
 
     Raises:
-      TypeError: naming what is missing.
+      TypeError: saying what it is.
     """
-    _check_part(name, search, _SEARCH, "one such as simulated_annealing returns")
+    _check_part(name, search, Search, "one such as simulated_annealing returns")
 
 
 def check_exchange(exchange: Any) -> None:
-    """Refuses what is no `types.Exchange`, unless it is None.
-
-    Required are a pytree and `every`; and either `order`, or `passes_on` and `donors`.
+    """Refuses what is no `types.Exchange`, or no pytree, unless it is None.
 
     Raises:
-      TypeError: naming what is missing.
+      TypeError: saying what it is.
     """
     if exchange is not None:
-        is_ordering = capabilities.order(exchange) is not None
-        _check_part(
-            "exchange",
-            exchange,
-            _ORDERING if is_ordering else _EXCHANGE,
-            "None or one such as ring returns",
-        )
+        _check_part("exchange", exchange, Exchange, "None or one such as ring returns")
 
 
-def _check_part(name: str, part: Any, needed: tuple[str, ...], expected: str) -> None:
-    if isinstance(part, type):
-        raise TypeError(f"{name} is the class {part.__name__}, expected {expected}")
-    lacks = capabilities.missing(part, needed)
-    if lacks and not capabilities.missing(part, ("__name__",)):
-        raise TypeError(f"{name} is the function {part.__name__}, expected {expected}")
-    if lacks:
-        kind = "None" if part is None else f"a {type(part).__name__} without {lacks[0]}"
-        raise TypeError(f"{name} is {kind}, expected {expected}")
+def _check_part(name: str, part: Any, base: type, expected: str) -> None:
+    if not isinstance(part, base):
+        found = "None" if part is None else f"a {type(part).__name__}"
+        if isinstance(part, type):
+            found = f"the class {part.__name__}"
+        elif isinstance(part, types.FunctionType):
+            found = f"the function {part.__name__}"
+        raise TypeError(f"{name} is {found}, expected a js.{base.__name__}, {expected}")
     if jax.tree_util.all_leaves([part]):
         raise TypeError(
             f"{name} is a {type(part).__name__}, expected a pytree; decorate the class with"
@@ -182,73 +157,46 @@ def _refuse_static_arrays(name: str, part: Any, structure: Any) -> None:
         _refuse_static_arrays(name, part, child)
 
 
-def check_spaces(problem: Any, *parts: Any) -> None:
-    """Refuses parts, a search or an exchange, that are not made for a problem's solutions.
+def check_spaces(problem: Problem, search: Any = None, exchange: Any = None) -> None:
+    """Refuses a search or an exchange that is not made for a problem's solutions.
 
-    A neighborhood for permutations takes a problem that does not say what its solutions are; other
-    parts want to know. A problem on vectors must keep the contract of `types.VectorProblem`; its
-    starts are for `testing.check_problem` to look at.
+    A problem on vectors must keep the contract of `types.VectorProblem`.
 
     Raises:
       ValueError: if a part is for another space, or domain sizes are out of range.
       TypeError: if a problem on vectors lacks what `types.VectorProblem` says.
     """
-    declared = capabilities.space(problem)
-    is_vector = declared == VECTOR
-    for part, is_move in _with_moves(parts):
-        space = capabilities.space(part)
-        if space is None or space == declared:
-            continue
-        is_taken = is_move and space == PERMUTATION or space == VECTOR and has_domains(problem)
-        if declared is not None or not is_taken:
-            kind = _NAMES.get(space, repr(space))
-            found = "not said to be " + kind if declared is None else _NAMES.get(declared)
+    parts = *(() if search is None else search.parts), *(() if exchange is None else (exchange,))
+    for part in parts:
+        if part.space not in (None, problem.space):
+            kind, own = type(problem).__name__, problem.space
+            found = f"says space = {own!r}" if own else "does not say what its solutions are"
             raise ValueError(
-                f"problem is a {type(problem).__name__} whose solutions are"
-                f" {found or repr(declared)}, expected {_EXPECTED.get(space, kind)} for"
-                f" {type(part).__name__}"
+                f"problem is a {kind} and {found}, expected space = {part.space!r} for"
+                f" {type(part).__name__}: {_EXPECTED.get(part.space, part.space)}"
             )
-        is_vector = is_vector or space == VECTOR
-    if is_vector:
+    if isinstance(problem, VectorProblem):
         _check_vectors(problem)
 
 
-def has_domains(problem: Any) -> bool:
-    """Returns whether a problem is on vectors: it says so, or says nothing and has domain sizes."""
-    space = capabilities.space(problem)
-    return space == VECTOR or (space is None and capabilities.domain_sizes(problem) is not None)
-
-
-def _with_moves(parts: tuple[Any, ...]) -> list[tuple[Any, bool]]:
-    """Returns parts, and those that they have in turn, with whether each is a neighborhood."""
-    found = []
-    for part in parts:
-        neighborhood = capabilities.neighborhood(part)
-        found += [(part, False), (neighborhood, True), (capabilities.moves(neighborhood), True)]
-        if (local_search := capabilities.local_search(part)) is not None:
-            found += _with_moves((local_search,))
-    return found
-
-
-def _check_vectors(problem: Any) -> None:
+def _check_vectors(problem: VectorProblem) -> None:
     """Refuses a problem on vectors that does not keep the contract of `types.VectorProblem`."""
     name = f"problem is a {type(problem).__name__} on vectors"
-    if lacks := capabilities.missing(problem, _DOMAINS):
-        raise TypeError(f"{name} without {lacks[0]}, see types.VectorProblem")
-    capabilities.has_hooks(problem)
+    for needed in ("domain_sizes", "max_domain"):
+        if not hasattr(problem, needed):
+            raise TypeError(f"{name} without {needed}, see js.VectorProblem")
+    assert problem.has_hooks in (True, False)  # which raises where there are some but not all
     sizes, most = problem.domain_sizes, problem.max_domain
     if not isinstance(most, int) or isinstance(most, bool):
         raise TypeError(f"{name} whose max_domain is {most!r}, expected a static integer")
-    solution = solution_shape(problem)
-    if not isinstance(solution, jax.ShapeDtypeStruct):
-        raise TypeError(f"{name} whose solutions are not one array, expected [n] int32")
-    if solution.ndim != 1 or solution.dtype != jnp.int32:
-        found = f"{solution.dtype}{list(solution.shape)}"
-        raise TypeError(f"{name} whose solutions are {found}, expected [n] int32")
+    start = solution_shape(problem)
+    if not isinstance(start, jax.ShapeDtypeStruct) or start.ndim != 1 or start.dtype != jnp.int32:
+        raise TypeError(f"{name} whose solutions are {start}, expected [n] int32")
     shape, dtype = jnp.shape(sizes), jnp.result_type(sizes)
-    if shape != solution.shape or dtype != jnp.int32:
-        wanted = f"int32{list(solution.shape)}"
-        raise TypeError(f"{name} whose domain_sizes are {dtype}{list(shape)}, expected {wanted}")
+    if shape != start.shape or dtype != jnp.int32:
+        raise TypeError(
+            f"{name} whose domain_sizes are {dtype}{list(shape)}, expected int32{list(start.shape)}"
+        )
     if isinstance(sizes, jax.core.Tracer | jax.ShapeDtypeStruct):
         return
     sizes = np.asarray(sizes)

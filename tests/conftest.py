@@ -2,6 +2,7 @@
 
 import pathlib
 
+import budget
 import jax
 import pytest
 
@@ -35,3 +36,11 @@ def pytest_runtest_setup(item):
     needed = max((mark.args[0] for mark in item.iter_markers("devices")), default=1)
     if jax.default_backend() != "cpu" and jax.device_count() < needed:
         pytest.skip(f"there are fewer than {needed} devices")
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """After a full run, says how large the library, its tests and the experiments are."""
+    if config.args_source is config.ArgsSource.TESTPATHS and not config.option.collectonly:
+        terminalreporter.section("size")
+        for line in budget.report():
+            terminalreporter.write_line(line)

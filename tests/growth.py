@@ -23,6 +23,7 @@ import numpy as np
 
 import jaxopt_search as js
 from jaxopt_search.driver import chunks as driver_chunks
+from jaxopt_search.driver.options import Timer
 
 EVERY = 60
 """Chunks from one look to the next, unless told otherwise."""
@@ -71,7 +72,7 @@ def looks(call: Callable[[], Any], every: int = EVERY) -> tuple[Any, list[Look]]
     try:
         with (
             mock.patch.object(driver_chunks, "_make_chunk", made),
-            mock.patch.object(driver_chunks.Timer, "next_steps", lambda *_, **__: 1),
+            mock.patch.object(Timer, "next_steps", lambda *_, **__: 1),
         ):
             return call(), found
     finally:

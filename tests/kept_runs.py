@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from jaxopt_search.driver import checkpoints, chunks, keeping
+from jaxopt_search.driver import checkpoints, options
 
 CHUNKS, STEPS = 110, 20
 LIMITS = {"max_steps": CHUNKS * STEPS, "num_searches": 4, "devices": 1}
@@ -107,8 +107,8 @@ def main(folder, *kinds):
         write(*arguments)
         print("written", flush=True)
 
-    checkpoints.write, keeping._SHARE = told, np.inf
-    chunks.steps_for = lambda *_: STEPS
+    checkpoints.write, checkpoints.SHARE = told, np.inf
+    options.steps_for = lambda *_: STEPS
     for kind in kinds:
         path = folder / f"{kind}.npz"
         found = KINDS[kind](checkpoint=path, checkpoint_every=0, resume=True)

@@ -19,7 +19,3 @@ Table 1: by states, variables and possibilities, compared with the paper's four 
 Table 2: by the load, which is how many distances are computed for each possibility.
 `--draws`: chi-square tests of what is drawn, by weights of several shapes.
 """
-
-from experiments.fang.script import main
-
-__all__ = ["main"]

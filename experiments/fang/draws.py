@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common
+from experiments.common import Job
 from experiments.fang.runs import devices_of
-from experiments.jobs import Job
 from jaxopt_search.backends.memory import load, store
 
 _FEWEST_EXPECTED = 10
@@ -128,34 +129,28 @@ def measure(name: str, weights: np.ndarray, way: str, num_draws: int, seed: int)
     """Returns the record of draws by some weights."""
     counts = sample(weights, way, num_draws, seed)
     chi_square, degrees = chi_square_of(counts, weights)
-    return {
-        "experiment": "fang_draws",
-        "instance": name,
-        "seed": seed,
-        "settings": {"way": way, "draws": num_draws},
-        "possibilities": len(weights),
-        "sum": int(weights.sum(dtype=np.uint64)),
-        "draws": int(counts.sum()),
-        "forbidden": int(np.sum(weights == 0)),
-        "forbidden_drawn": int(counts[weights == 0].sum()),
-        "degrees": degrees,
-        "chi_square": chi_square,
-        **common.provenance(devices_of(way, 1)),
-    }
+    return common.record(
+        "fang_draws",
+        name,
+        seed,
+        {"way": way, "draws": num_draws},
+        devices_of(way, 1),
+        possibilities=len(weights),
+        sum=int(weights.sum(dtype=np.uint64)),
+        draws=int(counts.sum()),
+        forbidden=int(np.sum(weights == 0)),
+        forbidden_drawn=int(counts[weights == 0].sum()),
+        degrees=degrees,
+        chi_square=chi_square,
+    )
 
 
 def jobs(ways: list[str], num_draws: int, seeds: range, names: list[str] | None) -> list[Job]:
     """Returns the draws by weights of these names; None for all."""
-    chosen = {name: w for name, w in shapes().items() if names is None or name in names}
-    return [
-        Job(
-            {"way": way, "draws": num_draws},
-            name,
-            seed,
-            f"{name}, {way}",
-            functools.partial(measure, name, weights, way, num_draws, seed),
-        )
-        for way in ways
-        for name, weights in chosen.items()
-        for seed in seeds
-    ]
+    found = []
+    for way, (name, weights), seed in itertools.product(ways, shapes().items(), seeds):
+        if names is None or name in names:
+            make = functools.partial(measure, name, weights, way, num_draws, seed)
+            settings = {"way": way, "draws": num_draws}
+            found.append(Job(settings, name, seed, f"{name}, {way}", make))
+    return found

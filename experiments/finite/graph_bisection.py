@@ -28,7 +28,7 @@ from jaxopt_search.backends.random import below
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class GraphBisection:
+class GraphBisection(js.Problem):
     """A graph. Build it with `graph_bisection`.
 
     Attributes:
@@ -38,6 +38,8 @@ class GraphBisection:
 
     weight: jax.Array
     n: int = dataclasses.field(metadata={"static": True})
+
+    space = "permutation"
 
     def init(self, key):
         """Returns a random order of the vertices, [n] int32; the first n / 2 are the left half."""
@@ -90,7 +92,7 @@ def random_pair(n, words):
 
 
 @dataclasses.dataclass(frozen=True)
-class Exchange:
+class Exchange(js.Moves):
     """All n * n / 4 exchanges, each priced by full evaluation."""
 
     num_words = 2
@@ -117,7 +119,7 @@ class Halves(NamedTuple):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class ExchangeByGain:
+class ExchangeByGain(js.Neighborhood):
     """The same exchanges, priced in O(1) and made in O(n) by lanes."""
 
     num_words = 2

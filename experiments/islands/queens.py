@@ -11,6 +11,7 @@ from the first populations to the end, without compilation.
 """
 
 import argparse
+import functools
 import math
 import sys
 import time
@@ -22,73 +23,45 @@ import jax
 
 import jaxopt_search as js
 from experiments import common, flag_types
-from experiments.common import Progress, Runs
+from experiments.common import Job
+from experiments.islands.records import mean_time, num_found, times_in
 from jaxopt_search.problems.queens.attacks import SCHEMES
 
 _CHECK_EVERY = 20  # generations
 
 
-class Task:
-    """How runs by a scheme are made."""
+def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
+    """Returns the runs to be made."""
+    name, search = f"{args.queens} queens", js.genetic(population_size=args.individuals)
+    sizes = {"islands": args.islands, "population": args.individuals, "limit": args.generations}
+    jobs = []
+    for scheme in args.schemes:
+        problem, settings = js.nqueens(args.queens, scheme), {"scheme": scheme} | sizes
+        for seed in range(args.runs):
+            make = functools.partial(_make, problem, search, name, settings, seed)
+            jobs.append(Job(settings, name, seed, f"{name}, {scheme}", make))
+    return jobs
 
-    def __init__(self, args: argparse.Namespace, scheme: str):
-        self.problem = js.nqueens(args.queens, scheme)
-        self.search = js.genetic(population_size=args.individuals)
-        self.name, self.scheme, self.islands = f"{args.queens} queens", scheme, args.islands
-        self.settings = {
-            "scheme": scheme,
-            "islands": args.islands,
-            "population": args.individuals,
-            "limit": args.generations,
-        }
 
-    def make(self, seed: int, generations: int) -> dict[str, Any]:
-        """Returns the record of a run."""
-        state = js.init(seed, self.problem, self.search, num_searches=self.islands)
+def _make(
+    problem: js.NQueens, search: Any, name: str, settings: dict[str, Any], seed: int
+) -> dict[str, Any]:
+    """Returns the record of a run, compiled before."""
+
+    def advance(generations: int) -> tuple[js.RunState, float]:
+        state = js.init(seed, problem, search, num_searches=settings["islands"])
         jax.block_until_ready(state)
         began = time.perf_counter()
-        state = jax.block_until_ready(
-            js.advance(
-                self.problem, self.search, state, generations, target=0, check_every=_CHECK_EVERY
-            )
-        )
-        seconds = time.perf_counter() - began
-        made, island = js.first_hit(state)
-        return {
-            "experiment": "nqueens_islands",
-            "instance": self.name,
-            "seed": seed,
-            "settings": self.settings,
-            "reached": int(island) >= 0,
-            "seconds": seconds,
-            "generations": int(made.low) if int(island) >= 0 else generations,
-            **common.provenance([jax.devices()[0]]),
-        }
+        options = {"target": 0, "check_every": _CHECK_EVERY}
+        state = js.advance(problem, search, state, generations, **options)
+        return jax.block_until_ready(state), time.perf_counter() - began
 
-
-def plan_from_arguments(args: argparse.Namespace) -> list[Task]:
-    """Returns what to run.
-
-    Raises:
-      ValueError: if a setting is out of range.
-    """
-    return [Task(args, scheme) for scheme in args.schemes]
-
-
-def execute(plan: Sequence[Task], args: argparse.Namespace, runs: Runs) -> list[dict[str, Any]]:
-    """Makes the runs that are not in the file yet; returns the records of all."""
-    progress, wanted = Progress(len(plan) * args.runs), []
-    for task in plan:
-        seeds = range(args.runs)
-        wanted += [(task.settings, task.name, seed) for seed in seeds]
-        missing = [seed for seed in seeds if not runs.has(task.settings, task.name, seed)]
-        progress.skip(args.runs - len(missing))
-        if missing:
-            task.make(missing[0], 0)
-        for seed in missing:
-            runs.add(task.make(seed, args.generations))
-            progress.step(1, f"{task.name}, {task.scheme}")
-    return runs.those(wanted)
+    advance(0)
+    state, seconds = advance(settings["limit"])
+    made, island = js.first_hit(state)
+    found = {"reached": int(island) >= 0, "seconds": seconds}
+    found["generations"] = int(made.low) if found["reached"] else settings["limit"]
+    return common.record("nqueens_islands", name, seed, settings, [jax.devices()[0]], **found)
 
 
 def report(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
@@ -100,23 +73,13 @@ def report(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
         kinds.setdefault((record["instance"], *parts), []).append(record)
     rows = []
     for (name, scheme, islands, population), runs in kinds.items():
-        seconds = [run["seconds"] if run["reached"] else math.inf for run in runs]
-        made = [run["generations"] for run in runs]
-        is_done = all(map(math.isfinite, seconds))
-        rows.append(
-            [
-                name,
-                scheme,
-                str(islands),
-                str(population),
-                f"{sum(map(math.isfinite, seconds))}/{len(runs)}",
-                f"{mean(made):.0f}" if is_done else "-",
-                f"{mean(seconds):.3g}" if is_done else "-",
-                f"{1e6 * sum(run['seconds'] for run in runs) / sum(made):.3g}",
-            ]
-        )
-    header = ("instance", "scheme", "islands", "individuals", "found", "generations", "T s")
-    return common.table((*header, "us/generation"), rows, markdown=markdown)
+        times, made = times_in(runs), [run["generations"] for run in runs]
+        generations = f"{mean(made):.0f}" if math.isfinite(mean(times)) else "-"
+        row = [name, scheme, str(islands), str(population), num_found(times), generations]
+        pace = 1e6 * sum(run["seconds"] for run in runs) / sum(made)
+        rows.append([*row, mean_time(times), f"{pace:.3g}"])
+    header = "instance | scheme | islands | individuals | found | generations | T s | us/generation"
+    return common.table(header, rows, markdown=markdown)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -125,35 +88,27 @@ def parser() -> argparse.ArgumentParser:
         prog="experiments.islands.queens",
         description="Islands of a genetic algorithm on N-Queens.",
     )
-    flags.add_argument("--queens", type=flag_types.positive, default=12)
-    flags.add_argument(
-        "--schemes",
-        type=flag_types.words,
-        default=["fine_pairs", "fine_index", "coarse", "subtasks", "histogram"],
-        help=f"some of {', '.join(SCHEMES)}",
-    )
-    flags.add_argument("--islands", type=flag_types.positive, default=4)
-    flags.add_argument("--individuals", type=flag_types.positive, default=128, help="of an island")
-    flags.add_argument(
-        "--runs", type=flag_types.positive, default=3, help="of each scheme, seeds from 0 on"
-    )
-    flags.add_argument(
-        "--generations", type=flag_types.positive, default=10_000, help="of the longest run"
-    )
+    add, number = flags.add_argument, flag_types.positive
+    default = ["fine_pairs", "fine_index", "coarse", "subtasks", "histogram"]
+    schemes = f"some of {', '.join(SCHEMES)}"
+    add("--queens", type=number, default=12)
+    add("--schemes", type=flag_types.words, default=default, help=schemes)
+    add("--islands", type=number, default=4)
+    add("--individuals", type=number, default=128, help="of an island")
+    add("--runs", type=number, default=3, help="of each scheme, seeds from 0 on")
+    add("--generations", type=number, default=10_000, help="of the longest run")
     common.add_record_arguments(flags, "nqueens_islands")
     return flags
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    flags = parser()
-    args = flags.parse_args(arguments)
-    records, status = common.measured_or_read(
-        flags, args, plan_from_arguments, lambda plan, runs: execute(plan, args, runs)
+    return common.run_script(
+        parser(),
+        arguments,
+        jobs_from_arguments,
+        lambda records, args: report(records, markdown=args.markdown),
     )
-    if not status:
-        print(report(records, markdown=args.markdown))
-    return status
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "shuffle": {"exchange": "shuffle"},
     "matrices exchanged": {"encoding": "file"},
 }
-"""The lines of Table 5: what is not as in Table II."""
+"""The lines of `--study variants`: what is not as in Table II."""
 
 
 def completed(records: Records) -> Records:
@@ -75,6 +75,11 @@ def check_kind(records: Records, *parts: str) -> None:
     if len(kinds) > 1:
         names = ", ".join(parts)
         raise ValueError(f"islands of several kinds ({names}): {sorted(kinds)}, expected one")
+
+
+def num_found(times: Sequence[float]) -> str:
+    """Returns how many of the runs found it."""
+    return f"{sum(map(math.isfinite, times))}/{len(times)}"
 
 
 def mean_time(times: Sequence[float]) -> str:

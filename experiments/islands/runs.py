@@ -20,7 +20,8 @@ from experiments.common import Progress, Runs
 from experiments.islands import compiled
 from experiments.islands.paper import FLOW, GAPS, POPULATION
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens.attacks.host import num_cores
 from jaxopt_search.types import Search
@@ -110,7 +111,7 @@ class Task:
         is_single = setting.on == "all" and setting.islands == 1
         is_compiled = setting.on in ("core", "cores")
         on = "cpu" if is_compiled else "all" if setting.on == "all" else int(setting.on)
-        devices = device_split.find_devices(on)
+        devices = find_devices(on)
         self.devices = devices[:1] if is_single or is_compiled else devices
         self.target = math.floor((instance.best_known or 0) * (1 + GAPS.get(instance.name, 0.0)))
         host = self.problem.host
@@ -151,7 +152,7 @@ class Task:
 
     def _one(self, seed: int, generations: int) -> dict[str, Any]:
         """Returns the record of a run."""
-        islands, split = self.setting.islands, device_split.DeviceSplit(self.devices)
+        islands, split = self.setting.islands, DeviceSplit(self.devices)
         with jax.default_device(self.devices[0]):
             state = js.init(seed, self.problem, self.search, num_searches=islands)
         state = jax.block_until_ready(split.split(state))
@@ -170,7 +171,7 @@ class Task:
         solution, _ = js.best(self.problem, self.search, state)
         cost = self.problem.host.cost(np.asarray(solution))
         won = {"island": int(island), "best_cost": cost}
-        return self._record(seed, seconds, made, reached) | won
+        return self._record(seed, seconds, made, reached, **won)
 
     def _start(self, seeds: Sequence[int]) -> js.RunState:
         with jax.default_device(self.devices[0]):
@@ -216,8 +217,8 @@ class Task:
         records = []
         for future, seed in self._begun.items():
             end, seconds = future.result()
-            record = self._record(seed, seconds, end.made, end.cost <= self.target)
-            records.append(record | {"best_cost": end.cost})
+            reached = end.cost <= self.target
+            records.append(self._record(seed, seconds, end.made, reached, best_cost=end.cost))
         return records
 
     def _loop(self) -> tuple[Any, ...]:
@@ -229,21 +230,16 @@ class Task:
         """Returns what tells a run from others on the same instance."""
         return self.setting._asdict() | {"limit": self.generations}
 
-    def _record(self, seed: int, seconds: float, made: int, reached: bool) -> dict[str, Any]:
-        return {
-            "experiment": "qap_islands",
-            "instance": self.name,
-            "seed": seed,
-            "settings": self.settings(),
-            "reached": reached,
-            "seconds": seconds,
-            "generations": made,
-            **common.provenance(self.devices),
-        }
+    def _record(
+        self, seed: int, seconds: float, made: int, reached: bool, **more: Any
+    ) -> dict[str, Any]:
+        found = {"reached": reached, "seconds": seconds, "generations": made, **more}
+        return common.record("qap_islands", self.name, seed, self.settings(), self.devices, **found)
 
 
-def execute(plan: Sequence[Task], seeds: range, runs: Runs) -> list[dict[str, Any]]:
+def execute(planned: tuple[Sequence[Task], range], runs: Runs) -> list[dict[str, Any]]:
     """Makes the runs that are not in the file yet; returns the records of all."""
+    plan, seeds = planned
     progress, wanted = Progress(sum(len(task.seeds(seeds)) for task in plan)), []
     missing = [
         [s for s in task.seeds(seeds) if not runs.has(task.settings(), task.name, s)]

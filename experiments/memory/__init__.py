@@ -1,7 +1,7 @@
 """What runs take of a device's memory: `memory_estimate` compared with what is measured.
 
     python -m experiments.memory
-    python -m experiments.memory --cases all --jobs 4 --out memory.jsonl
+    python -m experiments.memory --cases all --out memory.jsonl
     python -m experiments.memory --report memory.jsonl
 
 Each case is a problem, a search and, with some, an exchange. A new process makes a few chunks of
@@ -17,7 +17,3 @@ steps of it with `solve`, which allocates as a long run does.
 
 Each finished run is one line of the file; the same command continues where it was interrupted.
 """
-
-from experiments.memory.script import main
-
-__all__ = ["main"]

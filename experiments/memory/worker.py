@@ -14,8 +14,7 @@ import jax
 import jaxopt_search as js
 from experiments.memory.cases import CASES, EVERY, Parts
 from jaxopt_search.driver import environment
-from jaxopt_search.engine import room
-from jaxopt_search.guards import capacity
+from jaxopt_search.engine import memory
 
 _OWN = pathlib.Path("/proc/self")
 _CHUNK, _NUM_CHUNKS = 2 * EVERY, 3
@@ -49,17 +48,17 @@ def measured(name: str, num_searches: int | None = None) -> dict[str, Any]:
         "measured": peak - before,
         "estimate": estimate.total,
         "parts": estimate._asdict(),
-        "instance_before": room.num_bytes(parts),
+        "instance_before": memory.num_bytes(parts),
         "seconds": seconds,
         "estimate_seconds": time.perf_counter() - began,
         "implementation": implementation,
         "failed": failed,
-        "free": capacity.free_bytes(device),
+        "free": memory.free_bytes(device),
         "env": environment.of((device,)),
     }
 
 
-def _estimate(parts: Parts, num_searches: int) -> room.MemoryEstimate:
+def _estimate(parts: Parts, num_searches: int) -> memory.MemoryEstimate:
     problem, search, exchange = parts
     return js.memory_estimate(problem, search, num_searches, exchange=exchange)
 

@@ -1,4 +1,4 @@
-"""Tables and plots of `script.py`."""
+"""Tables and plots of `__main__`."""
 
 import math
 import statistics

@@ -12,9 +12,9 @@ import numpy as np
 import jaxopt_search as js
 from experiments import common
 from experiments.pspm import compiled
-from experiments.pspm.measures import sec, sses
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.engine import device_split, outcome, starting
+from jaxopt_search.engine import outcome, starting
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Exchange
@@ -174,7 +174,7 @@ def start(job: Job, problem: js.TSP, restart: int = 0) -> RunState:
     key = jax.random.fold_in(jax.random.key(job.seeds[0]), KINDS.index(job.kind))
     key = jax.random.fold_in(key, restart)
     state = starting.init(key, problem, annealing(job), num_searches=job.num_searches)
-    return device_split.DeviceSplit(job.devices).split(state)
+    return DeviceSplit(job.devices).split(state)
 
 
 def annealing(job: Job) -> js.SimulatedAnnealing:
@@ -200,7 +200,7 @@ def best_of_runs(job: Job, problem: js.TSP, state: RunState) -> np.ndarray:
     Raises:
       RuntimeError: if the device had another cost, which is a bug.
     """
-    joined = device_split.DeviceSplit(job.devices).join(state, job.num_searches)
+    joined = DeviceSplit(job.devices).join(state, job.num_searches)
     tours, costs = jax.device_get(outcome.all_best(problem, annealing(job), joined))
     winners = costs.reshape(len(job.seeds), -1).argmin(axis=1)
     winners += job.scheme.searches * np.arange(len(job.seeds))
@@ -268,29 +268,30 @@ def _record(
     job: Job, run: int, point: Point, is_reached: bool, compile_seconds: float
 ) -> dict[str, Any]:
     moves = point.steps * job.scheme.searches * job.scheme.moves
-    return {
-        "experiment": "pspm",
-        "instance": job.instance.name,
-        "n": job.instance.n,
-        "seed": job.seeds[run],
-        "settings": job.settings(),
-        "batch_seed": job.seeds[0],
-        "cost": int(point.costs[run]),
-        "best_known": job.instance.best_known,
-        "sec": sec(int(point.costs[run]), job.instance.best_known),
-        "reached": is_reached if job.limit.threshold is not None else None,
-        "steps": point.steps,
-        "moves": moves,
-        "seconds": point.seconds,
-        "sses": sses(moves * len(job.seeds), point.seconds),
-        "compile_seconds": compile_seconds,
-        **common.provenance(job.devices),
-    }
+    cost, best_known = int(point.costs[run]), job.instance.best_known
+    return common.record(
+        "pspm",
+        job.instance.name,
+        job.seeds[run],
+        job.settings(),
+        job.devices,
+        n=job.instance.n,
+        batch_seed=job.seeds[0],
+        cost=cost,
+        best_known=best_known,
+        sec=None if best_known is None else 100 * (cost - best_known) / best_known,
+        reached=is_reached if job.limit.threshold is not None else None,
+        steps=point.steps,
+        moves=moves,
+        seconds=point.seconds,
+        sses=moves * len(job.seeds) / point.seconds,
+        compile_seconds=compile_seconds,
+    )
 
 
 def _prepared(job: Job) -> tuple[js.TSP, Callable[[RunState, int], RunState]]:
     problem = js.tsp_from_instance(job.instance)
-    split, search, rule = device_split.DeviceSplit(job.devices), annealing(job), exchange(job)
+    split, search, rule = DeviceSplit(job.devices), annealing(job), exchange(job)
     # Nothing is tested for, so the stop test only has to be rare.
     check_every = CHUNK_TEMPERATURES * job.cooling.sweeps * problem.n
 

@@ -1,8 +1,6 @@
 """Measurements, each of one kind on one size, and their records."""
 
 import itertools
-import pathlib
-import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +17,8 @@ from experiments.queens import annealing as annealed
 from experiments.queens import compiled
 from experiments.queens.annealing import COMPILED
 from experiments.queens.records import ON_ONE_CORE
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
@@ -46,9 +45,9 @@ def device_of(job: Job) -> jax.Device:
       ValueError: if JAX has no CPU.
     """
     if job.settings.get("scheme") not in (*ON_ONE_CORE, *host.HOST):
-        return device_split.find_devices(None)[0]
+        return find_devices(None)[0]
     try:
-        return device_split.find_devices("cpu")[0]
+        return find_devices("cpu")[0]
     except ValueError:
         raise ValueError("JAX_PLATFORMS leaves out the CPU, expected it to hold cpu, too") from None
 
@@ -132,7 +131,7 @@ def _solve(job: Job, seed: int) -> dict[str, Any]:
     search = make[chosen["search"]](
         js.QueenSwap(), chosen["temperature"], moves_per_search=chosen["moves_per_search"]
     )
-    placement = device_split.DeviceSplit(device_split.find_devices(None))
+    placement = DeviceSplit(find_devices(None))
     rules = make_rules(search, jnp.int32, target=0, check_every=_CHECK_EVERY)
 
     def run(steps: int) -> tuple[js.RunState, float]:
@@ -211,8 +210,13 @@ _MEASURES = {
 }
 
 
-def execute(jobs: Sequence[Job], seeds: range, runs: Runs, limit: float) -> list[dict[str, Any]]:
-    """Makes the measurements that are not in the file yet; returns the records of all."""
+def execute(plan: tuple[Sequence[Job], range, float], runs: Runs) -> list[dict[str, Any]]:
+    """Makes the measurements that are not in the file yet; returns the records of all.
+
+    Args:
+      plan: what is measured, with which seeds, and the seconds that one may take.
+    """
+    jobs, seeds, limit = plan
     progress, wanted = Progress(len(jobs) * len(seeds)), []
     for job, seed in itertools.product(jobs, seeds):
         settings, name = job.settings | {"kind": job.kind}, f"n{job.n}"
@@ -220,35 +224,15 @@ def execute(jobs: Sequence[Job], seeds: range, runs: Runs, limit: float) -> list
         if runs.has(*wanted[-1]) or _expected(job, runs.records) > limit:
             progress.skip(1)
             continue
-        devices = device_split.find_devices("all") if job.kind == "set" else (device_of(job),)
+        devices = find_devices("all") if job.kind == "set" else (device_of(job),)
         try:
             measured = measure(job, seed)
         except MemoryError as error:
             measured = {"seconds": None, "refused": str(error)}
-        runs.add(
-            {
-                "experiment": "nqueens",
-                "instance": name,
-                "n": job.n,
-                "seed": seed,
-                "settings": settings,
-                **measured,
-                **_host(),
-                **common.provenance(devices),
-            }
-        )
+        made = common.record("nqueens", name, seed, settings, devices, **measured)
+        runs.add(made | {"n": job.n, "cpu": made["env"].get("cpu"), "cores": common.num_cores()})
         progress.step(1, f"{job.n} queens, {job.settings.get('scheme', job.kind)}")
     return runs.those(wanted)
-
-
-def _host() -> dict[str, Any]:
-    """Returns the model of the CPU and how many cores of it may be used."""
-    model, about = platform.processor(), pathlib.Path("/proc/cpuinfo")
-    for line in about.read_text().splitlines() if about.exists() else ():
-        name, _, value = line.partition(":")
-        if name.strip() == "model name":
-            model = value.strip()
-    return {"cpu": model, "cores": common.num_cores()}
 
 
 def _expected(job: Job, records: Sequence[dict[str, Any]]) -> float:

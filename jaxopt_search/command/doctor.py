@@ -11,10 +11,12 @@ import jax
 import numpy as np
 
 import jaxopt_search as js
-from jaxopt_search import folders
+from jaxopt_search import files
 from jaxopt_search.command import endings, starts
-from jaxopt_search.driver import compilation_cache, environment
-from jaxopt_search.engine import device_split, stepping
+from jaxopt_search.driver import environment
+from jaxopt_search.engine import stepping
+from jaxopt_search.engine.compile import folder_to_use
+from jaxopt_search.engine.devices import find_devices
 
 _EXTRAS = ("matplotlib", "scipy", "tqdm", "pooch")
 _NVIDIA = pathlib.Path("/proc/driver/nvidia/version")
@@ -42,7 +44,7 @@ def _versions() -> Findings:
 
 def _devices() -> Findings:
     try:
-        devices = device_split.find_devices("all")
+        devices = find_devices("all")
         for device in devices:
             total = jax.device_put(np.arange(4), device).sum()
             if int(total) != 6:
@@ -81,11 +83,11 @@ _SEARCHES: dict[str, Callable[[], tuple[Any, Any]]] = {"TSP": _tsp, "QAP": _qap,
 
 def _cache() -> Findings:
     try:
-        folder = compilation_cache.folder_to_use()
+        folder = folder_to_use()
         if not folder.exists():
             yield "cache", f"{folder}, which is not there yet", ""
             return
-        folder = folders.private_folder(folder)
+        folder = files.private_folder(folder)
         sizes = [path.stat().st_size for path in folder.iterdir() if path.is_file()]
     except (OSError, ValueError) as error:
         yield "cache", "none", f"compiled programs are not kept: {endings.reason_of(error)}"

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import jax
 
-from jaxopt_search import folders
+from jaxopt_search import files
 from jaxopt_search.engine import fingerprints
 from jaxopt_search.engine.devices import (
     default_device,
@@ -196,9 +196,7 @@ def compile(program: Program) -> Any:
     return _loaded[key]
 
 
-def compile_all(
-    programs: Iterable[Program], meanwhile: Callable[[], object] | None = None
-) -> None:
+def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] | None = None) -> None:
     """Compiles programs side by side, the first of which takes longest, on more than one core.
 
     What goes wrong in a thread is not told: whoever needs the program compiles it then, and meets
@@ -379,7 +377,7 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib
     """
     global program_folder
     before: str | None = getattr(jax.config, "jax_compilation_cache_dir", None)
-    used = str(folders.private_folder(folder_to_use(folder)))
+    used = str(files.private_folder(folder_to_use(folder)))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     if used != before:
@@ -400,7 +398,7 @@ def folder_to_use(folder: str | os.PathLike | None = None) -> pathlib.Path:
     named = getattr(jax.config, "jax_compilation_cache_dir", None) or None
     named = named if folder is None else folder
     if named is None:
-        return folders.cache_folder() / "programs"
+        return files.cache_folder() / "programs"
     what = "jax_compilation_cache_dir" if folder is None else "folder"
     if not isinstance(named, str | os.PathLike):
         raise TypeError(f"{what} is {named!r}, expected a path or None")

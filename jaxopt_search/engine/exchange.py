@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import counts, memory, random
 from jaxopt_search.backends.costs import no_nan
 from jaxopt_search.engine import devices
@@ -77,7 +76,7 @@ def apply(
       index: [S] int32 global index of each search, -1 for padding.
       axis_name: the device axis, or None.
     """
-    if (order := capabilities.order(rule)) is not None:
+    if (order := rule.order) is not None:
         individuals = _rearrange(order, stream, search, searches, index, axis_name)
         return jax.vmap(search.with_individuals)(searches, individuals), ancestor
     is_padding = index < 0
@@ -88,10 +87,10 @@ def apply(
     everyone = devices.all_gather((solutions, ancestor), axis_name)
 
     given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], everyone)
-    if (combine := capabilities.combine(rule)) is not None:
+    if (combine := rule.combine) is not None:
         given = combine(_words(stream, index), problem, solutions, given)
     adopts = (donors >= 0) & ~is_padding
-    restarts = capabilities.restarts(rule, all_costs, num_searches)
+    restarts = rule.starts_anew(all_costs, num_searches)
     if restarts is None:
         adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
         return choose(adopts, (adopted, ancestors), (searches, ancestor))
@@ -106,15 +105,15 @@ def apply(
 
     given = lax.cond(restarts, draw, lambda given: given, given)
     ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
-    new = _adopt_or_start(search, problem, searches, given, starts, words)
+    new = adopt_or_start(search, problem, searches, given, starts, words)
     return choose(adopts | restarts, (new, jnp.maximum(ancestors, 0)), (searches, ancestor))
 
 
-def _adopt_or_start(
+def adopt_or_start(
     search: Search, problem: Any, searches: Any, given: Any, starts: jax.Array, words: Any
 ) -> Any:
     """Returns the states of searches that start at solutions where they should, or adopt them."""
-    if (either := capabilities.adopt_or_init(search)) is not None:
+    if (either := search.adopt_or_init) is not None:
         return jax.vmap(either, in_axes=(None, 0, 0, 0))(problem, searches, given, starts)
     started = start_searches(random.typed_key(words), problem, search, given)
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
@@ -155,7 +154,7 @@ def _rearrange(
     axis_name: str | None,
 ) -> Any:
     """Returns the individuals of this device's searches after those of all got another order."""
-    if not capabilities.has_islands(search):
+    if search.individuals is None:
         raise TypeError(f"search is a {type(search).__name__}, expected one that has islands")
     own = jax.vmap(search.individuals)(searches)
     size = jax.tree.leaves(own)[0].shape[1]

@@ -335,7 +335,14 @@ def _found_surroundings() -> tuple[str, ...]:
         code.update(path.read_bytes())
     versions = jax.__version__, version.__version__, platform.python_version()
     flags = os.environ.get("XLA_FLAGS", ""), os.environ.get("LIBTPU_INIT_ARGS", "")
-    return code.hexdigest(), *versions, *flags, platform_version(), platform.platform(), _instructions()
+    return (
+        code.hexdigest(),
+        *versions,
+        *flags,
+        platform_version(),
+        platform.platform(),
+        _instructions(),
+    )
 
 
 def _instructions() -> str:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities, contracts
+from jaxopt_search import contracts
 from jaxopt_search.backends import Implementation, counts, loops, memory, random
 from jaxopt_search.backends.costs import meets
 from jaxopt_search.checks import int32
@@ -235,9 +235,7 @@ class _Due(NamedTuple):
     exchange: jax.Array | None
 
 
-def _advance_to_event(
-    call: _Call, carry: tuple[RunState, jax.Array]
-) -> tuple[RunState, jax.Array]:
+def _advance_to_event(call: _Call, carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
     """Makes steps up to the next event, and the events that are due then."""
     state, left = carry
     length, due = _next_event(call, state, left)
@@ -271,7 +269,7 @@ def _next_event(call: _Call, state: RunState, left: jax.Array) -> tuple[jax.Arra
     if drifts(state.device_best):
         refresh = jnp.maximum(jnp.int32(REFRESH_EVERY) - state.since.refresh, 1)
     may_end = rules.target is not None or rules.patience is not None
-    if may_end or capabilities.is_done(call.search) is not None:
+    if may_end or call.search.is_done is not None:
         stop_test = jnp.maximum(rules.check_every - _since_stop_test(call, state), 1)
     if rules.exchange is not None:
         exchange = jnp.maximum(rules.exchange.every - state.since.exchange, 1)
@@ -366,7 +364,7 @@ def _stop_test(call: _Call, state: RunState) -> RunState:
     status = state.status
     if rules.patience is not None:
         status = jnp.where(stale >= rules.patience, jnp.int32(Status.PATIENCE), status)
-    is_done = capabilities.is_done(call.search)
+    is_done = call.search.is_done
     if is_done is not None:
         goes_on = (state.index >= 0) & ~jax.vmap(is_done)(state.searches)
         num_left = devices.total(jnp.sum(goes_on, dtype=jnp.int32), call.axis_name)
@@ -379,8 +377,8 @@ def _stop_test(call: _Call, state: RunState) -> RunState:
 
 def _settled_costs(problem: Problem, search: Search, state: RunState) -> jax.Array:
     """Returns [S] best costs without drift; the state itself stays: a run may be cut anywhere."""
-    settled = settled(problem, search, state.searches)
-    return best_costs(search, settled, state.index)
+    searches = settled(problem, search, state.searches)
+    return best_costs(search, searches, state.index)
 
 
 def _confirm(state: RunState, costs: jax.Array, target: jax.Array | None) -> RunState:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import jax
 
-from jaxopt_search import capabilities
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.engine import devices as on
 from jaxopt_search.engine.processes import Team
@@ -81,7 +80,9 @@ def estimate(
       temporaries: what a program needs besides, by the moment; without, only what stays.
       states_at_a_look: 2 if it makes another one.
     """
-    is_apart = any(map(capabilities.compiles_apart, parts[2:]))  # a chunk then has a third state
+    is_apart = any(
+        rule is not None and rule.compiles_apart for rule in parts[2:]
+    )  # a chunk then has a third state
     (num_searches,), num = state.index.shape, len(devices)
     instance, everyone = num_bytes(parts), num_bytes(state)
     # On one device, or in the memory that all of them share.
@@ -122,7 +123,7 @@ def check_fit(
     Raises:
       MemoryError: with what they take, what is free, and what to change.
     """
-    lighter = capabilities.lighter(parts[0]) if 2 * needed.instance > needed.total else ""
+    lighter = parts[0].lighter if 2 * needed.instance > needed.total else ""
     bound = "" if needed.temporaries else " at least"
     to_come = needed.total - _already_on(Team(tuple(devices)).own[0], parts)
     check_searches(to_come, num_searches, devices, bound, lighter)

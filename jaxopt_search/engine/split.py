@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from jax.sharding import Sharding
 
-from jaxopt_search import capabilities, contracts
+from jaxopt_search import contracts
 from jaxopt_search.backends import Implementation, random
 from jaxopt_search.checks import check_count
 from jaxopt_search.engine import devices as on
@@ -130,7 +130,7 @@ class DeviceSplit:
         if implementation == "auto":
             implementation = stepping.choose("auto", self.first, problem, search).implementation
         own, rule = (problem, search), rules.exchange
-        if not capabilities.compiles_apart(rule):
+        if rule is None or not rule.compiles_apart:
             steps = self._steps(implementation, *own, state, rules).ready()
             return steps(*own, state, np.int32(num_steps), rules)
         every, left = map(int, jax.device_get((rule.every, state.since.exchange)))
@@ -186,7 +186,7 @@ class DeviceSplit:
         own, rule = (problem, search, self.shapes(shape, problem, search)), rules.exchange
         look = outcome.packed if len(self.devices) == 1 else _pmapped_look(self.devices)
         programs = {"look": Program(look, own, {})}
-        if capabilities.compiles_apart(rule):
+        if rule is not None and rule.compiles_apart:
             programs["exchange"] = self._exchange(rule, *own)
             rules = _without_exchange(rules, 0, continues=False)
         return programs | {"steps": self._steps(implementation, *own, rules)}

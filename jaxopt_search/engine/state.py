@@ -2,14 +2,12 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """What a run is: where it stands, and the rules by which it continues and ends."""
 
-import functools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import random
 from jaxopt_search.backends.costs import no_nan, no_target
 from jaxopt_search.backends.counts import Steps
@@ -125,7 +123,7 @@ def with_all_limits(rules: Rules, search: Search, dtype: Any) -> Rules:
     Runs with and without them share their program.
     """
     target, patience, check_every = rules.target, rules.patience, rules.check_every
-    if target is None and patience is None and capabilities.is_done(search) is None:
+    if target is None and patience is None and search.is_done is None:
         check_every = int32(MAX_PATIENCE)
     if target is None:
         target = no_target(dtype)
@@ -136,18 +134,18 @@ def with_all_limits(rules: Rules, search: Search, dtype: Any) -> Rules:
 
 def with_best(problem: Problem, state: RunState, cost: Cost) -> RunState:
     """Returns a state with the best cost of all searches, as the device counts."""
-    return state._replace(best_cost=capabilities.cost_in_full(problem, cost), device_best=cost)
+    return state._replace(best_cost=problem.cost_in_full(cost), device_best=cost)
 
 
 def check_interval(search: Search, check_every: Any) -> Any:
     """Returns the steps between stop tests: `check_every`, what the search asks for, or 100."""
-    wanted = capabilities.check_every(search) if check_every is None else check_every
+    wanted = search.check_every if check_every is None else check_every
     return _CHECK_EVERY if wanted is None else wanted
 
 
 def device_target(problem: Problem, target: Any, dtype: Any) -> Any:
     """Returns the highest cost on the device, of a dtype, that meets a target; None for none."""
-    units = capabilities.units(problem)
+    units = problem.device_units
     if target is None or units in (None, (1, 0)):
         return target
     if isinstance(target, int | float | np.integer | np.floating):
@@ -170,8 +168,7 @@ def start_searches(keys: jax.Array, problem: Any, search: Search, solutions: Any
       keys: [S] typed, from which a search draws whatever else its start takes.
       solutions: leaves [S, ...].
     """
-    start_one = functools.partial(capabilities.started, search)
-    return jax.vmap(start_one, in_axes=(0, None, 0))(keys, problem, solutions)
+    return jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, solutions)
 
 
 def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:

@@ -1,5 +1,6 @@
 """What the one-call solvers share: a recipe for annealing, kept at the pace of the run."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,18 +10,14 @@ import numpy as np
 
 from jaxopt_search.checks import check_count, plain_array
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.arguments import check_callback, check_clock
 from jaxopt_search.driver.chunks import is_true
+from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.driver.plan import Plan, make_plan
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import solve
-from jaxopt_search.driver.starts import First
-from jaxopt_search.driver.steering import Steer
-from jaxopt_search.engine.state import RunState
-from jaxopt_search.results import Result
+from jaxopt_search.driver.run import Steer
+from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.solvers.cooling import Pace, Pacer, Recipe, pacer_of, search_and_exchange
 from jaxopt_search.types import Crossover, Exchange, Neighborhood, Search
-
-DEFAULT_SECONDS = 10.0
 
 
 def for_all(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Recipe:
@@ -35,7 +32,7 @@ def chosen(recipe: Recipe, num_searches: int | None, moves_per_search: int | Non
     return recipe._replace(**{name: check_count(name, value) for name, value in given.items()})
 
 
-def starts_with(problem: Any, initial: Any, built: First, num_searches: int) -> First:
+def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int) -> LateStarts:
     """Returns start solutions: a constructed one, those of the user's, the other constructed ones.
 
     Args:
@@ -55,13 +52,13 @@ def starts_with(problem: Any, initial: Any, built: First, num_searches: int) -> 
     for number, solution in enumerate(own):
         problem.host.check(solution, f"initial[{number}]" if len(own) > 1 else "initial")
     if num_searches == 1:
-        return First(1, lambda: own)
+        return LateStarts(1, lambda: own)
 
     def build() -> np.ndarray:
         first, *others = built.build()
         return np.array([first, *own, *others])
 
-    return First(built.number + len(own), build)
+    return LateStarts(built.number + len(own), build)
 
 
 def refuse_for_several(target: Any, **options: Any) -> None:
@@ -101,50 +98,43 @@ class Ingredients(NamedTuple):
         return recipe._replace(cooled=cooled), self._replace(temperatures=(coldest, coldest))
 
 
-def prepare_annealing(
+def plan_annealing(
     problem: Any,
     recipe: Recipe,
     ingredients: Ingredients,
+    options: RunOptions,
     key: Any,
     *,
-    max_seconds: float | None,
-    max_steps: int | None,
-    state: RunState | None = None,
-    callback: Callable[[Report], Any] | None = None,
-    **options: Any,
-) -> Callable[[], Result]:
-    """Returns the call that cools by a recipe from the hottest temperature to the coldest.
+    state: Any = None,
+    **settings: Any,
+) -> tuple[Plan, RunOptions]:
+    """Returns the run that cools by a recipe from the hottest temperature to the coldest.
 
     Args:
       state: of a run to continue, at the coldest one.
-      callback: of the user's; True ends the run.
-      options: those of `solve` that the recipe leaves open.
+      settings: those of `make_plan` that the recipe leaves open.
     """
     if state is not None:
         recipe, ingredients = ingredients.cold(recipe)
-    if max_steps is max_seconds is None:
-        max_seconds = DEFAULT_SECONDS
-    max_steps, max_seconds = check_clock(max_steps, max_seconds)
-    check_callback(callback)
-    n, temperatures = int(problem.n), ingredients.temperatures
-    begun = recipe.begun(temperatures, n, max_steps, max_seconds)
-    pacer = pacer_of(recipe, n, max_steps, max_seconds, begun)
+    n, timer = int(problem.n), options.timer
+    limits = timer.max_steps, timer.max_seconds
+    begun = recipe.begun(ingredients.temperatures, n, *limits)
+    pacer = pacer_of(recipe, n, *limits, begun)
     at_pace = functools.partial(ingredients.at_pace, recipe)
     search, exchange = at_pace(pacer.pace)
-    return functools.partial(
-        solve,
+    options = dataclasses.replace(options, callback=_Steering(at_pace, pacer, options.callback))
+    plan = make_plan(
+        options,
         problem,
         search,
         key,
         num_searches=recipe.num_searches,
-        max_seconds=max_seconds,
-        max_steps=max_steps,
         exchange=exchange,
         state=state,
-        callback=_Steering(at_pace, pacer, callback),
         check_every=recipe.check_every,
-        **options,
+        **settings,
     )
+    return plan, options
 
 
 class _Steering:

@@ -1,9 +1,7 @@
 """Many QAPs at once, of any sizes: each by tabu searches that recombine."""
 
 import dataclasses
-import functools
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -11,20 +9,17 @@ import numpy as np
 
 from jaxopt_search.backends import random
 from jaxopt_search.checks import int32
-from jaxopt_search.driver.arguments import check_clock
-from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.driver.keeping import Files
+from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.engine import memory
 from jaxopt_search.exchanges.rules import Recombine, recombine
-from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods import SwapTable
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
-from jaxopt_search.results import StackedResult
 from jaxopt_search.searches import TabuSearch, tabu_search
 from jaxopt_search.solvers.cooling import Pace
-from jaxopt_search.solvers.stacked import Stack, solve_stack
+from jaxopt_search.solvers.stacked import Stack
 
 
 class TabuRecipe(NamedTuple):
@@ -41,34 +36,19 @@ class TabuRecipe(NamedTuple):
     every: int
 
 
-def prepare_many_qaps(
-    problems: list[QAP],
-    key: Any,
-    recipe: TabuRecipe,
-    *,
-    max_seconds: float | None,
-    max_steps: int | None,
-    devices: tuple[jax.Device, ...],
-    show_progress: bool,
-    files: Files,
-) -> Callable[[], StackedResult]:
-    """Returns the call that finds good assignments of B instances, each by searches of its own.
+def stack_of_assignments(problems: list[QAP], recipe: TabuRecipe, options: RunOptions) -> Stack:
+    """Returns B instances, of each of which searches of its own find a good assignment.
 
     Args:
       problems: all of one dtype, with nothing fixed and no room for more.
       recipe: of the searches of each.
-      max_seconds: seconds of search; None for no limit.
-      max_steps: steps of each search; None for no limit.
-      files: of checkpoints.
-      show_progress: as in `solve`, with the mean cost.
     """
-    timer, sizes = Timer(), [problem.capacity for problem in problems]
-    timer.limit(*check_clock(max_steps, max_seconds))
+    sizes = [problem.capacity for problem in problems]
     kind = _Assignments(
         recipe.num_searches, recipe.capacity, all(each.is_symmetric for each in problems)
     )
-    capacity.check_tours(kind.numbers_each, len(problems), kind.num_searches, devices)
-    stack = Stack(
+    memory.check_tours(kind.numbers_each, len(problems), kind.num_searches, options.devices)
+    return Stack(
         kind=kind,
         instances=_instances(problems, recipe.capacity),
         sizes=sizes,
@@ -78,7 +58,6 @@ def prepare_many_qaps(
         moves_per_step=sum(math.comb(n, 2) for n in sizes),
         is_trivial=max(sizes) == 1,
     )
-    return functools.partial(solve_stack, stack, key, timer, devices, show_progress, files)
 
 
 def _in_full(problem: QAP, cost: int | float) -> int | float:

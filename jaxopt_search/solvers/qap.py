@@ -9,39 +9,37 @@ import jax
 
 from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.driver import keeping
-from jaxopt_search.driver.arguments import refuse_tracers
-from jaxopt_search.driver.keeping import Files
+from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
+from jaxopt_search.driver.plan import Plan, make_plan
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import solve
-from jaxopt_search.driver.starts import First
-from jaxopt_search.engine import device_split
-from jaxopt_search.engine.processes import Team
+from jaxopt_search.driver.run import execute
+from jaxopt_search.driver.starts import LateStarts
+from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
+from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.exchanges.rules import recombine
-from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.matrix_input import DType
 from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.problems.qap.build import as_qap, as_qaps, is_several, negated
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
-from jaxopt_search.results import Result, StackedResult
+from jaxopt_search.results import Result
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.annealed import (
-    DEFAULT_SECONDS,
     Ingredients,
     chosen,
     for_all,
-    prepare_annealing,
+    plan_annealing,
     refuse_for_several,
     starts_with,
 )
 from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.solvers.many_qaps import TabuRecipe, prepare_many_qaps
+from jaxopt_search.solvers.many_qaps import TabuRecipe, stack_of_assignments
 from jaxopt_search.solvers.maximizing import opposite, opposite_callback, opposite_target
+from jaxopt_search.solvers.stacked import Stack, solve_stack
 from jaxopt_search.types import Exchange
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
@@ -84,11 +82,11 @@ def solve_qap(
     state: RunState | None = None,
     exchange: Exchange | None = None,
     checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = keeping.DEFAULT_SECONDS,
+    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
-    devices: device_split.Devices = "all",
+    devices: Devices = "all",
     show_progress: bool = False,
 ) -> Result | Any:
     """Returns a good assignment, by memetic tabu search or by population annealing of swaps.
@@ -131,72 +129,99 @@ def solve_qap(
     """
     arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
     refuse_tracers(key, arrays, caller="solve_qap")
-    found = device_split.find_devices(devices)
-    team = Team(found)
-    files = Files(checkpoint, checkpoint_every, resume).settled(team)
-    options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
-    options |= {"devices": found}
-    with team.same_call():
+    if maximize:
+        callback = opposite_callback(callback)
+    options = resolve(
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        devices=devices,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        show_progress=show_progress,
+        callback=callback,
+        history_size=history_size,
+        default_seconds=DEFAULT_SECONDS,
+    )
+    with options.team.same_call():
         check_option("method", method, ("auto", "annealing", "tabu"))
         if maximize:
             flow, target = negated(flow), opposite_target(target)
-            callback = opposite_callback(callback)
-        if max_seconds is max_steps is None:
-            options["max_seconds"] = DEFAULT_SECONDS
         if is_several(flow):
             others = {"partial_match": partial_match, "initial": initial, "callback": callback}
             others |= {"state": state, "exchange": exchange}
             refuse_for_several(target, method=None if method != "annealing" else method, **others)
-            problems = as_qaps(flow, distance, dtype)
-            prepared = _prepare_several(problems, key, num_searches, options | {"files": files})
+            stack = _stack(as_qaps(flow, distance, dtype), num_searches, options)
+            run = functools.partial(solve_stack, stack, key, options)
         else:
             problem = as_qap(flow, distance, partial_match, dtype)
-            options |= {"target": target, "state": state, "exchange": exchange}
-            options |= {"callback": callback, "history_size": history_size, **files._asdict()}
-            wishes = num_searches, moves_per_search
-            prepared = _prepare_one(problem, key, method, wishes, initial, options)
-    return opposite(prepared()) if maximize else prepared()
+            planned = _plan(
+                problem,
+                options,
+                key,
+                method,
+                (num_searches, moves_per_search),
+                exchange,
+                initial=initial,
+                state=state,
+                target=target,
+            )
+            run = functools.partial(execute, *planned)
+    return opposite(run()) if maximize else run()
 
 
-def _prepare_one(
+def _is_on_cpu(options: RunOptions) -> bool:
+    return options.devices[0].platform == "cpu"
+
+
+def _plan(
     problem: QAP,
+    options: RunOptions,
     key: Any,
     method: Method,
     wishes: tuple[int | None, int | None],
+    exchange: Exchange | None,
+    *,
     initial: Any,
-    options: dict[str, Any],
-) -> Callable[[], Result]:
-    """Returns the call that solves one instance.
+    state: RunState | None,
+    target: Any,
+) -> tuple[Plan, RunOptions]:
+    """Returns the run that solves one instance; arguments as in `solve_qap`.
 
     Args:
       wishes: numbers of searches and of moves per search, or None.
-      initial: as `solve_qap` has it.
-      options: of `solve`.
     """
-    devices = options["devices"]
-    is_on_cpu = devices[0].platform == "cpu"
+    devices, is_on_cpu = options.devices, _is_on_cpu(options)
     recipe = chosen(_annealing_recipe(devices), *wishes)
     padded, n = _padded(problem, is_on_cpu), int(problem.n)
     is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY))
     num_searches = recipe.num_searches
     if is_tabu and wishes[0] is None:
         num_searches = len(devices) * _tabu_searches(padded.capacity, is_on_cpu)
-    if options["state"] is options["resume"] is None:
+    if state is options.resume is None:
         # Whatever happens, the result is as good as this one.
-        built = First(1, lambda: constructed_assignment(problem)[None])
-        options |= {"initial": starts_with(problem, initial, built, num_searches)}
+        built = LateStarts(1, lambda: constructed_assignment(problem)[None])
+        initial = starts_with(problem, initial, built, num_searches)
+    settings = {"initial": initial, "state": state, "target": target}
     if is_tabu:
-        return _prepare_tabu(padded, key, num_searches, options)
+        # Searches that continue from children of their best.
+        every = _recombine_every(n, is_on_cpu)
+        plan = make_plan(
+            options,
+            padded,
+            tabu_search(SwapTable()),
+            key,
+            num_searches=num_searches,
+            exchange=recombine(every=every) if exchange is None else exchange,
+            check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
+            **settings,
+        )
+        return plan, options
     unit = scales.swap_change(padded)
     temperatures = (recipe.hottest * unit, recipe.coldest * unit)
     swaps = SwapTable() if is_on_cpu else DeltaSwap()
-    return prepare_annealing(
-        padded,
-        recipe,
-        Ingredients(swaps, temperatures, exchange=options.pop("exchange")),
-        key,
-        **options,
-    )
+    ingredients = Ingredients(swaps, temperatures, exchange=exchange)
+    return plan_annealing(padded, recipe, ingredients, options, key, **settings)
 
 
 def _annealing_recipe(devices: tuple[jax.Device, ...]) -> Recipe:
@@ -206,20 +231,15 @@ def _annealing_recipe(devices: tuple[jax.Device, ...]) -> Recipe:
     return recipe._replace(check_every=None)  # the default: steps are slower
 
 
-def _prepare_several(
-    problems: list[QAP], key: Any, num_searches: int | None, options: dict[str, Any]
-) -> Callable[[], StackedResult]:
-    """Returns the call that solves several instances; `options` are those of `solve_stack`."""
-    is_on_cpu, most = (
-        options["devices"][0].platform == "cpu",
-        max(each.capacity for each in problems),
-    )
+def _stack(problems: list[QAP], num_searches: int | None, options: RunOptions) -> Stack:
+    """Returns several instances, to be solved at once."""
+    is_on_cpu, most = _is_on_cpu(options), max(each.capacity for each in problems)
     if num_searches is None:
         num_searches = _TABU_OF_SEVERAL_ON_CPU if is_on_cpu else _TABU_OF_SEVERAL
     num_searches = check_count("num_searches", num_searches)
     recipe = TabuRecipe(num_searches, _room_for(most, is_on_cpu), _recombine_every(most, is_on_cpu))
     with memory_errors_explained(f"num_searches={num_searches}"):
-        return prepare_many_qaps(problems, key, recipe, **options)
+        return stack_of_assignments(problems, recipe, options)
 
 
 def _padded(problem: QAP, is_on_cpu: bool) -> QAP:
@@ -244,21 +264,3 @@ def _tabu_searches(capacity: int, is_on_cpu: bool) -> int:
         return _TABU_ON_CPU
     # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
     return _TABU if capacity <= 64 else _TABU // 2
-
-
-def _prepare_tabu(
-    problem: QAP, key: Any, num_searches: int, options: dict[str, Any]
-) -> Callable[[], Result]:
-    """Returns the call that runs tabu searches which continue from children of their best."""
-    is_on_cpu = options["devices"][0].platform == "cpu"
-    if options["exchange"] is None:
-        options["exchange"] = recombine(every=_recombine_every(int(problem.n), is_on_cpu))
-    return functools.partial(
-        solve,
-        problem,
-        tabu_search(SwapTable()),
-        key,
-        num_searches=num_searches,
-        check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
-        **options,
-    )

@@ -3,19 +3,13 @@
 import os
 from typing import Any
 
-import jax
-
 from jaxopt_search.backends import random
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
-from jaxopt_search.driver import environment, keeping
-from jaxopt_search.driver.arguments import check_clock, refuse_tracers
-from jaxopt_search.driver.calls import Call
-from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.driver.keeping import Files
-from jaxopt_search.engine import device_split
+from jaxopt_search.driver import checkpoints, chunks, environment
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
+from jaxopt_search.engine import memory
+from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.tracing import host_driver
-from jaxopt_search.guards import capacity
 from jaxopt_search.problems.queens.problem import nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import QueensResult, Status
@@ -23,7 +17,6 @@ from jaxopt_search.solvers.queens_found import PlacementSet, Standing
 from jaxopt_search.solvers.queens_repaired import Repairs
 from jaxopt_search.solvers.queens_searched import Searches
 
-_DEFAULT_SECONDS = 10.0
 _MANY = 10_000
 """Queens from which placements are repaired, one after the other."""
 
@@ -39,9 +32,9 @@ def solve_nqueens(
     max_steps: int | None = None,
     num_searches: int | None = None,
     checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = keeping.DEFAULT_SECONDS,
+    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
-    devices: device_split.Devices = "all",
+    devices: Devices = "all",
     show_progress: bool = False,
 ) -> QueensResult:
     """Returns a set of different valid placements of n queens.
@@ -76,37 +69,38 @@ def solve_nqueens(
       ((12, 8), True)
     """
     refuse_tracers(key, caller="solve_nqueens")
-    timer, found = Timer(), device_split.find_devices(devices)
-    call = Call(timer, found, Files(checkpoint, checkpoint_every, resume))
-    with capacity.memory_errors_explained(f"n={n}") as note_needed:
-        with call.agreed() as note:
+    options = resolve(
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        devices=devices,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        show_progress=show_progress,
+        most_steps=MAX_INT32,
+        default_seconds=DEFAULT_SECONDS,
+    )
+    with memory.memory_errors_explained(f"n={n}") as note_needed:
+        with options.team.same_call() as note:
             problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
             check_option("distinct", distinct, ("raw", "symmetry"))
             if num_searches is not None:
                 num_searches = check_count("num_searches", num_searches)
-            if max_steps is max_seconds is None:
-                max_seconds = _DEFAULT_SECONDS
-            max_steps, max_seconds = check_clock(max_steps, max_seconds, MAX_INT32)
             words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
-            note(
-                n, num_solutions, fingerprint(words), distinct, max_seconds, max_steps, num_searches
-            )
-            is_repaired = problem.n >= _MANY  # the limit of steps is then one of rounds
-            timer.limit(None if is_repaired else max_steps, max_seconds)
-            if is_repaired:
-                capacity.check_queens(problem.n, call.team.own[0])
-                run = Repairs(problem, words, finds, call, max_steps)
+            note(n, num_solutions, fingerprint(words), distinct, num_searches)
+            if problem.n >= _MANY:  # the limit of steps is then one of rounds
+                memory.check_queens(problem.n, options.team.own[0])
+                max_rounds, options.timer.max_steps = options.timer.max_steps, None
+                run = Repairs(problem, words, finds, options, max_rounds)
             else:
-                run = Searches(problem, words, finds, call, num_searches)
-        with call.running(show_progress, _describe):
+                run = Searches(problem, words, finds, options, num_searches)
+        with chunks.watched(options, _describe) as watch:
             run.prepare(note_needed)
-            status = call.drive(run)
-    return _result(run, status, found)
+            status = chunks.drive(run, options, watch=watch)
+    return _result(run, status, options)
 
 
-def _result(
-    run: Repairs | Searches, status: Status, devices: tuple[jax.Device, ...]
-) -> QueensResult:
+def _result(run: Repairs | Searches, status: Status, options: RunOptions) -> QueensResult:
     finds, timer = run.finds, run.timer
     return QueensResult(
         solutions=finds.solutions,
@@ -117,7 +111,7 @@ def _result(
         nit=run.made,
         compile_seconds=timer.compile_seconds or 0.0,
         elapsed=timer.elapsed,
-        env=environment.of(devices) | {"implementation": run.implementation},
+        env=environment.of(options.devices) | {"implementation": run.implementation},
     )
 
 

@@ -15,19 +15,15 @@ from jax import lax
 
 from jaxopt_search.backends import Choice, Implementation, random
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
-from jaxopt_search.driver import checkpoints, environment
-from jaxopt_search.driver.calls import Call
+from jaxopt_search.driver import checkpoints, chunks, environment
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.driver.keeping import Files
-from jaxopt_search.engine import loop, outcome, starting, stepping
-from jaxopt_search.engine.device_split import pmapped
+from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.engine import loop, memory, outcome, starting, stepping
+from jaxopt_search.engine.devices import split_leaf
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.placing import split_leaf
-from jaxopt_search.engine.processes import Team
+from jaxopt_search.engine.split import pmapped
 from jaxopt_search.engine.state import RunState, make_rules
-from jaxopt_search.guards import capacity
-from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.solvers.cooling import Pace, Pacer
 from jaxopt_search.types import Exchange, Problem, Search, Solution
@@ -94,28 +90,22 @@ class Stack(NamedTuple):
         return [self.cost(i, solution) for i, solution in enumerate(solutions)]
 
 
-def solve_stack(
-    stack: Stack,
-    key: Any,
-    timer: Timer,
-    devices: tuple[jax.Device, ...],
-    show_progress: bool,
-    files: Files,
-) -> StackedResult:
+def solve_stack(stack: Stack, key: Any, options: RunOptions) -> StackedResult:
     """Returns good solutions of all instances, after the steps or seconds that the timer allows."""
-    call, saved = Call(timer, devices, files), None
-    with call.agreed() as note:
-        identity, resumed = identity_of(stack), call.files.resume
-        if resumed is not None:
-            saved = checkpoints.read(resumed, identity, functools.partial(_shapes_of, stack))
-        note(identity, fingerprint(random.as_key(key)), timer.max_steps, timer.max_seconds)
-        note(show_progress)  # reports are made by all
-    explained = capacity.memory_errors_explained(f"num_searches={stack.kind.num_searches}")
-    with explained, call.running(show_progress):
-        runs = _Runs(stack, key, timer, devices)
+    saved, timer = None, options.timer
+    with options.team.same_call() as note:
+        identity = identity_of(stack)
+        if options.resume is not None:
+            shapes_of = functools.partial(_shapes_of, stack)
+            saved = checkpoints.read(options.resume, identity, shapes_of)
+        note(identity, fingerprint(random.as_key(key)))
+        note(options.show_progress)  # reports are made by all
+    explained = memory.memory_errors_explained(f"num_searches={stack.kind.num_searches}")
+    with explained, chunks.watched(options) as watch:
+        runs = _Runs(stack, key, options)
         if saved is not None:
             runs.recall(saved)
-        status = call.drive(runs)
+        status = chunks.drive(runs, options, watch=watch)
         found = runs.best()
     return StackedResult(
         x=_together(found),
@@ -126,7 +116,7 @@ def solve_stack(
         nfev=runs.step * stack.kind.num_searches * stack.moves_per_step,
         compile_seconds=timer.compile_seconds or 0.0,
         elapsed=timer.elapsed,
-        env=environment.of(devices) | {"implementation": str(runs.choice)},
+        env=environment.of(options.devices) | {"implementation": str(runs.choice)},
     )
 
 
@@ -185,8 +175,9 @@ class _Runs:
       choice: how steps are run.
     """
 
-    def __init__(self, stack: Stack, key: Any, timer: Timer, devices: tuple[jax.Device, ...]):
-        self.stack, self.timer, self.devices, self._team = stack, timer, devices, Team(devices)
+    def __init__(self, stack: Stack, key: Any, options: RunOptions):
+        self.stack, self.timer, self._team = stack, options.timer, options.team
+        self.devices = devices = options.devices
         self.step, self._made, self._identity = 0, 0, identity_of(stack)
         self.choice = _choice(stack.kind, stack.instances, self._team.own[0])
         split = jax.tree.map(functools.partial(split_leaf, len(devices)), stack.instances)

@@ -1,5 +1,6 @@
 """One call from coordinates or distances to a short tour: `solve_tsp`."""
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any, Literal
@@ -10,16 +11,15 @@ import numpy as np
 from jaxopt_search.backends import random, runs_kernels
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.driver import keeping
-from jaxopt_search.driver.arguments import check_clock, refuse_tracers
-from jaxopt_search.driver.keeping import Files
+from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
+from jaxopt_search.driver.plan import Plan
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.starts import First
-from jaxopt_search.engine import device_split
-from jaxopt_search.engine.processes import Team
+from jaxopt_search.driver.run import execute
+from jaxopt_search.driver.starts import LateStarts
+from jaxopt_search.engine import memory
+from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.engine.tracing import host_driver
-from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.matrix_input import DType, is_stack
@@ -32,19 +32,19 @@ from jaxopt_search.problems.tsp.construction import (
 )
 from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.problem import TSP
-from jaxopt_search.results import Result, StackedResult
+from jaxopt_search.results import Result
 from jaxopt_search.solvers import host_scales
 from jaxopt_search.solvers.annealed import (
-    DEFAULT_SECONDS,
     Ingredients,
     chosen,
     for_all,
-    prepare_annealing,
+    plan_annealing,
     refuse_for_several,
     starts_with,
 )
 from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.solvers.many_tsps import prepare_many_tsps
+from jaxopt_search.solvers.many_tsps import stack_of_tours
+from jaxopt_search.solvers.stacked import solve_stack
 from jaxopt_search.types import Exchange
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
@@ -129,11 +129,11 @@ def solve_tsp(
     state: RunState | None = None,
     exchange: Exchange | None = None,
     checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = keeping.DEFAULT_SECONDS,
+    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
-    devices: device_split.Devices = "all",
+    devices: Devices = "all",
     show_progress: bool = False,
 ) -> Result | Any:
     """Returns a short tour: many are annealed by 2-opt and Or-opt, and then recombined.
@@ -197,64 +197,80 @@ def solve_tsp(
       8.828
     """
     refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
-    found = device_split.find_devices(devices)
-    team, wishes = Team(found), (num_searches, moves_per_search)
-    files = Files(checkpoint, checkpoint_every, resume).settled(team)
-    options = {"max_seconds": max_seconds, "max_steps": max_steps, "show_progress": show_progress}
-    options |= {"devices": found}
-    with team.same_call():
+    options = resolve(
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        devices=devices,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        show_progress=show_progress,
+        callback=callback,
+        history_size=history_size,
+        default_seconds=DEFAULT_SECONDS,
+    )
+    with options.team.same_call():
         if not isinstance(data, TSP | TSPInstance) and is_stack(data):
             others = {"forbidden": forbidden, "initial": initial, "callback": callback}
             others |= {"state": state, "exchange": exchange}
             other_metric = None if metric == "EUCLID" else metric
             refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
-            prepared = _prepare_several(data, key, wishes, options | {"files": files})
+            recipe = _STACKED_TSP_ON_CPU if _is_on_cpu(options) else _STACKED_TSP
+            recipe = chosen(recipe, num_searches, moves_per_search)
+            with memory.memory_errors_explained(f"num_searches={recipe.num_searches}"):
+                stack = stack_of_tours(stack_of_coords(data), recipe, options)
+            run = functools.partial(solve_stack, stack, key, options)
         else:
             problem = as_tsp(data, metric, dtype, forbidden)
-            options |= {"target": target, "state": state, "exchange": exchange}
-            options |= {"callback": callback, "history_size": history_size, **files._asdict()}
-            prepared = _prepare_one(problem, key, wishes, initial, options)
-    return prepared()
+            planned = _plan(
+                problem,
+                options,
+                key,
+                (num_searches, moves_per_search),
+                exchange,
+                initial=initial,
+                state=state,
+                target=target,
+            )
+            run = functools.partial(execute, *planned)
+    return run()
 
 
-def _prepare_several(
-    data: Any, key: Any, wishes: tuple[int | None, int | None], options: dict[str, Any]
-) -> Callable[[], StackedResult]:
-    """Returns the call that solves several instances; `options` are those of `solve_stack`."""
-    recipe = _STACKED_TSP_ON_CPU if options["devices"][0].platform == "cpu" else _STACKED_TSP
-    recipe = chosen(recipe, *wishes)
-    with capacity.memory_errors_explained(f"num_searches={recipe.num_searches}"):
-        return prepare_many_tsps(stack_of_coords(data), key, recipe, **options)
+def _is_on_cpu(options: RunOptions) -> bool:
+    return options.devices[0].platform == "cpu"
 
 
-def _prepare_one(
+def _plan(
     problem: TSP,
+    options: RunOptions,
     key: Any,
     wishes: tuple[int | None, int | None],
+    exchange: Exchange | None,
+    *,
     initial: Any,
-    options: dict[str, Any],
-) -> Callable[[], Result]:
-    """Returns the call that solves one instance.
+    state: RunState | None,
+    target: Any,
+) -> tuple[Plan, RunOptions]:
+    """Returns the run that solves one instance; arguments as in `solve_tsp`.
 
     Args:
       wishes: numbers of searches and of moves per search, or None.
-      initial: as `solve_tsp` has it.
-      options: of `solve`.
     """
-    devices, exchange = options["devices"], options.pop("exchange")
+    devices = options.devices
     # All that is compiled depends on the capacity only: instances of many sizes share it.
     padded = problem if problem.num_entries is not None else problem.padded()
     recipe = for_all(tsp_recipe(problem.is_symmetric, devices[0], padded.capacity), devices)
     recipe = chosen(recipe, *wishes)
     num = recipe.num_searches
-    capacity.check_tours(int(problem.n), num, num, devices[:1])
+    memory.check_tours(int(problem.n), num, num, devices[:1])
     near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
     ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
-    if options["state"] is options["resume"] is None:
-        _, max_seconds = check_clock(options["max_steps"], options["max_seconds"])
-        tours = _tours(problem, recipe, key, near, max_seconds)
-        options |= {"initial": starts_with(problem, initial, tours, num)}
-    return prepare_annealing(padded, recipe, ingredients, key, **options)
+    if state is options.resume is None:
+        tours = _tours(problem, recipe, key, near, options.timer.max_seconds)
+        initial = starts_with(problem, initial, tours, num)
+    return plan_annealing(
+        padded, recipe, ingredients, options, key, initial=initial, state=state, target=target
+    )
 
 
 def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:
@@ -278,16 +294,16 @@ def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | N
 
 def _tours(
     problem: TSP, recipe: Recipe, key: Any, near: np.ndarray | None, max_seconds: float | None
-) -> First:
+) -> LateStarts:
     """Returns tours to start from, good ones: whatever happens, the result is as good.
 
     Of one, the other searches start at random.
     """
     num, starts = recipe.num_searches, problem.host.starts
     if near is None and starts is not None:
-        return First(num, lambda: starts(problem, num))
+        return LateStarts(num, lambda: starts(problem, num))
     if near is None or (recipe.starts != "constructed" and starts is None):
-        return First(1, lambda: constructed_tour(problem, near)[None])
+        return LateStarts(1, lambda: constructed_tour(problem, near)[None])
     words = random.as_key(key)
     num_tours = min(_num_tours(len(near), max_seconds or DEFAULT_SECONDS), num)
 
@@ -296,7 +312,7 @@ def _tours(
         tours = constructed_tours(problem, near, generator, num_tours)
         return tours[np.arange(num) % num_tours]
 
-    return First(num, build)
+    return LateStarts(num, build)
 
 
 def _num_tours(n: int, seconds: float) -> int:

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxopt_search.checks import check_count
-from jaxopt_search.driver import ahead
-from jaxopt_search.driver.arguments import refuse_tracers
-from jaxopt_search.driver.keeping import Files
+from jaxopt_search.engine.devices import refuse_tracers
 from jaxopt_search.solvers.qap import solve_qap
 from jaxopt_search.solvers.queens import solve_nqueens
 from jaxopt_search.solvers.tsp import solve_tsp
@@ -48,8 +46,7 @@ def warm_up(solver: Any, *instance: Any, **options: Any) -> float:
     began = time.perf_counter()
     if len(instance) == 1 and isinstance(instance[0], int | float | np.generic):
         instance = _STAND_INS[solver](check_count("size", instance[0]))
-    solver(*instance, **options | {"max_steps": 0, "max_seconds": None, **Files()._asdict()})
-    ahead.wait_for_later()
+    solver(*instance, **options | {"max_steps": 0, "max_seconds": None} | _NO_FILES)
     return time.perf_counter() - began
 
 
@@ -66,4 +63,5 @@ def _queens(n: int) -> tuple[int, ...]:
     return (n,)
 
 
+_NO_FILES = {"checkpoint": None, "resume": None}
 _STAND_INS = {solve_tsp: _cities, solve_qap: _facilities, solve_nqueens: _queens}

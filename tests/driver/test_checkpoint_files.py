@@ -17,7 +17,7 @@ from cases import matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.arguments import Kept
+from jaxopt_search.driver.plan import SavedRun
 from jaxopt_search.engine import starting
 
 PROBLEM = matrix_tsp(14)
@@ -276,7 +276,7 @@ def test_damaged_files_are_refused(tmp_path):
 
     def shapes_of(notes):
         state = starting.shape(PROBLEM, SEARCH, notes["num_searches"])
-        return Kept(state, SEARCH, None), jax.ShapeDtypeStruct((14,), np.int32)
+        return SavedRun(state, SEARCH, None), jax.ShapeDtypeStruct((14,), np.int32)
 
     expected = checkpoints.read(path, identity, shapes_of)
     for size in generator.integers(0, len(good), 20):
@@ -302,7 +302,7 @@ def test_damaged_files_are_refused(tmp_path):
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Parts:
+class Parts(js.Problem):
     """A problem whose solutions have parts."""
 
     make: Any = dataclasses.field(metadata={"static": True})
@@ -315,7 +315,7 @@ class Parts:
 
 
 @dataclasses.dataclass(frozen=True)
-class Opposite:
+class Opposite(js.Moves):
     """The one move: all parts change to the opposite."""
 
     num_words: int = 1

@@ -16,7 +16,7 @@ import pytest
 from cases import matrix_tsp, small_qap
 
 import jaxopt_search as js
-from jaxopt_search.driver import checkpoints, keeping
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.engine.fingerprints import fingerprint
 
 COOLING = js.geometric(300.0, 0.95, 20)
@@ -309,13 +309,13 @@ def test_a_file_that_has_come_since_is_left_alone(tmp_path):
 
 def test_a_file_that_comes_while_a_run_begins(tmp_path, monkeypatch):
     """Is not taken for the one that is resumed, which was not there."""
-    path, plain = tmp_path / "run.npz", keeping.Files.keeper
+    path, plain = tmp_path / "run.npz", checkpoints.Keeper
 
-    def late(files, *args):
+    def late(*args):
         path.write_bytes(b"of another run")
-        return plain(files, *args)
+        return plain(*args)
 
-    monkeypatch.setattr(keeping.Files, "keeper", late)
+    monkeypatch.setattr(checkpoints, "Keeper", late)
     with pytest.raises(FileExistsError, match="resume it or remove it"):
         solve("annealing", 9, checkpoint=path, resume=True)
     assert path.read_bytes() == b"of another run"
@@ -403,9 +403,9 @@ def test_an_error_of_a_callback_loses_nothing(tmp_path):
 def test_checkpoints_take_a_hundredth_of_the_time(tmp_path, monkeypatch):
     """However often they are wanted."""
     clock = iter(np.arange(0, 1000, 0.25))
-    monkeypatch.setattr(keeping.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(checkpoints, "write", lambda *_: None)
-    keeper = keeping.Keeper(tmp_path / "run.npz", 0, None)
+    keeper = checkpoints.Keeper(tmp_path / "run.npz", 0, None)
     keeper.write(None, lambda: None)  # takes a quarter of a second
     waits = 0
     while not keeper.is_due:

@@ -7,7 +7,8 @@ import types
 import pytest
 
 from jaxopt_search import Status
-from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.driver.chunks import drive
+from jaxopt_search.driver.options import RunOptions, Timer
 
 
 class Tape:
@@ -42,9 +43,8 @@ class Tape:
 
 
 def driven(tape, *observers, max_steps=9):
-    timer = Timer()
-    timer.limit(max_steps, None)
-    return drive(tape, timer, observers), timer
+    timer = Timer(max_steps)
+    return drive(tape, RunOptions(timer=timer), observers), timer
 
 
 def test_a_first_look_counts_as_compiling_in_several_processes_too():
@@ -54,10 +54,10 @@ def test_a_first_look_counts_as_compiling_in_several_processes_too():
         def look(self):
             time.sleep(0.2 if not self.step else 0)
 
-    timer, alike = Timer(), {"told": lambda now: now, "highest": lambda status: status}
-    timer.limit(9, None)
-    timer.share(types.SimpleNamespace(is_shared=True, **alike))
-    drive(Slow(), timer)
+    timer, alike = Timer(9), {"told": lambda now: now, "highest": lambda status: status}
+    team = types.SimpleNamespace(is_shared=True, **alike)
+    timer.share(team)
+    drive(Slow(), RunOptions(timer=timer, team=team))
     assert timer.compile_seconds >= 0.2 > timer.seconds
 
 
@@ -82,11 +82,12 @@ def test_a_run_ends_by_itself():
 
 
 def test_a_run_is_kept_between_chunks():
-    """Not after the last one: what ends a run keeps it, too."""
-    tape, timer, kept = Tape(), Timer(), []
-    timer.limit(9, None)
-    drive(tape, timer, keep=lambda: kept.append(tape.step))
-    assert kept == [0, 3, 5]
+    """And at its end, once."""
+    tape, kept = Tape(), []
+    tape.identity, tape.snapshot = lambda: None, lambda: kept.append(tape.step)
+    keeper = types.SimpleNamespace(is_due=True, write=lambda identity, make: make())
+    drive(tape, RunOptions(timer=Timer(9), keeper=keeper))
+    assert kept == [0, 3, 5, 9]
 
 
 def test_nobody_is_told():

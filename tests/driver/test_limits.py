@@ -11,9 +11,10 @@ from probes import countdown, line
 
 import jaxopt_search as js
 from jaxopt_search import Status
-from jaxopt_search.driver import chunks, running
-from jaxopt_search.driver.chunks import Timer
-from jaxopt_search.engine import device_split
+from jaxopt_search.driver import options as driver_options
+from jaxopt_search.driver.options import Timer
+from jaxopt_search.driver.run import Run
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.solvers import queens_repaired, stacked
 
 GRID = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
@@ -46,9 +47,7 @@ def slowed(make):
 
 @pytest.fixture
 def _slow_compiling(monkeypatch):
-    monkeypatch.setattr(
-        device_split.DeviceSplit, "advance", slowed(device_split.DeviceSplit.advance)
-    )
+    monkeypatch.setattr(DeviceSplit, "advance", slowed(DeviceSplit.advance))
     monkeypatch.setattr(stacked, "_advance", slowed(stacked._advance))
 
 
@@ -92,7 +91,7 @@ def test_a_run_of_steps_is_the_same_however_it_is_cut(monkeypatch):
     """With max_steps only, the pace follows from the steps, and the clock changes nothing."""
     xy = np.random.default_rng(1).random((9, 2))
     whole = js.solve_tsp(xy, 3, max_steps=700, num_searches=4, devices=1)
-    monkeypatch.setattr(chunks, "_CHUNK_SECONDS", 1e-9)
+    monkeypatch.setattr(driver_options, "_CHUNK_SECONDS", 1e-9)
     pieces = js.solve_tsp(xy, 3, max_steps=700, num_searches=4, devices=1)
     assert len(pieces.history) > len(whole.history)
     np.testing.assert_array_equal(pieces.solutions, whole.solutions)
@@ -196,10 +195,9 @@ def now(monkeypatch):
 
 
 def test_a_timer_counts_from_the_first_step(now):
-    timer = Timer()
-    timer.limit(None, 2.0)
+    timer = Timer(None, 2.0)
     now[0] += 30
-    assert (timer.seconds, timer.is_over, timer.compile_seconds) == (0.0, False, None)
+    assert (timer.seconds, timer.compile_seconds) == (0.0, None)
     timer.start_search()
     now[0] += 1.5
     assert (timer.seconds, timer.elapsed, timer.compile_seconds) == (1.5, 31.5, 30.0)
@@ -209,8 +207,7 @@ def test_a_timer_counts_from_the_first_step(now):
 
 
 def test_steps_come_before_seconds(now):
-    timer = Timer()
-    timer.limit(5, 0.0)
+    timer = Timer(5, 0.0)
     timer.start_search()
     assert timer.status(5) == Status.MAX_STEPS
     assert timer.status(4) == Status.MAX_SECONDS
@@ -218,8 +215,7 @@ def test_steps_come_before_seconds(now):
 
 def test_chunks_fit_the_limits(now):
     """A fiftieth of the limit, no more than what is left, and never many times the last."""
-    timer = Timer()
-    timer.limit(10_000, 10.0)
+    timer = Timer(10_000, 10.0)
     timer.start_search()
     assert timer.next_steps(0, 0, 0.0, 100) == 100
     assert timer.next_steps(100, 100, 0.1, 100) == 200
@@ -272,7 +268,7 @@ def _slow_machine(monkeypatch, now):
 
         monkeypatch.setattr(kind, "advance", slowly)
 
-    slow(running.Run, lambda run: _period(run.checked.exchange), lambda run, steps: steps)
+    slow(Run, lambda run: _period(run.exchange), lambda run, steps: steps)
     slow(stacked._Runs, lambda run: run.stack.pacer.pace.every, lambda run, steps: steps)
     slow(queens_repaired.Repairs, lambda run: 10**9, lambda run, steps: run._rounds)
 

@@ -140,11 +140,6 @@ def test_each_switch_changes_nothing(call, switch):
     check(call, [switch])
 
 
-def test_key_reuse_is_checked():
-    """The check for reused keys is on in all tests, by the suite's settings."""
-    assert jax.config.jax_debug_key_reuse
-
-
 @pytest.mark.parametrize(
     "switch",
     [lambda: jax.default_prng_impl("rbg"), lambda: jax.threefry_partitionable(False)],

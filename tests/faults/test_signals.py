@@ -20,7 +20,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 import jax, numpy as np
 import jaxopt_search as js
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.running import Run
+from jaxopt_search.driver.run import Run
 
 when, path = sys.argv[1:]
 problem = js.tsp_from_coords(np.random.default_rng(0).random((20, 2)))

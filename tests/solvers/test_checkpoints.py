@@ -6,7 +6,7 @@ import pytest
 from kept_runs import arrays_of
 
 import jaxopt_search as js
-from jaxopt_search.driver import keeping
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.solvers import queens_found, queens_searched, stacked
 
 POINTS = [np.random.default_rng(seed).random((n, 2)) for seed, n in enumerate((9, 11, 11))]
@@ -174,9 +174,9 @@ def test_several_instances_by_the_clock(tmp_path):
 
 def test_checkpoints_are_written_after_chunks(tmp_path, monkeypatch):
     """Not only at the end, if they are due."""
-    written, write = [], keeping.checkpoints.write
-    monkeypatch.setattr(keeping, "_SHARE", 1e9)
-    monkeypatch.setattr(keeping.checkpoints, "write", lambda *given: written.append(write(*given)))
+    written, write = [], checkpoints.write
+    monkeypatch.setattr(checkpoints, "SHARE", 1e9)
+    monkeypatch.setattr(checkpoints, "write", lambda *given: written.append(write(*given)))
     for number, solver in enumerate((*SOLVERS.values(), queens)):
         written.clear()
         solver(checkpoint=tmp_path / f"{number}.npz", checkpoint_every=0)

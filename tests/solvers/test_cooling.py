@@ -9,7 +9,8 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
-from jaxopt_search.driver.chunks import Timer, drive
+from jaxopt_search.driver.chunks import drive
+from jaxopt_search.driver.options import RunOptions, Timer
 from jaxopt_search.solvers.annealed import _Steering
 from jaxopt_search.solvers.cooling import (
     Clock,
@@ -34,11 +35,10 @@ class Machine:
     """
 
     def __init__(self, recipe, max_seconds, costs, slower, start):
-        self.now, self.timer = 0.0, Timer()
+        self.now, self.timer = 0.0, Timer(None, max_seconds)
         self.pacer = pacer_of(recipe, 100, None, max_seconds)
         self.costs, self.slower = costs, slower
         self.step, self.since, self.longest, self.chunks = 0, 0, 0.0, []
-        self.timer.limit(None, max_seconds)
         self.timer.before = start
 
     def advance(self, num_steps):
@@ -76,7 +76,7 @@ def simulate(monkeypatch):
         machine = Machine(recipe, max_seconds, costs, slower, start)
         monkeypatch.setattr(time, "perf_counter", lambda: machine.now)
         machine.timer._called = 0.0
-        drive(machine, machine.timer)
+        drive(machine, RunOptions(timer=machine.timer))
         return machine
 
     return run

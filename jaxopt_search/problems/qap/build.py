@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import permutation, traced_input
 from jaxopt_search.problems.host import ON_DEVICE, Original
 from jaxopt_search.problems.matrix_input import (
@@ -285,7 +285,7 @@ def _on_device(
         partial=None,
         capacity=len(flow),
         is_symmetric=_is_symmetric(flow, distance),
-        units=host.units,
+        device_units=host.units,
         host=host,
     )
 

@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from jaxopt_search.checks import check_count
-from jaxopt_search.optional import imported
+from jaxopt_search.checks import check_count, imported
 from jaxopt_search.problems.tsp.problem import TSP
 
 Kind: TypeAlias = Literal["nearest", "spread"]

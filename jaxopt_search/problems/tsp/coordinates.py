@@ -12,7 +12,7 @@ import numpy as np
 from jaxopt_search.backends.packed_pairs import PACKED_BELOW, Pairs, pack
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.datasets import distances
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import permutation, traced_input
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
@@ -101,13 +101,13 @@ def tsp_from_coords(
             leaving, coming = potentials.shared(matrix, np.ones(matrix.shape, bool))
             matrix = potentials.taken_off(matrix, leaving, coming)
             host = dataclasses.replace(host, offset=math.fsum([*leaving, *coming]))
-        common |= {"units": host.units, "host": host}
+        common |= {"device_units": host.units, "host": host}
         return TSP(matrix=on_device(matrix.ravel(), dtype), metric="MATRIX", **common)
     # Float coordinates count from the middle of most cities, where they are the most exact.
     x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
     can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
     pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
-    return TSP(coords=pairs, metric=metric, units=host.units, host=host, **common)
+    return TSP(coords=pairs, metric=metric, device_units=host.units, host=host, **common)
 
 
 def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:

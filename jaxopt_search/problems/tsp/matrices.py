@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import permutation, traced_input
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
@@ -172,7 +172,7 @@ def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
         capacity=len(matrix),
         metric="MATRIX",
         is_symmetric=np.array_equal(matrix, matrix.T),
-        units=host.units,
+        device_units=host.units,
         host=host,
     )
 

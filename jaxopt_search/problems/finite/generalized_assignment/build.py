@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array, real_array
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.generalized_assignment.problem import GeneralizedAssignment
 from jaxopt_search.problems.host import Original

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.checks import check_best_known, check_option
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.qubo import ranges
 from jaxopt_search.problems.finite.qubo.couplings import couplings
@@ -140,7 +140,7 @@ def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage
         couplings=couplings(n, first, second, values, device_dtype, is_dense),
         domain_sizes=jnp.asarray(sizes),
         n=n,
-        units=host.units,
+        device_units=host.units,
         host=host,
     )
 

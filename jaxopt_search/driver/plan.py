@@ -1,0 +1,215 @@
+"""What a run of `solve` does: its arguments, checked on the host before anything is compiled."""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxopt_search import contracts
+from jaxopt_search.backends import Choice, Implementation, random
+from jaxopt_search.checks import check_count, check_number, check_option, highest_cost_that_meets
+from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.checkpoints import Snapshot
+from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.driver.starts import LateStarts, Starts, check_starts, check_state
+from jaxopt_search.engine import starting, stepping
+from jaxopt_search.engine.devices import refuse_tracers
+from jaxopt_search.engine.fingerprints import fingerprint
+from jaxopt_search.engine.split import DeviceSplit
+from jaxopt_search.engine.state import MAX_PATIENCE, RunState, check_interval
+from jaxopt_search.problems.host import Original, counted_on_device
+from jaxopt_search.types import Exchange, Problem, Search
+
+_OPTIMUM = "optimum"
+_ROUNDING = 2.0**-20  # the relative error of a float cost on the device, amply
+
+
+class SavedRun(NamedTuple):
+    """What a checkpoint has of a run: its state, and the search and the exchange that hold."""
+
+    run: RunState
+    search: Any
+    exchange: Any
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run does, apart from its `RunOptions`.
+
+    It starts from a key and start solutions, or from a state.
+
+    Attributes:
+      problem: on the first device, like the search and the exchange, and counted as there.
+      search: the algorithm.
+      exchange: what searches learn from one another.
+      original: the instance as it was given; None where the problem keeps none.
+      num_searches: side by side.
+      key: two uint32 words; None with a state.
+      starts: start solutions; None for random ones, and with a state.
+      state: of the run that is continued; None for none.
+      saved: the checkpoint that the state is from; None for none.
+      goal: the target as it was given; None for none.
+      is_optional: whether a run that misses it may succeed.
+      target: the goal in the units and the dtype of the device.
+      patience, check_every, chunk_steps: as in `solve`.
+      split: the devices over which the searches are spread.
+      choice: how steps are run.
+    """
+
+    problem: Problem
+    search: Search
+    exchange: Exchange | None
+    original: Original | None
+    num_searches: int
+    key: random.Key | None
+    starts: Starts | None
+    state: RunState | None
+    saved: Snapshot | None
+    goal: int | float | None
+    is_optional: bool
+    target: Any
+    patience: int | None
+    check_every: int
+    chunk_steps: int | None
+    split: DeviceSplit
+    choice: Choice
+
+    def words(self) -> tuple[Any, ...]:
+        """Returns what tells this plan from another one, for `repr`."""
+        if self.state is None:
+            start = fingerprint(self.key, self.starts and self.starts.built())
+        else:
+            start = fingerprint(self.state), self.saved is None
+        identity = checkpoints.identity_of(
+            self.problem, self.search, self.exchange, self.check_every
+        )
+        ends = self.goal, self.is_optional, self.target, self.patience, self.chunk_steps
+        return identity, self.num_searches, start, ends, self.choice.implementation
+
+
+def make_plan(
+    options: RunOptions,
+    problem: Any,
+    search: Any,
+    key: Any = 0,
+    *,
+    num_searches: Any,
+    target: Any = None,
+    patience: Any = None,
+    exchange: Any = None,
+    initial: Any = None,
+    state: Any = None,
+    check_every: Any = None,
+    chunk_steps: Any = None,
+    implementation: Implementation = "auto",
+) -> Plan:
+    """Returns what a run does with arguments as in `solve`, which are checked.
+
+    Raises:
+      ValueError, TypeError, MemoryError, RuntimeError: as `solve` says.
+    """
+    refuse_tracers(problem, search, key, exchange, initial, state)
+    shape, cost = contracts.check_problem(problem)
+    contracts.check_search(search)
+    contracts.check_exchange(exchange)
+    original, goal, is_optional = problem.host, target, isinstance(target, str)
+    if is_optional:
+        check_option("target", target, (_OPTIMUM,))
+        goal = original.best_known if original is not None and original.is_optimal else None
+    contracts.check_spaces(problem, search, exchange)
+    timer = options.timer
+    if problem.is_trivial:
+        timer.max_steps = 0
+    is_endless = timer.max_steps is None and timer.max_seconds is None and goal is None
+    # Float costs, rounded, may improve in circles.
+    ends_by_itself = (
+        search.is_done is not None and exchange is None and np.issubdtype(cost.dtype, np.integer)
+    )
+    if is_endless and patience is None and not ends_by_itself:
+        raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
+    if goal is not None:
+        goal = check_number("target", goal)
+        target = _device_target(goal, cost.dtype, original)
+        goal = goal.item() if isinstance(goal, np.generic) else goal
+    if patience is not None:
+        patience = check_count("patience", patience, 1, MAX_PATIENCE)
+    if chunk_steps is not None:
+        chunk_steps = check_count("chunk_steps", chunk_steps)
+    check_every = check_count("check_every", check_interval(search, check_every), 1, MAX_PATIENCE)
+
+    if options.resume is None:  # before the instance is brought to a device
+        if state is None:
+            num_searches = check_count("num_searches", num_searches, 1, None)
+        else:
+            num_searches = check_state(problem, search, state)
+            state = state._replace(best_cost=state.device_best)  # counted as on the device
+        problem = counted_on_device(problem)
+        starting.check_room(problem, search, shape, num_searches, options.devices, exchange)
+    else:
+        problem = counted_on_device(problem)
+    search.check(problem, timer.max_steps)
+    split = DeviceSplit(options.devices)
+    problem, search, exchange = split.bring((problem, search, exchange))
+    # A kernel takes a second to try. Where the run's own is made ahead, that tells as well.
+    is_tried = implementation != "auto" or not split.compiles_ahead
+    choice = stepping.choose(implementation, split.first, problem, search, is_tried=is_tried)
+    original, words, starts, saved = problem.host, None, None, None
+    if options.resume is not None:
+        own = checkpoints.identity_of(problem, search, exchange, check_every)
+        shapes_of = functools.partial(_saved_shapes, problem, search, exchange)
+        saved = checkpoints.read(options.resume, own, shapes_of)
+        state, num_searches = saved.state.run, len(saved.state.run.index)
+    elif state is not None:
+        check_state(problem, search, state)
+    else:
+        words = random.as_key(key)
+        if initial is None and original is not None and original.starts is not None:
+            build = functools.partial(original.starts, problem, num_searches)
+            initial = LateStarts(num_searches, build)
+        if initial is not None:
+            starts = check_starts(problem, shape, num_searches, initial)
+    return Plan(
+        problem=problem,
+        search=search,
+        exchange=exchange,
+        original=original,
+        num_searches=num_searches,
+        key=words,
+        starts=starts,
+        state=state,
+        saved=saved,
+        goal=goal,
+        is_optional=is_optional,
+        target=None if goal is None else target,
+        patience=patience,
+        check_every=check_every,
+        chunk_steps=chunk_steps,
+        split=split,
+        choice=choice,
+    )
+
+
+def _device_target(goal: Any, dtype: Any, original: Original | None) -> Any:
+    """Returns the highest cost on the device that may meet a goal."""
+    units = (original.unit, original.offset) if original else ()
+    target = highest_cost_that_meets(goal, dtype, *units)
+    if np.issubdtype(dtype, np.floating) and np.isfinite(target):
+        target += dtype.type(_ROUNDING) * abs(target)  # whether it is met, exact costs tell
+    if original is not None and original.max_feasible is not None:
+        target = min(target, dtype.type(original.max_feasible))
+    return target
+
+
+def _saved_shapes(
+    problem: Problem, search: Search, exchange: Exchange | None, notes: dict[str, Any]
+) -> tuple[SavedRun, Any]:
+    """Returns the shapes of what a checkpoint keeps of a run, and of the user's best solution."""
+    num_searches = check_count("num_searches", notes["num_searches"], 1, None)
+    held = jax.eval_shape(lambda *parts: parts, search, exchange)
+    solution, _ = contracts.check_problem(problem)
+    original = problem.host
+    if original is not None and original.num_entries is not None:
+        solution = jax.ShapeDtypeStruct((original.num_entries,), solution.dtype)
+    return SavedRun(starting.shape(problem, search, num_searches), *held), solution
