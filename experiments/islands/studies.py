@@ -18,6 +18,7 @@ from experiments.islands.records import (
     check_kind,
     completed,
     fit_of,
+    mean_of_first,
     mean_time,
     names_in,
     num_found,
@@ -43,7 +44,7 @@ def by_devices(records: Records, *, markdown: bool = False) -> str:
             fewest = islands * counts[0] // count
             shared = times_of(records, name, islands=islands, on=str(counts[0]))
             as_many = times_of(records, name, islands=fewest, on=str(counts[0]))
-            predicted = alone.mean(fewest) / alone.mean(islands) if alone else math.nan
+            predicted = mean_of_first(alone, fewest) / mean_of_first(alone, islands) if alone else 0
             gains = ratio(shared, times), ratio(as_many, times)
             row = [name, str(islands), str(count), num_found(times), mean_time(times), *gains]
             row.append(f"{predicted:.3g}" if alone else "-")

@@ -15,6 +15,7 @@ from experiments.islands.records import (
     check_kind,
     completed,
     fit_of,
+    mean_of_first,
     mean_time,
     names_in,
     num_found,
@@ -69,7 +70,7 @@ def _times_row(runs: Records, runs_alone: Records, islands: int) -> list[str]:
     times, alone = times_in(runs), times_in(runs_alone)
     fitted = fit_of(alone)
     is_done = all(map(math.isfinite, times))
-    predicted = fitted.mean(islands) if fitted else math.nan
+    predicted = mean_of_first(fitted, islands) if fitted else math.nan
     return [
         num_found(times),
         _mean_or_bound(runs, "seconds"),

@@ -137,10 +137,9 @@ def test_negative_distances(dtype):
 def test_minutes_of_60_or_more_are_named():
     """Decimal degrees are not what GEO means, and the result says so; DDD.MM it takes as it is."""
     coords = np.array([[48.51, 2.21], [45.46, 4.5], [43.17, -5.59], [50.38, 3.03]])
-    options = {"max_steps": 1, "num_searches": 2, "metric": "GEO"}
-    assert "minutes" not in js.solve_tsp(coords, **options).message
+    assert "minutes" not in as_tsp(coords, metric="GEO").host.note
     coords[2, 1] = -5.6
-    assert "coords[2,1] is -5.6" in js.solve_tsp(coords, **options).message
+    assert "coords[2,1] is -5.6" in as_tsp(coords, metric="GEO").host.note
 
 
 def test_nearly_symmetric():

@@ -10,7 +10,7 @@ import pytest
 import jaxopt_search as js
 from experiments import common
 from experiments.fang import __main__ as script
-from experiments.fang import compiled, draws, heuristic, paper, runs, tables
+from experiments.fang import compiled, heuristic, paper, runs, tables
 from experiments.fang.heuristic import Goals, Nearer, Points
 from experiments.fang.paper import Row, Time
 from jaxopt_search.backends import portability, random
@@ -127,18 +127,6 @@ def cells(line):
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def test_draws_follow_the_weights_and_no_others():
-    """The test passes for the weights that were drawn by, and fails for slightly other ones."""
-    weights = np.where(np.arange(300) % 3, 2**32 - 1, 0).astype(np.uint32)
-    counts = draws.sample(weights, "native", 8192, seed=0)
-    assert counts.sum() == 8192 and not counts[weights == 0].any()
-    assert draws.chance_above(*draws.chi_square_of(counts, weights)) > 1e-6
-    others = weights // (1 + (np.arange(300) < 150)).astype(np.uint32)
-    assert draws.chance_above(*draws.chi_square_of(counts, others)) < 1e-9
-    again = draws.sample(weights, "native", 8192, seed=1)
-    assert not np.array_equal(counts, again)
-
-
 @pytest.fixture
 def tiny(monkeypatch):
     """One row that takes no time."""
@@ -160,26 +148,3 @@ def test_the_command_measures_and_reports(tiny, tmp_path, capsys):
     capsys.readouterr()
     assert script.main(["--report", out]) == 0
     assert capsys.readouterr().out == printed and "288" in printed
-
-
-def test_the_command_draws(tmp_path, monkeypatch, capsys):
-    """A line for each shape, and one for each way, since different ways draw the same numbers."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
-    monkeypatch.setattr(draws, "sample", lambda weights, *_: (weights > 0) * 50)
-    out = str(tmp_path / "draws.jsonl")
-    command = [
-        "--draws",
-        "--ways",
-        "xla,native",
-        "--weights",
-        "equal,only the last",
-        "--seeds",
-        "2",
-    ]
-    assert script.main([*command, "--out", out, "--markdown"]) == 0
-    lines = [cells(line) for line in capsys.readouterr().out.splitlines()]
-    assert lines[2][:3] == ["equal", "xla", "1224"]
-    assert lines[3] == ["only the last", "xla", "777", "5", "776", "100", "0", "0.0", "0", "1.000"]
-    for way, line in zip(("xla", "native"), lines[6:], strict=True):
-        assert line[:2] == ["all", way] and line[5] == "122500"
-    assert len(common.read(out)) == 8
