@@ -180,7 +180,7 @@ def use_machine(args: argparse.Namespace) -> None:
       ValueError: if there are no such devices.
     """
     from jaxopt_search.driver.compilation_cache import enable_compilation_cache
-    from jaxopt_search.engine.device_split import find_devices
+    from jaxopt_search.engine.devices import find_devices
 
     use_cpu_cores()
     if not args.no_cache:

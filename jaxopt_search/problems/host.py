@@ -122,7 +122,7 @@ class Original:
     note: str = ""
     num_entries: int | None = None
 
-    all_are_equal: ClassVar[bool] = True  # for programs kept: `engine.kept_programs`
+    all_are_equal: ClassVar[bool] = True  # for programs kept: `engine.compile`
 
     def is_feasible(self, solution: np.ndarray) -> bool:
         """Returns whether a solution avoids everything forbidden."""
