@@ -16,7 +16,7 @@ from jaxopt_search.command import endings, starts
 from jaxopt_search.driver import environment
 from jaxopt_search.engine import stepping
 from jaxopt_search.engine.compile import folder_to_use
-from jaxopt_search.engine.devices import find_devices
+from jaxopt_search.engine.devices import describe, find_devices, is_cpu, platform_of
 
 _EXTRAS = ("matplotlib", "scipy", "tqdm", "pooch")
 _NVIDIA = pathlib.Path("/proc/driver/nvidia/version")
@@ -52,8 +52,8 @@ def _devices() -> Findings:
     except (RuntimeError, ValueError) as error:
         yield "devices", "none", f"JAX does not run: {endings.reason_of(error)}"
         return
-    kind = f"{len(devices)} x {devices[0].device_kind}, {devices[0].platform}"
-    is_on_cpu = devices[0].platform == "cpu"
+    kind = f"{describe(devices)}, {platform_of(devices[0])}"
+    is_on_cpu = is_cpu(devices[0])
     problem = ""
     if is_on_cpu and _NVIDIA.exists() and "cpu" not in os.environ.get("JAX_PLATFORMS", ""):
         problem = 'JAX does not see the NVIDIA GPU: pip install "jax[cuda13]", or [cuda12]'

@@ -11,6 +11,7 @@ from typing import Any
 
 from jaxopt_search.command import files, pictures
 from jaxopt_search.command.endings import say
+from jaxopt_search.engine import processes
 
 _BETWEEN_TRIES = 0.2  # seconds
 _CPU_DEVICES = "--xla_force_host_platform_device_count"
@@ -56,9 +57,8 @@ def is_lead(args: argparse.Namespace) -> bool:
     """Returns whether this process is the one that tells and writes what was found."""
     if not _is_shared(args):
         return True
-    import jax
 
-    return jax.process_index() == 0
+    return processes.is_first()
 
 
 def _is_shared(args: argparse.Namespace) -> bool:

@@ -26,7 +26,6 @@ from jaxopt_search.engine.compile import compile_all
 from jaxopt_search.engine.devices import Devices, host_driver
 from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.engine.outcome import Outcome
-from jaxopt_search.engine.split import of_programs
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits, with_best
 from jaxopt_search.problems.host import counted_in_full
 from jaxopt_search.results import History, Hit, Record, Result, Status
@@ -380,7 +379,7 @@ class Run:
         compile_all(programs.values(), self._build_starts)
         parts = plan.problem, self.search, self.exchange
         try:
-            needed = of_programs(programs, parts, shape, split.devices)
+            needed = memory.of_programs(programs, parts, shape, split.devices)
         except Exception:
             reason = ""
             if self.choice.implementation == "triton":

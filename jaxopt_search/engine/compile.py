@@ -146,8 +146,8 @@ class Program(NamedTuple):
         jitted = self.fn.on_platform_of(self.arguments)
         if self.fn.in_turn:
             return functools.partial(_call_in_turn, jitted)
-        if self.key is not None:
-            return compile(self)
+        if (key := self.key_of(jitted)) is not None:
+            return _loaded.get(key) or compile(self)
         return functools.partial(jitted, **self.static) if self.static else jitted
 
     def temporaries(self) -> int:
@@ -160,12 +160,10 @@ class Program(NamedTuple):
             self.fn.temporaries[self.call] = 0 if found is None else int(found.temp_size_in_bytes)
         return self.fn.temporaries[self.call]
 
-    @property
-    def key(self) -> str | None:
-        """The name of its file; None where it is not kept in one."""
+    def key_of(self, jitted: Any) -> str | None:
+        """Returns the name of its file, compiled as `jitted`; None where it is not kept in one."""
         if program_folder is None or not self.fn.in_folder:
             return None
-        jitted = self.fn.on_platform_of(self.arguments)
         return fingerprints.of_call(jitted, self.arguments, self.static)
 
     @property
@@ -186,7 +184,7 @@ def lower(program: Program) -> Any:
 
 def compile(program: Program) -> Any:
     """Returns a program, a `jax.stages.Compiled`: loaded if it is kept, else compiled and kept."""
-    key = program.key
+    key = program.key_of(program.fn.on_platform_of(program.arguments))
     if program_folder is None or key is None:
         return lower(program).compile()  # JAX remembers it for the call
     if key not in _loaded:

@@ -105,9 +105,7 @@ def describe(devices: Sequence[jax.Device]) -> str:
 
 def of_this_process(device: jax.Device) -> jax.Device:
     """Returns a device; if it is another process's, one like it of this process."""
-    if device.process_index == jax.process_index():
-        return device
-    return jax.local_devices(backend=device.platform)[0]
+    return device if processes.has(device) else jax.local_devices(backend=device.platform)[0]
 
 
 def words_of(device: jax.Device) -> tuple[Any, ...]:

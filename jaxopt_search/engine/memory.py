@@ -16,11 +16,14 @@ from typing import Any, NamedTuple
 
 import jax
 
+from jaxopt_search import contracts
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.engine import devices as on
+from jaxopt_search.engine.compile import Program
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.errors import is_about_memory
+from jaxopt_search.types import Exchange, Problem, Search
 
 _MIB, _GIB = 2**20, 2**30
 _CGROUP = pathlib.Path("/sys/fs/cgroup")
@@ -109,6 +112,27 @@ def estimate(
             for name, (states, solutions) in moments.items()
         ),
         key=lambda one: one.total,
+    )
+
+
+def of_programs(
+    programs: Mapping[str, Program],
+    parts: tuple[Problem, Search, Exchange | None],
+    state: RunState,
+    devices: Sequence[jax.Device],
+) -> MemoryEstimate:
+    """Returns what a run takes, by its programs; those that are not there yet are compiled.
+
+    Args:
+      programs: by the moments of `MemoryEstimate`.
+      parts, state, devices: as in `estimate`.
+    """
+    return estimate(
+        parts,
+        state,
+        devices,
+        solution=contracts.solution_shape(parts[0]),
+        temporaries={name: program.temporaries() for name, program in programs.items()},
     )
 
 

@@ -17,6 +17,19 @@ from jaxopt_search.engine.state import RunState, best_costs, settled
 from jaxopt_search.results import Hit, Status
 from jaxopt_search.types import Cost, Problem, Search, Solution
 
+_REST = np.dtype(
+    [
+        ("step_high", np.uint32),
+        ("step_low", np.uint32),
+        ("status", np.int32),
+        ("hit_high", np.uint32),
+        ("hit_low", np.uint32),
+        ("winner", np.int32),
+        ("best_search", np.int32),
+        ("accepted", np.float32),
+    ]
+)
+
 
 class Outcome(NamedTuple):
     """What the host looks at after a chunk of steps.
@@ -62,7 +75,7 @@ def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost
     first = jnp.argmin(costs)
     counted = state.step.high, state.step.low, state.status, count.high, count.low
     rest = (*counted, winner, state.index[first], accepted)
-    words = jnp.stack([lax.bitcast_convert_type(number, jnp.uint32) for number in rest])
+    words = jnp.stack([lax.bitcast_convert_type(each, jnp.uint32) for each in rest])  # `_REST`
     solution = jax.tree.map(lambda leaf: leaf[first], solutions)
     return solution, costs[first], words, (solutions, costs)
 
@@ -70,16 +83,18 @@ def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost
 def read(fetched: Sequence[Any]) -> Outcome:
     """Returns what `packed` has put together, once the first three are on the host."""
     solution, cost, words = fetched
-    status, winner, best_search = words[[2, 5, 6]].view(np.int32).tolist()
-    count = int(Steps(*words[3:5]))
+    rest = words.view(_REST)[0]
+    winner = rest["winner"].item()
     return Outcome(
-        solution,
-        cost,
-        int(Steps(*words[:2])),
-        Status(status),
-        best_search,
-        Hit(count, winner) if winner >= 0 else None,
-        words[7:].view(np.float32).item(),
+        solution=solution,
+        cost=cost,
+        step=int(Steps(rest["step_high"], rest["step_low"])),
+        status=Status(rest["status"].item()),
+        best_search=rest["best_search"].item(),
+        first_hit=Hit(int(Steps(rest["hit_high"], rest["hit_low"])), winner)
+        if winner >= 0
+        else None,
+        accepted=rest["accepted"].item(),
     )
 
 

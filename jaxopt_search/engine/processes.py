@@ -153,6 +153,21 @@ def _from_all(array: Any) -> np.ndarray:
     return np.asarray(multihost_utils.process_allgather(np.asarray(array), tiled=True))
 
 
+def has(device: jax.Device) -> bool:
+    """Returns whether a device is of this process."""
+    return device.process_index == jax.process_index()
+
+
+def is_first() -> bool:
+    """Returns whether this process is the first of all."""
+    return jax.process_index() == 0
+
+
+def are_alone() -> bool:
+    """Returns whether there is no other process."""
+    return jax.process_count() == 1
+
+
 ALONE = Team(())
 """One process, where no devices are known."""
 

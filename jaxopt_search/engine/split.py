@@ -10,27 +10,22 @@ searches do not divide evenly, copies of the last one fill up the devices and co
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
 from jax.sharding import Sharding
 
-from jaxopt_search import contracts
-from jaxopt_search.backends import Implementation, random
-from jaxopt_search.checks import check_count
+from jaxopt_search.backends import Implementation
 from jaxopt_search.engine import devices as on
-from jaxopt_search.engine import exchange, loop, memory, outcome, starting, stepping
+from jaxopt_search.engine import exchange, loop, outcome, processes, stepping
 from jaxopt_search.engine.compile import Jitted, Program
-from jaxopt_search.engine.devices import AXIS, Devices, find_devices, refuse_tracers, split_leaf
-from jaxopt_search.engine.memory import MemoryEstimate
+from jaxopt_search.engine.devices import AXIS, split_leaf
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.processes import Team
-from jaxopt_search.engine.state import Later, Rules, RunState, make_rules, with_all_limits
-from jaxopt_search.problems.host import counted_on_device
+from jaxopt_search.engine.state import Later, Rules, RunState
 from jaxopt_search.results import Status
-from jaxopt_search.types import Exchange, Problem, Search
 
 Tree = TypeVar("Tree")
 
@@ -115,7 +110,7 @@ class DeviceSplit:
     def compiles_ahead(self) -> bool:
         """Whether programs are there before they are called: not `pmap`'s of several processes."""
         is_off = getattr(jax.config, "jax_disable_jit", False)
-        return not is_off and (len(self.devices) == 1 or jax.process_count() == 1)
+        return not is_off and (len(self.devices) == 1 or processes.are_alone())
 
     def advance(
         self,
@@ -286,85 +281,3 @@ def split_up(
 @functools.cache
 def _pmapped_fn(devices: tuple[jax.Device, ...], fn: Callable[..., Any]) -> Jitted:
     return pmapped(devices, fn, (None, 0))
-
-
-def memory_estimate(
-    problem: Problem,
-    search: Search,
-    num_searches: int = 128,
-    *,
-    exchange: Exchange | None = None,
-    devices: Devices = None,
-    implementation: Implementation = "auto",
-) -> MemoryEstimate:
-    """Returns how many bytes `solve` takes on the device that holds most, and what for.
-
-    It allocates nothing. It compiles the run's programs, since what they need besides their
-    arguments only XLA knows; that takes some seconds, which `solve` saves where it is called with
-    the same shapes afterwards. Not counted are start solutions that are given, a state or a
-    checkpoint that is continued, and what JAX and XLA hold for themselves; and on several devices,
-    after `jax.distributed.initialize`, what programs need besides, as XLA does not tell it there.
-
-    Args:
-      problem: what is minimized; its arrays may be shapes, such as `jax.eval_shape` returns. Then
-        the problem may be too large for any device.
-      search: the algorithm, likewise.
-      num_searches: S, how many searches run side by side.
-      exchange: as in `solve`; its arrays may be shapes.
-      devices, implementation: as in `solve`.
-
-    Raises:
-      ValueError: for arguments out of range, or more searches than arrays can index.
-      TypeError: for what is no problem, search or exchange.
-      RuntimeError: if called under `jit`, or in a forked process.
-
-    Example:
-      >>> import jax, jax.numpy as jnp, jaxopt_search as js
-      >>> cities = jax.ShapeDtypeStruct((1000, 2), jnp.float32)
-      >>> problem = jax.eval_shape(lambda xy: js.tsp_from_coords(xy, metric="EUCLID"), cities)
-      >>> search = js.simulated_annealing(js.Relocate(), 1.0)
-      >>> needed = memory_estimate(problem, search, num_searches=10_000)
-      >>> needed.instance, needed.states // 10**6 >= 120
-      (8016, True)
-    """
-    refuse_tracers(problem, search, exchange, caller="memory_estimate")
-    contracts.check_problem(problem)
-    contracts.check_search(search)
-    contracts.check_exchange(exchange)
-    contracts.check_spaces(problem, search, exchange)
-    num_searches = check_count("num_searches", num_searches, 1, None)
-    memory.check_size(contracts.solution_shape(problem), num_searches)
-    problem = counted_on_device(problem)
-    split = DeviceSplit(find_devices(devices))
-    chosen = stepping.choose(implementation, split.first, problem, search).implementation
-    shape = starting.shape(problem, search, num_searches)
-    dtype = shape.device_best.dtype
-    rules = with_all_limits(make_rules(search, dtype, exchange=exchange), search, dtype)
-    programs = dict[str, Program]()
-    if split.compiles_ahead:
-        problem, search, brought = split.brought((problem, search, exchange))
-        rules, key = rules._replace(exchange=brought), split.brought(random.as_key(0))
-        programs = split.programs(problem, search, shape, rules, chosen)
-        programs["start"] = starting.program(key, problem, search, None, num_searches)
-    return of_programs(programs, (problem, search, exchange), shape, split.devices)
-
-
-def of_programs(
-    programs: Mapping[str, Program],
-    parts: tuple[Problem, Search, Exchange | None],
-    state: RunState,
-    devices: Sequence[jax.Device],
-) -> MemoryEstimate:
-    """Returns what a run takes, by its programs; those that are not there yet are compiled.
-
-    Args:
-      programs: by the moments of `MemoryEstimate`.
-      parts, state, devices: as in `memory.estimate`.
-    """
-    return memory.estimate(
-        parts,
-        state,
-        devices,
-        solution=contracts.solution_shape(parts[0]),
-        temporaries={name: program.temporaries() for name, program in programs.items()},
-    )

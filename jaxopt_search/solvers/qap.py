@@ -15,7 +15,7 @@ from jaxopt_search.driver.plan import Plan, make_plan
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
-from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
+from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.exchanges.rules import recombine
@@ -171,7 +171,7 @@ def solve_qap(
 
 
 def _is_on_cpu(options: RunOptions) -> bool:
-    return options.devices[0].platform == "cpu"
+    return is_cpu(options.devices[0])
 
 
 def _plan(
@@ -225,7 +225,7 @@ def _plan(
 
 
 def _annealing_recipe(devices: tuple[jax.Device, ...]) -> Recipe:
-    recipe = for_all(_QAP_ON_CPU if devices[0].platform == "cpu" else _QAP, devices)
+    recipe = for_all(_QAP_ON_CPU if is_cpu(devices[0]) else _QAP, devices)
     if runs_kernels(devices[0]):
         return recipe
     return recipe._replace(check_every=None)  # the default: steps are slower

@@ -20,7 +20,7 @@ from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.engine import memory, stepping
 from jaxopt_search.engine.compile import Program, compile_all
-from jaxopt_search.engine.devices import split_leaf
+from jaxopt_search.engine.devices import platform_of, split_leaf
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import RunState, Since, make_rules
@@ -68,7 +68,7 @@ class Searches:
     ):
         self.timer, self.split = options.timer, DeviceSplit(options.devices)
         self.problem, self.finds = self.split.bring(problem.padded()), finds
-        self.plan = queens_plans.plan_of(problem.n, self.split.first.platform)
+        self.plan = queens_plans.plan_of(problem.n, platform_of(self.split.first))
         self.search = queens_plans.search_of(self.plan)
         self._choice = stepping.choose("auto", self.split.first, self.problem, self.search)
         self.implementation, self.made, self.step = str(self._choice), 0, 0

@@ -18,7 +18,7 @@ from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine import memory
-from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
+from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
@@ -95,7 +95,7 @@ _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every
 
 def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
     """Returns how `solve_tsp` anneals n cities on a device, or one of a platform."""
-    is_on_cpu = (device if isinstance(device, str) else device.platform) == "cpu"
+    is_on_cpu = is_cpu(device)
     is_fused = is_on_cpu or runs_kernels(device)
     if not is_symmetric:
         recipe = _ASYMMETRIC_TSP_ON_CPU if is_on_cpu else _ASYMMETRIC_TSP
@@ -237,7 +237,7 @@ def solve_tsp(
 
 
 def _is_on_cpu(options: RunOptions) -> bool:
-    return options.devices[0].platform == "cpu"
+    return is_cpu(options.devices[0])
 
 
 def _plan(
