@@ -24,7 +24,6 @@ class Solver(Protocol):
       unit: of its limit, "seconds" or "runs".
       first: the first limit of a series; None for one run with the last limit.
       compiles: whether a first call compiles, and is measured apart.
-      note: how it is called.
     """
 
     name: str
@@ -33,7 +32,6 @@ class Solver(Protocol):
     unit: str
     first: float | None
     compiles: bool
-    note: str
 
     def prepare(self, instance: Any) -> Any:
         """Returns an instance in the form that the solver takes.
@@ -163,8 +161,9 @@ class Case:
         }
 
 
-def execute(plan: Plan, runs: Runs, progress: Progress) -> list[dict[str, Any]]:
+def execute(plan: Plan, runs: Runs) -> list[dict[str, Any]]:
     """Makes the runs of a plan that are not in the file yet; returns the records of all."""
+    progress = Progress(len(plan.instances) * len(plan.solvers) * len(plan.seeds))
     records = []
     for instance in plan.instances:
         for solver in plan.solvers:

@@ -179,7 +179,7 @@ def use_machine(args: argparse.Namespace) -> None:
     Raises:
       ValueError: if there are no such devices.
     """
-    from jaxopt_search.driver.compilation_cache import enable_compilation_cache
+    from jaxopt_search.engine.compile import enable_compilation_cache
     from jaxopt_search.engine.devices import find_devices
 
     use_cpu_cores()
