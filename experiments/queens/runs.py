@@ -63,33 +63,18 @@ def measure(job: Job, seed: int) -> dict[str, Any]:
 
 def _evaluate(job: Job, seed: int) -> dict[str, Any]:
     options = dict(job.settings)
-    scheme, placement, batch = (options.pop(name) for name in ("scheme", "placement", "batch"))
-    generator = np.random.default_rng(seed)
-    rows = [
-        hoffman(job.n) if placement == "valid" else generator.permutation(job.n)
-        for _ in range(batch)
-    ]
-    queens = np.array(rows if batch > 1 else rows[0], np.int32)
+    scheme, placement, _ = (options.pop(name) for name in ("scheme", "placement", "batch"))
+    random = np.random.default_rng(seed).permutation(job.n)
+    queens = np.asarray(hoffman(job.n) if placement == "valid" else random, np.int32)
     if scheme in COMPILED:
         count = one_core.compiled(compiled.build_counter, COMPILED[scheme])
         count(np.zeros(1, np.int32))
         seconds, attacks = _median(lambda: count(queens))
         return {"seconds": seconds, "attacks": int(attacks)}
-    count_all = _count_several if batch > 1 else _count_one
     function, placed = evaluation.scheme(scheme, job.n, **options), jnp.asarray(queens)
-    call = count_all.lower(function, placed).compile()
+    call = jax.jit(lambda function, queens: function(queens)).lower(function, placed).compile()
     seconds, counted = _median(lambda: jax.block_until_ready(call(function, placed)))
-    return {"seconds": seconds / batch, "attacks": int(np.sum(evaluation.as_python(counted)))}
-
-
-@jax.jit
-def _count_one(function: Any, queens: jax.Array) -> evaluation.Total:
-    return function(queens)
-
-
-@jax.jit
-def _count_several(function: Any, queens: jax.Array) -> evaluation.Total:
-    return jax.lax.map(function, queens)
+    return {"seconds": seconds, "attacks": int(np.sum(evaluation.as_python(counted)))}
 
 
 def _median(call: Callable[[], Any]) -> tuple[float, Any]:
