@@ -15,7 +15,7 @@ import numpy as np
 from jaxopt_search.checks import check_best_known, check_option, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.problems import bounds, matrix_input, permutation, shared_part
+from jaxopt_search.problems import bounds, matrix_input, permutation
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.host import ON_DEVICE, Original
 from jaxopt_search.problems.matrix_input import (
@@ -258,9 +258,9 @@ def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None)
 
 def _split(matrices: tuple[np.ndarray, ...]) -> tuple[list[tuple[float, float]], list[np.ndarray]]:
     """Returns the numbers shared by the entries of each matrix, and the matrices without them."""
-    shared = [shared_part.of_entries(matrix) for matrix in matrices]
+    shared = [bounds.shared_entries(matrix) for matrix in matrices]
     pairs = zip(matrices, shared, strict=True)
-    return shared, [shared_part.without_entries(matrix, *part) for matrix, part in pairs]
+    return shared, [bounds.without_entries(matrix, *part) for matrix, part in pairs]
 
 
 def _is_nearly_symmetric(own: np.ndarray, shared: tuple[float, float]) -> bool:

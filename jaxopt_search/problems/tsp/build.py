@@ -17,7 +17,7 @@ from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.problems import bounds, matrix_input, permutation, shared_part
+from jaxopt_search.problems import bounds, matrix_input, permutation
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
@@ -220,20 +220,20 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
     """
     n, has_forbidden, note = len(matrix), not allowed.all(), ""
     bounds.check_tour_floats(n, largest_of(matrix))
-    leaving, coming = shared_part.of_cities(matrix, allowed)
-    own = np.where(allowed, shared_part.without_cities(matrix, leaving, coming), 0)
+    leaving, coming = bounds.shared_by_cities(matrix, allowed)
+    own = np.where(allowed, bounds.without_cities(matrix, leaving, coming), 0)
     if not np.array_equal(matrix, matrix.T):
         mean, least = (leaving + coming) / 2, largest_of(own) if leaving.any() else 0.0
-        if is_nearly_symmetric(shared_part.without_cities(matrix, mean, mean), least):
+        if is_nearly_symmetric(bounds.without_cities(matrix, mean, mean), least):
             matrix, leaving, coming = matrix / 2 + matrix.T / 2, mean, mean
-            own = np.where(allowed, shared_part.without_cities(matrix, mean, mean), 0)
+            own = np.where(allowed, bounds.without_cities(matrix, mean, mean), 0)
             note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
     largest = largest_of(own)
     unit = bounds.tour_unit(n, bounds.dearest_edge(n, largest, has_forbidden))
     own, largest = own / unit, largest / unit
     own[~allowed] = bounds.dearest_edge(n, largest, has_forbidden)
     if has_forbidden:
-        in_full = own * unit - shared_part.without_cities(np.zeros_like(own), leaving, coming)
+        in_full = own * unit - bounds.without_cities(np.zeros_like(own), leaving, coming)
         matrix[~allowed] = in_full[~allowed]
     host = Original(
         cost=functools.partial(_matrix_cost, matrix, 1),
