@@ -5,7 +5,8 @@ from typing import Any
 
 from jaxopt_search.command import files
 from jaxopt_search.files import whole
-from jaxopt_search.results import plotting, text
+from jaxopt_search.results import plotting
+from jaxopt_search.results.types import cost_text
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -30,7 +31,7 @@ def draw_run(path: pathlib.Path, result: Any, coordinates: Any) -> None:
     else:
         axes, last = plotting.detached_axes((11, 5), columns=2)
         plotting.plot_tour(coordinates, result.x, axes)
-    axes.set_title(text.cost(result.fun, result.gap))
+    axes.set_title(cost_text(result.fun, result.gap))
     plotting.plot_convergence([result], ax=last)
     _save(path, axes.figure)
 

@@ -202,4 +202,3 @@ def test_nothing_fixed():
     empty = np.array([[], []]).T
     problem = qap(A, B, partial_match=empty)
     assert problem.host.cost(np.arange(6)[::-1]) == qap(A, B).host.cost(np.arange(6)[::-1])
-    assert problem.partial is None

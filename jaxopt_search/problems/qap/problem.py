@@ -7,6 +7,7 @@ float32 ones. `build` builds instances.
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -185,6 +186,11 @@ class QAP(Problem):
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
         return self.device_units.in_full(self.device_cost(assignment))
+
+    def picture(self, assignment: np.ndarray) -> Callable[[Any], Any]:
+        from jaxopt_search.results import plotting
+
+        return functools.partial(plotting.plot_assignment, *self.matrices_on_host(), assignment)
 
     def device_cost(self, assignment: jax.Array) -> jax.Array:
         """Returns the cost in the device's units, less `offset`; mostly the same as `cost`.

@@ -5,6 +5,7 @@ The cost is the number of pairs that attack each other along a diagonal, 0 for a
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -85,6 +86,11 @@ class NQueens(Problem):
     def perturb(self, key: jax.Array, queens: jax.Array) -> jax.Array:
         """Returns a placement near `queens`: two neighboring groups of rows change places."""
         return permutation.exchange_segments(key, queens, self.n)
+
+    def picture(self, queens: np.ndarray) -> Callable[[Any], Any]:
+        from jaxopt_search.results import plotting
+
+        return functools.partial(plotting.plot_board, queens)
 
     def cost(self, queens: jax.Array) -> jax.Array:
         """Returns the number of attacking pairs, [] int32, if it is below 2**31."""

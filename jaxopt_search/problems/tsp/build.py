@@ -16,7 +16,7 @@ from jaxopt_search.backends.packed_pairs import PACKED_BELOW, Pairs, pack
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.host import Original
@@ -313,7 +313,8 @@ def tsp_from_coords(
 ) -> TSP:
     """Returns a TSP instance from coordinates in the plane.
 
-    Under `"EUCLID"` they are of any size; see `tsp` about units.
+    Under `"EUCLID"` they are of any size; see `tsp` about units. A city more than 2048 times as far
+    away as the next one stands nearer on the device; costs are in full.
 
     Inside `jit` or `vmap`, `coords` may be traced. Then distances are Euclidean, of float32, and
     only shape and dtype are checked; see `tsp`.

@@ -9,6 +9,7 @@ the two.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -118,6 +119,13 @@ class TSP(Problem):
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
         return self.device_units.in_full(self.device_cost(tour))
+
+    def picture(self, tour: np.ndarray) -> Callable[[Any], Any] | None:
+        if self.host.coords is None:
+            return None
+        from jaxopt_search.results import plotting
+
+        return functools.partial(plotting.plot_tour, self.host.coords, tour)
 
     def device_cost(self, tour: jax.Array) -> jax.Array:
         """Returns the length in the device's units, [] int32 or float32; mostly as `cost`."""

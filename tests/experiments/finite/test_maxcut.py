@@ -19,13 +19,6 @@ def gains(graph, sides):
     return np.array([compiled_maxcut.cut(graph, each) - now for each in flipped])
 
 
-def test_cuts_by_hand():
-    graph = toroidal_grid(3, 3, seed=0, weights=(1,))
-    sides = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0])
-    assert compiled_maxcut.cut(graph, sides) == 12
-    assert compiled_maxcut.cut(graph, 0 * sides) == 0
-
-
 def test_a_best_allowed_flip_is_made_each_step():
     """300 steps: the flip, its tenure and the best are those that full recomputation allows."""
     graph = random_graph(12, 0.5, seed=2, weights=(-1, 1, 3))
@@ -51,16 +44,6 @@ def test_a_best_allowed_flip_is_made_each_step():
         assert 2 <= one.until[v] - step <= 5
         assert one.numbers[2] == max(best, now + full[v]) == compiled_maxcut.cut(graph, one.best)
     assert forbidden > 200
-
-
-def test_it_ends_at_its_target():
-    """The best cut of nine vertices, by trying all."""
-    graph = random_graph(9, 0.7, seed=4, weights=(-1, 2))
-    every = (np.arange(2**9)[:, None] >> np.arange(9)) & 1
-    optimum = max(compiled_maxcut.cut(graph, sides) for sides in every)
-    around, one = compiled_coloring.neighbors(graph), compiled_maxcut.start(graph, seed=0)
-    made = compiled_maxcut.build(plain)(*around, one, 5000, optimum, 1, 3)
-    assert made < 5000 and compiled_maxcut.cut(graph, one.best) == optimum
 
 
 @pytest.fixture

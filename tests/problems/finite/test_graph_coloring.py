@@ -220,7 +220,7 @@ def test_tabu_on_conflicts_is_tabucol():
 
 
 @jax.tree_util.register_static
-class Weighted:
+class Weighted(js.successors.LocalHeuristic):
     """Weights whose sum takes more than 32 bits, without `allows`; value 2 is forbidden."""
 
     is_portable = True
