@@ -18,18 +18,16 @@ from jaxopt_search.crossovers.edge_assembly import edge_assembly as edge_assembl
 from jaxopt_search.driver.checkpoints import load_best as load_best
 from jaxopt_search.driver.checkpoints import load_checkpoint as load_checkpoint
 from jaxopt_search.driver.checkpoints import save_checkpoint as save_checkpoint
-from jaxopt_search.driver.compilation_cache import (
-    enable_compilation_cache as enable_compilation_cache,
-)
-from jaxopt_search.driver.memory_use import memory_estimate as memory_estimate
+from jaxopt_search.driver.plan import memory_estimate as memory_estimate
 from jaxopt_search.driver.results import Report as Report
 from jaxopt_search.driver.run import Steer as Steer
 from jaxopt_search.driver.run import solve as solve
+from jaxopt_search.engine.compile import enable_compilation_cache as enable_compilation_cache
 from jaxopt_search.engine.loop import advance as advance
 from jaxopt_search.engine.loop import run as run
+from jaxopt_search.engine.memory import MemoryEstimate as MemoryEstimate
 from jaxopt_search.engine.outcome import best as best
 from jaxopt_search.engine.outcome import first_hit as first_hit
-from jaxopt_search.engine.room import MemoryEstimate as MemoryEstimate
 from jaxopt_search.engine.starting import init as init
 from jaxopt_search.engine.state import RunState as RunState
 from jaxopt_search.engine.stepping import why_not_portable as why_not_portable
