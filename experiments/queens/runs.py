@@ -24,7 +24,7 @@ from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
 from jaxopt_search.problems.queens.problem import hoffman
-from jaxopt_search.solvers import queens_plans, queens_programs
+from jaxopt_search.solvers import queens_runs
 
 _REPEATS, _LONG = 7, 2.0
 
@@ -169,15 +169,15 @@ def _find_set(job: Job, seed: int) -> dict[str, Any]:
 
 
 def _stream(job: Job, seed: int) -> dict[str, Any]:
-    chosen = queens_plans.plan_of(job.n, jax.default_backend())
-    problem, search = js.nqueens(job.n), queens_plans.search_of(chosen)
+    chosen = queens_runs.plan_of(job.n, jax.default_backend())
+    problem, search = js.nqueens(job.n), chosen.search
     count, looks = chosen.num_searches, itertools.count()
 
     def rounds(state: js.RunState, age: jax.Array, number: int) -> tuple[Any, Any, list[Any]]:
         harvests = []
         for look in itertools.islice(looks, number):
             state = js.advance(problem, search, state, chosen.steps)
-            state, age, harvest = queens_programs.harvested(
+            state, age, harvest = queens_runs.harvested(
                 problem, search, state, age, jnp.uint32(look), distinct="raw", tries=chosen.tries
             )
             harvests.append((harvest.is_valid, harvest.words))

@@ -18,7 +18,7 @@ from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.searches import TabuSearch, tabu_search
-from jaxopt_search.solvers.cooling import Pace
+from jaxopt_search.solvers.recipes import Pace
 from jaxopt_search.solvers.stacked import Stack
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from jaxopt_search.backends import random
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver.options import RunOptions
-from jaxopt_search.exchanges.rules import Recombine, Resample
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.problems import padding
@@ -20,8 +19,9 @@ from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.problems.tsp.ranges import float_unit
 from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.cooling import Pace, Recipe, pacer_of, search_and_exchange
+from jaxopt_search.solvers.recipes import Ingredients, Pace, Recipe, pacer_of
 from jaxopt_search.solvers.stacked import Stack
+from jaxopt_search.types import Exchange
 
 _TRIVIAL = 3  # cities, of which all tours have the same length
 
@@ -94,7 +94,7 @@ class _Tours(NamedTuple):
 
     def parts(self, instance: _Instance) -> tuple[TSP, _Parts]:
         problem = traced.of_points(instance.points, instance.num_cities)
-        near, tree = scales.near_distance(problem), scales.tree_edge(problem)
+        near, tree = scales.near_distance_on_device(problem), scales.tree_edge_on_device(problem)
         hottest = self.recipe.hottest * jnp.where(tree > 0, tree, near)
         candidates = traced.neighbors(problem, self.recipe.num_candidates, "spread")
         return problem, _Parts(candidates, hottest, self.recipe.coldest * near)
@@ -106,14 +106,12 @@ class _Tours(NamedTuple):
 
     def search_and_exchange(
         self, problem: TSP, parts: _Parts, pace: Pace
-    ) -> tuple[SimulatedAnnealing, Recombine | Resample]:
-        return search_and_exchange(
-            self.recipe,
+    ) -> tuple[SimulatedAnnealing, Exchange]:
+        return Ingredients(
             from_candidates(parts.candidates, problem.n),
-            EdgeAssembly(candidates=parts.candidates),
             (parts.hottest, parts.coldest),
-            pace,
-        )
+            EdgeAssembly(candidates=parts.candidates),
+        ).at_pace(self.recipe, pace)
 
 
 def _instances(points: list[np.ndarray], units: np.ndarray, room: int) -> _Instance:

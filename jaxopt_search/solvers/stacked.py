@@ -26,7 +26,7 @@ from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.guards import capacity
 from jaxopt_search.guards.interrupts import held_back
 from jaxopt_search.results import StackedResult, Status
-from jaxopt_search.solvers.cooling import Pace, Pacer
+from jaxopt_search.solvers.recipes import Pace, Pacer
 from jaxopt_search.types import Exchange, Problem, Search, Solution
 
 _AT_ONCE = 2**26  # numbers in memory

@@ -11,7 +11,7 @@ import pytest
 import jaxopt_search as js
 from jaxopt_search.backends import portability, random
 from jaxopt_search.solvers import many_qaps, many_tsps, stacked
-from jaxopt_search.solvers.cooling import Pace
+from jaxopt_search.solvers.recipes import Pace
 from jaxopt_search.solvers.tsp import tsp_recipe
 
 
