@@ -6,16 +6,16 @@ is started again with the same arguments and the same file, and makes the runs t
 """
 
 import argparse
-import contextlib
 import datetime
 import functools
+import math
 import os
 import pathlib
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TextIO, TypeVar
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 import jaxopt_search as js
 from experiments import flag_types
@@ -27,7 +27,6 @@ from jaxopt_search.command.starts import use_cpu_cores as use_cpu_cores
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.loading import DATA_VARIABLE
 from jaxopt_search.driver import environment
-from jaxopt_search.driver.progress import tqdm_bar
 from jaxopt_search.problems.queens.attacks.host import num_cores as num_cores
 from jaxopt_search.results import plotting
 
@@ -39,18 +38,6 @@ _KINDS = {QAPInstance: "quadratic assignment problem", TSPInstance: "TSP instanc
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _NEIGHBOR_DATA = _ROOT.parent / "shared" / "data"
 _SECONDS_BETWEEN_LINES = 10.0
-_BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} runs, {elapsed}<{remaining}{postfix}"
-
-
-def use_compilation_cache() -> None:
-    """Keeps compiled programs for the next time, or says on one line why not.
-
-    Not for scripts that record how long compiling takes.
-    """
-    try:
-        js.enable_compilation_cache()
-    except (OSError, ValueError) as error:
-        print(f"compiled programs are not kept: {error}")
 
 
 def plan_from(flags: argparse.ArgumentParser, args: Any, make: Callable[[Any], Plan]) -> Plan:
@@ -104,6 +91,19 @@ def measured_or_read(
     records: list[dict[str, Any]] = []
     status = until_interrupted(lambda: records.extend(execute(plan, runs)), args.out)
     return records, status
+
+
+def record(
+    experiment: str,
+    instance: str,
+    seed: int,
+    settings: dict[str, Any],
+    devices: Sequence[Any],
+    **measured: Any,
+) -> dict[str, Any]:
+    """Returns the record of a run: what it was, what was measured, and where."""
+    known = {"experiment": experiment, "instance": instance, "seed": seed, "settings": settings}
+    return known | measured | provenance(devices)
 
 
 def provenance(devices: Sequence[Any]) -> dict[str, Any]:
@@ -219,14 +219,17 @@ def find_instances(
         return [instance]
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, markdown: bool = False) -> str:
+def table(
+    header: str | Sequence[str], rows: Iterable[Sequence[str]], *, markdown: bool = False
+) -> str:
     """Returns a table as text: the first column to the left, the others to the right.
 
     Example:
-      >>> print(table(["instance", "SEC"], [["rd100", "0.14"]]))
+      >>> print(table("instance | SEC", [["rd100", "0.14"]]))
       instance   SEC
       rd100     0.14
     """
+    header = header.split(" | ") if isinstance(header, str) else header
     cells = [list(header), *(list(row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     lines = [
@@ -245,24 +248,18 @@ def number(value: float | None, digits: int) -> str:
 
 
 class Progress:
-    """A line on standard error about a long experiment: runs done, time used, time left.
+    """A line on standard error about a long experiment: runs done, and seconds used.
 
-    On a terminal it is a bar, if tqdm is installed, or else a line that is rewritten in place;
-    elsewhere plain lines are written now and then. Where they cannot be written, as on a closed
-    stream, the experiment continues without.
+    On a terminal it is rewritten in place; elsewhere it is written now and then.
     """
 
     def __init__(self, total: int, stream: TextIO | None = None):
-        self._out = sys.stderr if stream is None else stream
-        self._total, self._done, self._skipped = total, 0, 0
-        self._start = time.monotonic()
-        self._shown_at = -float("inf")
-        self._bar: Any = None  # of tqdm, from the first step on
+        self._out, self._total, self._done = stream or sys.stderr, total, 0
+        self._start, self._shown_at = time.monotonic(), -math.inf
 
     def skip(self, num_runs: int) -> None:
         """Counts runs that were in the file already."""
         self._done += num_runs
-        self._skipped += num_runs
 
     def step(self, num_runs: int, text: str) -> None:
         """Counts runs that were made, and shows where the experiment stands.
@@ -272,36 +269,67 @@ class Progress:
           text: what was done or is under way.
         """
         self._done += num_runs
-        if self._out is not None:
-            with contextlib.suppress(Exception):
-                self._show(self._out, text)
-
-    def _show(self, out: TextIO, text: str) -> None:
-        now, is_terminal = time.monotonic(), out.isatty()
-        is_last = self._done >= self._total
-        if is_terminal and self._bar is None:
-            self._bar = tqdm_bar(out, self._total, _BAR)
-        if self._bar is not None:
-            self._show_bar(text, is_last)
-        elif is_terminal:
-            out.write(f"\r{self._line(now, text):<79}" + "\n" * is_last)
+        now, is_last = time.monotonic(), self._done >= self._total
+        line = f"{self._done}/{self._total} runs, {now - self._start:.0f} s: {text}"
+        if self._out.isatty():
+            self._out.write(f"\r{line:<79}" + "\n" * is_last)
         elif is_last or now - self._shown_at >= _SECONDS_BETWEEN_LINES:
-            out.write(self._line(now, text) + "\n")
+            self._out.write(line + "\n")
             self._shown_at = now
-        out.flush()
+        self._out.flush()
 
-    def _show_bar(self, text: str, is_last: bool) -> None:
-        self._bar.initial, self._bar.n = self._skipped, self._done  # to tell the time left
-        self._bar.set_postfix_str(text)
-        if is_last:
-            self._bar.close()
 
-    def _line(self, now: float, text: str) -> str:
-        elapsed, made = now - self._start, self._done - self._skipped
-        line = f"{self._done}/{self._total} runs, {_duration(elapsed)}"
-        if made:
-            line += f", about {_duration(elapsed / made * (self._total - self._done))} left"
-        return f"{line}: {text}"
+class Job(NamedTuple):
+    """A run that is to be made.
+
+    Attributes:
+      settings: with the instance and the seed, what tells it from others; as in its record.
+      text: what is shown when it is made.
+      make: makes it and returns its record.
+    """
+
+    settings: dict[str, Any]
+    instance: str
+    seed: int
+    text: str
+    make: Callable[[], dict[str, Any]]
+
+
+def make_missing(jobs: Sequence[Job], runs: Runs) -> list[dict[str, Any]]:
+    """Makes the runs that are not in the file yet; returns the records of all."""
+    progress = Progress(len(jobs))
+    for job in jobs:
+        if runs.has(job.settings, job.instance, job.seed):
+            progress.skip(1)
+            continue
+        runs.add(job.make())
+        progress.step(1, job.text)
+    return runs.those([(job.settings, job.instance, job.seed) for job in jobs])
+
+
+def run_script(
+    flags: argparse.ArgumentParser,
+    arguments: Sequence[str] | None,
+    plan: Callable[[argparse.Namespace], Any],
+    show: Callable[[list[dict[str, Any]], argparse.Namespace], str],
+    execute: Callable[[Any, Runs], list[dict[str, Any]]] = make_missing,
+) -> int:
+    """Runs a script that has the flags of `add_record_arguments`, and returns its exit status.
+
+    Args:
+      plan: returns what the arguments ask for; a ValueError or FileNotFoundError ends the script.
+      show: returns what is printed of the records, those of `--report` or of the plan; a ValueError
+        ends the script.
+      execute: makes the runs of a plan that are not in a file yet, and returns the records of all.
+    """
+    args = flags.parse_args(arguments)
+    records, status = measured_or_read(flags, args, plan, execute)
+    try:
+        if records:
+            print(show(records, args))
+    except ValueError as error:
+        flags.error(str(error))
+    return status
 
 
 def save_plot(
@@ -335,9 +363,3 @@ def _load(kind: type[Instance], name: str, folder: pathlib.Path | None) -> Insta
         found, expected = (_KINDS[each] for each in (type(instance), kind))
         raise ValueError(f"{name} is a {found}, expected a {expected}")
     return instance
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -57,6 +57,8 @@ def _output(command: str) -> str | None:
         return None
     printed = io.StringIO()
     script = importlib.import_module(words[2])
+    if hasattr(script, "__path__"):
+        script = importlib.import_module(f"{words[2]}.__main__")
     try:
         with contextlib.redirect_stdout(printed):
             status = script.main(words[3:])

@@ -96,7 +96,18 @@ from jaxopt_search.solvers.qap import solve_qap
 from jaxopt_search.solvers.queens import solve_nqueens
 from jaxopt_search.solvers.tsp import solve_tsp
 from jaxopt_search.solvers.warm_up import warm_up
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import (
+    Crossover,
+    Enumerable,
+    EnumerableMoves,
+    Exchange,
+    Moves,
+    Neighborhood,
+    Problem,
+    Search,
+    VectorProblem,
+    null_delta,
+)
 
 if TYPE_CHECKING:
     from jaxopt_search import testing
@@ -107,7 +118,11 @@ __all__ = [
     "TSP",
     "Assign",
     "CheckpointError",
+    "Crossover",
     "DeltaSwap",
+    "Enumerable",
+    "EnumerableMoves",
+    "Exchange",
     "Flip",
     "FullEvaluation",
     "GeneralizedAssignment",
@@ -119,14 +134,18 @@ __all__ = [
     "LocalSearch",
     "MemoryEstimate",
     "MinConflicts",
+    "Moves",
     "NQueens",
+    "Neighborhood",
     "NotPortable",
+    "Problem",
     "QueenSwap",
     "QueensResult",
     "Relocate",
     "Report",
     "Result",
     "RunState",
+    "Search",
     "SimulatedAnnealing",
     "StackedResult",
     "Status",
@@ -138,6 +157,7 @@ __all__ = [
     "ThreeOpt",
     "TwoOpt",
     "UnsupportedInstance",
+    "VectorProblem",
     "acceptance",
     "advance",
     "attacking_pairs",

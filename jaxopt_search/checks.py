@@ -1,5 +1,6 @@
-"""Checks of what users hand in, on the host, without JAX."""
+"""Checks of what users hand in, on the host, without JAX; and of what is installed."""
 
+import importlib
 import math
 import operator
 import sys
@@ -163,3 +164,19 @@ def check_option(name: str, value: Any, options: tuple[str | None, ...]) -> None
     if not any(value is option or value == option for option in options):
         expected = ", ".join(map(str, options))
         raise ValueError(f"{name} is {value!r}, expected one of {expected}")
+
+
+def imported(module: str, what: str) -> Any:
+    """Returns a module that only some functions need, when one of them is called.
+
+    Args:
+      module: its name, such as `"scipy.stats"`; what is installed has the name of the first part.
+      what: what needs it, for the message: `"plots need matplotlib"`.
+
+    Raises:
+      ImportError: in one line, if it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{what}: pip install {module.partition('.')[0]}") from error

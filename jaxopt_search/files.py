@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and that can be read at once."""
+"""Files that are there whole or not at all; folders that only their user can write to."""
 
 import contextlib
 import os
@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 _ABANDONED = 3600.0  # seconds in which nobody has written
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
 
 def check_regular(path: str | os.PathLike) -> None:
@@ -89,3 +91,68 @@ def remove_abandoned(path: pathlib.Path) -> None:
         for one in real.parent.iterdir():
             if part.fullmatch(one.name) and one.stat().st_mtime < now - _ABANDONED:
                 one.unlink()
+
+
+def cache_folder() -> pathlib.Path:
+    """Returns `jaxopt_search` in XDG_CACHE_HOME or `~/.cache`; nothing is created.
+
+    Raises:
+      FileNotFoundError: neither is known.
+    """
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        folder = pathlib.Path(base) if base else pathlib.Path.home() / ".cache"
+    except RuntimeError:
+        message = "no home folder found, expected the variable HOME or XDG_CACHE_HOME"
+        raise FileNotFoundError(message) from None
+    return folder / "jaxopt_search"
+
+
+def private_folder(folder: pathlib.Path) -> pathlib.Path:
+    """Returns `folder` without symbolic links, after checking that only this user can write there.
+
+    It is created, with mode 0700, where it does not exist. Not checked: whether the owners and
+    the groups of the folders above it can be trusted. Without POSIX owners (Windows) nothing but
+    its being a folder is.
+
+    Raises:
+      PermissionError: others can write there, or this user cannot.
+      OSError: it is not a folder, or cannot be created.
+    """
+    is_posix = hasattr(os, "getuid")
+    if is_posix and folder.is_symlink() and folder.lstat().st_uid not in (0, os.getuid()):
+        raise _refused(folder, "is a symbolic link of another user")
+    folder = pathlib.Path(os.path.realpath(folder))
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is not a folder, expected one or a new name")
+    for missing in reversed([folder, *folder.parents]):
+        if not missing.is_dir():  # each is made private, which the umask might not do
+            missing.mkdir(mode=0o700, exist_ok=True)
+    if is_posix:
+        _check_others(folder)
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise PermissionError(f"{folder} is not writable, expected a folder to write to")
+    return folder
+
+
+def _check_others(folder: pathlib.Path) -> None:
+    """Refuses a folder to which others can write, now or by what they wrote while they could."""
+    mode = folder.stat().st_mode
+    if folder.stat().st_uid != os.getuid():
+        raise _refused(folder, "belongs to another user")
+    if mode & _OTHERS_WRITE:
+        raise _refused(folder, f"is writable by others (mode {stat.S_IMODE(mode):04o})")
+    for parent in folder.parents:  # where anyone could put another folder in the place of this one
+        above = parent.stat().st_mode
+        if above & stat.S_IWOTH and not above & stat.S_ISVTX:
+            raise _refused(folder, f"is below {parent}, which anyone can write to")
+    for entry in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another process may delete it
+            found = entry.lstat()
+            is_open = mode & _OTHERS_ENTER and found.st_mode & _OTHERS_WRITE
+            if (is_open and not entry.is_symlink()) or found.st_uid != os.getuid():
+                raise _refused(folder, f"holds {entry.name}, which others wrote or can write")
+
+
+def _refused(folder: pathlib.Path, reason: str) -> PermissionError:
+    return PermissionError(f"{folder} {reason}, expected a folder that only you can write to")

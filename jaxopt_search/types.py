@@ -1,22 +1,30 @@
 """The contracts between the parts of the library: this page is the design.
 
+A part inherits from the class named here. Abstract methods are what it must have; the others have a
+default, which says what holds without them. Names without a value (`num_words`, `every`) must be
+there, too, as attributes, properties or fields of a dataclass.
+
 Shapes are written for one search; the library adds a leading axis of searches with `jax.vmap`.
-Letters: `n` problem size, `S` searches, `M` moves priced at once, `D` devices.
+Letters: `n` problem size, `S` searches, `M` moves priced at once, `P` individuals.
 
 Portable code, which runs under XLA and inside a fused kernel alike, touches buffers only through
 the functions of `memory`, and otherwise computes elementwise on scalars and on one axis of lanes.
 `propose`, `delta` and `commit` of a neighborhood and `step` of a search are meant to be portable;
 everything else runs under XLA only.
-
-What a part may have besides is in `capabilities`, member by member, with what holds without it.
 """
 
+from __future__ import annotations
+
+import abc
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+if TYPE_CHECKING:
+    from jaxopt_search.problems.host import Original, Units
 
 Cost: TypeAlias = jax.Array
 """[] int32 (exact) or float32."""
@@ -29,28 +37,80 @@ Snapshot: TypeAlias = Any
 Move: TypeAlias = Any
 """A pytree of scalars, or of [M] arrays when M moves are handled at once."""
 State: TypeAlias = Any
+Rank: TypeAlias = Callable[..., tuple[jax.Array, ...]]
+"""Maps numbers of entries, deltas, and entries of other tables to keys: see `Enumerable.first`."""
+Entries: TypeAlias = tuple[tuple[jax.Array, jax.Array], ...]
+"""[] int32 row and column each."""
 
 
-class Problem(Protocol):
-    """What is minimized: a pytree whose data are leaves and whose sizes are static.
+class Problem(abc.ABC):
+    """What is minimized: a pytree whose data are leaves and whose sizes are static."""
 
-    It may say which `space` its solutions are of. Otherwise random starts are looked at where that
-    matters.
+    space: ClassVar[str | None] = None
+    """What solutions are. `"permutation"`: [n] int32 with each of 0 to n - 1 once. `"vector"`: see
+    `VectorProblem`. None for anything else; what is for permutations or vectors refuses it then.
     """
 
+    @abc.abstractmethod
     def init(self, key: jax.Array, /) -> Solution:
         """Returns a random feasible solution. `key` is a typed Threefry key."""
-        ...
 
+    @abc.abstractmethod
     def cost(self, solution: Solution, /) -> Cost:
         """Returns the cost of `solution` in full: the definition of truth.
 
         An int32 or a float32 scalar. It may be +inf, for what must not be; NaN counts as that.
         """
-        ...
+
+    def perturb(self, key: jax.Array, solution: Solution, /) -> Solution:
+        """Returns a solution nearby, drawn at random by a typed key."""
+        return solution
+
+    swap_delta: Any = None
+    """`swap_delta(permutation, first, second)`: the change in cost if the entries at two different
+    positions are exchanged; portable and elementwise. With it, `DeltaSwap` prices moves.
+    """
+    row_costs: Any = None
+    """`row_costs(block, table)`: the costs, [R], of the solutions in the rows of a `rows.Block` of
+    a table [P, n] int32; portable. With it, `genetic` runs in a kernel.
+    """
+
+    # Of a permutation of which only some entries may change.
+
+    free: Any = None
+    """[m] int32, the positions that may change; None for all."""
+    is_free: Any = None
+    """[n] int32, 1 at the positions of `free` and 0 at the others; with `free`."""
+    num_entries: Any = None
+    """[] int32, so many first entries count, and the others stay; None for all: see
+    `problems.padding`.
+    """
+    num_free: Any = None
+    """[] int32, so many first ones of `free` may change; with `free` and `num_entries`."""
+
+    # What the library's own problems keep of an instance.
+
+    host: Original | None = None
+    """The instance as it was given, for exact costs on the host."""
+    device_units: Units | None = None
+    """How `device_cost` stands for `cost`; None where they are the same."""
+    is_trivial: bool = False
+    """Whether all solutions have the same cost, so that none is searched for."""
+    lighter: str = ""
+    """How to build the same problem in less memory."""
+    has_hooks: bool = False
+    """Whether it prices moves of vectors by itself: see `VectorProblem`."""
+
+    def device_cost(self, solution: Solution, /) -> Cost:
+        """Returns the cost as searches count it."""
+        return self.cost(solution)
+
+    def cost_in_full(self, cost: Cost, /) -> Cost:
+        """Returns the `cost` that a `device_cost`, of any shape, stands for."""
+        return cost if self.device_units is None else self.device_units.in_full(cost)
 
 
-class VectorProblem(Problem, Protocol):
+class VectorProblem(Problem):
     """A problem whose solutions are vectors: each variable has one of finitely many values.
 
     A solution is [n] int32 with `0 <= solution[i] < domain_sizes[i]`. `init` and `cost` are all
@@ -58,39 +118,61 @@ class VectorProblem(Problem, Protocol):
 
     With the four methods below it has *hooks*: moves are priced from a *tally*, a pytree (a
     `NamedTuple` of arrays of up to two axes) of whatever makes that cheap, such as the neighbors
-    of each vertex by color, and searches run in kernels. It has all four or none:
-
-    - `tally(solution)`: the tally of a solution. Under XLA only; O(size of the problem).
-    - `assign_delta(solution, tally, variable, value)`: the change in cost if `variable` gets
-      `value`, 0 if that is the value it has. Portable and elementwise over int32 arrays of one
-      shape, or scalars, all in range: `value` below `max_domain`, but where it is not below the
-      variable's own domain size, anything may be returned.
-    - `swap_values_delta(solution, tally, first, second)`: the change in cost if two variables
-      exchange their values. Portable and elementwise. Where `first` equals `second`, or a value
-      lies outside the other's domain, anything may be returned.
-    - `assigned(solution, tally, variable, value, where)`: the tally after `variable` got `value`.
-      Portable: scalars, lanes within, and O(degree) stores that write only where the scalar `where`
-      holds. `solution` is the one before and is not written; the caller stores the value, behind
-      a `memory.barrier`. Where a lane reads what another lane writes, a barrier of its own stands
-      between. If `value` is the one that the variable has, the tally stays as it is.
+    of each vertex by color, and searches run in kernels. It has all four or none.
 
     Integer costs and deltas are int32 and exact, others float32. No array of a problem or of a
     tally may be empty: kernels and compiled CPU functions take none.
+    """
 
-    Besides the hooks it may have `scan(solution, tally)`, portable, a `Scan`: what makes one pass
-    over the deltas of all assignments, as tabu search and hill climbing make, faster than as many
-    calls of `assign_delta`. It must come to the same numbers.
+    space = "vector"
+
+    domain_sizes: jax.Array
+    """[n] int32, how many values each variable has, at least 1; a leaf."""
+    max_domain: int
+    """The largest of them, static."""
+
+    tally: Any = None
+    """`tally(solution)`: the tally of a solution. Under XLA only; O(size of the problem)."""
+    assign_delta: Any = None
+    """`assign_delta(solution, tally, variable, value)`: the change in cost if `variable` gets
+    `value`, 0 if that is the value it has. Portable and elementwise over int32 arrays of one shape,
+    or scalars, all in range: `value` below `max_domain`, but where it is not below the variable's
+    own domain size, anything may be returned.
+    """
+    swap_values_delta: Any = None
+    """`swap_values_delta(solution, tally, first, second)`: the change in cost if two variables
+    exchange their values. Portable and elementwise. Where `first` equals `second`, or a value lies
+    outside the other's domain, anything may be returned.
+    """
+    assigned: Any = None
+    """`assigned(solution, tally, variable, value, where)`: the tally after `variable` got `value`.
+    Portable: scalars, lanes within, and O(degree) stores that write only where the scalar `where`
+    holds. `solution` is the one before and is not written; the caller stores the value, behind a
+    `memory.barrier`. Where a lane reads what another lane writes, a barrier of its own stands
+    between. If `value` is the one that the variable has, the tally stays as it is.
+    """
+    scan: Any = None
+    """`scan(solution, tally)`, beside the hooks: a `Scan`, portable. It makes one pass over the
+    deltas of all assignments, as tabu search and hill climbing make, faster than as many calls of
+    `assign_delta`, and must come to the same numbers.
     """
 
     @property
-    def domain_sizes(self) -> jax.Array:
-        """[n] int32, how many values each variable has, at least 1; a leaf."""
-        ...
+    def has_hooks(self) -> bool:
+        """Whether it has the four hooks.
 
-    @property
-    def max_domain(self) -> int:
-        """The largest of them, static."""
-        ...
+        Raises:
+          TypeError: if it has some of them, but not all.
+        """
+        hooks = ("tally", "assign_delta", "swap_values_delta", "assigned")
+        has = [name for name in hooks if getattr(self, name) is not None]
+        lacks = [name for name in hooks if name not in has]
+        if has and lacks:
+            raise TypeError(
+                f"problem is a {type(self).__name__} with {has[0]} but no {lacks[0]}, expected all"
+                f" of {', '.join(hooks)}, or none"
+            )
+        return not lacks
 
 
 class Scan(NamedTuple):
@@ -129,26 +211,31 @@ class Tallied(NamedTuple):
     tally: Any
 
 
-class Neighborhood(Protocol):
+class Neighborhood(abc.ABC):
     """Small changes of a solution, with the rules to price and to make them."""
 
-    @property
-    def num_words(self) -> int:
-        """The number of uint32 random words that one proposal takes."""
-        ...
+    num_words: int
+    """The number of uint32 random words that one proposal takes."""
+    space: str | None = None
+    """The `Problem.space` that it is for; None for any."""
+    is_portable: bool = False
+    """Whether `propose`, `delta`, `commit` and `snapshot` are portable: needed to be compiled as
+    one function on a CPU. On a GPU it is tried.
+    """
 
+    @abc.abstractmethod
     def init(self, problem: Any, solution: Solution, /) -> Representation:
         """Returns the representation of `solution`."""
-        ...
 
-    def solution(self, problem: Any, snapshot: Snapshot, /) -> Solution:
-        """Returns the solution that a representation, or only its snapshot, stands for."""
-        ...
-
+    @abc.abstractmethod
     def snapshot(self, representation: Representation, /) -> Snapshot:
         """Returns the part of `representation` worth remembering; the leaves are shared."""
-        ...
 
+    @abc.abstractmethod
+    def solution(self, problem: Any, snapshot: Snapshot, /) -> Solution:
+        """Returns the solution that a representation, or only its snapshot, stands for."""
+
+    @abc.abstractmethod
     def propose(
         self, problem: Any, representation: Representation, words: tuple[jax.Array, ...], /
     ) -> Move:
@@ -157,23 +244,34 @@ class Neighborhood(Protocol):
         Args:
           words: `num_words` uint32 arrays, all scalars or all [M]; the move's leaves follow.
         """
-        ...
 
+    @abc.abstractmethod
     def delta(self, problem: Any, representation: Representation, move: Move, /) -> Cost:
         """Returns cost after minus cost before; `null_delta` for a move that changes nothing.
 
         Finite but for that: an infinite cost must not be left again, short of `known_cost`.
         """
-        ...
 
+    @abc.abstractmethod
     def commit(
         self, problem: Any, representation: Representation, move: Move, accept: jax.Array, /
     ) -> Representation:
         """Returns the representation after one scalar `move`; unchanged where not `accept`."""
-        ...
+
+    def known_cost(self, representation: Representation, /) -> Cost | None:
+        """Returns the cost if it is at hand, in place of a sum of deltas; else None."""
+        return None
+
+    def obstacle(self, problem: Any, /) -> str:
+        """Returns what keeps moves of a problem out of kernels, in one line; "" for nothing."""
+        return ""
+
+    def num_warps(self, problem: Any, /) -> int:
+        """Returns how many warps of a program in a kernel serve to make a move."""
+        return 1
 
 
-class Enumerable(Neighborhood, Protocol):
+class Enumerable(Neighborhood):
     """A neighborhood whose moves stand in a table, for searches that look at all of them.
 
     An entry of the table stands for something that a move brings about, such as a facility (row)
@@ -181,19 +279,33 @@ class Enumerable(Neighborhood, Protocol):
     to be portable.
     """
 
+    commit_and_first: Any = None
+    """`commit_and_first(problem, representation, move, accept, rank, others)`: the representation
+    after `commit` and what `first` returns of it, where one pass over the table is faster than two.
+    """
+
+    @abc.abstractmethod
     def num_moves(self, problem: Any, /) -> int:
         """Returns how many moves there are, each counted once."""
-        ...
 
+    @abc.abstractmethod
     def shape(self, problem: Any, /) -> tuple[int, int]:
         """Returns the rows and the columns of the table."""
-        ...
 
+    def extent(self, problem: Any, /) -> tuple[Any, Any]:
+        """Returns how many first rows and columns count: integers, or [] int32.
+
+        A problem may have room for more than its size: see `problems.padding`. Entries behind are
+        never `first`, and numbers of entries are those of a table of this size.
+        """
+        return self.shape(problem)
+
+    @abc.abstractmethod
     def first(
         self,
         problem: Any,
         representation: Representation,
-        rank: Callable[..., tuple[jax.Array, ...]],
+        rank: Rank,
         others: tuple[jax.Array, ...],
         /,
     ) -> tuple[Any, Move]:
@@ -205,13 +317,58 @@ class Enumerable(Neighborhood, Protocol):
             comes first. Entries that stand for no move have `null_delta`.
           others: buffers of the shape of the table.
         """
-        ...
 
-    def undone(
-        self, problem: Any, representation: Representation, move: Move, /
-    ) -> tuple[tuple[jax.Array, jax.Array], ...]:
+    @abc.abstractmethod
+    def undone(self, problem: Any, representation: Representation, move: Move, /) -> Entries:
         """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""
-        ...
+
+
+class Moves(abc.ABC):
+    """How to change a solution, priced by evaluating it in full: a few lines to start with.
+
+    A move must change the solution: if it changed nothing, its price 0 would win. Under XLA only;
+    hashable, because it is part of the compiled program. Searches take it for a neighborhood:
+    `FullEvaluation`.
+    """
+
+    num_words: int
+    """The number of uint32 random words that one proposal takes."""
+    space: str | None = None
+    """The `Problem.space` that it is for; None for any."""
+
+    @abc.abstractmethod
+    def propose(self, problem: Any, solution: Solution, words: tuple[jax.Array, ...], /) -> Move:
+        """Returns the random move that `words` (`num_words` uint32 scalars) stand for."""
+
+    @abc.abstractmethod
+    def apply(self, problem: Any, solution: Solution, move: Move, /) -> Solution:
+        """Returns the solution after `move`."""
+
+
+class EnumerableMoves(Moves):
+    """Moves that stand in a table, for searches that look at them all: see `Enumerable`."""
+
+    @abc.abstractmethod
+    def num_moves(self, problem: Any, solution: Solution, /) -> int:
+        """Returns how many moves there are, each counted once; only shapes are known."""
+
+    @abc.abstractmethod
+    def shape(self, problem: Any, solution: Solution, /) -> tuple[int, int]:
+        """Returns the rows and the columns of the table; only shapes are known."""
+
+    def extent(self, problem: Any, solution: Solution, /) -> tuple[Any, Any]:
+        """Returns how many first rows and columns count, as `Enumerable.extent`."""
+        return self.shape(problem, solution)
+
+    @abc.abstractmethod
+    def move_at(
+        self, problem: Any, solution: Solution, row: jax.Array, column: jax.Array, /
+    ) -> tuple[Move, jax.Array]:
+        """Returns the move of an entry, and whether there is one, [] bool."""
+
+    @abc.abstractmethod
+    def undone(self, problem: Any, solution: Solution, move: Move, /) -> Entries:
+        """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""
 
 
 class Stream(Protocol):
@@ -227,65 +384,123 @@ class Stream(Protocol):
         ...
 
 
-class Search(Protocol):
-    """An algorithm that improves one solution step by step."""
+class Search(abc.ABC):
+    """An algorithm that improves one solution step by step.
 
+    An exchange that passes on solutions needs `adopt`, and one that passes on current ones
+    `current_cost` and `current`, too. Float costs need `refresh`.
+    """
+
+    space: str | None = None
+    """The `Problem.space` that it is for; None for any."""
+    local_search: Any = None
+    """The search that improves what this one makes; None for none."""
+    draws: tuple[int, int] = (0, 0)
+    """(slots, words per slot) of the stream that a step uses at most, so that they can be drawn for
+    many steps at a time on a CPU.
+    """
+    check_every: int | None = None
+    """Steps between stop tests where a run is not told; None for the default."""
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What of it may be for one `space` only."""
+        return (self,)
+
+    @abc.abstractmethod
     def evaluations_per_step(self, problem: Any, /) -> int:
         """Returns how many moves or solutions are priced in a step, for `Result.nfev`."""
-        ...
 
+    @abc.abstractmethod
     def init(self, problem: Any, solution: Solution, /) -> State:
         """Returns the state from which a search starts at `solution`."""
-        ...
+
+    def init_with(self, key: jax.Array, problem: Any, solution: Solution, /) -> State:
+        """Returns `init` where a run starts, with a typed key for what else is drawn then.
+
+        Such as the other individuals of an island. The key is equal for equal keys of a run and
+        equal indices of the search.
+        """
+        return self.init(problem, solution)
 
     def control(self, step: jax.Array, /) -> Any:
         """Returns scalars that steer all searches at `step`, [] int32, such as a temperature.
 
         Computed under XLA and handed to `step`, so that a kernel gets the same bits.
         """
-        ...
+        return None
 
-    def step(
-        self, stream: Stream, control: Any, problem: Any, state: State, /
-    ) -> tuple[State, "Info"]:
-        """Returns the state after one step, of the same types and shapes, and what happened.
+    @abc.abstractmethod
+    def step(self, stream: Stream, control: Any, problem: Any, state: State, /) -> Any:
+        """Returns the state after one step, of the same types and shapes, and its `Info`.
 
         Args:
           control: what `self.control` returned for this step.
         """
-        ...
 
+    @abc.abstractmethod
     def best_cost(self, state: State, /) -> Cost:
         """Returns the lowest cost met so far, the start and the last step included."""
-        ...
 
+    @abc.abstractmethod
     def best(self, problem: Any, state: State, /) -> Solution:
         """Returns a solution of cost `best_cost(state)`."""
-        ...
 
     def current_cost(self, state: State, /) -> Cost:
         """Returns the cost of the solution from which the next step starts."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} has no current_cost")
 
     def current(self, problem: Any, state: State, /) -> Solution:
         """Returns that solution."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} has no current")
 
     def adopt(self, problem: Any, state: State, solution: Solution, /) -> State:
         """Returns the state that continues from `solution`; the best so far is kept."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} has no adopt")
 
     def refresh(self, problem: Any, state: State, /) -> State:
         """Returns the state with running costs computed again, against drift of float costs."""
-        ...
+        return state
 
-
-class Crossover(Protocol):
-    """Makes a solution of two, for `recombine`.
-
-    Where many are made sooner at once, it may have `children` too: see `capabilities`.
+    adopt_or_init: Any = None
+    """`adopt_or_init(problem, state, solution, is_new)`: `init` if `is_new`, [] bool, else `adopt`,
+    for less to compile than both. Not beside an `init_with`.
     """
+    is_done: Any = None
+    """`is_done(state)`, [] bool: whether further steps would change nothing. A run in which all
+    searches are done ends.
+    """
+    individuals: Any = None
+    """`individuals(state)`, leaves [P, ...], of an island."""
+    with_individuals: Any = None
+    """`with_individuals(state, individuals)`: the state with others; with `individuals`."""
 
+    def check(self, problem: Any, max_steps: int | None, /) -> None:
+        """Refuses settings that suit neither the problem nor so long a run; on the host."""
+        return
+
+    def is_portable(self, problem: Any, /) -> bool:
+        """Returns whether `step` is portable. On a CPU such searches run several times faster."""
+        return False
+
+    def obstacle(self, problem: Any, /) -> str:
+        """Returns why the step cannot run in a kernel, in one line; "" if nothing is known."""
+        return ""
+
+    def num_warps(self, problem: Any, num_searches: int, /) -> int:
+        """Returns the warps of a program in a kernel, a power of two."""
+        return 1
+
+
+class Crossover(abc.ABC):
+    """Makes a solution of two, for `recombine`."""
+
+    space: str | None = None
+    """The `Problem.space` that it is for; None for any."""
+    compiles_apart: bool = False
+    """Whether it takes long to compile: see `Exchange.compiles_apart`."""
+
+    @abc.abstractmethod
     def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
         """Returns the solution from which the search with the best `own` continues.
 
@@ -294,21 +509,35 @@ class Crossover(Protocol):
           given: the best of another search.
           share: [] float32, how much the child has of it.
         """
-        ...
+
+    def children(
+        self, keys: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /
+    ) -> Any:
+        """Returns a child for each of S searches: all but problem and share have an axis [S]."""
+        make_one = jax.vmap(self.child, in_axes=(0, None, 0, 0, None))
+        return make_one(keys, problem, own, given, share)
+
+    # One that takes long to compile may be divided.
+
+    begin: Any = None
+    """`begin`, with the arguments of `children`: any pytree with leaves [S, ...]."""
+    finish: Any = None
+    """`finish(problem, unfinished)`: the children of what `begin` returned."""
+    unfinished: Any = None
+    """`unfinished(own)`: the shapes of what `begin` returns, by those of solutions."""
 
 
-class Exchange(Protocol):
-    """What searches learn from one another, between steps."""
+class Exchange(abc.ABC):
+    """What searches learn from one another, between steps: it has `donors`, or `order`."""
 
-    @property
-    def every(self) -> jax.Array:
-        """[] int32, the number of steps between exchanges."""
-        ...
-
-    @property
-    def passes_on(self) -> str:
-        """Which solution of the donor a search continues from: its `"best"` or its `"current"`."""
-        ...
+    every: jax.Array
+    """[] int32, the number of steps between exchanges."""
+    passes_on: str = "best"
+    """Which solution of the donor a search continues from: its `"best"` or its `"current"`."""
+    space: str | None = None
+    """The `Problem.space` that it is for; None for any."""
+    compiles_apart: bool = False
+    """Whether `solve` makes it by programs of its own."""
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
         """Returns for each search the index of the one whose solution it continues from.
@@ -320,7 +549,31 @@ class Exchange(Protocol):
         Returns:
           [S] int32, each below `num_searches`, or -1 to leave a search as it is.
         """
-        ...
+        raise NotImplementedError(f"{type(self).__name__} has neither donors nor order")
+
+    order: Any = None
+    """`order(stream, is_padding)`, in place of all others: where the individuals of all islands
+    come from, a permutation, [S * P] int32. `is_padding`, [S * P] bool, tells those of no island;
+    they are to stay behind the others.
+    """
+    combine: Any = None
+    """`combine(words, problem, own, given)`: what searches continue from, made of what they would
+    pass on themselves and of their donors' solutions, leaves [S, ...]. `words`: two uint32 [S].
+    Without it they continue from their donors'.
+    """
+    finish: Any = None
+    """`finish(problem, unfinished)`: solutions, of what `combine` returns, if that is not yet
+    solutions.
+    """
+    unfinished: Any = None
+    """`unfinished(own)`: the shapes of what `combine` returns; with `finish`."""
+
+    def starts_anew(self, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array | None:
+        """Returns whether all but the first search restart at random, [] bool; None for never.
+
+        The first one then continues from the best of all. Arguments as `donors` has them.
+        """
+        return None
 
 
 class Info(NamedTuple):

@@ -79,11 +79,13 @@ print(f"{wins.sum()} games")
 # %%
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Ranking:
+class Ranking(js.Problem):
     """Wins, [n * n] int32, row by row; a solution is the teams from first to last, [n] int32."""
 
     wins: jax.Array
     n: int = dataclasses.field(metadata={"static": True})
+
+    space = "permutation"
 
     def init(self, key):
         return jax.random.permutation(key, jnp.arange(self.n, dtype=jnp.int32))
@@ -106,7 +108,7 @@ print(f"a random ranking has {problem.cost(order)} upsets")
 
 # %%
 @dataclasses.dataclass(frozen=True)
-class Neighbors:
+class Neighbors(js.Moves):
     """The team at a position changes places with the next one."""
 
     num_words = 1
@@ -145,7 +147,7 @@ print(in_full)
 # %%
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class PricedNeighbors:
+class PricedNeighbors(js.Neighborhood):
     """The same moves, priced in O(1)."""
 
     num_words = 1

@@ -16,11 +16,13 @@ from jaxopt_search.problems import random_vector
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class LinearOrdering:
+class LinearOrdering(js.Problem):
     """A problem of a user's own: an order that puts little weight below the diagonal."""
 
     weight: jax.Array
     n: int = dataclasses.field(metadata={"static": True})
+
+    space = "permutation"
 
     def init(self, key):
         return jax.random.permutation(key, jnp.arange(self.n, dtype=jnp.int32))
@@ -73,8 +75,7 @@ class Case:
 
     @property
     def is_portable(self):
-        is_portable = getattr(self.neighborhood, "is_portable", False)
-        return is_portable(self.problem) if callable(is_portable) else is_portable
+        return self.neighborhood.is_portable and not self.neighborhood.obstacle(self.problem)
 
     def draws(self, number, seed=0):
         """Returns keys for start solutions and words for proposals."""
@@ -171,7 +172,7 @@ NEIGHBORHOOD_CASES += [
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Labeling:
+class Labeling(js.VectorProblem):
     """A problem of a user's own on vectors, without prices: labels that cost, and must not agree.
 
     Variables differ in how many labels they have, one has a single one.
@@ -182,8 +183,6 @@ class Labeling:
     domain_sizes: jax.Array
     n: int = dataclasses.field(metadata={"static": True})
     max_domain: int = dataclasses.field(metadata={"static": True})
-
-    space = "vector"
 
     def init(self, key):
         return random_vector(key, self.domain_sizes)

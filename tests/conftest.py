@@ -2,6 +2,7 @@
 
 import pathlib
 
+import budget
 import jax
 import pytest
 
@@ -35,3 +36,15 @@ def pytest_runtest_setup(item):
     needed = max((mark.args[0] for mark in item.iter_markers("devices")), default=1)
     if jax.default_backend() != "cpu" and jax.device_count() < needed:
         pytest.skip(f"there are fewer than {needed} devices")
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """After a full run, tells the sizes of the three trees, and which tests took long."""
+    if config.args_source is not config.ArgsSource.TESTPATHS or config.option.collectonly:
+        return
+    terminalreporter.section("size")
+    terminalreporter.write_line("\n".join(budget.report()))
+    done = (*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ()))
+    long = sorted((one.duration, one.nodeid) for one in done if one.duration > 15)
+    for seconds, name in reversed(long):
+        terminalreporter.write_line(f"{seconds:.0f} s (budget 15): {name}")

@@ -22,7 +22,7 @@ from jaxopt_search.types import Info
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Line:
+class Line(js.Problem):
     """A solution is one number, and its own cost; every random start is `start`."""
 
     start: jax.Array
@@ -41,7 +41,7 @@ class Course(NamedTuple):
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Countdown:
+class Countdown(js.Search):
     """Lowers its number by 1 a step, but not below `floor`."""
 
     floor: jax.Array
@@ -51,9 +51,6 @@ class Countdown:
 
     def init(self, problem: Line, solution: jax.Array) -> Course:
         return Course(solution, solution)
-
-    def control(self, step: jax.Array) -> None:
-        return None
 
     def step(self, stream: Any, control: None, problem: Line, state: Course) -> tuple[Course, Info]:
         number = jnp.maximum(state.number - 1, self.floor.astype(state.number.dtype))
@@ -74,9 +71,6 @@ class Countdown:
 
     def adopt(self, problem: Line, state: Course, solution: jax.Array) -> Course:
         return Course(solution, jnp.minimum(state.lowest, solution))
-
-    def refresh(self, problem: Line, state: Course) -> Course:
-        return state
 
 
 @js.pytree
@@ -164,15 +158,13 @@ def refuses(kind: type[Exception], *texts: str) -> Iterator[None]:
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Clashes:
+class Clashes(js.VectorProblem):
     """Vectors of finite domains: each value has a price, each pair of equal values another one."""
 
     domain_sizes: jax.Array  # [n] int32
     price: jax.Array  # [n * max_domain] int32
     weight: jax.Array  # [n * n] int32
     max_domain: int = dataclasses.field(metadata={"static": True})
-
-    space = "vector"
 
     @property
     def n(self) -> int:

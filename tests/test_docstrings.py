@@ -131,13 +131,6 @@ def shape_faults(name, member):
 MEMBERS = public_members()
 
 
-def test_public_names_are_found():
-    """Of modules in modules, and compiled functions."""
-    assert len(MEMBERS) > 150
-    expected = {"backends.bit_sets.pack", "searches.schedules.constant", "engine.outcome.best"}
-    assert {f"jaxopt_search.{name}" for name in expected} <= set(MEMBERS)
-
-
 def test_public_names_have_examples():
     assert not (found := example_faults(MEMBERS)), "\n".join(["", *found])
 
@@ -145,50 +138,3 @@ def test_public_names_have_examples():
 def test_arrays_have_shapes():
     found = [fault for name, member in MEMBERS.items() for fault in shape_faults(name, member)]
     assert not found, "\n".join(["", *found])
-
-
-def without_shapes(first: jax.Array, second: np.ndarray | None, third: jax.Array | int):
-    """Does something.
-
-    Args:
-      first: numbers, [n].
-      second: other numbers.
-      third: one number.
-
-    Example:
-      >>> 1 == 1
-      True
-    """
-
-
-def of_a_shape_that_is_not_told(first: jax.Array) -> jax.Array:
-    """Returns numbers.
-
-    Args:
-      first: [n].
-    """
-    return first
-
-
-class Built:
-    """Build it with `without_shapes`."""
-
-
-class Unbuilt:
-    """Build it with `nothing`."""
-
-
-def test_faults_are_found():
-    """Of examples: none, and one that shows nothing. Of shapes: each array that lacks one."""
-    broken = (without_shapes, of_a_shape_that_is_not_told, Built, Unbuilt)
-    names = {f"{__name__}.{one.__qualname__}": one for one in broken}
-    lines = [*example_faults(names)]
-    for name, one in names.items():
-        lines += shape_faults(name, one)
-    assert [line.removeprefix(f"{__name__}.") for line in lines] == [
-        "without_shapes has an example that shows True",
-        "of_a_shape_that_is_not_told has no example",
-        "Unbuilt has no example",
-        "without_shapes has no shape of second",
-        "of_a_shape_that_is_not_told returns an array without a shape",
-    ]

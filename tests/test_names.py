@@ -10,20 +10,7 @@ import pytest
 
 import jaxopt_search as js
 
-STAYING = {
-    "crossover": "crossovers.permutations",
-    "evaluation": "problems.queens.attacks",
-    "memory": "backends.memory",
-    "placements": "problems.queens.symmetry",
-    "random": "backends.random",
-    "run_times": "analysis.run_times",
-    "schedules": "searches.schedules",
-}
 HEAVY = ("chex", "matplotlib", "optax", "pooch", "scipy", "tqdm", "jax.experimental.pallas")
-
-
-def at(path):
-    return importlib.import_module(f"jaxopt_search.{path}")
 
 
 def test_dir_shows_public_names_only():
@@ -33,12 +20,6 @@ def test_dir_shows_public_names_only():
     assert not any(name.startswith("_") for name in dir(js))
     assert js.engine.loop.run is js.run
     assert js.results.Result is js.Result
-
-
-@pytest.mark.parametrize("name", STAYING)
-def test_modules_that_stay_public_warn_of_nothing(name):
-    """As attributes: pytest makes an error of any warning."""
-    assert getattr(js, name) is at(STAYING[name])
 
 
 def test_unknown_names_are_no_attributes():

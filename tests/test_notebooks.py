@@ -48,21 +48,6 @@ def test_notebooks_agree_with_their_scripts(capsys):
 
 
 @each_script
-def test_the_format(script):
-    """What nbformat 4.5 asks for, with neither outputs nor anything that was executed."""
-    whole = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))
-    assert (whole["nbformat"], whole["nbformat_minor"]) == (4, 5)
-    assert whole["metadata"]["kernelspec"]["name"] == "python3"
-    ids = [cell["id"] for cell in whole["cells"]]
-    assert len(set(ids)) == len(ids), "two cells are the same"
-    for cell in whole["cells"]:
-        assert cell["cell_type"] in ("code", "markdown")
-        assert all(isinstance(line, str) for line in cell["source"]) and cell["source"]
-        if cell["cell_type"] == "code":
-            assert cell["outputs"] == [] and cell["execution_count"] is None
-
-
-@each_script
 def test_the_beginning(script):
     """A title with the time it takes, the install cell, the cache before anything is compiled."""
     title, _, install, *_ = cells_of(script)
@@ -89,14 +74,6 @@ def test_the_code_uses_what_there_is(script):
             thing = getattr(thing, part)
 
 
-@each_script
-def test_each_cell_has_its_reason(script):
-    """Text stands before each cell of code, and no cell is long."""
-    kinds = "".join(cell["cell_type"][0] for cell in cells_of(script))
-    assert "cc" not in kinds
-    assert max(len(code.splitlines()) for code in code_of(script)) <= 40
-
-
 def test_a_notebook_of_a_script():
     """The header is left out, text loses its marks, and magics become magics."""
     made = notebooks.notebook(
@@ -112,18 +89,6 @@ def test_a_notebook_of_a_script():
     assert [cell["cell_type"] for cell in cells] == ["markdown", "code", "code"]
 
 
-def test_a_stale_notebook_is_told_and_written(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(notebooks, "FOLDER", tmp_path)
-    (tmp_path / "a.py").write_text("# %%\nx = 1\n")
-    assert notebooks.main(["--check"]) == 1
-    assert not (tmp_path / "a.ipynb").exists()
-    assert notebooks.main([]) == 0
-    assert notebooks.main(["--check"]) == 0
-    (tmp_path / "a.py").write_text("# %%\nx = 2\n")
-    assert notebooks.main(["--check"]) == 1
-    assert "a.ipynb: differs from its script" in capsys.readouterr().out
-
-
 @each_script
 def test_jupytext_reads_the_same(script):
     """So a notebook can be edited either way, where Jupytext is installed (extra `notebook`)."""
@@ -131,9 +96,3 @@ def test_jupytext_reads_the_same(script):
     read = jupytext.read(script)
     cells = [(cell.cell_type, cell.source) for cell in read.cells]
     assert cells == [(cell["cell_type"], "".join(cell["source"])) for cell in cells_of(script)]
-
-
-@each_script
-def test_nbformat_agrees(script):
-    nbformat = pytest.importorskip("nbformat")
-    nbformat.validate(nbformat.read(script.with_suffix(".ipynb"), as_version=4))

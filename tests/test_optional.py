@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.optional import imported
+from jaxopt_search.checks import imported
 
 
 def test_a_package_that_is_there_is_returned():

@@ -10,8 +10,6 @@ import pathlib
 import re
 from types import ModuleType
 
-import pytest
-
 import jaxopt_search as js
 
 DOCS = pathlib.Path(__file__).resolve().parents[1] / "docs"
@@ -47,14 +45,6 @@ def public_names():
     return set({identity(name): name for name in longest_first}.values())
 
 
-def test_public_names_are_found():
-    """At any depth, and once for each thing."""
-    found = public_names()
-    assert {"js.solve", "js.random.below", "js.successors.bit_sets.pack"} <= found
-    assert "js.Relocate" in found and "js.neighborhoods.Relocate" not in found
-    assert not any(part.startswith("_") for name in found for part in name.split("."))
-
-
 def test_every_public_name_is_there():
     assert not public_names() - set(LISTED)
 
@@ -84,76 +74,3 @@ def test_every_page_is_in_the_contents():
     lines = [line for block in blocks for line in block.split("\n") if line and line[0] != ":"]
     listed = [line.partition(" <")[2].rstrip(">") or line for line in lines]
     assert sorted([*listed, "index"]) == sorted([*pages, "notebooks/*"])
-
-
-def test_names_become_directives():
-    """Each by its kind, after a table of all of them."""
-    page = site.with_names("# Title\n\n```{names}\njs.solve\njs.Status\njs.memory.LANES\n```\n")
-    assert page.startswith("# Title\n\n```{eval-rst}\n.. autosummary::\n") and "{names}" not in page
-    for line in (
-        ".. autofunction:: js.solve\n",
-        ".. autoclass:: js.Status\n   :members:\n   :undoc-members:\n",
-        ".. py:data:: js.memory.LANES\n   :value: 32\n\n   Elements that ``copy`` and",
-    ):
-        assert line in page
-
-
-@pytest.mark.parametrize(
-    ("written", "shown"),
-    [
-        ("[b](qap.md#one-core)", "[b](qap.md#one-core)"),
-        ("[b](https://example.org)", "[b](https://example.org)"),
-        ("![b](../tests/cases.py)", "![b](../tests/cases.py)"),
-        ("[b](../missing.py)", "[b](../missing.py)"),  # Sphinx warns of it
-        ("[b c](../tests/cases.py), [d](qap.md)", "`b c`, [d](qap.md)"),
-        ("[`b`](../tests/cases.py)", "`b`"),
-        ("[b](../CONTRIBUTING.md#the-tree)", "[b](/contributing.md#the-tree)"),
-    ],
-)
-def test_links_out_of_the_site(written, shown):
-    """Become plain code, but for files that are pages of it."""
-    assert site.with_links(written, DOCS) == shown
-
-
-def test_notebooks_are_brought(tmp_path, monkeypatch):
-    """Only those that are there, with links that lead from their new place."""
-    docs, notebooks = tmp_path / "docs", tmp_path / "notebooks"
-    monkeypatch.setattr(site, "ROOT", tmp_path)
-    monkeypatch.setattr(site, "DOCS", docs)
-    (docs / "notebooks").mkdir(parents=True)
-    (docs / "notebooks" / "gone.ipynb").touch()
-    notebooks.mkdir()
-    (notebooks / "1_first.ipynb").write_text("[a](../docs/qap.md#one-core)", encoding="utf-8")
-    (notebooks / "1_first.py").touch()
-    site._bring_notebooks(None)
-    (brought,) = (docs / "notebooks").iterdir()
-    assert brought.read_text(encoding="utf-8") == "[a](../qap.md#one-core)"
-    (notebooks / "1_first.ipynb").unlink()
-    site._bring_notebooks(None)
-    assert not (docs / "notebooks").exists()
-
-
-@pytest.mark.parametrize(
-    ("code", "language"),
-    [
-        ("x = 1\n", "python"),
-        ("    import jax\n\n    x = [\n        1]", "python"),
-        ("python -m experiments.pspm --table 2", "bash"),
-        ("$ jaxopt-search solve eil51.tsp\ncost  426", "console"),
-    ],
-)
-def test_languages_of_blocks(code, language):
-    assert site.language(code) == language
-
-
-def test_code_in_docstrings():
-    """Names of the reference are linked, with their members; ``literals`` stay as they are."""
-    names = {"js.solve", "js.Result", "js.best", "js.datasets.QAPInstance"}
-    for written, shown in (
-        ("as `solve`, or", "as :py:obj:`solve <js.solve>`, or"),
-        ("`js.Result.gap`", ":py:obj:`js.Result.gap <js.Result>`"),
-        ("`QAPInstance`s", r":py:obj:`QAPInstance <js.datasets.QAPInstance>`\ s"),
-        ("`key`s of ``best``: `best`", r"``key``\ s of ``best``: ``best``"),
-        ("`x[i,\n  j]`", "``x[i,\n  j]``"),
-    ):
-        assert site.linked(written, names) == shown

@@ -4,12 +4,8 @@ import ast
 import graphlib
 import pathlib
 
-import pytest
-
 ROOT = pathlib.Path(__file__).parent.parent / "jaxopt_search"
 FILES = sorted(ROOT.rglob("*.py"))
-FOLDERS = sorted(path.parent for path in ROOT.rglob("__init__.py") if path.parent != ROOT)
-QUESTIONS = ("How", "What", "Where", "Whether", "Which", "Who")
 
 
 def name_of(path):
@@ -62,15 +58,6 @@ def arrows():
 ARROWS = arrows()
 
 
-def test_imports_are_found():
-    """The search for imports sees what is certainly there."""
-    assert {"engine", "problems", "searches"} <= ARROWS["solvers"]
-    assert "backends" in ARROWS["neighborhoods"]
-    circle = graphlib.TopologicalSorter(ARROWS | {"backends": {"solvers"}})
-    with pytest.raises(graphlib.CycleError):
-        circle.prepare()
-
-
 def test_rooms_import_one_another_without_a_circle():
     """Aside from imports under TYPE_CHECKING, which are not made when the program runs."""
     graphlib.TopologicalSorter(ARROWS).prepare()
@@ -83,22 +70,11 @@ def test_the_engine_needs_no_algorithm():
 
 
 def test_backends_need_nothing_above_them():
-    assert ARROWS["backends"] <= {"types", "errors", "checks", "pytrees", "capabilities"}
+    assert ARROWS["backends"] <= {"types", "errors", "checks", "pytrees"}
 
 
 def test_contracts_and_checks_need_nothing():
     assert not ARROWS["types"] | ARROWS["errors"] | ARROWS["checks"] | ARROWS["pytrees"]
-    assert ARROWS["capabilities"] <= {"types"}
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_folder_says_which_question_it_answers(folder):
-    """In the first line of its docstring, a sentence of one line."""
-    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
-    first, _, rest = (ast.get_docstring(tree) or "").partition("\n")
-    assert first.split(" ")[0] in QUESTIONS
-    assert first.endswith(".")
-    assert not rest or rest.startswith("\n")
 
 
 def test_pmap_is_called_at_one_place():

@@ -12,10 +12,10 @@ from jax import lax
 
 import jaxopt_search as js
 from experiments import common, one_core
+from experiments.common import Job
 from experiments.fang import compiled
 from experiments.fang.heuristic import Nearer, start
 from experiments.fang.paper import Row
-from experiments.jobs import Job
 from jaxopt_search.backends import random
 from jaxopt_search.engine import device_split
 
@@ -110,16 +110,16 @@ def measure(setting: Setting, limits: Limits) -> dict[str, Any]:
         compile_seconds, seconds = _time_calls(setting, limits, devices)
         is_on_gpu = devices[0].platform == "gpu" and len(devices) == 1
         in_a_program = in_one_program(setting, statistics.median(seconds)) if is_on_gpu else []
-    return {
-        "experiment": "fang",
-        "instance": setting.name,
-        "seed": 0,
-        "settings": setting._asdict(),
-        "seconds": seconds,
-        "seconds_in_a_program": in_a_program,
-        "compile_seconds": compile_seconds,
-        **common.provenance(devices),
-    }
+    return common.record(
+        "fang",
+        setting.name,
+        0,
+        setting._asdict(),
+        devices,
+        seconds=seconds,
+        seconds_in_a_program=in_a_program,
+        compile_seconds=compile_seconds,
+    )
 
 
 def _timed(execute: Callable[[int], Any], limits: Limits) -> tuple[float, list[float]]:
@@ -202,12 +202,6 @@ def in_one_program(setting: Setting, seconds: float) -> list[float]:
 def jobs(plan: Sequence[Setting], limits: Limits) -> list[Job]:
     """Returns the runs of a plan."""
     return [
-        Job(
-            setting._asdict(),
-            setting.name,
-            0,
-            f"{setting.name}, {setting.way}",
-            functools.partial(measure, setting, limits),
-        )
-        for setting in plan
+        Job(s._asdict(), s.name, 0, f"{s.name}, {s.way}", functools.partial(measure, s, limits))
+        for s in plan
     ]

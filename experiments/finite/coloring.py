@@ -28,8 +28,7 @@ from typing import Any, NamedTuple
 import jaxopt_search as js
 from experiments import common
 from experiments.finite import compiled_coloring, timed_runs
-from experiments.finite.timed_runs import OURS
-from experiments.jobs import Job, make_missing
+from experiments.finite.timed_runs import OURS, Prepared
 from jaxopt_search.datasets import GraphInstance, mycielski_graph, queen_graph, random_graph
 from jaxopt_search.types import Search
 
@@ -66,17 +65,20 @@ def search() -> Search:
     )
 
 
-def color(
-    name: str, seed: int, way: str, seconds: float, searches: int, devices: Any = "all"
-) -> dict[str, Any]:
-    """Returns what is recorded of a run."""
+def prepared(name: str, seed: int) -> Prepared:
+    """Returns a graph and how it is colored."""
     case = CASES[name]
     graph = case.make(seed)
-    run = _ours if way == OURS else _on_a_core
-    coloring, fields = run(graph, case.num_colors, seed, seconds, searches, devices)
-    low, high = graph.edges.T
-    conflicts = int((coloring[low] == coloring[high]).sum())
-    return {"vertices": graph.n, "edges": len(graph.edges), "conflicts": conflicts, **fields}
+
+    def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
+        run = _ours if way == OURS else _on_a_core
+        coloring, fields = run(graph, case.num_colors, seed, seconds, searches, devices)
+        low, high = graph.edges.T
+        conflicts = int((coloring[low] == coloring[high]).sum())
+        return {"vertices": graph.n, "edges": len(graph.edges), "conflicts": conflicts, **fields}
+
+    colors = case.num_colors
+    return Prepared(graph.name, graph.n, colors, {"colors": colors}, make)
 
 
 def _ours(
@@ -101,57 +103,6 @@ def _on_a_core(
     return one.best, fields
 
 
-def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
-    """Returns the runs to be made."""
-    names = list(CASES) if args.graphs == ["all"] else args.graphs
-    for name in names:
-        if name not in CASES:
-            raise ValueError(f"{name!r} is not among {','.join(CASES)} or all")
-    ways = timed_runs.check_ways(args.ways)
-    jobs = []
-    for name in names:
-        for way in ways:
-            for seed in range(args.first_seed, args.first_seed + args.seeds):
-                jobs.append(_job(name, way, seed, args))
-    return jobs
-
-
-def _job(name: str, way: str, seed: int, args: argparse.Namespace) -> Job:
-    case = CASES[name]
-    graph = case.make(seed)
-    searches = args.searches or timed_runs.num_searches(graph.n, case.num_colors)
-    searches = searches if way == OURS else 1
-    settings = {
-        "graph": name,
-        "colors": case.num_colors,
-        "way": way,
-        "seconds": args.seconds,
-        "searches": searches,
-    }
-    known = {"experiment": "coloring", "instance": graph.name, "seed": seed, "settings": settings}
-
-    def make() -> dict[str, Any]:
-        return known | color(name, seed, way, args.seconds, searches, args.devices)
-
-    return Job(settings, graph.name, seed, f"{graph.name} {way}", make)
-
-
-_HEADER = (
-    "graph",
-    "vertices",
-    "edges",
-    "colors",
-    "way",
-    "searches",
-    "colored",
-    "median s",
-    "longest s",
-    "steps of a search",
-    "us/step",
-    "conflicts left",
-)
-
-
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """Returns a line per graph and way; a note says on what they ran.
 
@@ -164,25 +115,14 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
         times = [_time(record) for record in group]
         steps = [_steps(record) for record in group]
         left = [record["conflicts"] for record in group if record["conflicts"]]
-        rows.append(
-            [
-                name,
-                str(group[0]["vertices"]),
-                str(group[0]["edges"]),
-                str(colors),
-                way,
-                str(searches),
-                f"{len(group) - len(left)}/{len(group)}",
-                _shown(statistics.median(times), ".3g"),
-                _shown(max(times), ".3g"),
-                _shown(statistics.median(steps), ".0f"),
-                timed_runs.microseconds_per_step(group),
-                ",".join(map(str, sorted(left))) or "-",
-            ]
-        )
-    machines = {r["settings"]["way"]: timed_runs.machine(r) for r in records}
-    note = "; ".join(f"{way}: {where}" for way, where in machines.items())
-    return f"{note}\n\n{common.table(_HEADER, rows, markdown=markdown)}"
+        row = [name, str(group[0]["vertices"]), str(group[0]["edges"]), str(colors), way]
+        row += [str(searches), f"{len(group) - len(left)}/{len(group)}"]
+        row += [_shown(seconds, ".3g") for seconds in (statistics.median(times), max(times))]
+        row += [_shown(statistics.median(steps), ".0f"), timed_runs.microseconds_per_step(group)]
+        rows.append([*row, ",".join(map(str, sorted(left))) or "-"])
+    header = "graph | vertices | edges | colors | way | searches | colored | median s | longest s"
+    header += " | steps of a search | us/step | conflicts left"
+    return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
 
 
 _ENDLESS = float("inf")
@@ -209,12 +149,12 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    flags = parser()
-    args = flags.parse_args(arguments)
-    records, status = common.measured_or_read(flags, args, jobs_from_arguments, make_missing)
-    if records:
-        print(table(records, markdown=args.markdown))
-    return status
+    return common.run_script(
+        parser(),
+        arguments,
+        lambda args: timed_runs.jobs_of(args, "coloring", list(CASES), prepared),
+        lambda records, args: table(records, markdown=args.markdown),
+    )
 
 
 if __name__ == "__main__":

@@ -32,8 +32,7 @@ import jaxopt_search as js
 from experiments import common
 from experiments.finite import compiled_coloring, compiled_maxcut, timed_runs
 from experiments.finite.paper import BEST
-from experiments.finite.timed_runs import OURS
-from experiments.jobs import Job, make_missing
+from experiments.finite.timed_runs import OURS, Prepared
 from jaxopt_search.datasets import GraphInstance, random_graph, toroidal_grid
 from jaxopt_search.types import Search
 
@@ -71,15 +70,17 @@ def search(n: int) -> Search:
     return js.tabu_search(js.Assign(), tenure=tenure(n), aspiration_age=NEVER, ties="random")
 
 
-def cut(
-    name: str, seed: int, way: str, seconds: float, searches: int, devices: Any = "all"
-) -> dict[str, Any]:
-    """Returns what is recorded of a run."""
+def prepared(name: str, seed: int) -> Prepared:
+    """Returns a graph and how it is cut."""
     graph = GRAPHS[name]()
-    run = _ours if way == OURS else _on_a_core
-    sides, fields = run(graph, BEST[name], seed, seconds, searches, devices)
-    found = compiled_maxcut.cut(graph, sides)
-    return {"vertices": graph.n, "edges": len(graph.edges), "cut": found, **fields}
+
+    def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
+        run = _ours if way == OURS else _on_a_core
+        sides, fields = run(graph, BEST[name], seed, seconds, searches, devices)
+        found = compiled_maxcut.cut(graph, sides)
+        return {"vertices": graph.n, "edges": len(graph.edges), "cut": found, **fields}
+
+    return Prepared(name, graph.n, 2, {}, make)
 
 
 def _ours(
@@ -113,47 +114,6 @@ def _on_a_core(
     return one.best, fields
 
 
-def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
-    """Returns the runs to be made."""
-    names = list(GRAPHS) if args.graphs == ["all"] else args.graphs
-    for name in names:
-        if name not in GRAPHS:
-            raise ValueError(f"{name!r} is not among {','.join(GRAPHS)} or all")
-    seeds = range(args.first_seed, args.first_seed + args.seeds)
-    ways = timed_runs.check_ways(args.ways)
-    return [_job(name, way, seed, args) for name in names for way in ways for seed in seeds]
-
-
-def _job(name: str, way: str, seed: int, args: argparse.Namespace) -> Job:
-    n = 1000 if name == "G43" else 800
-    searches = (args.searches or timed_runs.num_searches(n, 2)) if way == OURS else 1
-    settings = {"graph": name, "way": way, "seconds": args.seconds, "searches": searches}
-    known = {"experiment": "maxcut", "instance": name, "seed": seed, "settings": settings}
-
-    def make() -> dict[str, Any]:
-        return known | cut(name, seed, way, args.seconds, searches, args.devices)
-
-    return Job(settings, name, seed, f"{name} {way}", make)
-
-
-_HEADER = (
-    "graph",
-    "vertices",
-    "edges",
-    "published",
-    "way",
-    "searches",
-    "best",
-    "mean",
-    "mean gap",
-    "within 0.1 %",
-    "median s",
-    "as published",
-    "median s to it",
-    "us/step",
-)
-
-
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """Returns a line per graph and way; a note says on what they ran.
 
@@ -169,25 +129,14 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
             [_endless(timed_runs.seconds_to(record, -least)) for record in group]
             for least in (best * (1 - _NEAR), best)
         )
-        rows.append(
-            [
-                name,
-                str(group[0]["vertices"]),
-                str(group[0]["edges"]),
-                str(best),
-                way,
-                str(searches),
-                str(max(cuts)),
-                f"{statistics.mean(cuts):.1f}",
-                f"{1 - statistics.mean(cuts) / best:.3%}",
-                *_reached(near),
-                *_reached(there),
-                timed_runs.microseconds_per_step(group),
-            ]
-        )
-    machines = {r["settings"]["way"]: timed_runs.machine(r) for r in records}
-    note = "; ".join(f"{way}: {where}" for way, where in machines.items())
-    return f"{note}\n\n{common.table(_HEADER, rows, markdown=markdown)}"
+        mean = statistics.mean(cuts)
+        row = [name, str(group[0]["vertices"]), str(group[0]["edges"]), str(best), way]
+        row += [str(searches), str(max(cuts)), f"{mean:.1f}", f"{1 - mean / best:.3%}"]
+        row += [*_reached(near), *_reached(there)]
+        rows.append([*row, timed_runs.microseconds_per_step(group)])
+    header = "graph | vertices | edges | published | way | searches | best | mean | mean gap"
+    header += " | within 0.1 % | median s | as published | median s to it | us/step"
+    return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
 
 
 _ENDLESS = float("inf")
@@ -213,12 +162,12 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    flags = parser()
-    args = flags.parse_args(arguments)
-    records, status = common.measured_or_read(flags, args, jobs_from_arguments, make_missing)
-    if records:
-        print(table(records, markdown=args.markdown))
-    return status
+    return common.run_script(
+        parser(),
+        arguments,
+        lambda args: timed_runs.jobs_of(args, "maxcut", list(GRAPHS), prepared),
+        lambda records, args: table(records, markdown=args.markdown),
+    )
 
 
 if __name__ == "__main__":

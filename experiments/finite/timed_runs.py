@@ -1,15 +1,17 @@
 """What `coloring.py` and `maxcut.py` share: runs for a limited time, ours and on one core."""
 
 import argparse
+import itertools
 import json
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
 import jaxopt_search as js
 from experiments import common, flag_types, one_core
+from experiments.common import Job
 from jaxopt_search.engine import device_split
 from jaxopt_search.results import Record
 from jaxopt_search.types import Problem, Search
@@ -36,22 +38,66 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Returns the flags of the script `experiments.{name}`, which runs on some of `graphs`."""
     flags = argparse.ArgumentParser(prog=f"experiments.finite.{name}", description=description)
-    flags.add_argument(
-        "--graphs",
-        type=flag_types.words,
-        default=default,
-        help=f"some of {','.join(graphs)}, or all",
-    )
-    flags.add_argument("--ways", type=flag_types.words, default=[OURS], help=f"{OURS}, {CORE}")
-    flags.add_argument("--seeds", type=flag_types.positive, default=3, help="runs of each")
-    flags.add_argument("--first-seed", type=int, default=0)
-    flags.add_argument("--seconds", type=flag_types.limit, default=10.0, help="longest run")
-    flags.add_argument(
-        "--searches", type=flag_types.positive, help="side by side (default: by the size)"
-    )
-    flags.add_argument("--devices", type=flag_types.devices, default="all")
+    add, number = flags.add_argument, flag_types.positive
+    graphs_help = f"some of {','.join(graphs)}, or all"
+    add("--graphs", type=flag_types.words, default=default, help=graphs_help)
+    add("--ways", type=flag_types.words, default=[OURS], help=f"{OURS}, {CORE}")
+    add("--seeds", type=number, default=3, help="runs of each")
+    add("--first-seed", type=int, default=0)
+    add("--seconds", type=flag_types.limit, default=10.0, help="longest run")
+    add("--searches", type=number, help="side by side (default: by the size)")
+    add("--devices", type=flag_types.devices, default="all")
     common.add_record_arguments(flags, name)
     return flags
+
+
+class Prepared(NamedTuple):
+    """A graph, and how it is searched.
+
+    Attributes:
+      instance: its name, with the seed if it is made from that.
+      columns: of the table of moves, which has a row for each vertex.
+      settings: of the run, besides those that all have.
+      make: `make(way, seconds, searches, devices)` returns what is measured.
+    """
+
+    instance: str
+    n: int
+    columns: int
+    settings: dict[str, Any]
+    make: Callable[..., dict[str, Any]]
+
+
+def jobs_of(
+    args: argparse.Namespace,
+    experiment: str,
+    graphs: Sequence[str],
+    prepare: Callable[[str, int], Prepared],
+) -> list[Job]:
+    """Returns the runs that flags ask for.
+
+    Args:
+      prepare: makes a graph by its name and the seed of a run.
+    """
+    names = list(graphs) if args.graphs == ["all"] else args.graphs
+    for name in names:
+        if name not in graphs:
+            raise ValueError(f"{name!r} is not among {','.join(graphs)} or all")
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    jobs = []
+    for name, way, seed in itertools.product(names, check_ways(args.ways), seeds):
+        one = prepare(name, seed)
+        searches = (args.searches or num_searches(one.n, one.columns)) if way == OURS else 1
+        settings = {"graph": name, "way": way, "seconds": args.seconds, "searches": searches}
+        known = {"experiment": experiment, "instance": one.instance, "seed": seed}
+        known["settings"] = settings | one.settings
+
+        def make(one=one, known=known, how=(way, args.seconds, searches, args.devices)):
+            return known | one.make(*how)
+
+        text = f"{one.instance} {way}"
+        jobs.append(Job(known["settings"], one.instance, seed, text, make))
+    return jobs
 
 
 def ours(
@@ -161,7 +207,11 @@ def microseconds_per_step(records: Sequence[dict[str, Any]]) -> str:
     return f"{1e6 * seconds / steps:.3g}" if steps else "-"
 
 
-def machine(record: dict[str, Any]) -> str:
-    """Returns on what a run was made."""
-    env = record["env"]
-    return f"1 core, {env['cpu']}" if record["settings"]["way"] == CORE else env["devices"]
+def with_machines(records: Sequence[dict[str, Any]], table: str) -> str:
+    """Returns a table under a note that says on what runs were made."""
+    where = {}
+    for record in records:
+        way, env = record["settings"]["way"], record["env"]
+        where[way] = f"1 core, {env['cpu']}" if way == CORE else env["devices"]
+    note = "; ".join(f"{way}: {on}" for way, on in where.items())
+    return f"{note}\n\n{table}"

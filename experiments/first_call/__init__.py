@@ -2,7 +2,7 @@
 
     python -m experiments.first_call
     python -m experiments.first_call --cases all --seeds 10 --peers --out first_call.jsonl
-    python -m experiments.first_call --cases tsp --states cold --busy
+    python -m experiments.first_call --cases tsp --states cold
     python -m experiments.first_call --report first_call.jsonl
 
 `solve_tsp` of coordinates (`eil51-xy`) and of a matrix (`eil51-matrix`), `solve_qap` (`nug12`) and
@@ -24,12 +24,7 @@ How they are measured:
   was asked for. It is negative where a search ends before its limit, as one of N-Queens does.
 - Devices are as JAX shows them: one for all cores of a CPU, unless XLA_FLAGS says otherwise.
 - Peers run in new processes, too, which do not import JAX. Those of the TSP take the matrix.
-- With `--busy`, a process that does nothing but count runs on each core all the while.
 
 Each finished run is one line of the file; the same command continues where it was interrupted. A
 run is known by its solver's version: after a change of code within a version, take another file.
 """
-
-from experiments.first_call.script import main
-
-__all__ = ["main"]

@@ -7,8 +7,8 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common
+from experiments.peers.problems import PROBLEMS
 from experiments.peers.queens import QueensTask
-from experiments.peers.script import PROBLEMS
 
 _TSP = {"eil51": 51, "kroA100": 100, "pcb442": 442, "pr1002": 1002}
 _QAP = {"nug12": 12, "tai30a": 30, "tai50a": 50, "tai100a": 100}

@@ -1,6 +1,5 @@
-"""New processes that are measured, what they find in their surroundings, and a busy machine."""
+"""New processes that are measured, and what they find in their surroundings."""
 
-import contextlib
 import json
 import os
 import pathlib
@@ -8,19 +7,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-import jaxopt_search as js
-from experiments import common
 from experiments.first_call.cases import Arrays
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _WORKER = pathlib.Path(__file__).with_name("worker.py")
 _OF_CACHES = ("JAX_COMPILATION_CACHE", "JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE")
-_SPIN = "import os\nwhile os.getppid() == {}:\n    sum(range(100_000))"
 
 
 class Call(NamedTuple):
@@ -58,13 +54,12 @@ def answer(request: Request, cache: pathlib.Path | None = None) -> dict[str, Any
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         sent = request._asdict() | {"calls": _on_disk(request.calls, folder)}
-        has_function = hasattr(js, "enable_compilation_cache")
-        sent["cache"] = str(cache / "jax") if cache and has_function else None
+        sent["cache"] = str(cache / "jax") if cache else None
         began = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-P", str(_WORKER)],
             input=json.dumps(sent),
-            env=surroundings(cache, folder, with_variables=not has_function),
+            env=surroundings(cache or folder),
             capture_output=True,
             text=True,
         )
@@ -75,49 +70,18 @@ def answer(request: Request, cache: pathlib.Path | None = None) -> dict[str, Any
     return json.loads(done.stdout.splitlines()[-1]) | {"process_seconds": seconds}
 
 
-def surroundings(
-    cache: pathlib.Path | None, folder: pathlib.Path, *, with_variables: bool
-) -> dict[str, str]:
+def surroundings(cache: pathlib.Path) -> dict[str, str]:
     """Returns the environment variables of a process: ours, but for caches.
 
     Args:
-      cache: folder of caches, those of JAX and of CUDA's compiler; None for none.
-      folder: an empty one, for CUDA where there is no other.
-      with_variables: whether they turn JAX's cache on.
+      cache: folder of the cache of CUDA's compiler; an empty one for none.
     """
     found = {name: text for name, text in os.environ.items() if not name.startswith(_OF_CACHES)}
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    found |= {
+    return found | {
         "PYTHONPATH": os.pathsep.join(paths),
-        "CUDA_CACHE_PATH": str((cache or folder) / "cuda"),
+        "CUDA_CACHE_PATH": str(cache / "cuda"),
     }
-    if cache and with_variables:
-        found |= {
-            "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-        }
-    return found
-
-
-@contextlib.contextmanager
-def busy_cores(num: int | None = None) -> Iterator[list[subprocess.Popen]]:
-    """Keeps cores busy by processes, which end with this one, however it ends; yields them.
-
-    Args:
-      num: how many; None for all that this process may use.
-    """
-    words = [sys.executable, "-S", "-c", _SPIN.format(os.getpid())]
-    spinning = [
-        subprocess.Popen(words, stderr=subprocess.DEVNULL)  # Ctrl-C is for them, too
-        for _ in range(num or common.num_cores())
-    ]
-    try:
-        yield spinning
-    finally:
-        for process in spinning:
-            process.kill()
-            process.wait()
 
 
 def _on_disk(calls: Sequence[Call], folder: pathlib.Path) -> list[dict[str, Any]]:

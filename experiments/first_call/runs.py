@@ -1,6 +1,5 @@
 """The processes that are measured, and their records."""
 
-import contextlib
 import math
 import pathlib
 import tempfile
@@ -8,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from experiments import common
-from experiments.common import Runs
+from experiments.common import Job, Runs, make_missing
 from experiments.first_call.cases import Case
-from experiments.first_call.processes import Call, Request, answer, busy_cores
-from experiments.jobs import Job, make_missing
+from experiments.first_call.processes import Call, Request, answer
 from experiments.peers.levels import gap
 from experiments.peers.runs import Solver
 from jaxopt_search.driver import environment
@@ -29,7 +27,6 @@ class Plan(NamedTuple):
       states: some of `STATES`.
       peers: public solvers, by kind of problem.
       seconds: the limit of each call.
-      is_busy: whether all cores are kept busy by other processes.
       env: versions and devices that our own processes have.
     """
 
@@ -38,14 +35,12 @@ class Plan(NamedTuple):
     peers: dict[str, list[Solver]]
     seconds: float
     seeds: range
-    is_busy: bool
     env: dict[str, str]
 
 
 def execute(plan: Plan, runs: Runs) -> Records:
     """Makes the runs of a plan that are not in the file yet; returns the records of all."""
-    load = busy_cores() if plan.is_busy else contextlib.nullcontext()
-    with tempfile.TemporaryDirectory() as folder, load:
+    with tempfile.TemporaryDirectory() as folder:
         return make_missing(jobs(plan, Caches(pathlib.Path(folder), plan.seconds)), runs)
 
 
@@ -132,7 +127,6 @@ def _settings(plan: Plan, case: Case, solver: str, version: str, state: str) -> 
         "version": version,
         "state": state,
         "seconds": plan.seconds,
-        "busy": plan.is_busy,
         "machine": plan.env["devices"],
     }
 

@@ -1,4 +1,4 @@
-"""The tables of `script.py`, from its records."""
+"""The tables of `__main__`, from its records."""
 
 import statistics
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ _WHOLE = ("cold", "cached")
 
 
 def report(records: Records, *, markdown: bool) -> str:
-    """Returns two tables for each limit, machine, and load of it."""
+    """Returns two tables for each limit and machine."""
     sections: dict[tuple[Any, ...], Records] = {}
     for record in records:
         settings = record["settings"]
-        key = tuple(settings[name] for name in ("machine", "seconds", "busy"))
+        key = tuple(settings[name] for name in ("machine", "seconds"))
         sections.setdefault(key, []).append(record)
     return "\n\n".join(_section(own, markdown) for own in sections.values())
 
@@ -50,7 +50,6 @@ def _title(records: Records, rows: Sequence["Row"]) -> str:
     num_seeds = sorted({len(own) for row in rows for own in row.values()})
     return (
         f"max_seconds={settings['seconds']:g}; {', '.join([settings['machine'], *ran])};"
-        f" {'all cores busy' if settings['busy'] else 'idle machine'};"
         f" medians; seeds: {' to '.join(map(str, num_seeds))}"
     )
 

@@ -3,8 +3,8 @@
     python -m experiments.islands --table 1 --instances tai25b --runs 5
     python -m experiments.islands --table 2 --islands 1,30,60 --runs 30 --out islands.jsonl
     python -m experiments.islands --table 3 --instances all --out one_core.jsonl
-    python -m experiments.islands --table 4 --islands 132,264 --devices 1,2 --out devices.jsonl
-    python -m experiments.islands --table 5 --islands 30 --out variants.jsonl
+    python -m experiments.islands --study devices --islands 132,264 --out devices.jsonl
+    python -m experiments.islands --study variants --islands 30 --out variants.jsonl
     python -m experiments.islands --report islands.jsonl,more.jsonl --table 2 --markdown
     python -m experiments.islands --report islands.jsonl --table 2 --figure 6 --plot fit.png
 
@@ -28,17 +28,17 @@ one core of the CPU, of 128 (the paper's Model II), and of whichever of `--sizes
 mean time (Model I). The core runs a compiled loop (`compiled.py`), which makes
 a thousand generations, so that it is known how long one takes. How many a population makes is
 counted by runs on the first device, or by runs of the loop on all cores (`--only cores`).
-Table 4: islands spread over several devices; next to T the gain over the fewest devices, with as
-many islands in all, and with as many on each, where M(p) predicts it; and how many runs have the
-same first finisher, at the same generation and cost, as on the fewest.
-Table 5: islands that differ from Table 2's in one thing: the rate of mutation, the crossover, what
-is kept at a restart, migration, or the encoding.
-Table 6: how far distributions are from the times of one island.
-Table 7: generations of one island by encoding.
-Table 8: how many runs of one island without restarts find it, by the rate of mutation.
+
+`--study` makes what the paper has no table of:
+
+- `devices`: islands spread over several devices; next to T the gain over the fewest devices, with
+  as many islands in all, and with as many on each, where M(p) predicts it; and how many runs have
+  the same first finisher, at the same generation and cost, as on the fewest.
+- `variants`: islands that differ from Table 2's in one thing: the rate of mutation, the crossover,
+  what is kept at a restart, migration, or the encoding.
+- `distributions`: how far distributions are from the times of one island.
+- `encodings`: generations of one island by encoding.
+- `rates`: how many runs of one island without restarts find it, by the rate of mutation.
+
 Figures 5 and 6, with `--plot`: the times of one island, and their distribution with its fit.
 """
-
-from experiments.islands.script import main
-
-__all__ = ["main"]

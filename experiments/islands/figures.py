@@ -1,4 +1,4 @@
-"""The figures of `script.py`, from its records."""
+"""The figures of `__main__`, from its records."""
 
 import math
 from collections.abc import Callable

@@ -170,7 +170,7 @@ class Task:
         solution, _ = js.best(self.problem, self.search, state)
         cost = self.problem.host.cost(np.asarray(solution))
         won = {"island": int(island), "best_cost": cost}
-        return self._record(seed, seconds, made, reached) | won
+        return self._record(seed, seconds, made, reached, **won)
 
     def _start(self, seeds: Sequence[int]) -> js.RunState:
         with jax.default_device(self.devices[0]):
@@ -216,8 +216,8 @@ class Task:
         records = []
         for future, seed in self._begun.items():
             end, seconds = future.result()
-            record = self._record(seed, seconds, end.made, end.cost <= self.target)
-            records.append(record | {"best_cost": end.cost})
+            reached = end.cost <= self.target
+            records.append(self._record(seed, seconds, end.made, reached, best_cost=end.cost))
         return records
 
     def _loop(self) -> tuple[Any, ...]:
@@ -229,21 +229,16 @@ class Task:
         """Returns what tells a run from others on the same instance."""
         return self.setting._asdict() | {"limit": self.generations}
 
-    def _record(self, seed: int, seconds: float, made: int, reached: bool) -> dict[str, Any]:
-        return {
-            "experiment": "qap_islands",
-            "instance": self.name,
-            "seed": seed,
-            "settings": self.settings(),
-            "reached": reached,
-            "seconds": seconds,
-            "generations": made,
-            **common.provenance(self.devices),
-        }
+    def _record(
+        self, seed: int, seconds: float, made: int, reached: bool, **more: Any
+    ) -> dict[str, Any]:
+        found = {"reached": reached, "seconds": seconds, "generations": made, **more}
+        return common.record("qap_islands", self.name, seed, self.settings(), self.devices, **found)
 
 
-def execute(plan: Sequence[Task], seeds: range, runs: Runs) -> list[dict[str, Any]]:
+def execute(planned: tuple[Sequence[Task], range], runs: Runs) -> list[dict[str, Any]]:
     """Makes the runs that are not in the file yet; returns the records of all."""
+    plan, seeds = planned
     progress, wanted = Progress(sum(len(task.seeds(seeds)) for task in plan)), []
     missing = [
         [s for s in task.seeds(seeds) if not runs.has(task.settings(), task.name, s)]

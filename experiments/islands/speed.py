@@ -48,13 +48,10 @@ def measure(n: int, islands: int, population: int, seconds: float, how: Any) -> 
     for _ in range(_REPETITIONS):
         state, taken = timed(state, generations)
         rates.append(generations / taken)
-    return {
-        "experiment": "qap_islands_speed",
-        "settings": {"n": n, "islands": islands, "population": population, "how": how},
-        "generations_per_s": rates,
-        "compile_seconds": compile_seconds,
-        **common.provenance([jax.devices()[0]]),
-    }
+    settings = {"n": n, "islands": islands, "population": population, "how": how}
+    measured = {"generations_per_s": rates, "compile_seconds": compile_seconds}
+    known = {"experiment": "qap_islands_speed", "settings": settings}
+    return known | measured | common.provenance([jax.devices()[0]])
 
 
 def report(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
@@ -64,29 +61,11 @@ def report(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
         n, islands, population, how = record["settings"].values()
         rate = median(record["generations_per_s"])
         children = rate * islands * population
-        rows.append(
-            [
-                str(n),
-                str(islands),
-                str(population),
-                how,
-                f"{1e6 / rate:.3g}",
-                f"{rate * islands:.3g}",
-                f"{children:.3g}",
-                f"{children * n * n:.3g}",
-            ]
-        )
-    header = (
-        "n",
-        "islands",
-        "individuals",
-        "runs as",
-        "us/generation",
-        "islands' generations/s",
-        "children/s",
-        "distances/s",
-    )
-    return common.table(header, rows, markdown=markdown)
+        figures = (1e6 / rate, rate * islands, children, children * n * n)
+        sizes = map(str, (n, islands, population, how))
+        rows.append([*sizes, *(f"{figure:.3g}" for figure in figures)])
+    header = "n | islands | individuals | runs as | us/generation | islands' generations/s"
+    return common.table(f"{header} | children/s | distances/s", rows, markdown=markdown)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,24 +73,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = argparse.ArgumentParser(
         prog="experiments.islands.speed", description="Generations per second of islands."
     )
-    flags.add_argument("--facilities", type=flag_types.integers, default=[30])
-    flags.add_argument("--islands", type=flag_types.integers, default=[2])
-    flags.add_argument("--individuals", type=flag_types.integers, default=[128])
-    flags.add_argument(
-        "--seconds", type=flag_types.limit, default=0.3, help="of each repetition, about"
-    )
-    flags.add_argument("--implementation", default="auto")
+    add, numbers = flags.add_argument, flag_types.integers
+    add("--facilities", type=numbers, default=[30])
+    add("--islands", type=numbers, default=[2])
+    add("--individuals", type=numbers, default=[128])
+    add("--seconds", type=flag_types.limit, default=0.3, help="of each repetition, about")
+    add("--implementation", default="auto")
     common.add_record_arguments(flags, "qap_islands_speed")
     args = flags.parse_args(arguments)
-    if args.report:
-        print(report(common.read_all(args.report), markdown=args.markdown))
-        return 0
-    records = []
-    for sizes in itertools.product(args.facilities, args.islands, args.individuals):
-        record = measure(*sizes, args.seconds, args.implementation)
-        if args.out:
-            common.append(args.out, record)
-        records.append(record)
+    records = common.read_all(args.report) if args.report else []
+    if not args.report:
+        for sizes in itertools.product(args.facilities, args.islands, args.individuals):
+            records.append(measure(*sizes, args.seconds, args.implementation))
+            if args.out:
+                common.append(args.out, records[-1])
     print(report(records, markdown=args.markdown))
     return 0
 

@@ -1,9 +1,10 @@
-"""Tables of `script.py` that the paper does not have, from its records.
+"""Tables of `__main__` that the paper does not have, from its records.
 
 They raise ValueError if islands are of several kinds that a table does not show.
 """
 
 import math
+from collections.abc import Sequence
 from statistics import mean, stdev
 
 import jaxopt_search as js
@@ -17,8 +18,10 @@ from experiments.islands.records import (
     check_kind,
     completed,
     fit_of,
+    mean_of_first,
     mean_time,
     names_in,
+    num_found,
     ratio,
     runs_of,
     settings_on,
@@ -27,7 +30,7 @@ from experiments.islands.records import (
 )
 
 
-def table_4(records: Records, *, markdown: bool = False) -> str:
+def by_devices(records: Records, *, markdown: bool = False) -> str:
     """Returns times of islands by the number of devices that share them."""
     records = completed(records)
     check_kind(records, *KIND)
@@ -41,23 +44,13 @@ def table_4(records: Records, *, markdown: bool = False) -> str:
             fewest = islands * counts[0] // count
             shared = times_of(records, name, islands=islands, on=str(counts[0]))
             as_many = times_of(records, name, islands=fewest, on=str(counts[0]))
-            predicted = alone.mean(fewest) / alone.mean(islands) if alone else math.nan
-            rows.append(
-                [
-                    name,
-                    str(islands),
-                    str(count),
-                    f"{sum(map(math.isfinite, times))}/{len(times)}",
-                    mean_time(times),
-                    ratio(shared, times),
-                    ratio(as_many, times),
-                    f"{predicted:.3g}" if alone else "-",
-                    _winners_alike(records, name, islands, counts[0], count),
-                ]
-            )
-    gains = ("gain, as many in all", "as many on each", "by M(p)")
-    header = ("instance", "p", "devices", "found", "T s", *gains, "same winner")
-    return common.table(header, rows, markdown=markdown)
+            predicted = mean_of_first(alone, fewest) / mean_of_first(alone, islands) if alone else 0
+            gains = ratio(shared, times), ratio(as_many, times)
+            row = [name, str(islands), str(count), num_found(times), mean_time(times), *gains]
+            row.append(f"{predicted:.3g}" if alone else "-")
+            rows.append([*row, _winners_alike(records, name, islands, counts[0], count)])
+    header = "instance | p | devices | found | T s | gain, as many in all | as many on each"
+    return common.table(f"{header} | by M(p) | same winner", rows, markdown=markdown)
 
 
 def _winners_alike(records: Records, name: str, islands: int, *counts: int) -> str:
@@ -76,7 +69,7 @@ def _winners_alike(records: Records, name: str, islands: int, *counts: int) -> s
     return f"{sum(ends[0][seed] == ends[1][seed] for seed in both)}/{len(both)}"
 
 
-def table_5(records: Records, *, markdown: bool = False) -> str:
+def by_variant(records: Records, *, markdown: bool = False) -> str:
     """Returns times of islands that differ from Table II's in one thing.
 
     Where a file has its matrices as equation 1 does, there is nothing to exchange.
@@ -86,25 +79,31 @@ def table_5(records: Records, *, markdown: bool = False) -> str:
         islands = max(s["islands"] for s in settings_on(records, name, "all"))
         usual = {"encoding": "paper", "population": POPULATION, "mutation": 1.0, "local_steps": 0}
         usual = OF_OLD | usual | {"islands": islands, "restarts": True, "on": "all"}
-        base = runs_of(records, name, **usual)
+        base = _generations(runs_of(records, name, **usual))
         for what, changes in VARIANTS.items():
             runs = runs_of(records, name, **(usual | changes))
             if not runs or ("encoding" in changes and FLOW.get(name) == 1):
                 continue
-            times, made = times_in(runs), [run["generations"] for run in runs]
-            is_done = all(map(math.isfinite, times))
-            has_both = is_done and base and all(run["reached"] for run in base)
-            by = mean(made) / mean(run["generations"] for run in base) if has_both else math.nan
-            found = f"{sum(map(math.isfinite, times))}/{len(times)}"
-            generations = f"{mean(made):.0f}" if is_done else "-"
-            error = f"{stdev(made) / len(made) ** 0.5:.0f}" if is_done and len(made) > 1 else "-"
-            times_as_many = f"{by:.3g}" if has_both else "-"
-            rows.append([name, what, found, mean_time(times), generations, error, times_as_many])
-    header = ("instance", "islands", "found", "T s", "generations", "+-", "times as many")
+            times, made = times_in(runs), _generations(runs)
+            figures = [mean_time(times), *_mean_and_error(made), ratio(made, base)]
+            rows.append([name, what, num_found(times), *figures])
+    header = "instance | islands | found | T s | generations | +- | times as many"
     return common.table(header, rows, markdown=markdown)
 
 
-def table_6(records: Records, *, markdown: bool = False) -> str:
+def _generations(runs: Records) -> list[float]:
+    """Returns how many generations runs took; infinitely many where one ended at its limit."""
+    return [run["generations"] if run["reached"] else math.inf for run in runs]
+
+
+def _mean_and_error(made: Sequence[float]) -> tuple[str, str]:
+    """Returns the mean and its standard error; dashes unless all are finite."""
+    if not made or not math.isfinite(mean(made)):
+        return "-", "-"
+    return f"{mean(made):.0f}", f"{stdev(made) / len(made) ** 0.5:.0f}" if len(made) > 1 else "-"
+
+
+def by_distribution(records: Records, *, markdown: bool = False) -> str:
     """Returns how well distributions fit the times of one island: the largest distances."""
     records = completed(records)
     check_kind(records, *KIND)
@@ -121,36 +120,24 @@ def table_6(records: Records, *, markdown: bool = False) -> str:
 _FAMILIES: tuple[js.run_times.Family, ...] = ("gamma", "normal", "exponential", "lognormal")
 
 
-def table_7(records: Records, *, markdown: bool = False) -> str:
+def by_encoding(records: Records, *, markdown: bool = False) -> str:
     """Returns how many generations one island takes by the encoding, where there are two."""
     records, rows = completed(records), []
     check_kind(records, *(part for part in KIND if part != "encoding"))
     for name in names_in(records):
         if FLOW.get(name) == 1:
             continue
-        row, means = [name], []
-        for encoding in ("paper", "file"):
-            runs = runs_of(records, name, islands=1, restarts=True, on="all", encoding=encoding)
-            made = [run["generations"] if run["reached"] else math.inf for run in runs]
-            is_done = len(made) > 1 and math.isfinite(mean(made))
-            means.append(mean(made) if is_done else math.nan)
-            error = f"{stdev(made) / len(made) ** 0.5:.0f}" if is_done else "-"
-            row += [str(len(made)), f"{means[-1]:.0f}" if is_done else "-", error]
-        rows.append([*row, f"{means[0] / means[1]:.3g}" if math.isfinite(sum(means)) else "-"])
-    header = (
-        "instance",
-        "runs",
-        "generations",
-        "+-",
-        "as filed: runs",
-        "generations",
-        "+-",
-        "ratio",
-    )
+        both = [
+            _generations(runs_of(records, name, islands=1, restarts=True, on="all", encoding=each))
+            for each in ("paper", "file")
+        ]
+        cells = [cell for made in both for cell in (str(len(made)), *_mean_and_error(made))]
+        rows.append([name, *cells, ratio(*both)])
+    header = "instance | runs | generations | +- | as filed: runs | generations | +- | ratio"
     return common.table(header, rows, markdown=markdown)
 
 
-def table_8(records: Records, *, markdown: bool = False) -> str:
+def by_rate(records: Records, *, markdown: bool = False) -> str:
     """Returns how many of the runs of one island without restarts find it, by rate of mutation."""
     records, rows = completed(records), []
     check_kind(records, *(part for part in KIND if part != "mutation"))

@@ -1,4 +1,4 @@
-"""The paper's Tables I to III, ours and the paper's, from the records of `script.py`.
+"""The paper's Tables I to III, ours and the paper's, from the records of `__main__`.
 
 Table 2 has lines for each kind of islands; the others raise ValueError if there are several.
 """
@@ -15,8 +15,10 @@ from experiments.islands.records import (
     check_kind,
     completed,
     fit_of,
+    mean_of_first,
     mean_time,
     names_in,
+    num_found,
     ratio,
     runs_of,
     settings_on,
@@ -36,15 +38,12 @@ def table_1(records: Records, *, markdown: bool = False) -> str:
             times = times_of(records, name, islands=1, restarts=restarts)
             done = [time for time in times if math.isfinite(time)]
             extremes = [f"{each(done):.3g}" if done else "-" for each in (min, max)]
-            row += [f"{len(done)}/{len(times)}", mean_time(done), *extremes]
+            row += [num_found(times), mean_time(done), *extremes]
         row += [str(paper.without), str(paper.with_), f"{paper.seconds}"] if paper else ["-"] * 3
         rows.append(row)
     kinds = [f"{kind}{what}" for kind in ("", "anew: ") for what in ("found", "T s", "min", "max")]
     header = ("instance", *kinds, "paper: found", "anew", "T s")
     return common.table(header, rows, markdown=markdown)
-
-
-_PAPER = ("paper: T s", "gain", "M(p)")
 
 
 def table_2(records: Records, *, markdown: bool = False) -> str:
@@ -53,35 +52,27 @@ def table_2(records: Records, *, markdown: bool = False) -> str:
     values = {part: {record["settings"][part] for record in records} for part in KIND}
     shown = [part for part in KIND if len(values[part]) > 1]
     for name in names_in(records):
-        own = settings_on(records, name, "all")
-        kinds = sorted({tuple(s[part] for part in KIND) for s in own if s["restarts"]})
-        for kind in kinds:
+        own = [s for s in settings_on(records, name, "all") if s["restarts"]]
+        for kind in sorted({tuple(s[part] for part in KIND) for s in own}):
             settings = dict(zip(KIND, kind, strict=True)) | {"on": "all", "restarts": True}
             alone = runs_of(records, name, islands=1, **settings)
-            numbers = {s["islands"] for s in own if s.items() >= settings.items()}
-            for islands in sorted(numbers):
+            for islands in sorted({s["islands"] for s in own if s.items() >= settings.items()}):
                 runs = runs_of(records, name, islands=islands, **settings)
-                rows.append(
-                    [
-                        name,
-                        *(str(settings[part]) for part in shown),
-                        str(islands),
-                        *_times_row(runs, alone, islands),
-                        *_paper_row(name, islands),
-                    ]
-                )
-    header = ("instance", *(KIND[part] for part in shown), "p", "found", "T s", "deviation")
-    ours = ("gain", "M(p)", "T - M(p)", "generations", "gain in generations")
-    return common.table((*header, *ours, *_PAPER), rows, markdown=markdown)
+                cells = [name, *(str(settings[part]) for part in shown), str(islands)]
+                rows.append([*cells, *_times_row(runs, alone, islands), *_paper_row(name, islands)])
+    ours = "p | found | T s | deviation | gain | M(p) | T - M(p) | generations"
+    header = " | ".join(["instance", *(KIND[part] for part in shown), ours])
+    papers = "paper: T s | gain | M(p)"
+    return common.table(f"{header} | gain in generations | {papers}", rows, markdown=markdown)
 
 
 def _times_row(runs: Records, runs_alone: Records, islands: int) -> list[str]:
     times, alone = times_in(runs), times_in(runs_alone)
     fitted = fit_of(alone)
     is_done = all(map(math.isfinite, times))
-    predicted = fitted.mean(islands) if fitted else math.nan
+    predicted = mean_of_first(fitted, islands) if fitted else math.nan
     return [
-        f"{sum(map(math.isfinite, times))}/{len(times)}",
+        num_found(times),
         _mean_or_bound(runs, "seconds"),
         f"{stdev(times):.3g}" if is_done and len(times) > 1 else "-",
         _gain(runs, runs_alone, "seconds"),
@@ -115,15 +106,11 @@ def _paper_row(name: str, islands: int) -> list[str]:
     if paper is None or islands not in (1, 30, 60):
         return ["-"] * 3
     seconds, predicted = {
-        1: (paper.one, None),
+        1: (paper.one, "-"),
         30: (paper.thirty, paper.predicted_thirty),
         60: (paper.sixty, paper.predicted_sixty),
     }[islands]
-    return [
-        f"{seconds}",
-        f"{paper.one / seconds:.3g}",
-        "-" if predicted is None else f"{predicted}",
-    ]
+    return [f"{seconds}", f"{paper.one / seconds:.3g}", f"{predicted}"]
 
 
 def table_3(records: Records, *, markdown: bool = False) -> str:
@@ -138,18 +125,11 @@ def table_3(records: Records, *, markdown: bool = False) -> str:
         alone = {size: _times_on_a_core(records, name, size) for size in sizes}
         tuned = min(alone, key=lambda size: mean(alone[size] or [math.inf]))
         paper = TABLE_3.get(name)
-        rows.append(
-            [
-                name,
-                mean_time(all_),
-                mean_time(alone[tuned]),
-                str(tuned),
-                mean_time(alone[POPULATION]),
-                *(ratio(alone[size], all_) for size in (tuned, POPULATION)),
-                *([f"{paper.tuned}", str(paper.size), f"{paper.same}"] if paper else ["-"] * 3),
-                ratio([TABLE_2[name].sixty], all_) if name in TABLE_2 else "-",
-            ]
-        )
+        row = [name, mean_time(all_), mean_time(alone[tuned]), str(tuned)]
+        row += [mean_time(alone[POPULATION])]
+        row += [ratio(alone[size], all_) for size in (tuned, POPULATION)]
+        row += [f"{paper.tuned}", str(paper.size), f"{paper.same}"] if paper else ["-"] * 3
+        rows.append([*row, ratio([TABLE_2[name].sixty], all_) if paper else "-"])
     ours = ("islands T s", "core T s", "size", "core 128 T s", "x core", "x core 128")
     header = ("instance", *ours, "paper: core T s", "size", "core 128 T s", "x its 60 islands")
     if len(rows) > 1:
@@ -166,20 +146,10 @@ def _mean_of_ratios(rows: Sequence[Sequence[str]], column: int, header: Sequence
 
 def _times_on_a_core(records: Records, name: str, size: int) -> list[float]:
     """Returns how long the runs of one population take where a generation takes as on a core."""
-    own = [
-        record
-        for record in records
-        if record["instance"] == name
-        and record["settings"]["islands"] == 1
-        and record["settings"]["population"] == size
-        and record["settings"]["restarts"]
-    ]
-    short = [record for record in own if record["settings"]["on"] == "core"]
+    runs = runs_of(records, name, islands=1, population=size, restarts=True)
+    short = [run for run in runs if run["settings"]["on"] == "core"]
     if not short:
         return []
-    each = mean(record["seconds"] / record["generations"] for record in short)
-    return [
-        each * record["generations"] if record["reached"] else math.inf
-        for record in own
-        if record["settings"]["on"] in ("all", "cores")
-    ]
+    each = mean(run["seconds"] / run["generations"] for run in short)
+    long = [run for run in runs if run["settings"]["on"] in ("all", "cores")]
+    return [each * run["generations"] if run["reached"] else math.inf for run in long]

@@ -24,7 +24,3 @@ reached it by a time (Hoos, Stuetzle, "Evaluating Las Vegas algorithms", 1998).
 What compiles is called before. Each finished run is one line of the file, and the same command
 continues where it was interrupted.
 """
-
-from experiments.multistart.script import main
-
-__all__ = ["main"]

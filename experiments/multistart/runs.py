@@ -99,21 +99,44 @@ def measure(
 
     run(1)
     result, seconds = run(100 * instance.n if is_climbing else steps)
-    moves = int(np.asarray(result.state.info.accepted).sum())
-    return {
-        "experiment": "qap_multistart",
-        "instance": instance.name,
-        "seed": seed,
-        "settings": settings(algorithm, way, num_searches, steps),
-        "seconds": seconds,
-        "steps": result.nit,
-        "moves_priced": result.nfev,
-        "moves_made": moves,
-        "mean_gap": _gap(float(np.mean(result.costs)), instance),
-        "best_gap": _gap(result.fun, instance),
-        "status": result.status.name,
-        **common.provenance(way.devices),
-    }
+    made = int(np.asarray(result.state.info.accepted).sum())
+    known = settings(algorithm, way, num_searches, steps)
+    counts = result.nit, result.nfev, made
+    costs, status = result.costs, result.status.name
+    return _record(instance, seed, known, way.devices, seconds, counts, costs, status)
+
+
+def _record(
+    instance: QAPInstance,
+    seed: int,
+    known: dict[str, Any],
+    devices: tuple[jax.Device, ...],
+    seconds: float,
+    counts: tuple[float, int, int],
+    costs: Any,
+    status: str,
+) -> dict[str, Any]:
+    """Returns the record of a run.
+
+    Args:
+      counts: steps of a search, and moves that all of them have priced and made.
+      costs: the best of each search.
+    """
+    steps, priced, made = counts
+    return common.record(
+        "qap_multistart",
+        instance.name,
+        seed,
+        known,
+        devices,
+        seconds=seconds,
+        steps=steps,
+        moves_priced=priced,
+        moves_made=made,
+        mean_gap=_gap(float(np.mean(costs)), instance),
+        best_gap=_gap(float(np.min(costs)), instance),
+        status=status,
+    )
 
 
 def _measure_model(
@@ -139,20 +162,9 @@ def _measure_model(
         found = run(steps)
         seconds = time.perf_counter() - began
     costs = _costs(_matrices(instance), np.asarray(found.best))
-    return {
-        "experiment": "qap_multistart",
-        "instance": instance.name,
-        "seed": seed,
-        "settings": settings("ts", way, num_searches, steps),
-        "seconds": seconds,
-        "steps": steps,
-        "moves_priced": num_searches * steps * math.comb(instance.n, 2),
-        "moves_made": int(found.moves.sum()),
-        "mean_gap": _gap(float(np.mean(costs)), instance),
-        "best_gap": _gap(float(np.min(costs)), instance),
-        "status": "MAX_STEPS",
-        **common.provenance(way.devices),
-    }
+    counts = steps, num_searches * steps * math.comb(instance.n, 2), int(found.moves.sum())
+    known = settings("ts", way, num_searches, steps)
+    return _record(instance, seed, known, way.devices, seconds, counts, costs, "MAX_STEPS")
 
 
 def _measure_compiled(
@@ -162,21 +174,10 @@ def _measure_compiled(
     run = _COMPILED[algorithm]
     run(instance, 1, 1, seed)
     seconds, made, priced, moves, costs = run(instance, num_searches, steps, seed)
-    gaps = [_gap(cost, instance) for cost in (float(np.mean(costs)), float(np.min(costs)))]
-    return {
-        "experiment": "qap_multistart",
-        "instance": instance.name,
-        "seed": seed,
-        "settings": settings(algorithm, way, num_searches, steps),
-        "seconds": seconds,
-        "steps": made / num_searches,
-        "moves_priced": priced,
-        "moves_made": moves,
-        "mean_gap": gaps[0],
-        "best_gap": gaps[1],
-        "status": "LOCAL_OPTIMA" if algorithm == "hc" else "MAX_STEPS",
-        **common.provenance(jax.devices("cpu")[:1]),
-    }
+    known = settings(algorithm, way, num_searches, steps)
+    status = "LOCAL_OPTIMA" if algorithm == "hc" else "MAX_STEPS"
+    on, counts = tuple(jax.devices("cpu")[:1]), (made / num_searches, priced, moves)
+    return _record(instance, seed, known, on, seconds, counts, costs, status)
 
 
 Measured = tuple[float, int, int, int, np.ndarray]

@@ -1,4 +1,4 @@
-"""Tables and plots of `script.py`."""
+"""Tables and plots of `__main__`."""
 
 import math
 import statistics
@@ -39,23 +39,6 @@ def _groups(records: Sequence[dict[str, Any]], *names: str) -> dict[tuple, list[
     return groups
 
 
-_TABLE_HEADER = (
-    "instance",
-    "search",
-    "on",
-    "searches",
-    "steps",
-    "seconds",
-    "us/step",
-    "moves/s",
-    "x 1 core",
-    "mean gap",
-    "best",
-    "paper: GPU x CPU",
-    "texture",
-)
-
-
 def table_1(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """Returns Table 1: a line per instance, algorithm and way; medians over executions.
 
@@ -69,26 +52,17 @@ def table_1(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str
         core = cores.get((instance, algorithm))
         paper = TABLE_1.get((algorithm, instance))
         means, bests = ([r[name] for r in group] for name in ("mean_gap", "best_gap"))
-        rows.append(
-            [
-                instance,
-                algorithm,
-                way,
-                str(num_searches),
-                f"{statistics.median(r['steps'] for r in group):g}",
-                f"{statistics.median(r['seconds'] for r in group):.3g}",
-                f"{1e6 * step:.3g}",
-                f"{statistics.median(map(speed, group)):.2e}",
-                _ratio(core, group, per_search),
-                *(
-                    "-" if None in each else f"{statistics.mean(each):.2%}"
-                    for each in (means, bests)
-                ),
-                f"{paper.cpu / paper.gpu:.1f}" if paper else "-",
-                f"{paper.cpu / paper.texture:.1f}" if paper else "-",
-            ]
-        )
-    return _above(_hosts(records), common.table(_TABLE_HEADER, rows, markdown=markdown))
+        row = [instance, algorithm, way, str(num_searches)]
+        row.append(f"{statistics.median(r['steps'] for r in group):g}")
+        row.append(f"{statistics.median(r['seconds'] for r in group):.3g}")
+        row += [f"{1e6 * step:.3g}", f"{statistics.median(map(speed, group)):.2e}"]
+        row.append(_ratio(core, group, per_search))
+        row += ["-" if None in each else f"{statistics.mean(each):.2%}" for each in (means, bests)]
+        papers = (paper.cpu / paper.gpu, paper.cpu / paper.texture) if paper else ()
+        rows.append(row + ([f"{ratio:.1f}" for ratio in papers] or ["-", "-"]))
+    header = "instance | search | on | searches | steps | seconds | us/step | moves/s | x 1 core"
+    header += " | mean gap | best | paper: GPU x CPU | texture"
+    return _above(_hosts(records), common.table(header, rows, markdown=markdown))
 
 
 def _ratio(core: Any, group: Any, measure: Callable[[dict[str, Any]], float]) -> str:
@@ -159,17 +133,11 @@ def targets(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str
         shares = (times[max(math.ceil(share * len(times)) - 1, 0)] for share in (0.1, 0.5, 0.9))
         reached = sum(map(math.isfinite, times))
         settings = group[0]["settings"]
-        rows.append(
-            [
-                instance,
-                f"{settings['gap']:.2%}",
-                f"{reached}/{len(times)}",
-                *("-" if math.isinf(each) else f"{each:.3f}" for each in shares),
-                f"{statistics.mean(r['best_gap'] for r in group):.3%}",
-                group[0]["env"]["devices"],
-            ]
-        )
-    header = ("instance", "within", "reached", "10% s", "median s", "90% s", "mean gap", "on")
+        row = [instance, f"{settings['gap']:.2%}", f"{reached}/{len(times)}"]
+        row += ["-" if math.isinf(each) else f"{each:.3f}" for each in shares]
+        gap = f"{statistics.mean(r['best_gap'] for r in group):.3%}"
+        rows.append([*row, gap, group[0]["env"]["devices"]])
+    header = "instance | within | reached | 10% s | median s | 90% s | mean gap | on"
     return common.table(header, rows, markdown=markdown)
 
 

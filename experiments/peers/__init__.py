@@ -24,7 +24,3 @@ run is known by its solver's version: after a change of code within a version, t
 Peers that are not installed are left out. What is particular to a problem is in `tsp.py`, `qap.py`
 and `queens.py`; of queens, costs count the placements that are missing.
 """
-
-from experiments.peers.script import main
-
-__all__ = ["main"]

@@ -1,8 +1,82 @@
 """See `experiments.peers`."""
 
+import argparse
 import sys
+from collections.abc import Sequence
+from typing import Any
 
-from experiments.peers import main
+from experiments import common, flag_types
+from experiments.common import Progress, Runs
+from experiments.peers.problems import PROBLEMS, find_solvers
+from experiments.peers.runs import Plan, execute
+from experiments.peers.tables import table
+
+
+def report(plan: Plan, records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
+    """Returns the table of the records and what has to be known to read it."""
+    lines = [
+        table(records, markdown=markdown),
+        "",
+        f"wall-clock seconds, median over seeds or repetitions ({len(plan.seeds)}); each takes"
+        f" the shortest of runs with growing limits up to {plan.seconds:g} s; (1/3): one of three"
+        " got there; -: the median did not; gap: of the best, median, or its cost where 0 is"
+        " known; first call: compiles",
+        *(f"{solver.name}: {solver.note}" for solver in plan.solvers),
+    ]
+    return "\n".join(lines)
+
+
+def plan_from_arguments(args: argparse.Namespace) -> Plan:
+    """Returns what to do."""
+    problem = PROBLEMS[args.problem]
+    instances = problem.instances(args.instances, args.data)
+    for instance in instances:
+        if instance.best_known is None:
+            print(f"{instance.name} is left out: no best known cost is on record")
+    return Plan(
+        problem=problem,
+        instances=[instance for instance in instances if instance.best_known is not None],
+        solvers=find_solvers(problem, args.solvers or list(problem.SOLVERS)),
+        seconds=args.seconds,
+        seeds=range(args.seeds),
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the flags of this script."""
+    flags = argparse.ArgumentParser(
+        prog="experiments.peers",
+        description="Time to a good solution, compared with public solvers on the same machine.",
+    )
+    add = flags.add_argument
+    add("--problem", choices=tuple(PROBLEMS), default="tsp")
+    add("--instances", type=flag_types.words, help="names (default: generated ones)")
+    add("--solvers", type=flag_types.words, help="names (default: all)")
+    add("--seconds", type=flag_types.limit, default=3.0, help="longest run")
+    add("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
+    add("--markdown", action="store_true", help="a table for a web page")
+    common.add_out_argument(flags, "peers")
+    common.add_data_argument(flags)
+    return flags
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = parser()
+    args = flags.parse_args(arguments)
+    plan = common.plan_from(flags, args, plan_from_arguments)
+    total = len(plan.instances) * len(plan.solvers) * len(plan.seeds)
+    if not total:
+        print("nothing to measure")
+        return 1
+    records: list[dict[str, Any]] = []
+    status = common.until_interrupted(
+        lambda: records.extend(execute(plan, Runs(args.out), Progress(total))), args.out
+    )
+    if not status:
+        print(report(plan, records, markdown=args.markdown))
+    return status
+
 
 if __name__ == "__main__":
     sys.exit(main())

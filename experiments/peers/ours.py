@@ -1,4 +1,4 @@
-"""Our own one-liners as solvers for `script.py`."""
+"""Our own one-liners as solvers for `__main__`."""
 
 import time
 from collections.abc import Callable

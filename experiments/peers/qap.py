@@ -1,4 +1,4 @@
-"""Solvers of the quadratic assignment problem, for `script.py`: how each is called.
+"""Solvers of the quadratic assignment problem, for `__main__`: how each is called.
 
 SciPy's `quadratic_assignment` (see `experiments.packages.qap`) comes with JAX. The compiled tabu
 search is ours and needs numba.

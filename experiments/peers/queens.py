@@ -1,4 +1,4 @@
-"""Solvers of the N-Queens problem, for `script.py`: how each is called.
+"""Solvers of the N-Queens problem, for `__main__`: how each is called.
 
 An instance asks for a set of different valid placements, `1000x50` for 50 of 1000 queens; its cost
 is how many of them are missing, so that the best known one is 0. OR-Tools' CP-SAT and the

@@ -1,4 +1,4 @@
-"""The table of `script.py`, from its records."""
+"""The table of `__main__`, from its records."""
 
 import statistics
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Solvers of the traveling salesman problem, for `script.py`: how each is called.
+"""Solvers of the traveling salesman problem, for `__main__`: how each is called.
 
 fast-tsp, elkai and OR-Tools routing are public packages (see `experiments.packages.tsp`); none is
 needed to import this module.

@@ -29,7 +29,3 @@ number of devices and the batch are part of a run's settings. How we differ from
 - A search that has cooled down without reaching the threshold restarts from another random
   tour; its time continues.
 """
-
-from experiments.pspm.script import main
-
-__all__ = ["main"]

@@ -14,25 +14,6 @@ MOVES = {"sspm": 12, "pssm": 1, "pspm": 12}
 MORE_MOVES = {"single": 1, "core sspm": 12, "core single": 1, "core strict": 1}
 
 
-def sses(num_moves: float, seconds: float) -> float:
-    """Returns the moves looked at per second, equation 4."""
-    return num_moves / seconds
-
-
-def sec(cost: float, optimum: float | None) -> float | None:
-    """Returns the solution error in percent, equation 5; None without an optimum."""
-    return None if optimum is None else 100 * (cost - optimum) / optimum
-
-
-def tc(seconds: Sequence[float], num_reached: int) -> float:
-    """Returns solutions per second, equation 7: the inverse of the mean time to the threshold.
-
-    Where runs ended without reaching it, this counts their time but not them; it is then the
-    maximum-likelihood rate of exponential times.
-    """
-    return num_reached / sum(seconds)
-
-
 def select(records: Records, kind: str, scheme: str, moves: int | None = None) -> Records:
     """Returns the runs of a scheme on one instance, one for each seed.
 
@@ -43,12 +24,12 @@ def select(records: Records, kind: str, scheme: str, moves: int | None = None) -
       moves: moves per search; None for the scheme's in the paper's Tables 2 and 3.
     """
     moves = (MOVES | MORE_MOVES)[scheme] if moves is None else moves
-    found = []
-    for record in records:
-        settings = record["settings"]
-        own = (settings["kind"], settings["scheme"]["name"], settings["scheme"]["moves"])
-        if own == (kind, scheme, moves):
-            found.append(record)
+    found = [
+        record
+        for record in records
+        if record["settings"]["kind"] == kind
+        and record["settings"]["scheme"].items() >= {"name": scheme, "moves": moves}.items()
+    ]
     last = {
         record["seed"]: record
         for record in found
@@ -79,10 +60,18 @@ def error(
 
 
 def throughput(scheme: str) -> Callable[[Records], float | None]:
+    """Returns the mean of 0.01 solutions per second, equation 7: the inverse of the mean time.
+
+    Where runs ended without reaching the threshold, this counts their time but not them; it is then
+    the maximum-likelihood rate of exponential times.
+    """
+
     def mean(records: Records) -> float | None:
         found = select(records, "throughput", scheme)
-        reached = sum(record["reached"] for record in found)
-        return 100 * tc([record["seconds"] for record in found], reached) if found else None
+        reached, seconds = (
+            sum(record[name] for record in found) for name in ("reached", "seconds")
+        )
+        return 100 * reached / seconds if found else None
 
     return mean
 

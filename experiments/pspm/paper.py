@@ -60,7 +60,6 @@ TABLE_2 = {
     "pcb442": Speed((4.5, 7.5), (8.4, 43.5), (458.2, 3.81), 101.0, 54.3),
     "d493": Speed((4.7, 6.7), (7.7, 47.0), (452.0, 4.30), 96.7, 58.9),
 }
-TABLE_2_AVERAGE = Speed((4.7, 5.9), (12.8, 50.9), (457.1, 2.2), 99.0, 38.7)
 
 TABLE_3 = {
     "rd100": Effectiveness(0.99, 48.31, 48.8, 3.5, 23.3, 0.3, 3.2, 23.0),
@@ -84,7 +83,6 @@ TABLE_3 = {
     "pcb442": Effectiveness(1.39, 13.02, 9.4, 8.9, 41.8, 4.2, 4.7, 37.5),
     "d493": Effectiveness(0.49, 9.09, 18.4, 7.2, 46.7, 4.4, 2.8, 42.3),
 }
-TABLE_3_AVERAGE = Effectiveness(1.64, 26.52, 39.5, 24.1, 54.9, 2.5, 21.7, 47.0)
 
 # Moves per search (Pm on the CPU, TPB on the GPU) to the averages over all instances.
 TABLE_4 = {

@@ -12,7 +12,6 @@ import numpy as np
 import jaxopt_search as js
 from experiments import common
 from experiments.pspm import compiled
-from experiments.pspm.measures import sec, sses
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.engine import device_split, outcome, starting
 from jaxopt_search.engine.state import RunState, make_rules
@@ -268,24 +267,25 @@ def _record(
     job: Job, run: int, point: Point, is_reached: bool, compile_seconds: float
 ) -> dict[str, Any]:
     moves = point.steps * job.scheme.searches * job.scheme.moves
-    return {
-        "experiment": "pspm",
-        "instance": job.instance.name,
-        "n": job.instance.n,
-        "seed": job.seeds[run],
-        "settings": job.settings(),
-        "batch_seed": job.seeds[0],
-        "cost": int(point.costs[run]),
-        "best_known": job.instance.best_known,
-        "sec": sec(int(point.costs[run]), job.instance.best_known),
-        "reached": is_reached if job.limit.threshold is not None else None,
-        "steps": point.steps,
-        "moves": moves,
-        "seconds": point.seconds,
-        "sses": sses(moves * len(job.seeds), point.seconds),
-        "compile_seconds": compile_seconds,
-        **common.provenance(job.devices),
-    }
+    cost, best_known = int(point.costs[run]), job.instance.best_known
+    return common.record(
+        "pspm",
+        job.instance.name,
+        job.seeds[run],
+        job.settings(),
+        job.devices,
+        n=job.instance.n,
+        batch_seed=job.seeds[0],
+        cost=cost,
+        best_known=best_known,
+        sec=None if best_known is None else 100 * (cost - best_known) / best_known,
+        reached=is_reached if job.limit.threshold is not None else None,
+        steps=point.steps,
+        moves=moves,
+        seconds=point.seconds,
+        sses=moves * len(job.seeds) / point.seconds,
+        compile_seconds=compile_seconds,
+    )
 
 
 def _prepared(job: Job) -> tuple[js.TSP, Callable[[RunState, int], RunState]]:

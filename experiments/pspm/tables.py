@@ -77,26 +77,15 @@ def table_3(records: Records, markdown: bool = False) -> str:
     """Returns Table 3, time to a threshold and error after equal time."""
     rows = rows_of(records, "throughput", TABLE_3)
     late = {scheme: error(scheme, "convergence") for scheme in MOVES}
+    speedup = quotient(throughput("pspm"), throughput("sspm"))
     columns = [
-        Column("TC sspm", 2, throughput("sspm"), attrgetter("tc_sspm")),
-        Column("TC pspm", 2, throughput("pspm"), attrgetter("tc_pspm")),
-        Column(
-            "speedup",
-            1,
-            quotient(throughput("pspm"), throughput("sspm")),
-            attrgetter("tc_speedup"),
-        ),
+        *(Column(f"TC {s}", 2, throughput(s), attrgetter(f"tc_{s}")) for s in ("sspm", "pspm")),
+        Column("speedup", 1, speedup, attrgetter("tc_speedup")),
         *(Column(f"SEC {s}", 1, late[s], attrgetter(f"sec_{s}")) for s in MOVES),
-        *(
-            Column(
-                f"over {s}",
-                1,
-                difference(late[s], late["pspm"]),
-                attrgetter(f"improvement_over_{s}"),
-            )
-            for s in ("sspm", "pssm")
-        ),
     ]
+    for scheme in ("sspm", "pssm"):
+        over = difference(late[scheme], late["pspm"])
+        columns.append(Column(f"over {scheme}", 1, over, attrgetter(f"improvement_over_{scheme}")))
     if not (body := render(rows, columns, markdown)):
         return ""
     title = "\nTable 3. TC in 0.01 solutions/s; SEC in percent after the mean time of PSPM."
@@ -113,20 +102,10 @@ def table_4(records: Records, markdown: bool = False) -> str:
         rows.append(Row(str(moves), own, paper))
     columns = []
     for scheme in ("sspm", "pspm"):
-        columns += [
-            Column(
-                f"{scheme} SSES",
-                1,
-                over_instances(speed, scheme),
-                lambda row, s=scheme: getattr(row, s)[0],
-            ),
-            Column(
-                f"{scheme} SEC",
-                2,
-                over_instances(error, scheme),
-                lambda row, s=scheme: getattr(row, s)[1],
-            ),
-        ]
+        for place, (name, figure, digits) in enumerate((("SSES", speed, 1), ("SEC", error, 2))):
+            paper = lambda row, s=scheme, k=place: getattr(row, s)[k]  # noqa: E731
+            ours = over_instances(figure, scheme)
+            columns.append(Column(f"{scheme} {name}", digits, ours, paper))
     speedup = quotient(over_instances(speed, "pspm"), over_instances(speed, "sspm"))
     columns.append(Column("speedup", 1, speedup, attrgetter("speedup")))
     rows = [row for row in rows if any(column.ours(row.records) for column in columns)]

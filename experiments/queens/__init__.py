@@ -34,7 +34,3 @@ starts that lie on the device.
 `--set`: `solve_nqueens` for many placements, or for one; the second of two calls.
 `--stream`: what `solve_nqueens` does on the device, without bringing placements to the host.
 """
-
-from experiments.queens.script import main
-
-__all__ = ["main"]

@@ -1,6 +1,6 @@
 """Annealing queens by swaps, one move a step, evaluated in full: by JAX and in compiled loops.
 
-What `script.py` measures a step of, and runs to valid placements.
+What `__main__` measures a step of, and runs to valid placements.
 """
 
 from __future__ import annotations

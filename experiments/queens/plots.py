@@ -1,4 +1,4 @@
-"""The plots of `script.py`, from its records."""
+"""The plots of `__main__`, from its records."""
 
 import math
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """Measurements, each of one kind on one size, and their records."""
 
 import itertools
-import pathlib
-import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -211,8 +209,13 @@ _MEASURES = {
 }
 
 
-def execute(jobs: Sequence[Job], seeds: range, runs: Runs, limit: float) -> list[dict[str, Any]]:
-    """Makes the measurements that are not in the file yet; returns the records of all."""
+def execute(plan: tuple[Sequence[Job], range, float], runs: Runs) -> list[dict[str, Any]]:
+    """Makes the measurements that are not in the file yet; returns the records of all.
+
+    Args:
+      plan: what is measured, with which seeds, and the seconds that one may take.
+    """
+    jobs, seeds, limit = plan
     progress, wanted = Progress(len(jobs) * len(seeds)), []
     for job, seed in itertools.product(jobs, seeds):
         settings, name = job.settings | {"kind": job.kind}, f"n{job.n}"
@@ -225,30 +228,10 @@ def execute(jobs: Sequence[Job], seeds: range, runs: Runs, limit: float) -> list
             measured = measure(job, seed)
         except MemoryError as error:
             measured = {"seconds": None, "refused": str(error)}
-        runs.add(
-            {
-                "experiment": "nqueens",
-                "instance": name,
-                "n": job.n,
-                "seed": seed,
-                "settings": settings,
-                **measured,
-                **_host(),
-                **common.provenance(devices),
-            }
-        )
+        made = common.record("nqueens", name, seed, settings, devices, **measured)
+        runs.add(made | {"n": job.n, "cpu": made["env"].get("cpu"), "cores": common.num_cores()})
         progress.step(1, f"{job.n} queens, {job.settings.get('scheme', job.kind)}")
     return runs.those(wanted)
-
-
-def _host() -> dict[str, Any]:
-    """Returns the model of the CPU and how many cores of it may be used."""
-    model, about = platform.processor(), pathlib.Path("/proc/cpuinfo")
-    for line in about.read_text().splitlines() if about.exists() else ():
-        name, _, value = line.partition(":")
-        if name.strip() == "model name":
-            model = value.strip()
-    return {"cpu": model, "cores": common.num_cores()}
 
 
 def _expected(job: Job, records: Sequence[dict[str, Any]]) -> float:

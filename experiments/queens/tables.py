@@ -1,4 +1,4 @@
-"""The tables and figures of `script.py`, from its records."""
+"""The tables and figures of `__main__`, from its records."""
 
 import math
 from collections.abc import Callable
@@ -140,17 +140,12 @@ def table_annealed(records: Records, *, markdown: bool = False) -> str:
         if settings["alpha"] < 1:
             cooling += f" x {settings['alpha']:g} every {settings['steps_per_temperature']}"
         step = median(1e6 * record["seconds"] / record["steps"] for record in own)
-        rows.append(
-            [
-                *(str(own[0]["n"]), settings["scheme"], _runs_on(own), cooling),
-                *(str(settings["searches"]), f"{len(found)}/{wanted}"),
-                *map(_shown, (seconds[0], median(seconds), seconds[-1])),
-                *(_shown(median(steps), ",.0f"), _shown(step)),
-            ]
-        )
-    found = ("found", "shortest: s", "median", "longest", "steps", "us/step")
-    header = ("n", "scheme", "runs on", "temperature", "side by side", *found)
-    return common.table(header, rows, markdown=markdown)
+        row = [str(own[0]["n"]), settings["scheme"], _runs_on(own), cooling]
+        row += [str(settings["searches"]), f"{len(found)}/{wanted}"]
+        row += map(_shown, (seconds[0], median(seconds), seconds[-1]))
+        rows.append([*row, _shown(median(steps), ",.0f"), _shown(step)])
+    header = "n | scheme | runs on | temperature | side by side | found | shortest: s | median"
+    return common.table(f"{header} | longest | steps | us/step", rows, markdown=markdown)
 
 
 def table_thresholds(records: Records, *, markdown: bool = False) -> str:
@@ -206,31 +201,17 @@ def table_set(records: Records, *, markdown: bool = False) -> str:
     rows = []
     for own in groups.values():
         one = sorted(own, key=lambda record: record["seconds"])[len(own) // 2]
-        rows.append(
-            [
-                str(one["n"]),
-                one["settings"].get("distinct", "raw, left on the device"),
-                str(len(own)),
-                str(one["found"]),
-                str(one["repeated"]),
-                f"{one['seconds']:.3g}",
-                f"{one['found'] / one['seconds']:.3g}",
-                f"{one['mean_difference']:.4f}",
-            ]
-        )
-    header = ("n", "distinct", "runs", "found", "not kept", "seconds", "found/s", "mean difference")
+        distinct = one["settings"].get("distinct", "raw, left on the device")
+        row = [str(one["n"]), distinct, str(len(own)), str(one["found"]), str(one["repeated"])]
+        row += [f"{one['seconds']:.3g}", f"{one['found'] / one['seconds']:.3g}"]
+        rows.append([*row, f"{one['mean_difference']:.4f}"])
+    header = "n | distinct | runs | found | not kept | seconds | found/s | mean difference"
     return common.table(header, rows, markdown=markdown)
 
 
-FIGURES: dict[int, Callable[..., str]] = {
-    1: figure_1,
-    2: figure_2,
-    3: figure_3,
-    4: figure_4,
-    5: figure_5,
-    6: figure_6,
-    7: figure_7,
-}
+FIGURES: dict[int, Callable[..., str]] = dict(
+    enumerate((figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7), start=1)
+)
 TABLES: dict[str, Callable[..., str]] = {
     "table": table_thresholds,
     "batch": table_batch,

@@ -23,6 +23,7 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common, flag_types
+from experiments.common import Runs
 from jaxopt_search.driver import environment
 from jaxopt_search.engine import device_split
 
@@ -44,11 +45,8 @@ def ours(points: np.ndarray, seconds: float, seed: int, devices: Any) -> dict[st
     result = js.solve_tsp(points, seed, max_seconds=seconds, devices=devices)
     elapsed = time.perf_counter() - began
     common.unless_interrupted(result)
-    return _record("jaxopt_search", points, seconds, seed, elapsed) | {
-        "lengths": result.fun.tolist(),
-        "steps": result.nit,
-        "env": result.env,
-    }
+    on = {"lengths": result.fun.tolist(), "steps": result.nit, "env": result.env}
+    return _record("jaxopt_search", points, seconds, seed, elapsed) | on
 
 
 def fast_tsp(points: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
@@ -92,10 +90,6 @@ def _record(
     }
 
 
-_HEADER = ("instances", "solver", "on", "limit s", "seconds")
-_FIGURES = ("instances/s", "mean gap", "worst", "within 0.1%")
-
-
 def report(records: list[dict[str, Any]], *, markdown: bool) -> str:
     """Returns the table of runs; gaps are among those on the same instances."""
     rows = []
@@ -104,7 +98,8 @@ def report(records: list[dict[str, Any]], *, markdown: bool) -> str:
         lengths = np.array([record["lengths"] for record in own])
         gaps = lengths / lengths.min(axis=0) - 1
         rows += [[name, *_row(*pair)] for pair in zip(own, gaps, strict=True)]
-    return common.table((*_HEADER, *_FIGURES), rows, markdown=markdown)
+    header = "instances | solver | on | limit s | seconds | instances/s | mean gap | worst"
+    return common.table(f"{header} | within 0.1%", rows, markdown=markdown)
 
 
 def _row(record: dict[str, Any], gaps: np.ndarray) -> list[str]:
@@ -125,51 +120,53 @@ def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="experiments.tsp.many", description="Many small TSPs at once."
     )
-    flags.add_argument("--instances", type=flag_types.positive, default=20)
-    flags.add_argument("--cities", type=flag_types.positive, default=50)
-    flags.add_argument(
-        "--seconds", type=flag_types.limits, default=[2.0], help="limits of solve_tsp"
-    )
-    flags.add_argument("--each", type=flag_types.limits, default=[0.01], help="limits of fast-tsp")
-    flags.add_argument("--seed", type=int, default=0)
-    flags.add_argument("--devices", type=flag_types.devices, default="all")
+    add = flags.add_argument
+    add("--instances", type=flag_types.positive, default=20)
+    add("--cities", type=flag_types.positive, default=50)
+    add("--seconds", type=flag_types.limits, default=[2.0], help="limits of solve_tsp")
+    add("--each", type=flag_types.limits, default=[0.01], help="limits of fast-tsp")
+    add("--seed", type=int, default=0)
+    add("--devices", type=flag_types.devices, default="all")
     common.add_record_arguments(flags, "tsp_many")
     return flags
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status."""
-    flags = parser()
-    args = flags.parse_args(arguments)
-    if args.report:
-        print(report(common.read_all(args.report), markdown=args.markdown))
-        return 0
-    common.use_cpu_cores()
-    try:
-        devices = device_split.find_devices(args.devices)
-    except ValueError as error:
-        flags.error(str(error))
+def runs_from_arguments(args: argparse.Namespace) -> list[Callable[[], dict[str, Any]]]:
+    """Returns what makes a run each.
+
+    Raises:
+      ValueError: if there are no such devices.
+    """
+    devices = device_split.find_devices(args.devices)
     points = instances(args.instances, args.cities, args.seed)
-    jobs = [functools.partial(ours, points, limit, args.seed, devices) for limit in args.seconds]
+    made = [functools.partial(ours, points, limit, args.seed, devices) for limit in args.seconds]
     if importlib.util.find_spec("fast_tsp"):
-        jobs += [functools.partial(fast_tsp, points, limit, args.seed) for limit in args.each]
+        made += [functools.partial(fast_tsp, points, limit, args.seed) for limit in args.each]
     else:
         print("no fast-tsp to compare with: pip install fast-tsp")
-    records: list[dict[str, Any]] = []
-    status = common.until_interrupted(lambda: _make(jobs, records, args.out), None)
-    if records:
-        print(report(records, markdown=args.markdown))
-    return status
+    return made
 
 
-def _make(jobs: Sequence[Callable[[], Any]], records: list[Any], out: str | None) -> None:
-    """Makes the runs one after the other and adds their records to the list and the file."""
-    progress = common.Progress(len(jobs))
-    for job in jobs:
-        records.append(job())
+def execute(plan: Sequence[Callable[[], dict[str, Any]]], runs: Runs) -> list[dict[str, Any]]:
+    """Makes the runs one after the other, and adds their records to the file."""
+    progress, records = common.Progress(len(plan)), []
+    for make in plan:
+        records.append(make())
         progress.step(1, records[-1]["settings"]["solver"])
-        if out:
-            common.append(out, records[-1])
+        if runs.path:
+            common.append(runs.path, records[-1])
+    return records
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    return common.run_script(
+        parser(),
+        arguments,
+        runs_from_arguments,
+        lambda records, args: report(records, markdown=args.markdown),
+        execute,
+    )
 
 
 if __name__ == "__main__":

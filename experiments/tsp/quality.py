@@ -24,6 +24,7 @@ take another file.
 """
 
 import argparse
+import itertools
 import math
 import sys
 import time
@@ -80,20 +81,23 @@ class Plan(NamedTuple):
         }
 
 
-def execute(plan: Plan, runs: Runs, progress: Progress) -> None:
-    """Makes the runs of a plan that are not in the file yet."""
+def execute(plan: Plan, runs: Runs) -> Records:
+    """Makes the runs of a plan that are not in the file yet; returns the records of all."""
+    progress = Progress(len(plan.instances) * len(plan.seconds) * len(plan.seeds))
+    wanted = []
     for instance in plan.instances:
-        missing = [
-            (settings, seed)
-            for settings in (plan.settings(limit, instance.n) for limit in plan.seconds)
-            for seed in plan.seeds
-            if not runs.has(settings, instance.name, seed)
+        own = [
+            (plan.settings(limit, instance.n), instance.name, seed)
+            for limit, seed in itertools.product(plan.seconds, plan.seeds)
         ]
-        progress.skip(len(plan.seconds) * len(plan.seeds) - len(missing))
+        missing = [one for one in own if not runs.has(*one)]
+        progress.skip(len(own) - len(missing))
         compile_seconds = warm_up(plan, instance) if missing and not plan.is_cold else None
-        for settings, seed in missing:
+        for settings, _, seed in missing:
             runs.add(make(plan, instance, settings, seed, compile_seconds))
             progress.step(1, f"{instance.name} {settings['seconds']:g} s")
+        wanted += own
+    return runs.those(wanted)
 
 
 def warm_up(plan: Plan, instance: TSPInstance) -> float:
@@ -120,26 +124,29 @@ def make(
     # The clock of the history starts with the search: what comes before it is added.
     before = seconds - result.elapsed + result.compile_seconds
     trace = [(before + record.seconds, record.best) for record in result.history]
-    return {
-        "experiment": "tsp_quality",
-        "instance": instance.name,
-        "n": instance.n,
-        "seed": seed,
-        "settings": settings,
-        "searches": len(result.costs),
-        "cost": ends,
-        "best_known": best_known,
-        "gap": _finite(gap(ends, best_known)),
-        "steps": result.nit,
-        "moves": result.nfev,
-        "seconds": seconds,
-        "compile_seconds": result.compile_seconds if plan.is_cold else compile_seconds,
-        "seconds_to_near": _finite(time_to_level(trace, best_known, NEAR)),
-        "seconds_to_best_known": _finite(time_to_level(trace, best_known, 0.0)),
-        "trace": improvements(trace),
-        "env": result.env,
-        "date": common.now(),
-    }
+    times = (time_to_level(trace, best_known, level) for level in (NEAR, 0.0))
+    near, best = (value if math.isfinite(value) else None for value in times)
+    above = gap(ends, best_known)
+    return common.record(
+        "tsp_quality",
+        instance.name,
+        seed,
+        settings,
+        plan.devices,
+        n=instance.n,
+        searches=len(result.costs),
+        cost=ends,
+        best_known=best_known,
+        gap=above if math.isfinite(above) else None,
+        steps=result.nit,
+        moves=result.nfev,
+        seconds=seconds,
+        compile_seconds=result.compile_seconds if plan.is_cold else compile_seconds,
+        seconds_to_near=near,
+        seconds_to_best_known=best,
+        trace=improvements(trace),
+        implementation=result.env["implementation"],
+    )
 
 
 def _timed(plan: Plan, instance: TSPInstance, seed: int, limit: float) -> tuple[float, js.Result]:
@@ -152,10 +159,6 @@ def _timed(plan: Plan, instance: TSPInstance, seed: int, limit: float) -> tuple[
     result = js.solve_tsp(instance, seed, max_seconds=limit, devices=plan.devices)
     seconds = time.perf_counter() - began
     return seconds, common.unless_interrupted(result)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def row(records: Records) -> list[str]:
@@ -174,7 +177,7 @@ def row(records: Records) -> list[str]:
     ]
 
 
-_HEADER = ("instance", "n", "mean gap", "worst gap", "optima", f"s to {NEAR:.1%}", "s to optimum")
+_HEADER = f"instance | n | mean gap | worst gap | optima | s to {NEAR:.1%} | s to optimum"
 
 
 def summary(records: Records) -> str:
@@ -199,19 +202,6 @@ def summary(records: Records) -> str:
     )
 
 
-def of_plan(plan: Plan, records: Records) -> Records:
-    """Returns the records that belong to a plan, by its limits."""
-    sizes = {instance.name: instance.n for instance in plan.instances}
-    return [
-        record
-        for limit in plan.seconds
-        for record in records
-        if record["instance"] in sizes
-        and record["settings"] == plan.settings(limit, sizes[record["instance"]])
-        and record["seed"] in plan.seeds
-    ]
-
-
 def report(records: Records, *, markdown: bool) -> str:
     """Returns a table for each kind of settings."""
     groups = _grouped(records, "settings").values()
@@ -220,7 +210,7 @@ def report(records: Records, *, markdown: bool) -> str:
 
 def _section(records: Records, markdown: bool) -> str:
     first = records[0]
-    ran = sorted({record["env"]["implementation"] for record in records})
+    ran = sorted({r.get("implementation") or r["env"]["implementation"] for r in records})
     is_within = first["settings"].get("limit") != "search"
     cold = "compilation included" if is_within else "and compilation on top"
     counted = cold if first["settings"]["cold"] else "without compilation"
@@ -282,17 +272,13 @@ def parser() -> argparse.ArgumentParser:
         prog="experiments.tsp.quality",
         description="The gap of solve_tsp to the optimum, over instances and seeds.",
     )
-    flags.add_argument(
-        "--instances", type=flag_types.words, help="names, or paper (default: two generated ones)"
-    )
-    flags.add_argument(
-        "--seconds", type=flag_types.limits, default=[2.0], help="limits, such as 1,10"
-    )
-    flags.add_argument("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
-    flags.add_argument(
-        "--cold", action="store_true", help="forget what is compiled before each run"
-    )
-    flags.add_argument("--devices", type=flag_types.devices, default="all")
+    add = flags.add_argument
+    names = "names, or paper (default: two generated ones)"
+    add("--instances", type=flag_types.words, help=names)
+    add("--seconds", type=flag_types.limits, default=[2.0], help="limits, such as 1,10")
+    add("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
+    add("--cold", action="store_true", help="forget what is compiled before each run")
+    add("--devices", type=flag_types.devices, default="all")
     common.add_record_arguments(flags, "tsp_quality")
     common.add_data_argument(flags)
     return flags
@@ -300,20 +286,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    flags = parser()
-    args = flags.parse_args(arguments)
-    if args.report:
-        print(report(common.read_all(args.report), markdown=args.markdown))
-        return 0
-    plan = common.plan_from(flags, args, plan_from_arguments)
-    if not plan.instances:
-        print("nothing to measure")
-        return 1
-    runs = Runs(args.out)
-    progress = Progress(len(plan.instances) * len(plan.seconds) * len(plan.seeds))
-    status = common.until_interrupted(lambda: execute(plan, runs, progress), args.out)
-    print(report(of_plan(plan, runs.records), markdown=args.markdown))
-    return status
+    return common.run_script(
+        parser(),
+        arguments,
+        plan_from_arguments,
+        lambda records, args: report(records, markdown=args.markdown),
+        execute,
+    )
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxopt_search.checks import check_count, check_number, check_option
-from jaxopt_search.optional import imported
+from jaxopt_search.checks import check_count, check_number, check_option, imported
 
 __all__ = ["Family", "Fit", "Method", "Prediction", "fit", "mean_of_first", "shares_done"]
 

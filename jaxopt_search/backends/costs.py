@@ -12,14 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.checks import number
 from jaxopt_search.types import Cost, Solution
 
 
 def cost_of(problem: Any, solution: Solution) -> Cost:
     """Returns the cost of a solution as searches count it, with NaN as the worst there is."""
-    cost = jnp.asarray(capabilities.device_cost(problem)(solution))
+    cost = jnp.asarray(problem.device_cost(solution))
     return no_nan(cost.astype(cost.dtype))  # whose dtype is no longer weak
 
 

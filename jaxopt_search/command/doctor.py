@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 import jaxopt_search as js
-from jaxopt_search import folders
+from jaxopt_search import files
 from jaxopt_search.command import endings, starts
 from jaxopt_search.driver import compilation_cache, environment
 from jaxopt_search.engine import device_split, stepping
@@ -85,7 +85,7 @@ def _cache() -> Findings:
         if not folder.exists():
             yield "cache", f"{folder}, which is not there yet", ""
             return
-        folder = folders.private_folder(folder)
+        folder = files.private_folder(folder)
         sizes = [path.stat().st_size for path in folder.iterdir() if path.is_file()]
     except (OSError, ValueError) as error:
         yield "cache", "none", f"compiled programs are not kept: {endings.reason_of(error)}"

@@ -27,13 +27,14 @@ from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.pytrees import pytree
+from jaxopt_search.types import Crossover
 
 _WHOLE = 30  # the edges of two tours of float instances add up to 2**29 to 2**30 units
 
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EdgeAssembly:
+class EdgeAssembly(Crossover):
     """Build it with `edge_assembly`.
 
     Attributes:

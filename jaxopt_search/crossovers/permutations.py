@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import loops, memory, random
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.rows import Block, Tile
@@ -214,11 +213,11 @@ class PermutationOperators:
     space = "permutation"
 
     def check(self, problem: Any, solution: jax.Array) -> None:
-        if capabilities.free(problem) is None:
+        if problem.free is None:
             return
         if not self.leaves_fixed:
             raise ValueError("crossover is 'ox', expected 'pmx', which leaves what is fixed")
-        if capabilities.is_free(problem) is None:
+        if problem.is_free is None:
             raise ValueError(f"problem is a {type(problem).__name__} with free but no is_free")
 
     def tables(self, population: jax.Array) -> PermutationTables:
@@ -228,7 +227,7 @@ class PermutationOperators:
         self, stream: Stream, problem: Any, island: Island, block: Block, draws: Draws
     ) -> Island:
         population, (positions, links), children, best = island
-        number = capabilities.num_entries(problem)
+        number = problem.num_entries
         n = population.shape[1] if number is None else number
         cut = random.below(draws.cuts[0], n)
         cuts = cut, random.another(draws.cuts[1], cut, n)
@@ -258,7 +257,7 @@ class PermutationOperators:
 
         If the problem has `free`, only these positions; the others are as in the best so far.
         """
-        (size, n), number = island.population.shape, capabilities.num_entries(problem)
+        (size, n), number = island.population.shape, problem.num_entries
         n = n if number is None else number
         free, num_free = positions(problem, island.best)
         words = []
@@ -279,7 +278,7 @@ class PermutationOperators:
             if free is None:
                 return rank if number is None else jnp.where(tile.column < n, rank, tile.column)
             new = load(island.best, load(free, jnp.minimum(rank, num_free - 1)))
-            may_change = load(capabilities.is_free(problem), tile.column) > 0
+            may_change = load(problem.is_free, tile.column) > 0
             return jnp.where(may_change, new, load(island.best, tile.column))
 
         new = list(map(values, block.tiles, words))

@@ -7,13 +7,13 @@ import pathlib
 import urllib.parse
 import warnings
 
+from jaxopt_search.checks import imported
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
 from jaxopt_search.datasets.qaplib import load_qaplib
 from jaxopt_search.datasets.registry import SOURCES, Entry, find
 from jaxopt_search.datasets.tsplib import load_tsplib
 from jaxopt_search.errors import DownloadError, InstanceFormatError
-from jaxopt_search.folders import cache_folder
-from jaxopt_search.optional import imported
+from jaxopt_search.files import cache_folder
 
 DATA_VARIABLE = "JAXOPT_SEARCH_DATA"
 _SUFFIXES = {"tsplib": (".tsp",), "qaplib": (".dat", ".txt")}

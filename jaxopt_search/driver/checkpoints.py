@@ -25,7 +25,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.checks import check_number
 from jaxopt_search.driver import environment
 from jaxopt_search.driver.starts import leaves_by_path
@@ -63,7 +62,7 @@ class Identity(NamedTuple):
 
 def identity_of(problem: Any, search: Any, exchange: Any, check_every: int) -> Identity:
     """Returns the fingerprints of a run of `solve`."""
-    original = capabilities.original(problem)
+    original = problem.host
     units = None if original is None else repr((original.unit, original.offset))
     return Identity(
         fingerprint(problem, units), fingerprint(search, exchange, np.int32(check_every))

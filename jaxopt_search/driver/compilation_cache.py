@@ -5,7 +5,7 @@ import pathlib
 
 import jax
 
-from jaxopt_search import folders
+from jaxopt_search import files
 from jaxopt_search.engine import kept_programs
 
 
@@ -65,7 +65,7 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib
       >>> jax.config.update("jax_compilation_cache_dir", None)
     """
     before: str | None = getattr(jax.config, "jax_compilation_cache_dir", None)
-    used = str(folders.private_folder(folder_to_use(folder)))
+    used = str(files.private_folder(folder_to_use(folder)))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     if used != before:
@@ -86,7 +86,7 @@ def folder_to_use(folder: str | os.PathLike | None = None) -> pathlib.Path:
     named = getattr(jax.config, "jax_compilation_cache_dir", None) or None
     named = named if folder is None else folder
     if named is None:
-        return folders.cache_folder() / "programs"
+        return files.cache_folder() / "programs"
     what = "jax_compilation_cache_dir" if folder is None else "folder"
     if not isinstance(named, str | os.PathLike):
         raise TypeError(f"{what} is {named!r}, expected a path or None")

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import Choice, Implementation, random
 from jaxopt_search.checks import check_count, check_number, check_option, highest_cost_that_meets
 from jaxopt_search.driver import checkpoints
@@ -114,20 +113,18 @@ def make_plan(
     shape, cost = contracts.check_problem(problem)
     contracts.check_search(search)
     contracts.check_exchange(exchange)
-    original, goal, is_optional = capabilities.original(problem), target, isinstance(target, str)
+    original, goal, is_optional = problem.host, target, isinstance(target, str)
     if is_optional:
         check_option("target", target, (_OPTIMUM,))
         goal = original.best_known if original is not None and original.is_optimal else None
     spaces.check(problem, search, exchange)
     timer = options.timer
-    if capabilities.is_trivial(problem):
+    if problem.is_trivial:
         timer.max_steps = 0
     is_endless = timer.max_steps is None and timer.max_seconds is None and goal is None
     # Float costs, rounded, may improve in circles.
     ends_by_itself = (
-        capabilities.is_done(search) is not None
-        and exchange is None
-        and np.issubdtype(cost.dtype, np.integer)
+        search.is_done is not None and exchange is None and np.issubdtype(cost.dtype, np.integer)
     )
     if is_endless and patience is None and not ends_by_itself:
         raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
@@ -151,13 +148,13 @@ def make_plan(
         starting.check_room(problem, search, shape, num_searches, options.devices, exchange)
     else:
         problem = counted_on_device(problem)
-    capabilities.check(search, problem, timer.max_steps)
+    search.check(problem, timer.max_steps)
     split = DeviceSplit(options.devices)
     problem, search, exchange = split.bring((problem, search, exchange))
     # A kernel takes a second to try. Where the run's own is made ahead, that tells as well.
     is_tried = implementation != "auto" or not split.compiles_ahead
     choice = stepping.choose(implementation, split.first, problem, search, is_tried=is_tried)
-    original, words, starts, saved = capabilities.original(problem), None, None, None
+    original, words, starts, saved = problem.host, None, None, None
     if options.resume is not None:
         own = checkpoints.identity_of(problem, search, exchange, check_every)
         shapes_of = functools.partial(_saved_shapes, problem, search, exchange)
@@ -211,7 +208,7 @@ def _saved_shapes(
     num_searches = check_count("num_searches", notes["num_searches"], 1, None)
     held = jax.eval_shape(lambda *parts: parts, search, exchange)
     solution, _ = contracts.check_problem(problem)
-    original = capabilities.original(problem)
+    original = problem.host
     if original is not None and original.num_entries is not None:
         solution = jax.ShapeDtypeStruct((original.num_entries,), solution.dtype)
     return SavedRun(starting.shape(problem, search, num_searches), *held), solution

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.checks import check_permutation
 from jaxopt_search.driver import checkpoints, starts
@@ -150,7 +149,7 @@ class Best:
         check, solution = starts.check_of(self.problem), x
         if check is not None:
             solution = check(x, "its best solution")
-        elif capabilities.space(self.problem) == spaces.PERMUTATION:
+        elif self.problem.space == spaces.PERMUTATION:
             check_permutation(x, len(x), "its best solution")
         self.x, self._counted = x, self._cost(solution)
         self.fun = self._if_feasible(solution, self._counted)
@@ -184,7 +183,7 @@ class Best:
 
     def is_success(self, status: Status, made: int) -> bool:
         """Returns whether a run that ended so after `made` steps is a success."""
-        is_trivial = capabilities.is_trivial(self.problem)
+        is_trivial = self.problem.is_trivial
         has_searched = made > 0 or status == Status.LOCAL_OPTIMA or is_trivial
         is_wanted = self.goal is not None and not self.is_optional
         is_found = has_searched and math.isfinite(self.fun)
@@ -193,11 +192,11 @@ class Best:
     def message(self, status: Status, made: int) -> str:
         """Returns how a run ended after `made` steps, with notes on the instance."""
         parts, fun, original = [MESSAGES[status]], self.fun, self.original
-        if capabilities.is_trivial(self.problem):
+        if self.problem.is_trivial:
             parts = ["all solutions have the same cost"]
         elif status == Status.TARGET and self.is_optional:
             parts = ["the optimum was reached, which is proven"]
-        if not (made or capabilities.is_trivial(self.problem) or status == Status.LOCAL_OPTIMA):
+        if not (made or self.problem.is_trivial or status == Status.LOCAL_OPTIMA):
             parts.append("no step was made: this is the best start")
         if not math.isfinite(fun):
             parts.append(f"the best cost is {fun}, which is no success")

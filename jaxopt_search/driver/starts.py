@@ -12,17 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import counts, random
 from jaxopt_search.backends.costs import cost_change, cost_of, meets
 from jaxopt_search.checks import plain_array
 from jaxopt_search.engine import exchanging, outcome, starting
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.guards import spaces
 from jaxopt_search.neighborhoods.swap import positions
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.results import Result, Status
-from jaxopt_search.types import Problem, Search, Solution
+from jaxopt_search.types import Problem, Search, Solution, VectorProblem
 
 _DRIFT = 0.01
 """Of running float costs, relative; less than between instances."""
@@ -86,9 +84,9 @@ def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) 
 
 def check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:
     """Returns what checks one start solution, if there is such a thing."""
-    if (original := capabilities.original(problem)) is not None:
+    if (original := problem.host) is not None:
         return original.check
-    if spaces.has_domains(problem):
+    if isinstance(problem, VectorProblem):
         return functools.partial(vector.check_vector, np.asarray(problem.domain_sizes))
     return None
 
@@ -154,7 +152,7 @@ def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int)
     index = lax.iota(jnp.uint32, num_searches)
 
     def start(index: jax.Array) -> Solution:
-        moved = capabilities.perturbed(problem, random.start_key(key, index), one)
+        moved = problem.perturb(random.start_key(key, index), one)
         return jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), one, moved)
 
     return jax.vmap(start)(index)
@@ -205,7 +203,7 @@ def reopened(problem: Problem, search: Search, state: RunState, target: Any) -> 
     Raises:
       ValueError: if it was made with another instance.
     """
-    is_own, original = bool(_is_of(problem, search, state)), capabilities.original(problem)
+    is_own, original = bool(_is_of(problem, search, state)), problem.host
     is_exact = jnp.issubdtype(state.device_best.dtype, jnp.integer)
     if is_own and original is not None and is_exact:
         solution, cost = jax.device_get(outcome.best_on_device(problem, search, state))
@@ -248,7 +246,7 @@ def _is_of(problem: Problem, search: Search, state: RunState) -> jax.Array:
         rounding = jnp.finfo(costs.dtype).eps * state.since.refresh.astype(costs.dtype)
         drift = _DRIFT * jnp.maximum(jnp.abs(exact), jnp.abs(costs)) + rounding * on_the_way
         is_right |= finite & (jnp.abs(cost_change(exact, costs)) <= drift)
-    if capabilities.free(problem) is not None:
+    if problem.free is not None:
         free, number = positions(problem, start)
         assert free is not None
         current = jax.vmap(search.current, (None, 0))(problem, state.searches)

@@ -20,7 +20,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import counts, memory, random
 from jaxopt_search.engine import collectives, exchanging
 from jaxopt_search.engine.exchanging import Offer
@@ -34,14 +33,14 @@ def is_apart(exchange: Exchange | Later | None, device: jax.Device) -> bool:
     """Returns whether runs on a device make an exchange by its own program, if only at first."""
     if exchange is None:
         return False
-    return capabilities.compiles_apart(exchange) or is_apart_at_first(exchange, device)
+    return exchange.compiles_apart or is_apart_at_first(exchange, device)
 
 
 def is_apart_at_first(exchange: Exchange | Later | None, device: jax.Device) -> bool:
     """Returns whether one program with the steps takes over as soon as it is compiled."""
-    if exchange is None or capabilities.compiles_apart(exchange):
+    if exchange is None or exchange.compiles_apart:
         return False
-    return capabilities.combine(exchange) is not None and device.platform != "cpu"
+    return exchange.combine is not None and device.platform != "cpu"
 
 
 def without(rules: Rules, every: int, continues: bool) -> Rules:

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import Implementation, counts, memory
 from jaxopt_search.engine import exchanging, stepping
 from jaxopt_search.engine.state import Rules, RunState
@@ -39,7 +38,7 @@ def _periods(run: Run, state: RunState) -> Events:
     if exchanging.drifts(state.device_best):
         periods["refresh"] = jnp.int32(REFRESH_EVERY)
     may_end = rules.target is not None or rules.patience is not None
-    if may_end or capabilities.is_done(run.search) is not None:
+    if may_end or run.search.is_done is not None:
         periods["stop_test"] = rules.check_every
     if rules.exchange is not None:
         periods["exchange"] = rules.exchange.every

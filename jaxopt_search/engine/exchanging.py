@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory, random
 from jaxopt_search.backends.costs import no_nan
 from jaxopt_search.engine import collectives, kept_programs
@@ -28,7 +27,7 @@ def start(keys: jax.Array, problem: Any, search: Search, solutions: Any) -> Any:
       keys: [S] typed, from which a search draws whatever else its start takes.
       solutions: leaves [S, ...].
     """
-    start_one = functools.partial(capabilities.started, search)
+    start_one = search.init_with
     return jax.vmap(start_one, in_axes=(0, None, 0))(keys, problem, solutions)
 
 
@@ -83,7 +82,7 @@ def offer_shape(exchange: Exchange, problem: Any, search: Any, searches: Any) ->
     offer = Offer(solutions, each(jnp.int32), each(jnp.bool_))
     if restarts is not None:
         return offer._replace(starts=each(jnp.bool_), words=(each(jnp.uint32), each(jnp.uint32)))
-    if capabilities.order(exchange) is None and capabilities.finish(exchange) is not None:
+    if exchange.order is None and exchange.finish is not None:
         return offer._replace(solutions=cast("Any", exchange).unfinished(solutions))
     return offer
 
@@ -92,10 +91,10 @@ def offer_shape(exchange: Exchange, problem: Any, search: Any, searches: Any) ->
 def _asked(exchange: Exchange, problem: Any, search: Any, searches: Any) -> tuple[Any, Any, Any]:
     """Returns costs, solutions and restarts as an exchange has them; it is never called."""
     costs = jax.vmap(search.best_cost)(searches)
-    if capabilities.order(exchange) is not None:
+    if exchange.order is not None:
         return costs, jax.vmap(search.individuals)(searches), None
     solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, searches)
-    return costs, solutions, capabilities.restarts(exchange, costs, jnp.int32(0))
+    return costs, solutions, exchange.starts_anew(costs, jnp.int32(0))
 
 
 def apply(
@@ -132,7 +131,7 @@ def offered(
     axis_name: str | None,
 ) -> Offer:
     """Returns what an exchange among all searches has for this device's; arguments as `apply`."""
-    if (order := capabilities.order(exchange)) is not None:
+    if (order := exchange.order) is not None:
         individuals = _rearranged(order, stream, search, searches, index, axis_name)
         return Offer(individuals, ancestor, jnp.ones_like(index, bool))
     is_padding = index < 0
@@ -142,14 +141,14 @@ def offered(
     donors = _own_part(exchange.donors(stream, all_costs, num_searches), index, axis_name)
     everyone = collectives.all_gather((solutions, ancestor), axis_name)
 
-    restarts = capabilities.restarts(exchange, all_costs, num_searches)
+    restarts = exchange.starts_anew(all_costs, num_searches)
     given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], everyone)
-    if (combine := capabilities.combine(exchange)) is not None:
+    if (combine := exchange.combine) is not None:
         given = combine(_words(stream, index), problem, solutions, given)
     takes_part, is_first = (donors >= 0) & ~is_padding, index == 0
     if restarts is None:
         return Offer(given, ancestors, takes_part)
-    if (finish := capabilities.finish(exchange)) is not None:
+    if (finish := exchange.finish) is not None:
         given = finish(problem, given)
     # Then the first one continues from the best of all, and the others start again.
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], everyone[0])
@@ -173,9 +172,9 @@ def adopted(
     offer: Offer,
 ) -> tuple[Any, jax.Array]:
     """Returns searches, and their ancestors, that have taken what is `offered` to them."""
-    if capabilities.order(exchange) is not None:
+    if exchange.order is not None:
         return jax.vmap(search.with_individuals)(searches, offer.solutions), ancestor
-    if offer.starts is None and (finish := capabilities.finish(exchange)) is not None:
+    if offer.starts is None and (finish := exchange.finish) is not None:
         offer = offer._replace(solutions=finish(problem, offer.solutions))
     new = _continued(search, problem, searches, offer), offer.ancestors
     return choose(offer.is_taken, new, (searches, ancestor))
@@ -186,7 +185,7 @@ def _continued(search: Search, problem: Any, searches: Any, offer: Offer) -> Any
     adopt = jax.vmap(search.adopt, in_axes=(None, 0, 0))
     if offer.starts is None:
         return adopt(problem, searches, offer.solutions)
-    if (either := capabilities.adopt_or_init(search)) is not None:
+    if (either := search.adopt_or_init) is not None:
         either = jax.vmap(either, in_axes=(None, 0, 0, 0))
         return either(problem, searches, offer.solutions, offer.starts)
     assert offer.words is not None
@@ -228,7 +227,7 @@ def _rearranged(
     axis_name: str | None,
 ) -> Any:
     """Returns the individuals of this device's searches after those of all got another order."""
-    if not capabilities.has_islands(search):
+    if search.individuals is None:
         raise TypeError(f"search is a {type(search).__name__}, expected one that has islands")
     own = jax.vmap(search.individuals)(searches)
     size = jax.tree.leaves(own)[0].shape[1]

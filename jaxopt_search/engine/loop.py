@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import Implementation, counts, loops, random
 from jaxopt_search.backends.costs import meets
 from jaxopt_search.checks import int32
@@ -318,7 +317,7 @@ def _stop_test(run: Run, state: RunState) -> RunState:
     status = state.status
     if rules.patience is not None:
         status = jnp.where(stale >= rules.patience, jnp.int32(Status.PATIENCE), status)
-    is_done = capabilities.is_done(run.search)
+    is_done = run.search.is_done
     if is_done is not None:
         goes_on = (state.index >= 0) & ~jax.vmap(is_done)(state.searches)
         num_left = collectives.total(jnp.sum(goes_on, dtype=jnp.int32), run.axis_name)

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import counts, loops
 from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine import exchanging
@@ -111,7 +110,7 @@ def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, C
       ([0, 1, 3, 2], 14)
     """
     solution, cost = best_on_device(problem, search, state)
-    return solution, capabilities.cost_in_full(problem, cost)
+    return solution, problem.cost_in_full(cost)
 
 
 @jax.jit

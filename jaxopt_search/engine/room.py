@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import jax
 
-from jaxopt_search import capabilities
 from jaxopt_search.engine import apart
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
@@ -115,7 +114,7 @@ def check(
     Raises:
       MemoryError: with what they take, what is free, and what to change.
     """
-    lighter = capabilities.lighter(parts[0]) if 2 * needed.instance > needed.total else ""
+    lighter = parts[0].lighter if 2 * needed.instance > needed.total else ""
     bound = "" if needed.temporaries else " at least"
     to_come = needed.total - _already_on(Team(tuple(devices)).own[0], parts)
     capacity.check_searches(to_come, num_searches, devices, bound, lighter)

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import counts, loops, random
 from jaxopt_search.checks import check_count
 from jaxopt_search.engine import exchanging, kept_programs, room
@@ -61,7 +60,7 @@ def init(
     contracts.check_search(search)
     num_searches = check_count("num_searches", num_searches, 1, None)
     spaces.check(problem, search)
-    original, num_given = capabilities.original(problem), _num_given(solutions)
+    original, num_given = problem.host, _num_given(solutions)
     if original is not None and original.starts is not None and num_given < num_searches:
         raise ValueError(
             f"solutions holds {num_given}, expected {num_searches} good ones, because random ones"
@@ -161,7 +160,7 @@ def _num_given(solutions: Solution | None) -> int:
 def _start_one(key: random.Key, problem: Problem, search: Search) -> Any:
     """Returns the state of a search that starts at random; it is never called."""
     own = random.start_key(key, jnp.uint32(0))
-    return capabilities.started(search, own, problem, problem.init(own))
+    return search.init_with(own, problem, problem.init(own))
 
 
 @functools.partial(jax.jit, inline=True)
@@ -174,7 +173,7 @@ def _first_state(key: random.Key, problem: Problem, search: Search, searches: An
         key=key,
         step=counts.zero(),
         since=Since(*[never_yet] * len(Since._fields)),
-        best_cost=capabilities.cost_in_full(problem, best_cost),
+        best_cost=problem.cost_in_full(best_cost),
         device_best=best_cost,
         device_tested=best_cost,
         stale=jnp.int32(0),

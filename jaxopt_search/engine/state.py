@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import random
 from jaxopt_search.backends.costs import no_target
 from jaxopt_search.backends.counts import Steps
@@ -122,7 +121,7 @@ def with_all_limits(rules: Rules, search: Search, dtype: Any) -> Rules:
     Runs with and without them share their program.
     """
     target, patience, check_every = rules.target, rules.patience, rules.check_every
-    if target is None and patience is None and capabilities.is_done(search) is None:
+    if target is None and patience is None and search.is_done is None:
         check_every = int32(MAX_PATIENCE)
     if target is None:
         target = no_target(dtype)
@@ -133,18 +132,18 @@ def with_all_limits(rules: Rules, search: Search, dtype: Any) -> Rules:
 
 def with_best(problem: Problem, state: RunState, cost: Cost) -> RunState:
     """Returns a state with the best cost of all searches, as the device counts."""
-    return state._replace(best_cost=capabilities.cost_in_full(problem, cost), device_best=cost)
+    return state._replace(best_cost=problem.cost_in_full(cost), device_best=cost)
 
 
 def check_interval(search: Search, check_every: Any) -> Any:
     """Returns the steps between stop tests: `check_every`, what the search asks for, or 100."""
-    wanted = capabilities.check_every(search) if check_every is None else check_every
+    wanted = search.check_every if check_every is None else check_every
     return _CHECK_EVERY if wanted is None else wanted
 
 
 def device_target(problem: Problem, target: Any, dtype: Any) -> Any:
     """Returns the highest cost on the device, of a dtype, that meets a target; None for none."""
-    units = capabilities.units(problem)
+    units = problem.device_units
     if target is None or units in (None, (1, 0)):
         return target
     if isinstance(target, int | float | np.integer | np.floating):

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import backends, capabilities
+from jaxopt_search import backends
 from jaxopt_search.backends import (
     Choice,
     Implementation,
@@ -129,7 +129,7 @@ def _one_search(
 
     Drawn within a step, XLA would compute each word again in every place that uses it.
     """
-    num_slots, num_words = capabilities.draws(fixed.search)
+    num_slots, num_words = fixed.search.draws
     ahead = min(max(_DRAWN_AHEAD // max(num_slots * num_words, 1), 1), _MAX_AHEAD)
 
     def draw(i: jax.Array) -> tuple[jax.Array, ...]:
@@ -166,7 +166,7 @@ def _in_a_kernel(
         num_steps,
         (fixed, _controls(fixed, backends.MAX_STEPS)),
         (keys, running),
-        num_warps=capabilities.num_warps(fixed.search, fixed.problem, num_searches),
+        num_warps=fixed.search.num_warps(fixed.problem, num_searches),
         interpret=interpret,
     )[1]
 
@@ -228,7 +228,7 @@ def choose(
       is_tried: whether a kernel is made to find out if the search can run in one, unless the search
         says that it cannot. Without, a kernel that is chosen may turn out not to be.
     """
-    is_portable = capabilities.is_portable(search, problem)
+    is_portable = search.is_portable(problem)
     find = why_not_portable if is_tried else _own_obstacle
     find_obstacle = functools.partial(find, problem, search)
     return backends.choose(implementation, device, is_portable, is_traced, find_obstacle)
@@ -261,7 +261,7 @@ def why_not_portable(problem: Any, search: Any) -> str:
 
 def _own_obstacle(problem: Any, search: Any) -> str:
     """Returns what the search itself says of `why_not_portable`."""
-    return capabilities.obstacle(search, problem)
+    return search.obstacle(problem)
 
 
 @functools.lru_cache(maxsize=256)

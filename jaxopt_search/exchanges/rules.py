@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import floats, memory, random
 from jaxopt_search.backends.costs import cost_change
 from jaxopt_search.checks import check_count, check_share, float32, int32
@@ -21,20 +20,18 @@ from jaxopt_search.crossovers import permutations
 from jaxopt_search.problems import permutation
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
-from jaxopt_search.types import Crossover, Problem, Solution, Stream, null_delta
+from jaxopt_search.types import Crossover, Exchange, Problem, Solution, Stream, null_delta
 
 _HIGHEST_INVERSE = 1e30  # of a temperature: times a cost, it is still finite
 
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BroadcastBest:
+class BroadcastBest(Exchange):
     """Build it with `broadcast_best`."""
 
     every: jax.Array
     group_size: int | None = dataclasses.field(metadata={"static": True})
-
-    passes_on = "best"
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         (size,) = costs.shape
@@ -47,12 +44,10 @@ class BroadcastBest:
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Ring:
+class Ring(Exchange):
     """Build it with `ring`."""
 
     every: jax.Array
-
-    passes_on = "best"
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
@@ -62,7 +57,7 @@ class Ring:
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Resample:
+class Resample(Exchange):
     """Build it with `resample`."""
 
     every: jax.Array
@@ -118,7 +113,7 @@ def _as_shares(weights: jax.Array) -> jax.Array:
 
 @pytree
 @dataclasses.dataclass(frozen=True)
-class PartialMatch:
+class PartialMatch(Crossover):
     """PMX of random positions (`crossovers.pmx`); a child that equals a parent is perturbed."""
 
     space = "permutation"
@@ -129,12 +124,12 @@ class PartialMatch:
         bits, _ = permutation.words(key, own.size)
         child = permutations.pmx(own, given, random.uniform(bits) < share)
         is_a_parent = jnp.all(child == own) | jnp.all(child == given)
-        return jnp.where(is_a_parent, capabilities.perturbed(problem, key, child), child)
+        return jnp.where(is_a_parent, problem.perturb(key, child), child)
 
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Recombine:
+class Recombine(Exchange):
     """Build it with `recombine`."""
 
     every: jax.Array
@@ -142,17 +137,15 @@ class Recombine:
     alike: jax.Array | None
     crossover: Crossover
 
-    passes_on = "best"
-
     @property
     def space(self) -> str | None:
         """What the crossover is for."""
-        return capabilities.space(self.crossover)
+        return self.crossover.space
 
     @property
     def compiles_apart(self) -> bool:
         """Whether the crossover takes long to compile."""
-        return capabilities.compiles_apart(self.crossover)
+        return self.crossover.compiles_apart
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
@@ -170,12 +163,12 @@ class Recombine:
         keys, crossover = random.typed_key(words), self.crossover
         if self.finish is not None:
             return cast("Any", crossover).begin(keys, problem, own, given, self.share)
-        return capabilities.children(crossover, keys, problem, own, given, self.share)
+        return crossover.children(keys, problem, own, given, self.share)
 
     @property
     def finish(self) -> Callable[..., Solution] | None:
         """How the crossover ends, if it has two parts."""
-        return capabilities.finish(self.crossover)
+        return self.crossover.finish
 
     def unfinished(self, own: Any) -> Any:
         return cast("Any", self.crossover).unfinished(own)
@@ -193,12 +186,10 @@ class Recombine:
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Shuffle:
+class Shuffle(Exchange):
     """Build it with `shuffle`."""
 
     every: jax.Array
-
-    passes_on = "best"
 
     def order(self, stream: Stream, is_padding: jax.Array) -> jax.Array:
         number = lax.iota(jnp.int32, is_padding.shape[0])
@@ -326,9 +317,11 @@ def recombine(
       >>> exchange.donors(stream, jnp.array([7, 7, 7, 7]), jnp.int32(4)).tolist()  # other parents
       [2, 0, 1, 0]
     """
-    if crossover is not None and capabilities.missing(crossover, ("child",)):
+    if crossover is not None and not isinstance(crossover, Crossover):
         kind = type(crossover).__name__
-        raise TypeError(f"crossover is a {kind}, expected one such as edge_assembly returns")
+        raise TypeError(
+            f"crossover is a {kind}, expected a js.Crossover, one such as edge_assembly returns"
+        )
     return Recombine(
         every=int32(check_count("every", every)),
         share=float32(check_share("share", share)),

@@ -3,19 +3,15 @@
 An exception that the user's code raises comes out as it is.
 """
 
+import types
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
-from jaxopt_search.types import Solution
+from jaxopt_search.types import Exchange, Problem, Search, Solution
 
-_PROBLEM = ("init", "cost")
-_SEARCH = ("init", "control", "step", "best_cost", "best", "evaluations_per_step")
-_EXCHANGE = ("every", "passes_on", "donors")
-_ORDERING = ("every", "order")
 _MAKERS = {
     "TSPInstance": "tsp_from_instance",
     "QAPInstance": "qap_from_instance",
@@ -47,7 +43,7 @@ def _start(problem: Any) -> Solution:
 
 @jax.jit
 def _cost(problem: Any, solution: Solution) -> jax.Array:
-    cost = capabilities.device_cost(problem)(solution)
+    cost = problem.device_cost(solution)
     if not isinstance(cost, int | float | np.ndarray | np.generic | jax.Array):
         kind = "None" if cost is None else f"a {type(cost).__name__}"
         raise TypeError(f"problem.cost returns {kind}, expected one number, int32 or float32")
@@ -67,9 +63,9 @@ def _cost(problem: Any, solution: Solution) -> jax.Array:
 def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
     """Returns the shapes of a solution and of its cost.
 
-    Required are: a pytree whose leaves are arrays; `init`, which returns an array or a pytree of
-    arrays that are not empty; and `cost`, which returns one number, int32 or float32. Unsigned and
-    narrow costs are refused because their differences wrap, and bool ones because they have none.
+    Required is a `types.Problem`, a pytree whose leaves are arrays. Its `init` returns an array or
+    a pytree of arrays that are not empty, its `cost` one number, int32 or float32. Unsigned and
+    narrow costs are refused because their differences wrap, bool ones because they have none.
 
     Raises:
       TypeError: naming what is missing or wrong.
@@ -93,8 +89,8 @@ def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
 
 
 def check_has_members(problem: Any) -> None:
-    """Refuses what lacks a member of a problem, or is no pytree; leaves may be shapes."""
-    _check_part("problem", problem, _PROBLEM, _maker_of(problem))
+    """Refuses what is no problem, or no pytree; leaves may be shapes."""
+    _check_part("problem", problem, Problem, _maker_of(problem))
 
 
 def _maker_of(data: Any) -> str:
@@ -108,44 +104,32 @@ def _maker_of(data: Any) -> str:
 
 
 def check_search(search: Any, name: str = "search") -> None:
-    """Refuses what is no `types.Search`: a pytree with the members that every run needs.
-
-    Required are `init`, `control`, `step`, `best_cost`, `best` and `evaluations_per_step`. A run
-    without an exchange and of integer costs needs no more.
+    """Refuses what is no `types.Search`, or no pytree.
 
     Raises:
-      TypeError: naming what is missing.
+      TypeError: saying what it is.
     """
-    _check_part(name, search, _SEARCH, "one such as simulated_annealing returns")
+    _check_part(name, search, Search, "one such as simulated_annealing returns")
 
 
 def check_exchange(exchange: Any) -> None:
-    """Refuses what is no `types.Exchange`, unless it is None.
-
-    Required are a pytree and `every`; and either `order`, or `passes_on` and `donors`.
+    """Refuses what is no `types.Exchange`, or no pytree, unless it is None.
 
     Raises:
-      TypeError: naming what is missing.
+      TypeError: saying what it is.
     """
     if exchange is not None:
-        is_ordering = capabilities.order(exchange) is not None
-        _check_part(
-            "exchange",
-            exchange,
-            _ORDERING if is_ordering else _EXCHANGE,
-            "None or one such as ring returns",
-        )
+        _check_part("exchange", exchange, Exchange, "None or one such as ring returns")
 
 
-def _check_part(name: str, part: Any, needed: tuple[str, ...], expected: str) -> None:
-    if isinstance(part, type):
-        raise TypeError(f"{name} is the class {part.__name__}, expected {expected}")
-    lacks = capabilities.missing(part, needed)
-    if lacks and not capabilities.missing(part, ("__name__",)):
-        raise TypeError(f"{name} is the function {part.__name__}, expected {expected}")
-    if lacks:
-        kind = "None" if part is None else f"a {type(part).__name__} without {lacks[0]}"
-        raise TypeError(f"{name} is {kind}, expected {expected}")
+def _check_part(name: str, part: Any, base: type, expected: str) -> None:
+    if not isinstance(part, base):
+        found = "None" if part is None else f"a {type(part).__name__}"
+        if isinstance(part, type):
+            found = f"the class {part.__name__}"
+        elif isinstance(part, types.FunctionType):
+            found = f"the function {part.__name__}"
+        raise TypeError(f"{name} is {found}, expected a js.{base.__name__}, {expected}")
     if jax.tree_util.all_leaves([part]):
         raise TypeError(
             f"{name} is a {type(part).__name__}, expected a pytree; decorate the class with"

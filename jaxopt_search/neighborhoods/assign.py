@@ -8,18 +8,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import tables
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
-from jaxopt_search.neighborhoods.full_evaluation import (
-    Entries,
-    Evaluated,
-    FullEvaluation,
-    Rank,
-)
+from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.types import Cost, Scan, Tallied, null_delta
+from jaxopt_search.types import (
+    Cost,
+    Entries,
+    Enumerable,
+    EnumerableMoves,
+    Rank,
+    Scan,
+    Tallied,
+    null_delta,
+)
 
 
 class Assignment(NamedTuple):
@@ -33,7 +36,7 @@ Vector: TypeAlias = Tallied | Evaluated
 """A vector with its tally or, where the problem has no hooks, its cost."""
 
 
-class VectorNeighborhood:
+class VectorNeighborhood(Enumerable):
     """What neighborhoods of vectors share: moves are priced by the problem's hooks or in full.
 
     Representations are `types.Tallied` or, for problems without hooks, `Evaluated`. A subclass has
@@ -41,18 +44,16 @@ class VectorNeighborhood:
     """
 
     space = "vector"
+    is_portable = True
     _in_full: FullEvaluation
 
-    def is_portable(self, problem: Any) -> bool:
-        return capabilities.has_hooks(problem)
-
     def obstacle(self, problem: Any) -> str:
-        if capabilities.has_hooks(problem):
+        if problem.has_hooks:
             return ""
         return f"{type(problem).__name__} has no assign_delta, so that moves are priced in full"
 
     def init(self, problem: Any, solution: jax.Array) -> Vector:
-        if not capabilities.has_hooks(problem):
+        if not problem.has_hooks:
             return self._in_full.init(problem, solution)
         return Tallied(solution, problem.tally(solution))
 
@@ -68,7 +69,7 @@ class VectorNeighborhood:
         return representation.cost if isinstance(representation, Evaluated) else None
 
 
-class _Assignments:
+class _Assignments(EnumerableMoves):
     """Assignments for `FullEvaluation`."""
 
     num_words = 2
@@ -80,6 +81,9 @@ class _Assignments:
 
     def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
         return solution.at[move.variable].set(move.value)
+
+    def num_moves(self, problem: Any, solution: jax.Array) -> int:
+        return Assign().num_moves(problem)
 
     def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
         return solution.shape[0], problem.max_domain
@@ -227,7 +231,7 @@ def first(
 
 
 def _scan_of(problem: Any, tallied: Tallied) -> Scan:
-    if (scan := capabilities.scan(problem)) is not None:
+    if (scan := problem.scan) is not None:
         return scan(*tallied)
 
     def delta(place: tables.Place, entries: tables.Values) -> Cost:

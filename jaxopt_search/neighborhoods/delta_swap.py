@@ -6,17 +6,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import Neighborhood, null_delta
 
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class DeltaSwap:
+class DeltaSwap(Neighborhood):
     """All n (n - 1) / 2 swaps of a problem with `swap_delta(permutation, first, second)`.
 
     In a QAP two facilities exchange their locations, at O(n) a price. Other problems are refused
@@ -36,7 +35,7 @@ class DeltaSwap:
     space = "permutation"
 
     def init(self, problem: Any, solution: jax.Array) -> jax.Array:
-        suits = capabilities.has_swap_delta(problem)
+        suits = problem.swap_delta is not None
         check_suits("DeltaSwap", "one with swap_delta", problem, suits)
         return solution
 
@@ -53,7 +52,7 @@ class DeltaSwap:
 
     def delta(self, problem: Any, representation: jax.Array, move: Positions) -> jax.Array:
         change = problem.swap_delta(representation, move.first, move.second)
-        number = capabilities.num_entries(problem)
+        number = problem.num_entries
         number = representation.shape[0] if number is None else number
         is_null = jnp.full_like(change, number < 2, bool)
         return jnp.where(is_null, null_delta(change.dtype), change)

@@ -8,24 +8,27 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.assign import Assign, Assignment, Vector, VectorNeighborhood
-from jaxopt_search.neighborhoods.full_evaluation import (
+from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.types import (
+    Cost,
     Entries,
-    Evaluated,
-    FullEvaluation,
+    EnumerableMoves,
     Rank,
+    Scan,
+    Tallied,
+    VectorProblem,
+    null_delta,
 )
-from jaxopt_search.types import Cost, Scan, Tallied, null_delta
 
 _COLUMNS = 32  # of the table: handled at once by a warp of a GPU, or a few vectors of a CPU
 
 
-class _Flips:
+class _Flips(EnumerableMoves):
     """Flips for `FullEvaluation`."""
 
     num_words = 1
@@ -37,6 +40,9 @@ class _Flips:
 
     def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
         return solution.at[move.variable].set(move.value)
+
+    def num_moves(self, problem: Any, solution: jax.Array) -> int:
+        return Flip().num_moves(problem)
 
     def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
         return _shape(solution.shape[0])
@@ -75,7 +81,7 @@ class Flip(VectorNeighborhood):
     _in_full = FullEvaluation(_Flips())
 
     def init(self, problem: Any, solution: jax.Array) -> Vector:
-        is_binary = capabilities.max_domain(problem) == 2
+        is_binary = isinstance(problem, VectorProblem) and problem.max_domain == 2
         check_suits("Flip", "one on vectors with max_domain 2", problem, is_binary)
         return super().init(problem, solution)
 
@@ -140,7 +146,7 @@ def _undone(move: Assignment) -> Entries:
 def _pricing(problem: Any, tallied: Tallied) -> Callable[[jax.Array], Cost]:
     """Returns a function from numbers of entries of the table to the deltas there; portable."""
     n = problem.domain_sizes.shape[0]
-    get_scan = capabilities.scan(problem)
+    get_scan = problem.scan
     scan = None if get_scan is None else get_scan(*tallied)
 
     def look_up(variable: jax.Array) -> Any:

@@ -5,69 +5,17 @@ It needs an object with `num_words`, `propose(problem, solution, words)` and
 """
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.guards.contracts import solution_shape
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Cost, Move, Solution, null_delta
-
-Rank: TypeAlias = Callable[..., tables.Values]
-"""Maps numbers of entries, deltas, and entries of other tables to keys: see `types.Enumerable`."""
-Entries: TypeAlias = tuple[tuple[jax.Array, jax.Array], ...]
-"""[] int32 row and column each."""
-
-
-class Moves(Protocol):
-    """How to change a solution; hashable, because it is part of the compiled program.
-
-    A move must change the solution: if it changed nothing, its price 0 would win.
-    """
-
-    @property
-    def num_words(self) -> int:
-        """The number of uint32 random words that one proposal takes."""
-        ...
-
-    def propose(self, problem: Any, solution: Solution, words: tuple[jax.Array, ...], /) -> Move:
-        """Returns the random move that `words` (`num_words` uint32 scalars) stand for."""
-        ...
-
-    def apply(self, problem: Any, solution: Solution, move: Move, /) -> Solution:
-        """Returns the solution after `move`."""
-        ...
-
-
-class EnumerableMoves(Moves, Protocol):
-    """Moves that stand in a table, for searches that look at them all: see `types.Enumerable`."""
-
-    def num_moves(self, problem: Any, solution: Solution, /) -> int:
-        """Returns how many moves there are, each counted once; only shapes are known."""
-        ...
-
-    def shape(self, problem: Any, solution: Solution, /) -> tuple[int, int]:
-        """Returns the rows and the columns of the table; only shapes are known.
-
-        A table of which fewer may count has `extent`, too: see `capabilities`.
-        """
-        ...
-
-    def move_at(
-        self, problem: Any, solution: Solution, row: jax.Array, column: jax.Array, /
-    ) -> tuple[Move, jax.Array]:
-        """Returns the move of an entry, and whether there is one, [] bool."""
-        ...
-
-    def undone(self, problem: Any, solution: Solution, move: Move, /) -> Entries:
-        """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""
-        ...
+from jaxopt_search.types import Cost, Entries, Enumerable, Move, Rank, Solution, null_delta
 
 
 class Evaluated(NamedTuple):
@@ -79,7 +27,7 @@ class Evaluated(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True)
-class FullEvaluation:
+class FullEvaluation(Enumerable):
     """The neighborhood of `moves`, O(cost of the problem) a move. Not portable: XLA only.
 
     Example:
@@ -98,7 +46,10 @@ class FullEvaluation:
         return self.moves.num_words
 
     @property
-    def obstacle(self) -> str:
+    def space(self) -> str | None:
+        return self.moves.space
+
+    def obstacle(self, problem: Any) -> str:
         return f"{type(self.moves).__name__} has no delta of its own and is priced in full"
 
     def init(self, problem: Any, solution: Solution) -> Evaluated:
@@ -141,7 +92,7 @@ class FullEvaluation:
         return self.moves.shape(problem, solution_shape(problem))
 
     def extent(self, problem: Any) -> tuple[Any, Any]:
-        return capabilities.extent(self.moves, problem, solution_shape(problem))
+        return self.moves.extent(problem, solution_shape(problem))
 
     def first(
         self, problem: Any, representation: Evaluated, rank: Rank, others: tables.Values

@@ -11,22 +11,20 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import counts, memory, tables
 from jaxopt_search.backends.counts import Count
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
 from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
-from jaxopt_search.neighborhoods.full_evaluation import Entries, Rank
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.successors import heuristics
-from jaxopt_search.types import Cost, Tallied
+from jaxopt_search.types import Cost, Entries, Enumerable, Rank, Tallied
 
 
 @pytree
 @dataclasses.dataclass(frozen=True)
-class Guided:
+class Guided(Enumerable):
     """The assignments that a local heuristic allows, for a problem on vectors with hooks.
 
     A proposal draws a variable, each equally likely, and one of its values with the probability
@@ -62,11 +60,12 @@ class Guided:
     num_words = 3
     space = "vector"
 
-    def is_portable(self, problem: Any) -> bool:
+    @property
+    def is_portable(self) -> bool:
         return bool(heuristics.member(self.heuristic, "is_portable"))
 
     def init(self, problem: Any, solution: jax.Array) -> Tallied:
-        if not capabilities.has_hooks(problem):
+        if not problem.has_hooks:
             raise TypeError(
                 f"problem is a {type(problem).__name__} without assign_delta, expected one with"
                 " hooks (types.VectorProblem) for Guided"
@@ -129,10 +128,10 @@ class Guided:
         return Assign().undone(problem, representation, move)
 
     def _allowed(self, problem: Any, state: Tallied) -> Allowed:
-        lacks, is_movable = capabilities.missing(self.heuristic, ("is_movable", "allows")), None
-        if "is_movable" not in lacks:
+        is_movable = None
+        if hasattr(self.heuristic, "is_movable"):
             is_movable = functools.partial(self.heuristic.is_movable, problem, state)
-        if "allows" not in lacks:
+        if hasattr(self.heuristic, "allows"):
 
             def allows(variable: jax.Array, value: jax.Array, needed: None) -> jax.Array:
                 return self.heuristic.allows(problem, state, variable, value)
@@ -155,7 +154,7 @@ class Guided:
     def _number(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
         """Returns how many possibilities variables have."""
         size = load(problem.domain_sizes, variable)
-        if capabilities.missing(self.heuristic, ("num_possibilities",)):
+        if not hasattr(self.heuristic, "num_possibilities"):
             return size
         number = self.heuristic.num_possibilities(problem, state, variable)
         return jnp.minimum(jnp.maximum(number, jnp.int32(0)), size)

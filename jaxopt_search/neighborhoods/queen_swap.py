@@ -16,7 +16,7 @@ from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems.queens.attacks.device import on_diagonals
 from jaxopt_search.problems.queens.problem import NQueens
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import Neighborhood, null_delta
 
 
 class CountedQueens(NamedTuple):
@@ -37,7 +37,7 @@ class CountedQueens(NamedTuple):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class QueenSwap:
+class QueenSwap(Neighborhood):
     """All n (n - 1) / 2 swaps of two rows of an `NQueens` problem.
 
     Attributes:

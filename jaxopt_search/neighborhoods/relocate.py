@@ -10,13 +10,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_suits
 from jaxopt_search.problems.tsp.problem import TSP
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import Neighborhood, null_delta
 
 
 class LinkedTour(NamedTuple):
@@ -45,7 +44,7 @@ class Relocation(NamedTuple):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Relocate:
+class Relocate(Neighborhood):
     """All n (n - 2) relocations of a TSP, of symmetric or asymmetric distances.
 
     Problems without `distance` between cities are refused.
@@ -67,7 +66,7 @@ class Relocate:
     space = "permutation"
 
     def init(self, problem: TSP, solution: jax.Array) -> LinkedTour:
-        check_suits("Relocate", "a TSP", problem, capabilities.has_distances(problem))
+        check_suits("Relocate", "a TSP", problem, callable(getattr(problem, "distance", None)))
         after, before = jnp.roll(solution, -1), jnp.roll(solution, 1)
         if problem.num_entries is not None:
             last, position = problem.n - 1, lax.iota(jnp.int32, problem.capacity)

@@ -7,10 +7,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import another, below
-from jaxopt_search.neighborhoods.full_evaluation import Entries
+from jaxopt_search.types import Entries, EnumerableMoves
 
 
 class Positions(NamedTuple):
@@ -21,7 +20,7 @@ class Positions(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Swap:
+class Swap(EnumerableMoves):
     """All n (n - 1) / 2 swaps, n >= 2, without a price of their own: see `FullEvaluation`.
 
     If the problem has `free`, [m] int32 with m >= 2, only these m positions are swapped.
@@ -53,7 +52,7 @@ class Swap:
 
     def extent(self, problem: Any, solution: jax.Array) -> tuple[Any, Any]:
         """Returns how many first rows and columns of it count: the problem may have room behind."""
-        number = capabilities.num_entries(problem)
+        number = problem.num_entries
         return self.shape(problem, solution) if number is None else (number, number)
 
     def move_at(
@@ -82,8 +81,7 @@ def positions(problem: Any, solution: jax.Array) -> tuple[jax.Array | None, Any]
     The number is an integer, or [] int32 where the problem has room for more: then `free` may have
     more behind, too.
     """
-    free = capabilities.free(problem)
-    if capabilities.num_entries(problem) is None:
+    free = problem.free
+    if problem.num_entries is None:
         return free, (solution if free is None else free).shape[0]
-    number = capabilities.num_entries if free is None else capabilities.num_free
-    return free, number(problem)
+    return free, problem.num_entries if free is None else problem.num_free

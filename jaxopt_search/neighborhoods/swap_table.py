@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from jaxopt_search.backends import floats, memory, tables
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import check_suits
-from jaxopt_search.neighborhoods.full_evaluation import Entries, Rank
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.qap.differences import (
@@ -20,7 +19,7 @@ from jaxopt_search.problems.qap.differences import (
     square,
 )
 from jaxopt_search.problems.qap.problem import QAP
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import Entries, Enumerable, Rank, null_delta
 
 
 class SwapDeltas(NamedTuple):
@@ -66,7 +65,7 @@ class _Swap(NamedTuple):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class SwapTable:
+class SwapTable(Enumerable):
     """All n (n - 1) / 2 swaps of a QAP, other problems are refused.
 
     A price is O(1), a swap that is made O(n * n). Then the deltas of all other facilities change

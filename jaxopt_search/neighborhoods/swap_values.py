@@ -9,18 +9,13 @@ import jax.numpy as jnp
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load
 from jaxopt_search.neighborhoods.assign import Vector, VectorNeighborhood
-from jaxopt_search.neighborhoods.full_evaluation import (
-    Entries,
-    Evaluated,
-    FullEvaluation,
-    Rank,
-)
+from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.types import Cost, null_delta
+from jaxopt_search.types import Cost, Entries, EnumerableMoves, Rank, null_delta
 
 
-class _Swaps:
+class _Swaps(EnumerableMoves):
     """Swaps for `FullEvaluation`."""
 
     num_words = 2
@@ -30,6 +25,9 @@ class _Swaps:
 
     def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
         return Swap().apply(problem, solution, move)
+
+    def num_moves(self, problem: Any, solution: jax.Array) -> int:
+        return SwapValues().num_moves(problem)
 
     def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
         return solution.shape[0], solution.shape[0]

@@ -20,7 +20,7 @@ from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.tsp import assignment, traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import Neighborhood, null_delta
 
 
 class PathExchange(NamedTuple):
@@ -39,7 +39,7 @@ class PathExchange(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ThreeOpt:
+class ThreeOpt(Neighborhood):
     """3-opt moves of a TSP that keep the direction. Build it with `three_opt`.
 
     Attributes:

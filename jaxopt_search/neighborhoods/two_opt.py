@@ -27,7 +27,7 @@ from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import Neighborhood, null_delta
 
 MAX_SEGMENT = 3
 """The longest segment that Or-opt moves."""
@@ -54,7 +54,7 @@ class EdgeMove(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TwoOpt:
+class TwoOpt(Neighborhood):
     """2-opt and Or-opt moves of a TSP. Build it with `two_opt`; other problems are refused.
 
     Attributes:

@@ -11,8 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
-
 
 def nothing(solution: np.ndarray) -> str:
     """Returns "": where nothing is forbidden, all solutions are feasible."""
@@ -72,14 +70,14 @@ SAME = Units()
 
 def counted_on_device(problem: Any) -> Any:
     """Returns the problem with `device_cost` for its `cost`, so that all units share programs."""
-    return problem if capabilities.units(problem) is None else replace(problem, units=SAME)
+    return problem if problem.device_units is None else replace(problem, device_units=SAME)
 
 
 def counted_in_full(problem: Any) -> Any:
     """Returns the problem as it was before `counted_on_device`."""
-    if capabilities.units(problem) is None:
+    if problem.device_units is None:
         return problem
-    return replace(problem, units=problem.host.units)
+    return replace(problem, device_units=problem.host.units)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxopt_search.checks import check_permutation, real_array
-from jaxopt_search.optional import imported
+from jaxopt_search.checks import check_permutation, imported, real_array
 from jaxopt_search.results.types import History, QueensResult, Record, Result
 
 __all__ = [

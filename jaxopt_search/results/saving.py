@@ -1,4 +1,4 @@
-"""Results in files: `.npz` of arrays with a header of JSON, or all of it as `.json`; no pickle."""
+"""Results in files: `.npz`, arrays with a header of JSON; nothing in them is ever executed."""
 
 import io
 import json
@@ -26,10 +26,7 @@ _FORMAT = "jaxopt_search result"
 _VERSION = 1
 _KINDS = {kind.__name__: kind for kind in (Result, StackedResult, QueensResult)}
 _LEFT_OUT = ("state", "problem", "search", "exchange")  # of classes of anyone's
-_COLUMNS = ("step", "seconds", "acceptance")  # of a history; best costs may be large integers
-_SUFFIXES = (".npz", ".json")
 _HEADER = "header"
-_NUMBERS = "biuf"  # of NumPy's dtypes
 _MOST_DEFLATED = 1032  # bytes that one byte of a file may stand for
 _BAD = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, OverflowError),
@@ -45,22 +42,15 @@ def save(result: Any, path: str | os.PathLike) -> None:
     for name, value in result._asdict().items():
         if name not in _LEFT_OUT:
             header[name] = _plain(name, value, arrays)
-    if path.suffix == ".json":
-        header["arrays"] = {name: _listed(array) for name, array in arrays.items()}
-        header["kinds"] = {name: (each.dtype.name, each.shape) for name, each in arrays.items()}
-    content = json.dumps(header, allow_nan=False)
+    content = np.array(json.dumps(header))
     with whole(path) as file:
-        if path.suffix == ".json":
-            file.write(content.encode())
-        else:
-            np.savez_compressed(file, allow_pickle=False, **{_HEADER: np.array(content)}, **arrays)
+        np.savez_compressed(file, allow_pickle=False, **{_HEADER: content}, **arrays)
 
 
 def load_result(path: str | os.PathLike) -> Any:
     """Returns a result that `save` wrote: a `Result`, a `StackedResult` or a `QueensResult`.
 
-    Nothing in the file is executed. A `Result` comes back without its `state`, `problem`, `search`
-    and `exchange`.
+    A `Result` comes back without its `state`, `problem`, `search` and `exchange`.
 
     Raises:
       OSError: if the file cannot be read.
@@ -79,11 +69,9 @@ def load_result(path: str | os.PathLike) -> Any:
     with path.open("rb"):  # what cannot be read at all says so by itself
         pass
     try:
-        header, arrays = (_read_json if path.suffix == ".json" else _read_npz)(path)
-        if header.get("format") != _FORMAT:
-            raise ValueError("it is of another format")
-        if header["version"] != _VERSION:
-            raise ValueError(f"it is of version {header['version']}, expected {_VERSION}")
+        header, arrays = _read(path)
+        if header.get("format") != _FORMAT or header["version"] != _VERSION:
+            raise ValueError("it is of another format, or of another version")
         kind = _KINDS[header["kind"]]
         values = {
             name: _value(name, header[name], arrays)
@@ -91,14 +79,15 @@ def load_result(path: str | os.PathLike) -> Any:
             if name not in _LEFT_OUT
         }
     except _BAD as error:
-        raise ValueError(f"{path} holds no result that can be read: {_first_line(error)}") from None
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{path} holds no result that can be read: {reason}") from None
     return kind._make(values.get(name) for name in kind._fields)
 
 
 def _checked(path: str | os.PathLike) -> pathlib.Path:
     path = pathlib.Path(path)
-    if path.suffix not in _SUFFIXES:
-        raise ValueError(f"path is {str(path)!r}, expected a name that ends in .npz or .json")
+    if path.suffix != ".npz":
+        raise ValueError(f"path is {str(path)!r}, expected a name that ends in .npz")
     if "\0" in str(path):
         raise ValueError(f"path is {str(path)!r}, expected a path without NUL")
     return path
@@ -106,39 +95,21 @@ def _checked(path: str | os.PathLike) -> pathlib.Path:
 
 def _plain(name: str, value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Returns a value for JSON; arrays are added to `arrays`, and their names are returned."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in _NUMBERS:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         arrays[name] = value
         return {"array": name}
     if isinstance(value, np.ndarray) and all(isinstance(one, int) for one in value.flat):
         return {"integers": value.tolist()}  # beyond int64
-    if isinstance(value, History):
-        columns = value.arrays()
-        arrays |= {f"{name}.{column}": columns[column] for column in _COLUMNS}
-        return {"history": name, "best": [_number(record.best) for record in value]}
-    if isinstance(value, list):
+    if isinstance(value, list) and not isinstance(value, History):
         return {"list": [_plain(f"{name}.{i}", one, arrays) for i, one in enumerate(value)]}
     if isinstance(value, Status):
         return value.name
-    if isinstance(value, bool | int | float):
-        return _number(value)
-    if value is None or isinstance(value, str | Hit) or name == "env":
+    is_plain = value is None or isinstance(value, bool | int | float | str | Hit | History)
+    if is_plain or name == "env":
         return value
     is_array = isinstance(value, np.ndarray)
     kind = f"an array of dtype {value.dtype}" if is_array else f"a {type(value).__name__}"
     raise TypeError(f"{name} is {kind}, expected an array of numbers")
-
-
-def _number(value: int | float) -> int | float | str:
-    """Returns a number as JSON has it; infinity and NaN, which it has not, as text."""
-    return value if isinstance(value, int) or math.isfinite(value) else str(value)
-
-
-def _listed(array: np.ndarray) -> Any:
-    """Returns nested lists of numbers, and of text for infinity and NaN."""
-    is_finite = np.isfinite(array)
-    if is_finite.all():
-        return array.tolist()
-    return np.where(is_finite, array.astype(object), array.astype(str)).tolist()
 
 
 def _value(name: str, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -147,41 +118,18 @@ def _value(name: str, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
         return Status[plain]
     if name == "first_hit":
         return plain and Hit(*plain)
-    if name in ("fun", "gap") and isinstance(plain, str):
-        return float(plain)
-    if not isinstance(plain, dict):
+    if name == "history":
+        return History(Record(*line) for line in plain)
+    if name == "env" or not isinstance(plain, dict):
         return plain
     if "array" in plain:
         return arrays[plain["array"]]
     if "integers" in plain:
         return np.array(plain["integers"], object)
-    if "list" in plain:
-        return [_value("", one, arrays) for one in plain["list"]]
-    if "history" in plain:
-        best = (float(one) if isinstance(one, str) else one for one in plain["best"])
-        columns = (arrays[f"{plain['history']}.{column}"].tolist() for column in _COLUMNS)
-        step, seconds, acceptance = columns
-        return History(map(Record, step, seconds, best, acceptance))
-    return plain
+    return [_value("", one, arrays) for one in plain["list"]]
 
 
-def _read_json(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    header = json.loads(path.read_text(encoding="utf-8"))
-    arrays = {
-        name: np.array(header["arrays"][name], _checked_dtype(name, dtype)).reshape(shape)
-        for name, (dtype, shape) in header["kinds"].items()
-    }
-    return header, arrays
-
-
-def _checked_dtype(name: str, dtype: Any) -> np.dtype:
-    found = np.dtype(dtype)
-    if found.kind not in _NUMBERS:
-        raise ValueError(f"{name} is of dtype {dtype}, expected numbers")
-    return found
-
-
-def _read_npz(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         packed, most = sum(info.compress_size for info in members), os.path.getsize(path)
@@ -202,7 +150,3 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
         raise ValueError(f"{info.filename} says that it has {size} bytes, and has others")
     file.seek(0)
     return np.lib.format.read_array(file, allow_pickle=False)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

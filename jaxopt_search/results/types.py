@@ -150,13 +150,13 @@ class Result(NamedTuple):
         return plotting.plot_result(self, ax)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the result to a file for `load_result`: `.npz`, or `.json` to be read by others.
+        """Writes the result to a file for `load_result`, whose name ends in `.npz`.
 
-        Neither holds `state`, `problem`, `search` and `exchange`, nor anything that is executed
+        It does not hold `state`, `problem`, `search` and `exchange`, nor anything that is executed
         when it is read. An old file of that name is replaced at once or not at all.
 
         Raises:
-          ValueError: for a name that ends in neither.
+          ValueError: for another name.
           TypeError: if the solution is not an array.
           OSError: if it cannot be written.
         """

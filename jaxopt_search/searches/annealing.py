@@ -138,8 +138,7 @@ def simulated_annealing(
     search is SSPM, one move is PSSM.
 
     Args:
-      neighborhood: a `Neighborhood`; or an object with `num_words`, `propose` and `apply` only,
-        whose moves are then priced by full evaluation.
+      neighborhood: a `js.Neighborhood`, or `js.Moves`, which are priced by full evaluation.
       schedule: a temperature, or a function from the step to one, such as an optax schedule.
       moves_per_search: M, the moves priced per step.
       choose: `"best"`, as in the paper: the cheapest move is put to the test. `"first"`: each move

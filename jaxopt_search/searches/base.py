@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.searches.acceptance import Acceptance, Trial
 from jaxopt_search.searches.walks import StateT, TrajectorySearch, Walk
@@ -72,7 +71,7 @@ class SampledSearch(TrajectorySearch[StateT]):
         """Returns the warps of a program in a kernel, a power of two."""
         most = min(self.moves_per_search // 32, _MAX_WARPS, _WARPS_AT_ONCE // num_searches)
         to_price = 1 << max(1, most).bit_length() - 1
-        return max(to_price, capabilities.warps_per_move(self.neighborhood, problem))
+        return max(to_price, self.neighborhood.num_warps(problem))
 
     def num_lanes(self) -> int:
         """Returns the most lanes that M moves take where words are drawn ahead: for `draws`."""
@@ -194,7 +193,7 @@ class TableSearch(TrajectorySearch[TableStateT]):
           delta: [] the change in cost that the move makes.
         """
         hood, move = self.neighborhood, state.found.move
-        commit_and_first = capabilities.commit_and_first(hood)
+        commit_and_first = hood.commit_and_first
         if commit_and_first is None:
             representation = hood.commit(problem, state.representation, move, where)
             cost = self.cost_after(state.cost, delta, where, representation)

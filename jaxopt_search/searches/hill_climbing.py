@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import capabilities
 from jaxopt_search.checks import check_option
 from jaxopt_search.neighborhoods.base import as_enumerable
 from jaxopt_search.pytrees import pytree
@@ -82,7 +81,7 @@ class HillClimbing(TableSearch[ClimbingState]):
         if self.choose == "best":
             return _by_delta
         last = jnp.int32(0) if state.found is None else state.found.entry
-        rows, columns = capabilities.extent(self.neighborhood, problem)
+        rows, columns = self.neighborhood.extent(problem)
 
         def rank(entry: jax.Array, delta: Cost) -> tuple[jax.Array, jax.Array]:
             ahead = entry - last

@@ -5,7 +5,6 @@ from typing import Any
 
 import jax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import random
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.base import as_neighborhood
@@ -13,8 +12,6 @@ from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches.acceptance import Acceptance
 from jaxopt_search.searches.annealing import AnnealingStep, Choose, KeepBest
 from jaxopt_search.types import Neighborhood
-
-_RULE = ("num_words", "check", "control", "start", "passes", "after")
 
 
 @pytree
@@ -83,10 +80,9 @@ def _check_rule(acceptance: Any) -> None:
     name = type(acceptance).__name__
     if isinstance(acceptance, type):
         raise TypeError(f"acceptance is the class {acceptance.__name__}, expected an instance")
-    if lacks := capabilities.missing(acceptance, _RULE):
+    if not isinstance(acceptance, Acceptance):
         raise TypeError(
-            f"acceptance is a {name} without {lacks[0]}, expected a rule such as"
-            " js.acceptance.threshold returns"
+            f"acceptance is a {name}, expected a js.acceptance.Acceptance, as threshold returns"
         )
     if jax.tree_util.all_leaves([acceptance]):
         raise TypeError(

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory, random
 from jaxopt_search.backends.memory import load
 from jaxopt_search.checks import check_count
@@ -148,7 +147,7 @@ def min_conflicts(
       0
     """
     moves_per_search = check_count("moves_per_search", moves_per_search, 1, random.MAX_SLOTS - 1)
-    if lacks := capabilities.missing(neighborhood, _NEEDED):
+    if lacks := [name for name in _NEEDED if not hasattr(neighborhood, name)]:
         kind = type(neighborhood).__name__
         raise TypeError(f"neighborhood is a {kind} without {lacks[0]}, expected one like QueenSwap")
     return MinConflicts(

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import store
 from jaxopt_search.backends.random import below, threefry2x32
@@ -79,7 +78,7 @@ class TabuSearch(TableSearch[TabuState]):
     def init(self, problem: Problem, solution: Solution) -> TabuState:
         # None is forbidden, and they come of age one after the other.
         row, column = tables.rows_and_columns(self.neighborhood.shape(problem))
-        _, columns = capabilities.extent(self.neighborhood, problem)
+        _, columns = self.neighborhood.extent(problem)
         until = -1 - (row * columns + column)
         start = self.start(problem, solution)
         order = jnp.uint32(0) if self.ties == "random" else None
@@ -109,7 +108,7 @@ class TabuSearch(TableSearch[TabuState]):
         """Returns what ranks moves: aspired ones by delta, then allowed ones, then the others."""
         age = self.aspiration_age
         if age is None:
-            rows, columns = capabilities.extent(self.neighborhood, problem)
+            rows, columns = self.neighborhood.extent(problem)
             age = _usual_age(rows * columns)
         best = self.best_cost(state)
 
@@ -129,7 +128,7 @@ class TabuSearch(TableSearch[TabuState]):
 
     def _tenures(self, problem: Problem) -> tuple[Any, Any]:
         """Returns the lowest tenure and the highest one."""
-        rows, _ = capabilities.extent(self.neighborhood, problem)
+        rows, _ = self.neighborhood.extent(problem)
         return self.tenure or _usual_tenure(rows)
 
     def _tenure_of(self, tenures: tuple[Any, Any], word: jax.Array, cost: Cost) -> jax.Array:

@@ -7,19 +7,17 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import floats, memory
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.types import (
     Cost,
-    Info,
     Move,
     Neighborhood,
     Problem,
     Representation,
+    Search,
     Snapshot,
     Solution,
-    Stream,
 )
 
 
@@ -47,7 +45,7 @@ class Walk(Protocol):
 StateT = TypeVar("StateT", bound=Walk)
 
 
-class TrajectorySearch(abc.ABC, Generic[StateT]):
+class TrajectorySearch(Search, Generic[StateT]):
     """A search that walks over a `neighborhood` and remembers the best solution.
 
     A subclass has `init`, `step` and `evaluations_per_step`, and makes its steps of `make` and
@@ -56,23 +54,13 @@ class TrajectorySearch(abc.ABC, Generic[StateT]):
 
     neighborhood: Neighborhood
 
-    @abc.abstractmethod
-    def evaluations_per_step(self, problem: Any) -> int:
-        """Returns how many moves are priced in a step."""
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return (self.neighborhood,)
 
     @abc.abstractmethod
     def init(self, problem: Any, solution: Solution) -> StateT:
         """Returns the state at `solution`; `start` returns the first four parts of it."""
-
-    @abc.abstractmethod
-    def step(
-        self, stream: Stream, control: Any, problem: Any, state: StateT
-    ) -> tuple[StateT, Info]:
-        """Returns the state after a step; portable. See `types.Search.step`."""
-
-    def control(self, step: jax.Array) -> Any:
-        """Returns what steers all searches at `step`; see `types.Search.control`."""
-        return None
 
     def look(self, problem: Any, state: StateT) -> StateT:
         """Returns the state after its current solution was replaced by other means than `make`."""
@@ -110,7 +98,7 @@ class TrajectorySearch(abc.ABC, Generic[StateT]):
         self, cost: Cost, delta: Cost, where: jax.Array, representation: Representation
     ) -> Cost:
         """Returns the cost after a move, to this representation, if `where` holds; portable."""
-        known = capabilities.known_cost(self.neighborhood, representation)
+        known = self.neighborhood.known_cost(representation)
         return cost + jnp.where(where, delta, jnp.zeros_like(delta)) if known is None else known
 
     def remember(self, state: StateT, where: jax.Array | bool = True) -> StateT:
@@ -127,10 +115,10 @@ class TrajectorySearch(abc.ABC, Generic[StateT]):
         )
 
     def is_portable(self, problem: Problem) -> bool:
-        return capabilities.is_portable_for(self.neighborhood, problem)
+        return self.neighborhood.is_portable and not self.neighborhood.obstacle(problem)
 
     def obstacle(self, problem: Problem) -> str:
-        return capabilities.obstacle_for(self.neighborhood, problem)
+        return self.neighborhood.obstacle(problem)
 
     def best_cost(self, state: StateT) -> Cost:
         # Unlike `minimum`, this takes no NaN for the lowest, which an own delta may bring about.

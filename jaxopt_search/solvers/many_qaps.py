@@ -52,6 +52,7 @@ def stack_of_assignments(problems: list[QAP], recipe: TabuRecipe, options: RunOp
         kind=kind,
         instances=_instances(problems, recipe.capacity),
         sizes=sizes,
+        own=lambda i, assignment: assignment[: sizes[i]],
         in_full=lambda costs: np.array(list(map(_in_full, problems, costs.tolist())), float),
         cost=lambda i, assignment: problems[i].host.cost(assignment),
         pacer=_Steady(Pace(0, 1.0, 0.0, recipe.every)),

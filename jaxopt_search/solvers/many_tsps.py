@@ -1,5 +1,6 @@
 """Many TSPs at once, of any sizes: each is annealed by searches that recombine."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,8 +13,8 @@ from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.problems import padding
-from jaxopt_search.problems.tsp import traced
-from jaxopt_search.problems.tsp.coordinates import diameters, middle
+from jaxopt_search.problems.tsp import candidates, traced
+from jaxopt_search.problems.tsp.coordinates import diameters, drawn_near, middle
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.problems.tsp.ranges import float_unit
@@ -29,27 +30,42 @@ _TRIVIAL = 3  # cities, of which all tours have the same length
 def stack_of_tours(points: list[np.ndarray], recipe: Recipe, options: RunOptions) -> Stack:
     """Returns B instances, of each of which searches of its own find a short tour.
 
+    They are searched for tours of places: cities at the same place follow one another.
+
     Args:
       points: of each instance, [n, 2] float64, checked; Euclidean distances.
       recipe: of the annealing.
     """
-    sizes, timer = list(map(len, points)), options.timer
+    first, place = zip(*map(candidates.places, points), strict=True)
+    places = [each[rows] for each, rows in zip(points, first, strict=True)]
+    near, left_out = zip(*map(drawn_near, places), strict=True)
+    sizes, timer = list(map(len, places)), options.timer
     most = max(sizes)
     if most <= _TRIVIAL:
         timer.max_steps = 0
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
     capacity.check_tours(room, num_tours, recipe.num_searches, options.devices)
-    units = np.array([float_unit(len(each), diameters(each).item()) for each in points], float)
+    units = np.array([float_unit(len(each), diameters(each).item()) for each in near], float)
     return Stack(
         kind=_Tours(recipe, room),
-        instances=_instances(points, units, room),
-        sizes=sizes,
-        in_full=lambda lengths: lengths * units,
+        instances=_instances(near, units, room),
+        sizes=list(map(len, points)),
+        own=lambda i, tour: _through_cities(tour[: sizes[i]], place[i]),
+        in_full=lambda lengths: lengths * units + np.array(left_out),
         cost=lambda i, tour: _length(points[i], tour),
         pacer=pacer_of(recipe, most, timer.max_steps, timer.max_seconds),
         moves_per_step=len(points) * recipe.moves_per_search,
         is_trivial=most <= _TRIVIAL,
     )
+
+
+def _through_cities(tour: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Returns the tour of cities, [n] int32, that passes their places as one of places, [p], does.
+
+    Args:
+      place: [n] of each city.
+    """
+    return np.argsort(np.argsort(tour)[place], kind="stable").astype(np.int32)
 
 
 class _Instance(NamedTuple):
@@ -94,10 +110,10 @@ class _Tours(NamedTuple):
 
     def parts(self, instance: _Instance) -> tuple[TSP, _Parts]:
         problem = traced.of_points(instance.points, instance.num_cities)
-        near, tree = scales.near_distance_on_device(problem), scales.tree_edge_on_device(problem)
-        hottest = self.recipe.hottest * jnp.where(tree > 0, tree, near)
-        candidates = traced.neighbors(problem, self.recipe.num_candidates, "spread")
-        return problem, _Parts(candidates, hottest, self.recipe.coldest * near)
+        scale, tree = scales.near_distance_on_device(problem), scales.tree_edge_on_device(problem)
+        hottest = self.recipe.hottest * jnp.where(tree > 0, tree, scale)
+        near = traced.neighbors(problem, self.recipe.num_candidates, "spread")
+        return problem, _Parts(near, hottest, self.recipe.coldest * scale)
 
     def starts(self, key: random.Key, problem: TSP, instance: _Instance) -> jax.Array | None:
         if self.recipe.starts == "random":
@@ -114,7 +130,7 @@ class _Tours(NamedTuple):
         ).at_pace(self.recipe, pace)
 
 
-def _instances(points: list[np.ndarray], units: np.ndarray, room: int) -> _Instance:
+def _instances(points: Sequence[np.ndarray], units: np.ndarray, room: int) -> _Instance:
     def place(each: np.ndarray, unit: float) -> np.ndarray:
         own = each / unit
         own = (own - middle(own)).astype(np.float32)

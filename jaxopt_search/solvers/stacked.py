@@ -70,6 +70,7 @@ class Stack(NamedTuple):
       kind: how they are searched.
       instances: leaves [B, ...], on the host.
       sizes: entries of a solution of each.
+      own: maps the number of an instance and its solution on the device to the user's.
       in_full: maps costs on the device, [B], to the user's.
       cost: maps the number of an instance and its solution to the exact cost.
       pacer: sets the pace of all.
@@ -80,6 +81,7 @@ class Stack(NamedTuple):
     kind: Kind
     instances: Any
     sizes: Sequence[int]
+    own: Callable[[int, np.ndarray], np.ndarray]
     in_full: Callable[[np.ndarray], np.ndarray]
     cost: Callable[[int, np.ndarray], int | float]
     pacer: Pacer
@@ -251,7 +253,7 @@ class _Runs:
         """Returns the best solution of each instance, [n]."""
         found = self._team.gathered(_best(self.stack.kind, self.devices)(self.runs))
         found = found.reshape(-1, found.shape[-1])
-        return [one[:n] for one, n in zip(found, self.stack.sizes, strict=False)]
+        return [self.stack.own(i, found[i]) for i in range(len(self.stack.sizes))]
 
 
 @functools.cache

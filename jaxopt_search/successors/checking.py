@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import bit_sets, random
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.successors import algorithm, heuristics
@@ -55,7 +54,7 @@ def as_types(heuristic: Any) -> tuple[Any, ...]:
         if isinstance(one, type):
             raise TypeError(f"heuristic is the class {one.__name__}, expected an object of it")
         kind = type(one).__name__
-        for needed in capabilities.missing(one, _NEEDED):
+        for needed in (name for name in _NEEDED if not hasattr(one, name)):
             raise TypeError(f"heuristic is a {kind} without {needed}, expected a LocalHeuristic")
         if jax.tree_util.all_leaves([one]):
             raise TypeError(

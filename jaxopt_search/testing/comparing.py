@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import random
 from jaxopt_search.backends.costs import cost_of
+from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
 
 Meaning = Callable[[Any], Any]
 """Maps solutions with leading axes, NumPy arrays, to what they mean: equal where they do."""
@@ -50,11 +50,10 @@ def _in_space(problem: Any, starts: Any, is_solution: Any) -> Callable[[Any], np
         return lambda solutions: np.array(
             [bool(is_solution(one)) for one in _unstacked(solutions)], bool
         )
-    space, sizes = capabilities.space(problem), capabilities.domain_sizes(problem)
-    if space == "vector" or (space is None and sizes is not None):
-        sizes = np.asarray(sizes)
+    if problem.space == "vector":
+        sizes = np.asarray(problem.domain_sizes)
         return lambda x: ((x >= 0) & (x < sizes)).all(axis=1)
-    if space == "permutation" or (space is None and _are_permutations(starts).all()):
+    if problem.space == "permutation":
         return _are_permutations
     shapes = jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype), starts)
 
@@ -185,8 +184,7 @@ def at(tree: Any, *place: int) -> Any:
 
 def name_of(part: Any) -> str:
     """Returns the name of a part's class; of moves priced in full, the name of the moves."""
-    moves = capabilities.moves(part)
-    return type(part if moves is None else moves).__name__
+    return type(part.moves if isinstance(part, FullEvaluation) else part).__name__
 
 
 def require_same_runs(runs: Sequence[tuple[str, Any]], what: str, is_exact: bool) -> None:

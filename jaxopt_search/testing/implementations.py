@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 
 import jaxopt_search
-from jaxopt_search import capabilities
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.testing import comparing
 
@@ -64,7 +63,7 @@ def check_implementations(
 
 def _names(search: Any, problem: Any) -> list[str]:
     names = ["xla"]
-    if not capabilities.is_portable(search, problem):
+    if not search.is_portable(problem):
         return names
     names += ["native"] * (jax.default_backend() == "cpu")
     obstacle = jaxopt_search.why_not_portable(problem, search)

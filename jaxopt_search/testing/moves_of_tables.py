@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import Solutions, require
@@ -206,7 +205,7 @@ def _check_proposed(
 
 
 def _check_commit_and_first(hood: Any, problem: Any, representation: Any) -> None:
-    both = capabilities.commit_and_first(hood)
+    both = hood.commit_and_first
     if both is None:
         return
 

@@ -7,9 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends.costs import cost_of
-from jaxopt_search.neighborhoods.base import as_neighborhood
+from jaxopt_search.neighborhoods.base import as_neighborhood, is_enumerable
 from jaxopt_search.testing import comparing, moves_of_tables
 from jaxopt_search.testing.comparing import Meaning, Solutions, require
 from jaxopt_search.testing.implementations import check_implementations
@@ -110,7 +109,7 @@ def check_neighborhood(
         hood, problem, known, jax.device_get(starts), walks, has_one_representation
     )
     _check_lanes(hood, problem, comparing.of_first(walks.start), tuple(words))
-    if not capabilities.missing(hood, ("first", "num_moves", "shape", "undone")):
+    if is_enumerable(hood):
         last = jax.tree.map(lambda leaf: leaf[0, -1], walks.representation)
         for representation in (comparing.of_first(walks.start), last):
             moves_of_tables.check(hood, problem, known, representation, words, has_all_moves)
@@ -134,7 +133,7 @@ def _walk(hood: Any, problem: Any, starts: Any, words: tuple[jax.Array, ...]) ->
             after,
             hood.solution(problem, after),
             hood.solution(problem, hood.snapshot(after)),
-            capabilities.known_cost(hood, after),
+            hood.known_cost(after),
             comparing.same_leaves(rejected, representation),
         )
 
@@ -289,5 +288,5 @@ def _check_searches(hood: Any, problem: Any, costs: np.ndarray) -> None:
     spread = np.std(costs.astype(np.float64))
     temperature = float(spread) if np.isfinite(spread) and spread > 0 else 1.0
     check_implementations(simulated_annealing(hood, temperature, moves_per_search=4), problem)
-    if not capabilities.missing(hood, ("first",)):
+    if is_enumerable(hood):
         check_implementations(hill_climbing(hood), problem)

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory, rows
 from jaxopt_search.backends.costs import cost_of, no_nan
 from jaxopt_search.guards import contracts, spaces
@@ -66,8 +65,8 @@ def check_problem(
     costs = _check_costs(problem, name, known, starts, seed, tolerance)
     _check_perturbed(problem, name, known, starts, seed)
     _check_row_costs(problem, name, known, starts, costs)
-    if capabilities.domain_sizes(problem) is not None and capabilities.has_hooks(problem):
-        sizes = np.asarray(capabilities.domain_sizes(problem))
+    if problem.has_hooks:
+        sizes = np.asarray(problem.domain_sizes)
         options = {"has_all_moves": False, "seed": seed, "tolerance": tolerance}
         options["implementations"] = implementations
         if (sizes > 1).any():
@@ -97,13 +96,13 @@ def _check_costs(
         lambda: f"{name}.cost: {alone} without jit, {costs[0]} with it, of {first}",
     )
     own = no_nan(jax.jit(jax.vmap(problem.cost))(starts))
-    expected = np.asarray(capabilities.cost_in_full(problem, jnp.asarray(costs)))
+    expected = np.asarray(problem.cost_in_full(jnp.asarray(costs)))
     is_rounded = jnp.issubdtype(own.dtype, jnp.floating)
     require(
         comparing.costs_agree(own, expected, expected, tolerance if is_rounded else None),
         lambda i: f"{name}.cost: {own[i]}, but device_cost means {expected[i]}, start {i}",
     )
-    original = capabilities.original(problem)
+    original = problem.host
     if original is not None:
         in_full = original.all_in_full(costs)
         exact = [
@@ -114,7 +113,7 @@ def _check_costs(
             comparing.costs_agree(in_full, exact, in_full, known.tolerance),
             lambda i: f"{name}.cost: {in_full[i]} on the device, {exact[i]} on the host, start {i}",
         )
-    if capabilities.is_trivial(problem) and (costs != costs[0]).any():
+    if problem.is_trivial and (costs != costs[0]).any():
         raise AssertionError(
             f"{name}.is_trivial holds, but costs are {costs.min()} to {costs.max()}"
         )
@@ -126,7 +125,7 @@ def _check_costs(
 def _check_perturbed(problem: Any, name: str, known: Solutions, starts: Any, seed: int) -> None:
     def perturb(solutions: Any) -> Any:
         keys = comparing.start_keys(len(jax.tree.leaves(starts)[0]), seed + 1)
-        return jax.vmap(lambda key, one: capabilities.perturbed(problem, key, one))(keys, solutions)
+        return jax.vmap(lambda key, one: problem.perturb(key, one))(keys, solutions)
 
     found = jax.device_get(jax.jit(perturb)(starts))
     require(
@@ -138,7 +137,7 @@ def _check_perturbed(problem: Any, name: str, known: Solutions, starts: Any, see
 def _check_row_costs(
     problem: Any, name: str, known: Solutions, starts: Any, costs: np.ndarray
 ) -> None:
-    row_costs = capabilities.row_costs(problem)
+    row_costs = problem.row_costs
     if row_costs is None:
         return
 

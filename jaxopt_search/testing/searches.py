@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search
-from jaxopt_search import capabilities
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import Meaning, Solutions, require
@@ -119,7 +118,7 @@ def check_search(
 def _course(
     search: Any, problem: Any, starts: Any, given: Any, num_steps: int, seed: int
 ) -> Course:
-    done = capabilities.is_done(search)
+    done = search.is_done
 
     def stand(state: Any) -> Standing:
         best, current = search.best(problem, state), search.current(problem, state)
@@ -133,7 +132,7 @@ def _course(
         return stand(state), jnp.bool_(False) if done is None else done(state)
 
     def go(start_key: Any, key: Any, start: Any, given: Any) -> Course:
-        state = capabilities.started(search, start_key, problem, start)
+        state = search.init_with(start_key, problem, start)
 
         def step(state: Any, i: jax.Array) -> tuple[Any, Any]:
             control = search.control(i)

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import random
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import require
@@ -43,7 +42,7 @@ def check_exchange(
     name = type(exchange).__name__
     if not (jnp.shape(exchange.every) == () and int(exchange.every) >= 1):
         raise AssertionError(f"{name}.every is {exchange.every}, expected an integer from 1 up")
-    order = capabilities.order(exchange)
+    order = exchange.order
     if order is not None:
         _check_order(name, order, num_searches, seed)
         return
@@ -59,7 +58,7 @@ def check_exchange(
         np.where(rng.random(num_searches) < 0.5, np.inf, 1).astype(np.float32),
     ):
         _check_donors(name, exchange, costs, seed)
-    combine = capabilities.combine(exchange)
+    combine = exchange.combine
     if combine is not None and problem is not None:
         _check_children(name, combine, functools.partial(_alone, combine), problem, seed)
 
@@ -88,7 +87,7 @@ def check_crossover(crossover: Any, problem: Any, *, seed: int = 0) -> None:
 
         def children(words: Any, problem: Any, own: Any, given: Any, share: Any = share) -> Any:
             keys = random.typed_key(words)
-            return capabilities.children(crossover, keys, problem, own, given, share)
+            return crossover.children(keys, problem, own, given, share)
 
         _check_children(type(crossover).__name__, children, child, problem, seed)
 
@@ -107,7 +106,7 @@ def _check_donors(name: str, exchange: Any, costs: np.ndarray, seed: int) -> Non
         stream = comparing.stream_at(random.as_key(seed), step)
         highest = null_delta(costs.dtype)
         costs, number = jnp.pad(costs, (0, padding), constant_values=highest), jnp.int32(num)
-        restarts = capabilities.restarts(exchange, costs, number)
+        restarts = exchange.starts_anew(costs, number)
         return exchange.donors(stream, costs, number), restarts
 
     (donors, restarts), (padded, padded_restarts) = (

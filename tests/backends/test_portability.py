@@ -228,7 +228,7 @@ def test_without_pallas_xla_runs_with_one_warning(monkeypatch):
 def test_what_is_no_problem_or_search_is_refused():
     """In one line, before anything is lowered."""
     problem, search = js.tsp([[0, 1], [1, 0]]), js.simulated_annealing(js.Relocate(), 1.0)
-    with pytest.raises(TypeError, match="problem is a int without init"):
+    with pytest.raises(TypeError, match="problem is a int, expected"):
         js.why_not_portable(5, search)
-    with pytest.raises(TypeError, match="search is a int without init"):
+    with pytest.raises(TypeError, match="search is a int, expected"):
         js.why_not_portable(problem, 6)

@@ -302,7 +302,7 @@ def test_damaged_files_are_refused(tmp_path):
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Parts:
+class Parts(js.Problem):
     """A problem whose solutions have parts."""
 
     make: Any = dataclasses.field(metadata={"static": True})
@@ -315,7 +315,7 @@ class Parts:
 
 
 @dataclasses.dataclass(frozen=True)
-class Opposite:
+class Opposite(js.Moves):
     """The one move: all parts change to the opposite."""
 
     num_words: int = 1

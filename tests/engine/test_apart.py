@@ -28,7 +28,7 @@ PROBLEMS = {"ints": matrix_tsp(14), "floats": matrix_tsp(14, dtype=np.float64)}
 
 @js.pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Nearby:
+class Nearby(js.Crossover):
     """A child is near its parent, if it is shorter."""
 
     compiles_apart: bool = dataclasses.field(metadata={"static": True})

@@ -114,11 +114,10 @@ def test_the_stop_test_comes_before_an_exchange():
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Drawing:
+class Drawing(js.Exchange):
     """An exchange after every step, in which each search has any donor."""
 
     every = np.int32(1)
-    passes_on = "best"
 
     def donors(self, stream, costs, num_searches):
         index = jnp.arange(costs.size, dtype=jnp.uint32)

@@ -24,27 +24,6 @@ def test_instances_come_from_the_named_folder_or_are_generated(tmp_path, capsys)
         common.find_instances(None, str(tmp_path / "absent"), "rd100", generate)
 
 
-def test_the_data_folder_may_come_from_the_environment(tmp_path, monkeypatch):
-    """The flag wins over the environment variable."""
-    flag, variable = tmp_path / "flag", tmp_path / "variable"
-    flag.mkdir()
-    variable.mkdir()
-    monkeypatch.setenv(common.DATA_VARIABLE, str(variable))
-    assert common.data_folder(None) == variable
-    assert common.data_folder(str(flag)) == flag
-
-
-def test_markdown_tables_align():
-    """Columns are padded, the rule says which side they align to."""
-    text = common.table(["name", "value"], [["a", "1"], ["long name", "1.25"]], markdown=True)
-    assert text.splitlines() == [
-        "| name      | value |",
-        "| --------- | ----: |",
-        "| a         |     1 |",
-        "| long name |  1.25 |",
-    ]
-
-
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -63,30 +42,6 @@ def test_progress_is_plain_in_a_file_and_in_place_on_a_terminal(monkeypatch):
         assert text.startswith("2/4" if not stream.isatty() else "\r2/4")
         assert "4/4 runs" in text and text.endswith("\n")
         assert ("\r" in text) == stream.isatty()
-
-
-def test_progress_is_a_bar_on_a_terminal():
-    """Runs of the file count in it; the time left is told by those that were made."""
-    pytest.importorskip("tqdm")
-    stream = Terminal()
-    progress = common.Progress(4, stream)
-    progress.skip(2)
-    progress.step(0, "third")
-    progress.step(1, "third")
-    assert progress._bar.format_dict["initial"] == 2
-    progress.step(1, "fourth")
-    shown = stream.getvalue().split("\r")
-    assert any(text.startswith(" 75%|") and "| 3/4 runs, 00:" in text for text in shown)
-    assert shown[-1].startswith("100%|") and shown[-1].endswith("fourth\n")
-
-
-def test_progress_that_cannot_be_written_ends_nothing(monkeypatch):
-    """A closed stream, and none at all."""
-    closed = io.StringIO()
-    closed.close()
-    monkeypatch.setattr(common.sys, "stderr", None)
-    for stream in (closed, None):
-        common.Progress(1, stream).step(1, "only")
 
 
 def devices_with(flags, call):

@@ -1,7 +1,6 @@
 """Files of records survive killed runs and other processes; what is no record is named by line."""
 
 import argparse
-import importlib
 import json
 import os
 import pathlib
@@ -11,23 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import flag_types, quickstart, record_files
+from experiments import flag_types, record_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "experiments"
-
-
-def scripts_with(*texts):
-    """Returns the scripts in whose source there is one of the texts."""
-    sources = {file: file.read_text(encoding="utf-8") for file in EXPERIMENTS.rglob("*.py")}
-    files = [file for file in sorted(sources) if any(text in sources[file] for text in texts)]
-    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
-    modules = [importlib.import_module(name) for name in names]
-    return [module for module in modules if hasattr(module, "main")]
-
-
-REPORTERS = scripts_with("common.add_record_arguments(flags", "timed_runs.parser(")
-WRITERS = [*REPORTERS, *scripts_with("common.add_out_argument(flags")]
 
 
 def record(seed, **others):
@@ -47,11 +33,6 @@ def test_append_then_read_gives_the_records_in_order(tmp_path):
         record_files.append(path, record(seed, cost=np.int32(7), sec=np.float64(0.5)))
     assert record_files.read(path) == [record(seed, cost=7, sec=0.5) for seed in range(3)]
     assert len(path.read_text().splitlines()) == 3
-
-
-def test_no_file_has_no_records(tmp_path):
-    """A first run finds an empty history."""
-    assert record_files.read(tmp_path / "absent.jsonl") == []
 
 
 @pytest.mark.parametrize("num_bytes", range(1, 40, 6))
@@ -109,13 +90,6 @@ def test_runs_know_what_is_done(tmp_path):
         assert known.records == [first]
 
 
-def test_runs_without_a_file_stay_in_memory():
-    """`path=None` writes nothing."""
-    runs = record_files.Runs(None)
-    runs.add(record(0))
-    assert runs.has({"moves": 12}, "x", 0)
-
-
 @pytest.mark.parametrize(
     ("content", "line", "text"),
     [
@@ -139,14 +113,6 @@ def test_what_is_no_record_is_named_and_kept(tmp_path, content, line, text):
             make("trial")(str(path))
         assert "\n" not in str(e.value)
     assert path.read_bytes() == content
-
-
-def test_a_record_without_a_seed_is_no_run(tmp_path):
-    path = tmp_path / "runs.jsonl"
-    path.write_text('{"experiment": "trial", "settings": {}}\n')
-    assert len(record_files.read(path)) == 1
-    with pytest.raises(ValueError, match="runs.jsonl:1: .*no 'instance'"):
-        record_files.Runs(path)
 
 
 def test_a_run_counts_once_as_it_was_made_last(tmp_path):
@@ -267,19 +233,6 @@ def test_what_cannot_be_written_is_told_before_the_first_run(tmp_path, kind):
     assert "\n" not in str(error.value)
 
 
-def ended(script, arguments, capsys):
-    """Returns the exit status and the last line on standard error."""
-    with pytest.raises(SystemExit) as stopped:
-        script.main(arguments)
-    return stopped.value.code, capsys.readouterr().err.splitlines()[-1]
-
-
-def test_no_script_has_flags_of_files_of_its_own():
-    """But the quickstart, which writes to a folder."""
-    assert scripts_with('"--out"', '"--report",') == [quickstart]
-    assert len(REPORTERS) >= 8 and len(WRITERS) >= len(REPORTERS) + 3
-
-
 KEPT = sorted(EXPERIMENTS.glob("*/results/*.jsonl"))
 
 
@@ -287,36 +240,3 @@ KEPT = sorted(EXPERIMENTS.glob("*/results/*.jsonl"))
 def test_kept_files_have_each_run_once(path):
     """And no half line."""
     assert len(record_files.read(path)) == len(path.read_bytes().splitlines())
-
-
-@pytest.mark.parametrize("script", WRITERS, ids=lambda script: script.__name__)
-def test_every_script_refuses_a_file_that_it_cannot_add_to(script, tmp_path, capsys):
-    """A folder, and a file of another experiment; before anything is run."""
-    foreign = tmp_path / "foreign.jsonl"
-    record_files.append(foreign, record(0))
-    for path, text in ((tmp_path, "no regular file"), (foreign, "foreign.jsonl:1: the record")):
-        status, line = ended(script, ["--out", str(path)], capsys)
-        assert status == 2 and text in line and "--out" in line
-    assert record_files.read(foreign) == [record(0)]
-
-
-def test_the_quickstart_refuses_a_folder_that_it_cannot_write_to(tmp_path, capsys, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(quickstart.common, "use_cpu_cores", lambda: None)
-    status, line = ended(quickstart, ["--out", str(tmp_path / "file")], capsys)
-    assert status == 2 and "runs.jsonl" in line
-
-
-@pytest.mark.parametrize("script", REPORTERS, ids=lambda script: script.__name__)
-def test_every_script_refuses_a_report_of_nothing(script, tmp_path, capsys):
-    """A file that is not there, is empty, or holds another experiment's records."""
-    empty, foreign = tmp_path / "empty.jsonl", tmp_path / "foreign.jsonl"
-    empty.touch()
-    record_files.append(foreign, record(0))
-    for path, text in (
-        (tmp_path / "missing.jsonl", "missing.jsonl is no regular file"),
-        (empty, "empty.jsonl holds no records"),
-        (foreign, "foreign.jsonl:1: the record is of 'trial', expected"),
-    ):
-        status, line = ended(script, ["--report", str(path)], capsys)
-        assert status == 2 and text in line and "--report" in line

@@ -13,7 +13,7 @@ from probes import annealing, assert_same_results, countdown, in_place_of_a_prog
 
 import jaxopt_search as js
 from jaxopt_search import Status
-from jaxopt_search.engine import loop, starting
+from jaxopt_search.engine import loop
 
 PROBLEM = small_tsp()
 SEARCH = annealing()
@@ -56,14 +56,6 @@ def test_interrupt_in_a_chunk(monkeypatch):
     assert_same_results(solve(state=broken.state), solve())
 
 
-@pytest.mark.parametrize(("module", "name"), [(starting, "_init"), (loop, "_advance")])
-def test_interrupt_while_compiling(monkeypatch, module, name):
-    """Before there is a solution, Ctrl-C is a plain KeyboardInterrupt."""
-    monkeypatch.setattr(module, name, in_place_of_a_program(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        solve()
-
-
 def test_real_signal():
     """Ctrl-C by a signal from outside does the same."""
     solve(max_steps=1)
@@ -95,22 +87,14 @@ def test_interrupt_after_the_target():
     assert result.success
 
 
-@pytest.mark.parametrize("answer", [None, False, np.False_, jnp.asarray(False)], ids=repr)
-def test_callback_that_lets_the_run_continue(answer):
-    result = solve(callback=lambda snapshot: answer)
-    assert (result.nit, result.status) == (80, Status.MAX_STEPS)
-
-
-@pytest.mark.parametrize("answer", [1, "yes", np.float32(1), np.array([True])], ids=repr)
+@pytest.mark.parametrize("answer", [1, np.array([True])], ids=repr)
 def test_callback_that_returns_anything(answer):
     """What is neither true nor false by its type is a mistake, and no wish."""
     with pytest.raises(TypeError, match="callback returned"):
         solve(callback=lambda snapshot: answer)
-    with pytest.raises(TypeError, match="callback returned"):
-        js.solve_tsp(PROBLEM, 0, max_steps=10, devices=1, callback=lambda snapshot: answer)
 
 
-@pytest.mark.parametrize("answer", [True, np.True_, jnp.asarray(True)], ids=repr)
+@pytest.mark.parametrize("answer", [True, jnp.asarray(True)], ids=repr)
 def test_callback_that_ends_the_run(answer):
     """True ends a run, whoever's it is, and the run can continue from there."""
     seen = []
@@ -124,12 +108,6 @@ def test_callback_that_ends_the_run(answer):
     assert [snapshot.step for snapshot in seen] == [0, 16, 32]
     assert [snapshot.status for snapshot in seen] == [Status.RUNNING] * 3
     assert_same_results(solve(state=result.state), solve())
-
-
-def test_callback_at_the_end_does_not_rename_it():
-    """True at a run's own end leaves the reason as it is."""
-    result = solve(callback=lambda snapshot: snapshot.status != Status.RUNNING)
-    assert result.status == Status.MAX_STEPS
 
 
 def test_callback_that_raises():

@@ -3,7 +3,6 @@
 import dataclasses
 import enum
 import functools
-import math
 from typing import Any
 
 import jax
@@ -34,14 +33,15 @@ def in_order(key):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Own:
+class Own(js.Problem):
     """A problem of two functions."""
 
+    space = "permutation"
     cost: Any = tour_length
     init: Any = in_order
 
 
-class Plain:
+class Plain(js.Problem):
     init = staticmethod(in_order)
     cost = staticmethod(tour_length)
 
@@ -59,12 +59,10 @@ def both(problem, search=SEARCH):
 @pytest.mark.parametrize(
     ("problem", "text"),
     [
-        (EDGE, "problem is a ndarray without init, expected one such as tsp_from_coords makes of"),
-        ([[0, 1], [1, 0]], "problem is a list without init"),
+        (EDGE, "problem is a ndarray, expected a js.Problem, one such as tsp_from_coords makes of"),
         (None, "problem is None, expected"),
         (js.TSP, "problem is the class TSP"),
-        (js.tsp, "problem is the function tsp"),
-        (SEARCH, "problem is a SimulatedAnnealing without cost"),
+        (SEARCH, "problem is a SimulatedAnnealing, expected a js.Problem"),
         (
             Plain(),
             "problem is a Plain, expected a pytree; decorate the class with jaxopt_",
@@ -84,7 +82,7 @@ def test_part_that_is_no_array():
 
     @js.pytree
     @dataclasses.dataclass(frozen=True)
-    class Named:
+    class Named(js.Problem):
         name: str
         init = staticmethod(in_order)
         cost = staticmethod(tour_length)
@@ -97,12 +95,9 @@ def test_part_that_is_no_array():
 @pytest.mark.parametrize(
     ("search", "text"),
     [
-        (None, "search is None, expected one such as simulated_annealing returns"),
-        (js.Relocate(), "search is a Relocate without control"),
+        (None, "search is None, expected a js.Search, one such as simulated_annealing returns"),
+        (js.Relocate(), "search is a Relocate, expected a js.Search"),
         (js.SimulatedAnnealing, "search is the class SimulatedAnnealing"),
-        (js.hill_climbing, "search is the function hill_climbing"),
-        ("annealing", "search is a str without init"),
-        (5.0, "search is a float without init"),
     ],
     ids=_label,
 )
@@ -119,11 +114,9 @@ def test_no_search(search, text):
 @pytest.mark.parametrize(
     ("exchange", "text"),
     [
-        ("ring", "exchange is a str without every, expected None or one such as ring returns"),
+        ("ring", "exchange is a str, expected a js.Exchange, None or one such as ring returns"),
         (js.ring, "exchange is the function ring"),
         (type(js.ring(every=5)), "exchange is the class Ring"),
-        (5, "exchange is a int without every"),
-        (annealing(), "exchange is a SimulatedAnnealing without every"),
     ],
     ids=_label,
 )
@@ -136,7 +129,7 @@ def test_no_exchange(exchange, text):
         js.advance(small_tsp(), annealing(), state, 5, exchange=exchange)
 
 
-@pytest.mark.parametrize("callback", [5, "print", [print]], ids=str)
+@pytest.mark.parametrize("callback", [5], ids=str)
 def test_no_callback(callback):
     """The same of callbacks."""
     with refuses(TypeError, f"callback is a {type(callback).__name__}, expected a function"):
@@ -152,15 +145,9 @@ class Color(enum.Enum):
     [
         (lambda order: None, "problem.cost returns None, expected one number, int32 or float32"),
         (lambda order: (order[0], 1), "problem.cost returns a tuple"),
-        (lambda order: "dear", "problem.cost returns a str"),
-        (lambda order: Color.RED, "problem.cost returns a Color"),
         (lambda order: order[:1], "returns an array of shape (1,), expected one number"),
-        (lambda order: order[:2], "returns an array of shape (2,)"),
         (lambda order: order[0] > 2, "dtype bool, expected int32 or float32; add .astype"),
         (lambda order: tour_length(order).astype(jnp.uint32), "dtype uint32"),
-        (lambda order: tour_length(order).astype(jnp.int16), "dtype int16"),
-        (lambda order: tour_length(order).astype(jnp.float16), "dtype float16"),
-        (lambda order: tour_length(order).astype(jnp.complex64), "dtype complex64"),
     ],
 )
 def test_costs_that_are_none(cost, text):
@@ -175,8 +162,6 @@ def test_costs_that_are_none(cost, text):
     [
         (lambda key: None, "problem.init returns None, expected an array or a pytree of arrays"),
         (lambda key: list(range(8)), "problem.init returns a list"),
-        (lambda key: {}, "problem.init returns a dict"),
-        (lambda key: "abc", "problem.init returns a str"),
         (lambda key: jnp.zeros(0, jnp.int32), "problem.init returns an empty array"),
     ],
 )
@@ -185,20 +170,6 @@ def test_solutions_that_are_none(init, text):
     for call in both(Own(init=init)):
         with refuses(TypeError, text):
             call()
-
-
-@pytest.mark.parametrize(
-    ("init", "shape"),
-    [
-        (lambda key: jnp.int32(3), "int32[]"),
-        (lambda key: {"a": in_order(key)}, "{'a': 'int32[8]'}"),
-    ],
-)
-def test_solutions_that_the_cost_does_not_take(init, shape):
-    """What the cost raises of them comes out as it is, with a note on what it was given."""
-    with pytest.raises((IndexError, KeyError)) as caught:
-        solve(Own(lambda order: order[0], init))
-    assert any(f"what problem.init returns: {shape}" in note for note in caught.value.__notes__)
 
 
 def test_cost_that_raises():
@@ -215,31 +186,12 @@ def test_cost_that_raises():
 
 
 @pytest.mark.parametrize(
-    "problem",
-    [
-        Own(cost=lambda order: np.float32(2), init=lambda key: np.arange(8)),
-        Own(cost=lambda order: -(2**31)),
-        Own(cost=lambda order: order[0].astype(jnp.float32)),
-    ],
-    ids=["NumPy's", "the least int32", "float32"],
-)
-def test_kinds_that_are_taken(problem):
-    """Constants of Python's and NumPy's are solutions and costs like others."""
-    result = solve(problem)
-    assert result.fun == problem.cost(jnp.asarray(result.x))
-    assert sorted(result.x.tolist()) == list(range(8))
-
-
-@pytest.mark.parametrize(
     ("initial", "text"),
     [
         ([0, 1, 2], "initial has a part of shape (3,) and dtype int64, expected (8,) and int32"),
         ([[0, 1], [2]], "initial is a ragged list"),
         ([float(i) for i in range(8)], "dtype float64, expected (8,) and int32"),
-        ([math.nan] * 8, "dtype float64, expected (8,) and int32"),
         ([2**40, *range(1, 8)], "initial holds 1099511627776, expected what int32 can hold"),
-        ({"a": range(8)}, "initial"),
-        ("abc", "initial"),
     ],
     ids=_label,
 )
@@ -249,24 +201,15 @@ def test_starts_of_an_own_problem(initial, text):
         solve(Own(), initial=initial)
 
 
-def test_lists_as_starts():
-    """And taken, one or as many as searches."""
-    rows = [[7, 6, 5, 4, 3, 2, 1, 0], [1, 0, 2, 3, 4, 5, 6, 7]]
-    np.testing.assert_array_equal(solve(Own(), initial=rows, max_steps=0).solutions, rows)
-    result = solve(Own(), initial=rows[1], max_steps=0)
-    np.testing.assert_array_equal(result.solutions, [rows[1]] * 2)
-    with refuses(ValueError, "initial is a ragged list"):
-        solve(small_tsp(), annealing(), initial=[list(range(8)), [0, 1]])
-
-
 def test_static_arrays_are_refused_at_once():
     """JAX cannot compare them: a second instance would fail, or a first one be taken for it."""
 
     @js.pytree
     @dataclasses.dataclass(frozen=True)
-    class Weighted:
+    class Weighted(js.Problem):
         weights: Any = dataclasses.field(metadata={"static": True})
         init = staticmethod(in_order)
+        space = "permutation"
 
         def cost(self, order):
             return (order * jnp.asarray(self.weights, jnp.int32)).sum(dtype=jnp.int32)

@@ -18,11 +18,13 @@ BAD = [math.inf, math.nan]
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Order:
+class Order(js.Problem):
     """The sum of `i * order[i]`; `bad` where `order[0]` is below `least`. Backward is the best."""
 
     bad: jax.Array
     least: jax.Array
+
+    space = "permutation"
 
     def init(self, key):
         return permutation.random_permutation(key, N)

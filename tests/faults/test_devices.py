@@ -39,21 +39,9 @@ def solve(num_searches, devices, exchange="ring", **options):
     )
 
 
-def test_there_are_four_devices():
-    """The tests below would show nothing on one device."""
-    assert jax.local_device_count() == 4
-
-
 @pytest.mark.parametrize(
     ("num_searches", "exchange", "devices"),
-    [
-        (6, "ring", 4),
-        (6, "broadcast", 4),
-        (6, "ring", 2),
-        (1, "broadcast", 4),
-        (3, "broadcast", 4),
-        (5, "groups", 4),
-    ],
+    [(6, "ring", 4), (6, "broadcast", 4), (1, "broadcast", 4), (5, "groups", 4)],
 )
 def test_number_of_devices_changes_nothing(num_searches, exchange, devices):
     """Padding, and exchange between more devices than searches, change no result."""
@@ -107,17 +95,9 @@ def test_resume_on_other_devices(before, after):
     assert_same_results(rest, solve(6, None))
 
 
-def test_resume_on_another_device():
-    """A state that lies on one device continues on another."""
-    last = jax.devices()[3:]
-    part = solve.__wrapped__(6, last, max_steps=23)
-    assert part.state.step.low.devices() == set(last)
-    assert_same_results(solve.__wrapped__(6, jax.devices()[1:2], state=part.state), solve(6, None))
-
-
 @pytest.mark.parametrize(
     "devices",
-    ["gpu", "tpu", "", "nonsense", 0, -1, 5, [], ["cpu"], 1.5, True, [None]],
+    ["gpu", "nonsense", 0, 5, []],
     ids=repr,
 )
 def test_missing_devices(devices):
@@ -125,12 +105,6 @@ def test_missing_devices(devices):
     present = ", ".join(str(device) for device in jax.devices())
     with refuses(ValueError, f"devices is {devices!r}", present):
         js.solve(PROBLEM, SEARCH, 0, max_steps=1, devices=devices)
-
-
-def test_repeated_device():
-    """A device that is given twice is refused."""
-    with refuses(ValueError, "devices"):
-        js.solve(PROBLEM, SEARCH, 0, max_steps=1, devices=[jax.devices()[0]] * 2)
 
 
 def test_ways_to_name_devices():
@@ -154,18 +128,6 @@ def test_problem_on_another_device():
         assert_same_results(result, solve(6, None))
 
 
-def test_tsp_on_another_device():
-    """A TSP with a matrix that steps read continues from the state of a run on a third device."""
-    problem, search = small_tsp(), annealing()
-    moved = jax.device_put(problem, jax.devices()[1])
-    options = {"num_searches": 3, "exchange": js.ring(every=3), "check_every": 8}
-    expected = js.solve(problem, search, 7, max_steps=40, **options)
-    half = js.solve(moved, search, 7, max_steps=20, devices=[jax.devices()[3]], **options)
-    options["state"] = half.state
-    result = js.solve(moved, search, None, max_steps=40, devices=2, **options)
-    assert_same_results(result, expected)
-
-
 def test_annealing_on_four_devices():
     """Annealing on a TSP, with permutations and linked lists, is the same on four devices."""
     problem, search = small_tsp(), annealing()
@@ -181,19 +143,16 @@ UNDER_A_MESH = {
     "solve_tsp": lambda: js.solve_tsp(
         jnp.asarray(POINTS[0]), 0, num_searches=4, max_steps=50, devices=2
     ),
-    "solve_tsp of several": lambda: js.solve_tsp(POINTS, 0, max_steps=20, devices=2),
-    "solve_qap": lambda: js.solve_qap(*MATRICES, 0, max_steps=20, devices=1),
     "solve_nqueens": lambda: js.solve_nqueens(8, 2, 0, max_steps=500, devices=2),
     "solve_nqueens by repair": lambda: js.solve_nqueens(10_000, 2, 0, max_steps=100, devices=1),
 }
 POINTS = np.random.default_rng(0).random((2, 9, 2)).astype(np.float32)
-MATRICES = np.random.default_rng(0).integers(0, 9, (2, 6, 6))
 
 
 @pytest.mark.parametrize(
     ("name", "size", "kind"),
     [(name, 2, "Explicit") for name in UNDER_A_MESH]
-    + [("solve", 1, "Explicit"), ("solve", 2, "Auto"), ("solve_tsp", 1, "Explicit")],
+    + [("solve", 1, "Explicit"), ("solve", 2, "Auto")],
 )
 def test_a_mesh_that_the_caller_has_set(name, size, kind):
     """It changes no result, also where arrays, keys and the problem are made under it."""
@@ -205,8 +164,7 @@ def test_a_mesh_that_the_caller_has_set(name, size, kind):
     if isinstance(found, js.Result):
         assert_same_results(found, expected)
     else:
-        name = "x" if isinstance(found, js.StackedResult) else "solutions"
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        np.testing.assert_array_equal(found.solutions, expected.solutions)
 
 
 @pytest.mark.parametrize("setting", ["mesh", "transfer guard"])

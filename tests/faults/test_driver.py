@@ -1,7 +1,5 @@
 """Starts, threads, memory and transformations around a run."""
 
-import concurrent.futures
-import dataclasses
 import math
 
 import jax
@@ -10,7 +8,6 @@ import numpy as np
 import pytest
 from probes import (
     annealing,
-    assert_same_results,
     countdown,
     in_place_of_a_program,
     line,
@@ -37,32 +34,17 @@ def solve(key=0, **options):
     ("initial", "text"),
     [
         ([0, 1, 2, 3, 4, 5, 6, 6], "initial holds 6 twice"),
-        ([0, 1, 2, 3, 4, 5, 6, 8], "initial holds 8, expected a permutation of 0 to 7"),
-        ([-1, 1, 2, 3, 4, 5, 6, 7], "initial holds -1"),
         ([1, 2, 3, 4, 5, 6, 7, 8], "initial counts from 1"),
         (range(7), "initial has shape (7,), expected (8,)"),
         (np.arange(8.0), "initial has dtype float64, expected integers"),
-        (3, "initial has shape (), expected (8,)"),
-        ([], "initial has shape (0,), expected (8,)"),
-        (np.zeros((0, 8), int), "initial holds 0 solutions, expected 3"),
         (np.tile(np.arange(8), (2, 1)), "initial holds 2 solutions, expected"),
-        (np.tile(np.arange(8), (1, 1)), "initial holds 1 solutions, expected 3"),
         (np.array([range(8), range(8), [0] * 8]), "initial[2] holds 0 twice"),
-        ([list(range(8)), list(range(8)), [0] * 8], "initial[2] holds 0 twice"),
-        (np.zeros((3, 2, 8), int), "initial"),
     ],
 )
 def test_bad_start_is_refused(initial, text):
     """A start that is no permutation is refused, with the entry that makes it none."""
     with refuses(ValueError, text):
         solve(initial=initial)
-
-
-@pytest.mark.parametrize("initial", [np.zeros((4, 2)), np.zeros(3), "abc"], ids=repr)
-def test_bad_start_without_a_host(initial):
-    """A user's problem has its starts checked by shape and dtype."""
-    with refuses(ValueError, "initial"):
-        js.solve(line(), countdown(), 0, num_searches=3, max_steps=1, initial=initial)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64, jnp.int32])
@@ -100,20 +82,6 @@ def test_one_start_per_search(nested):
         np.testing.assert_array_equal(found, np.roll(tour, -start))
 
 
-def test_state_of_another_problem_is_refused():
-    """A state is not continued on a problem of another size."""
-    state = solve(max_steps=0).state
-    with refuses(ValueError, "state"):
-        js.solve(small_tsp(7), SEARCH, 0, state=state, max_steps=10)
-
-
-def test_result_is_no_state():
-    """Passing a result where its state is meant is named as such."""
-    result = solve(max_steps=0)
-    with refuses(TypeError, "state is a Result"):
-        solve(state=result)
-
-
 def test_hits_of_another_target_are_dropped():
     """A run that continues with a lower target does not succeed by hits of the higher one."""
 
@@ -128,15 +96,6 @@ def test_hits_of_another_target_are_dropped():
     rest = js.solve(line(), countdown(), 0, state=part.state, target=-90, max_steps=200, **options)
     assert (rest.first_hit, rest.success) == ((110, 0), True)
     assert rest.fun <= -90
-
-
-def test_two_threads():
-    """Calls in several threads share nothing and agree with calls one after another."""
-    expected = [solve(key) for key in range(4)]
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(solve, range(4)))
-    for one, other in zip(found, expected, strict=True):
-        assert_same_results(one, other)
 
 
 def test_out_of_memory(monkeypatch):
@@ -154,22 +113,6 @@ def test_out_of_memory(monkeypatch):
         solve(state=state, num_searches=128)
 
 
-def test_other_device_errors_pass(monkeypatch):
-    """An error of the device that is not about memory is not renamed."""
-    error = jax.errors.JaxRuntimeError("INTERNAL: no luck")
-    monkeypatch.setattr(loop, "_advance", in_place_of_a_program(error))
-    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
-        solve()
-
-
-def test_result_belongs_to_the_caller():
-    """The arrays of a result are the caller's own."""
-    result = solve(max_steps=0)
-    result.x[:] = 0
-    result.solutions[:] = 0
-    result.costs[:] = 0
-
-
 @pytest.mark.parametrize("transform", [jax.jit, jax.vmap], ids=["jit", "vmap"])
 def test_solve_under_a_transformation(transform):
     """The driver says that it is none of JAX's functions, instead of a tracer error."""
@@ -179,23 +122,9 @@ def test_solve_under_a_transformation(transform):
         transform(lambda key: solve(key).state.step.low)(argument)
 
 
-def test_solve_in_grad():
-    """Under `grad`, too, the driver says that it is none of JAX's functions."""
-
-    def fun(points):
-        problem = js.tsp_from_coords(
-            np.zeros((8, 2)) + np.arange(8)[:, None], storage="coordinates"
-        )
-        problem = dataclasses.replace(problem, coords=problem.coords._replace(first=points[0]))
-        return js.solve(problem, SEARCH, 0, max_steps=1, num_searches=2).fun
-
-    with refuses(RuntimeError, "use run there"):
-        jax.grad(fun)(jnp.ones((2, 8)))
-
-
 @pytest.mark.parametrize(
     ("best_known", "gap", "text"),
-    [(20, -0.4, "better than the best known 20"), (12, 0.0, ""), (0, math.inf, ""), (-3, 5.0, "")],
+    [(20, -0.4, "better than the best known 20"), (0, math.inf, "")],
 )
 def test_best_known_tables_may_be_wrong(best_known, gap, text):
     """A cost below the recorded one is reported, and 0 is no divisor."""

@@ -6,7 +6,7 @@ import pytest
 
 @pytest.mark.slow
 @pytest.mark.devices(2)
-@pytest.mark.parametrize("name", list(growth.kinds(None)))
+@pytest.mark.parametrize("name", ["checkpoint and callback", "exchange", "several instances"])
 def test_short_chunks_leave_nothing_behind(name, tmp_path):
     """Neither arrays nor objects, nor memory of the process beyond what comes and goes."""
     call = growth.kinds(tmp_path)[name]

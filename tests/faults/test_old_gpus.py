@@ -1,8 +1,6 @@
 """GPUs on which XLA refuses Triton kernels (issue 26799 of jax-ml/jax): XLA runs instead."""
 
-import functools
 import types
-from unittest import mock
 
 import jax
 import numpy as np
@@ -12,8 +10,6 @@ from probes import annealing, refuses
 import jaxopt_search as js
 from jaxopt_search import backends
 from jaxopt_search.engine import stepping
-from jaxopt_search.problems.queens.attacks import coarse_kernel
-from jaxopt_search.solvers.tsp import tsp_recipe
 
 PROBLEM = js.tsp_from_coords(np.random.default_rng(0).integers(0, 300, (12, 2)), metric="EUC_2D")
 SEARCH = annealing()
@@ -35,30 +31,10 @@ def test_an_old_gpu_has_no_kernel(capability):
         assert stepping.choose(way, gpu(capability), PROBLEM, SEARCH) == (way, "")
 
 
-@pytest.mark.parametrize("capability", ["8.0", "8.9", "9.0", "10.0", "12.1", "gfx942", None])
-def test_other_gpus_have_one(capability):
-    """From 8.0 on, and where nothing is known of the device."""
-    assert stepping.choose("auto", gpu(capability), PROBLEM, SEARCH) == ("triton", "")
-    assert stepping.choose("auto", "cuda", PROBLEM, SEARCH) == ("triton", "")
-
-
 def test_which_gpus_run_kernels():
     devices = gpu("7.5"), gpu("8.0"), gpu(None), "gpu", "cuda", "cpu", "tpu", jax.devices("cpu")[0]
     expected = [False, True, True, True, True, False, False, False]
     assert list(map(backends.runs_kernels, devices)) == expected
-
-
-@pytest.mark.parametrize(("n", "num_searches"), [(20, 512), (2500, 512), (50_000, 128)])
-def test_solve_tsp_has_settings_of_its_own(n, num_searches):
-    """Few searches that price many moves: a step takes as long for few as for many."""
-    old, new, cpu = (tsp_recipe(True, on, n) for on in (gpu("7.5"), gpu("9.0"), "cpu"))
-    assert new == tsp_recipe(True, "gpu", n)
-    assert (old.num_searches, old.moves_per_search, old.check_every) == (num_searches, 128, 100)
-    assert (old.choose, old.starts) == (new.choose, cpu.starts)
-    assert new.moves_per_search < 128 and new.check_every > 100
-    old, new = (tsp_recipe(False, on, n) for on in (gpu("7.5"), gpu("9.0")))
-    assert old == new._replace(check_every=None)
-    assert new.check_every == 1000
 
 
 @pytest.fixture
@@ -81,30 +57,3 @@ def test_results_say_why(old_gpu):
     state = js.run(0, PROBLEM, SEARCH, **options)
     assert int(state.step) == 5
     assert int(jax.jit(lambda: js.run(0, PROBLEM, SEARCH, **options).step.low)()) == 5
-
-
-@pytest.mark.slow
-def test_results_of_other_drivers_say_why(old_gpu):
-    """So do batches of instances and sets of placements."""
-    corners = [[0, 0], [2, 2], [0, 2], [2, 0], [1, 3]]
-    for result in (
-        js.solve_tsp([corners], max_steps=0, num_searches=2, devices=1),
-        js.solve_nqueens(6, max_steps=0, num_searches=2, devices=1),
-    ):
-        assert result.env["implementation"] == f"xla ({REASON})"
-
-
-SCHEMES = [coarse_kernel.coarse, functools.partial(coarse_kernel.subtasks, threshold=64)]
-
-
-@pytest.mark.parametrize("scheme", SCHEMES, ids=["coarse", "subtasks"])
-def test_counting_schemes(scheme):
-    """The schemes with a kernel of their own go without it there."""
-    for n, capability in ((300, "7.5"), (301, "9.0")):
-        devices = mock.Mock(return_value=[gpu(capability)])
-        with (
-            mock.patch.object(jax, "local_devices", devices),
-            mock.patch.object(coarse_kernel, "in_pieces", wraps=coarse_kernel.in_pieces) as kernel,
-        ):
-            jax.eval_shape(scheme, jax.ShapeDtypeStruct((n,), "int32"))
-        assert kernel.called == (capability == "9.0")

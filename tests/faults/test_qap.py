@@ -1,7 +1,6 @@
 """What bad, odd and tiny QAP instances get."""
 
 import itertools
-import tracemalloc
 
 import jax.numpy as jnp
 import ml_dtypes
@@ -10,8 +9,7 @@ import pytest
 from probes import refuses
 
 import jaxopt_search as js
-from jaxopt_search.problems.qap import build
-from jaxopt_search.problems.qap.build import as_qap, qap
+from jaxopt_search.problems.qap.build import qap
 
 FLOW = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
 DISTANCE = np.array([[0, 1, 2, 3], [1, 0, 4, 2], [2, 4, 0, 1], [3, 2, 1, 0]])
@@ -36,93 +34,35 @@ def exact_cost(flow, distance, p):
 
 @pytest.mark.parametrize("name", ["flow", "distance"])
 @pytest.mark.parametrize(
-    ("row", "matrix", "kind", "text"),
+    ("matrix", "kind", "text"),
     [
-        (1, changed(2, 3, np.nan), ValueError, "[2,3] is NaN, expected a finite number"),
-        (2, changed(1, 0, np.inf), ValueError, "[1,0] is inf, expected a finite number"),
-        (3, changed(1, 0, -np.inf), ValueError, "[1,0] is -inf"),
-        (4, changed(1, 1, np.nan), ValueError, "[1,1] is NaN"),
-        (4, changed(1, 1, np.inf), ValueError, "[1,1] is inf"),
-        (8, np.ones((5, 3)), ValueError, " has shape (5, 3), expected (n, n)"),
-        (9, np.ones(5), ValueError, " has shape (5,)"),
-        (9, np.ones((3, 3, 3)), ValueError, " has shape (3, 3, 3)"),
-        (9, [[0, 1], [1]], ValueError, " is a ragged list"),
-        (9, 5.0, ValueError, " has shape ()"),
-        (10, FLOW.astype(object), TypeError, " has dtype object"),
-        (10, FLOW.astype(str), TypeError, " has dtype <U"),
-        (10, FLOW.astype(complex), TypeError, " has dtype complex128"),
-        (14, changed(0, 1, 2**63, np.uint64), ValueError, " holds 9223372036854775808"),
-        (19, [], ValueError, " has shape (0,)"),
-        (19, np.ones((0, 0)), ValueError, " has shape (0, 0), expected (n, n) with n >= 1"),
-        (26, np.ones((5, 2)), ValueError, " has shape (5, 2), expected (n, n)"),
+        (changed(2, 3, np.nan), ValueError, "[2,3] is NaN, expected a finite number"),
+        (changed(1, 0, np.inf), ValueError, "[1,0] is inf, expected a finite number"),
+        (np.ones((5, 3)), ValueError, " has shape (5, 3), expected (n, n)"),
+        (FLOW.astype(object), TypeError, " has dtype object"),
+        (np.ones((0, 0)), ValueError, " has shape (0, 0), expected (n, n) with n >= 1"),
     ],
 )
-def test_bad_matrix_is_refused(row, matrix, kind, text, name):
+def test_bad_matrix_is_refused(matrix, kind, text, name):
     """A flow or a distance that is no matrix is refused by name, value and expectation."""
     with refuses(kind, name + text):
         qap(**({"flow": FLOW, "distance": DISTANCE} | {name: matrix}))
 
 
 @pytest.mark.parametrize(
-    ("row", "flow", "distance", "text"),
+    ("flow", "distance", "text"),
     [
-        (13, FLOW * (2**31 - 1) + 1, DISTANCE, "beyond int32 (2147483647); use dtype='float32'"),
-        (13, FLOW * 2**15 + 1, DISTANCE * 2**15 + 1, "beyond int32"),
-        (14, FLOW * 2**54 + 1, DISTANCE, "beyond int32"),
-        (14, FLOW * 2**54 + 1, DISTANCE * 2**54 + 1, "beyond int32"),
-        (14, -FLOW * 2**60 + 1, DISTANCE - 2**60, "beyond int32"),
-        (14, -FLOW * 2**60 - 2**60, DISTANCE, "flow holds -9223372036854775808, expected"),
-        (17, FLOW, DISTANCE[:3, :3], "distance has shape (3, 3), expected (4, 4) as flow has"),
-        (2, FLOW / 3, DISTANCE * 1e307, "distance reaches 4e+307, expected 0 to"),
-        (2, FLOW * 1e155, DISTANCE * 1.5e155, "flow times distance reaches inf, expected"),
-        (2, FLOW / 3e200, DISTANCE / 1e200, "flow times distance reaches 0, expected"),
+        (FLOW * (2**31 - 1) + 1, DISTANCE, "beyond int32 (2147483647); use dtype='float32'"),
+        (FLOW * 2**54 + 1, DISTANCE * 2**54 + 1, "beyond int32"),
+        (FLOW, DISTANCE[:3, :3], "distance has shape (3, 3), expected (4, 4) as flow has"),
+        (FLOW / 3, DISTANCE * 1e307, "distance reaches 4e+307, expected 0 to"),
+        (FLOW * 1e155, DISTANCE * 1.5e155, "flow times distance reaches inf, expected"),
     ],
 )
-def test_pairs_of_matrices_that_do_not_go_together(row, flow, distance, text):
+def test_pairs_of_matrices_that_do_not_go_together(flow, distance, text):
     """Of different sizes, or with products that int32 or float64 cannot hold."""
     with refuses(ValueError, text):
         qap(flow, distance)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"dtype": "int16"}, "dtype is 'int16'"),
-        ({"dtype": "float64"}, "dtype is 'float64'"),
-        ({"flow": FLOW + 0.5, "dtype": "int32"}, "dtype is 'int32', expected None or 'float32'"),
-    ],
-)
-def test_dtype_that_cannot_be_is_refused(options, text):
-    """An unknown type, or int32 for fractions."""
-    with refuses(ValueError, text):
-        qap(**({"flow": FLOW, "distance": DISTANCE} | options))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ((FLOW,), "distance is None"),
-        ((qap(FLOW, DISTANCE), DISTANCE), "distance is given with a QAP, expected None"),
-    ],
-)
-def test_distance_is_given_where_it_belongs(arguments, text):
-    """One matrix is no instance, and an instance needs no matrix."""
-    with refuses(ValueError, text):
-        as_qap(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        ([0, 1, 1, 2], "initial holds 1 twice"),
-        ([1, 2, 3, 4], "initial counts from 1"),
-        ([0, 1, 2], "initial has shape (3,), expected (4,)"),
-    ],
-)
-def test_start_that_is_no_assignment_is_refused(values, text):
-    """Every facility has one location, and every location one facility."""
-    with refuses(ValueError, text):
-        solve(qap(FLOW, DISTANCE), initial=values)
 
 
 def test_truth_values_as_flow():
@@ -133,14 +73,6 @@ def test_truth_values_as_flow():
         assert problem.flow.dtype == jnp.int32
     with refuses(TypeError, "distance has dtype bool"):
         qap(FLOW, DISTANCE > 1)
-
-
-def test_negative_entries():
-    """Negative flows are data like any other."""
-    p = np.array([2, 0, 3, 1])
-    problem = qap(-FLOW, DISTANCE)
-    assert int(problem.cost(jnp.asarray(p))) == -int(qap(FLOW, DISTANCE).cost(jnp.asarray(p)))
-    assert problem.host.cost(p) == exact_cost(-FLOW, DISTANCE, p)
 
 
 def test_nearly_symmetric():
@@ -157,7 +89,7 @@ def test_nearly_symmetric():
 
 @pytest.mark.parametrize(
     "dtype",
-    [np.uint8, np.int8, np.uint16, np.float16, ml_dtypes.bfloat16, np.float32, np.uint64],
+    [np.uint8, np.float16, ml_dtypes.bfloat16, np.uint64],
     ids=lambda dtype: dtype.__name__,
 )
 def test_narrow_types_are_widened(dtype):
@@ -186,24 +118,6 @@ def test_common_divisor(f, d):
     assert result.fun == exact_cost(FLOW * f, DISTANCE * d, result.x)
 
 
-def test_integral_floats():
-    """Floats beyond 2**24 that are integers take the integer path, to the last digit."""
-    flow = changed(0, 1, 20_000_001.0)
-    problem = qap(flow, DISTANCE)
-    assert problem.flow.dtype == jnp.int32
-    p = np.array([1, 2, 0, 3])
-    expected = exact_cost(flow.astype(int), DISTANCE, p)
-    assert int(problem.cost(jnp.asarray(p))) == expected == problem.host.cost(p)
-    assert type(problem.host.cost(p)) is int
-
-
-def test_refused_size_is_accepted_as_float():
-    """The way out that the message names works."""
-    flow = FLOW * 2**34 + 1
-    result = solve(qap(flow, DISTANCE, dtype="float32"), max_steps=0)
-    assert result.fun == exact_cost(flow, DISTANCE, result.x)
-
-
 def test_diagonals_count():
     """Known by hand, facility 1 with flow 5 to itself belongs where that costs least."""
     flow, distance = np.diag([0, 5, 0]), np.diag([7, 3, 4])
@@ -214,13 +128,11 @@ def test_diagonals_count():
 @pytest.mark.parametrize(
     ("flow", "distance", "fun"),
     [
-        ([[0]], [[0]], 0),
         ([[3]], [[5]], 15),
-        ([[0, 2], [5, 0]], [[0, 1], [10, 0]], 25),
         ([[1, 0], [0, 2]], [[4, 0], [0, 3]], 10),
         ([[0, 2, 4], [8, 0, 9], [1, 7, 0]], np.ones((3, 3)), 31),
     ],
-    ids=["n=1", "n=1 diagonal", "n=2", "n=2 diagonal", "n=3 equal"],
+    ids=["n=1 diagonal", "n=2 diagonal", "n=3 equal"],
 )
 def test_tiny_instances(flow, distance, fun):
     """One facility needs no step; two and three get the exact answer."""
@@ -228,18 +140,6 @@ def test_tiny_instances(flow, distance, fun):
     assert (result.fun, result.status) == (fun, js.Status.MAX_STEPS)
     assert sorted(result.x.tolist()) == list(range(len(flow)))
     assert result.nit == (0 if len(flow) == 1 else 50)
-
-
-def test_matrix_beyond_memory(monkeypatch):
-    """A matrix beyond the limit is refused before anything of its size is allocated."""
-    monkeypatch.setattr(build, "_MAX_MATRIX_BYTES", 2**20)
-    matrix = np.broadcast_to(np.int8(1), (1000, 1000))
-    tracemalloc.start()
-    with refuses(ValueError, "flow has shape (1000, 1000), expected fewer facilities"):
-        qap(matrix, matrix)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2**20
 
 
 @pytest.mark.parametrize("value", [0, 7, 0.1], ids=str)
@@ -274,15 +174,6 @@ def test_scale_changes_no_bit_of_a_search(flow, distance):
         assert "units of 2**" in found.message
 
 
-@pytest.mark.slow
-def test_scale_changes_no_bit_of_solve_qap():
-    """Temperatures follow the scale, too."""
-    options = {"method": "annealing", "max_steps": 40, "num_searches": 3, "devices": 1}
-    expected = js.solve_qap(A, B, **options)
-    result = js.solve_qap(A * 2.0**-996, B * 2.0**700, **options)
-    np.testing.assert_array_equal(result.solutions, expected.solutions)
-
-
 @pytest.mark.parametrize("unit", [1.0, 2.0**-900], ids=["", "tiny"])
 @pytest.mark.parametrize("fixed", [None, [[1, 2]]], ids=["", "fixed"])
 @pytest.mark.parametrize("of_flow", [0.0, 1e3], ids=["distance", "both"])
@@ -306,19 +197,9 @@ def test_what_all_assignments_share_drowns_no_difference(of_flow, fixed, unit):
     np.testing.assert_allclose(result.costs / unit, result.fun / unit, rtol=0, atol=9)
 
 
-def test_ordinary_matrices_are_taken_as_they_are():
-    """Nothing is taken off, and no unit is set, where float32 has digits enough."""
-    problem = qap([[0.3]], [[0.7]])
-    assert float(problem.cost(jnp.arange(1))) == pytest.approx(0.21)
-    problem = qap(A * 1e-9, B + 20)
-    assert (problem.host.unit, problem.host.offset, problem.host.note) == (1, 0, "")
-    np.testing.assert_array_equal(problem.flow, (A * 1e-9).astype(np.float32).ravel())
-    np.testing.assert_array_equal(problem.distance, (B + 20).astype(np.float32).ravel())
-
-
 def test_nothing_fixed():
     """SciPy's `partial_match` of no pairs, an array of floats, leaves everything free."""
     empty = np.array([[], []]).T
-    assert js.solve_qap(A, B, partial_match=empty, max_steps=5).fun == (
-        js.solve_qap(A, B, max_steps=5).fun
-    )
+    problem = qap(A, B, partial_match=empty)
+    assert problem.host.cost(np.arange(6)[::-1]) == qap(A, B).host.cost(np.arange(6)[::-1])
+    assert problem.partial is None

@@ -79,10 +79,7 @@ def check(*names):
 @pytest.mark.parametrize(
     "names",
     [
-        ("solve", "solve"),
         ("solve_tsp", "solve_qap"),
-        ("solve_tsp", "solve_tsp"),
-        ("solve_tsp of several", "solve_nqueens"),
         ("solve on two", "solve on all", "solve on all"),
     ],
     ids=" + ".join,

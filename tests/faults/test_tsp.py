@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
-from probes import annealing, refuses, small_tsp
+from probes import annealing, refuses
 
 import jaxopt_search as js
 from jaxopt_search.problems.tsp import ranges
@@ -36,55 +36,21 @@ def solve(problem, **options):
 
 
 @pytest.mark.parametrize(
-    ("row", "matrix", "kind", "text"),
+    ("matrix", "kind", "text"),
     [
-        (1, changed(2, 3, np.nan), ValueError, "distance[2,3] is NaN"),
-        (2, changed(1, 0, np.inf), ValueError, "distance[1,0] is inf"),
-        (2, changed(1, 0, np.inf), ValueError, "forbidden='inf' allows it"),
-        (3, changed(1, 0, -np.inf), ValueError, "distance[1,0] is -inf"),
-        (8, np.ones((5, 3)), ValueError, "shape (5, 3), expected (n, n)"),
-        (9, np.ones(5), ValueError, "shape (5,)"),
-        (9, np.ones((3, 3, 3)), ValueError, "shape (3, 3, 3)"),
-        (9, [[0, 1], [1]], ValueError, "ragged"),
-        (9, 5.0, ValueError, "shape ()"),
-        (10, GOOD.astype(object), TypeError, "dtype object"),
-        (10, GOOD.astype(str), TypeError, "dtype <U"),
-        (10, GOOD.astype(complex), TypeError, "dtype complex128"),
-        (10, GOOD > 4, TypeError, "dtype bool"),
-        (13, GOOD * (2**31 - 1) + 1, ValueError, "beyond int32 (2147483647)"),
-        (14, GOOD * 2**54 + 1, ValueError, "beyond int32 (2147483647)"),
-        (14, changed(0, 1, 2**63, np.uint64), ValueError, "holds 9223372036854775808"),
-        (14, changed(0, 1, -(2**63), np.int64), ValueError, "holds -9223372036854775808"),
-        (19, [], ValueError, "shape (0,)"),
-        (19, np.ones((0, 0)), ValueError, "shape (0, 0), expected (n, n) with n >= 1"),
-        (26, np.ones((5, 2)), ValueError, "use tsp_from_coords"),
+        (changed(2, 3, np.nan), ValueError, "distance[2,3] is NaN"),
+        (changed(1, 0, np.inf), ValueError, "distance[1,0] is inf"),
+        (np.ones((5, 3)), ValueError, "shape (5, 3), expected (n, n)"),
+        (GOOD.astype(object), TypeError, "dtype object"),
+        (GOOD * (2**31 - 1) + 1, ValueError, "beyond int32 (2147483647)"),
+        (changed(0, 1, 2**63, np.uint64), ValueError, "holds 9223372036854775808"),
+        (np.ones((5, 2)), ValueError, "use tsp_from_coords"),
     ],
 )
-def test_bad_matrix_is_refused(row, matrix, kind, text):
+def test_bad_matrix_is_refused(matrix, kind, text):
     """A matrix that is no distance matrix is refused by name, value and expectation."""
     with refuses(kind, text):
         js.tsp(matrix)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"forbidden": "nan"}, "forbidden is 'nan'"),
-        ({"forbidden": True}, "forbidden is True"),
-        ({"dtype": "int16"}, "dtype is 'int16'"),
-        ({"dtype": "float64"}, "dtype is 'float64'"),
-    ],
-)
-def test_unknown_option_is_refused(options, text):
-    """An option that is none of the documented ones is refused, not ignored."""
-    with refuses(ValueError, text):
-        js.tsp(GOOD, **options)
-
-
-def test_int32_is_not_promised_for_fractions():
-    """`dtype="int32"` with distances that are no integers is refused."""
-    with refuses(ValueError, "dtype"):
-        js.tsp(GOOD + 0.5, dtype="int32")
 
 
 @pytest.mark.parametrize("value", [1e308, -1e307])
@@ -94,13 +60,6 @@ def test_floats_beyond_float64_are_refused(value):
         js.tsp(changed(0, 1, value) * 1.5, allow_negative=True)
 
 
-@pytest.mark.parametrize("storage", ["matrix", "coordinates"])
-def test_coordinates_beyond_float64_are_refused(storage):
-    """Coordinates so far apart that their distances overflow float64 are refused."""
-    with refuses(ValueError, "distances reach inf"):
-        js.tsp_from_coords([[0, -1e308], [1e308, 1e308], [0, 0]], storage=storage)
-
-
 PLACES = np.random.default_rng(0).random((12, 2))
 
 
@@ -108,20 +67,13 @@ PLACES = np.random.default_rng(0).random((12, 2))
     ("data", "options", "fun"),
     [
         ([[0, 0], [10, 0]], {}, 20),
-        ([[0.0, 0.0], [3.0, 4.0]], {}, 10),
-        ([[0, 7], [7, 0]], {}, 2 * np.hypot(7, 7)),
         ([[0, 0], [10, 0]], {"metric": "EUCLID"}, 20),
         ([[0, 0], [3, 4.6]], {"metric": "EUC_2D"}, 10),
-        ([[0, 0], [3, 4.6]], {"metric": "CEIL_2D"}, 12),
         ([[0, 7], [5, 0]], {"metric": "MATRIX"}, 12),
         ([[0, 7], [5, 0]], {"dtype": "int32"}, 12),
-        ([[0, 7], [5, 0]], {"metric": "MATRIX", "dtype": "float32"}, 12),
         (js.tsp([[0, 7], [5, 0]]), {}, 12),
-        ([[0, 0], [3, 0], [3, 4]], {}, 12),
-        ([[0, 0], [3, 0], [3, 4]], {"metric": "EUC_2D"}, 12),
         ([[0, 1, 2], [1, 0, 3], [2, 3, 0]], {}, 6),
         ([[5, 6]], {}, 0),
-        ([[5]], {}, 0),
     ],
 )
 def test_two_by_two_is_two_cities(data, options, fun):
@@ -130,30 +82,14 @@ def test_two_by_two_is_two_cities(data, options, fun):
     assert problem.host.cost(np.arange(problem.n)) == pytest.approx(fun)
 
 
-@pytest.mark.parametrize(("options", "fun"), [({}, 20), ({"metric": "MATRIX"}, 14)], ids=str)
-def test_two_cities_are_solved(options, fun):
-    """The argument reaches the instance."""
-    assert js.solve_tsp([[0, 6], [8, 0]], max_steps=1, num_searches=2, **options).fun == fun
-
-
 @pytest.mark.parametrize(
     ("data", "options", "text"),
     [
         (GOOD, {"metric": "EUCLIDEAN"}, "metric is 'EUCLIDEAN', expected one of None, MATRIX, EU"),
         (GOOD, {"metric": "EUC_2D"}, "coords has shape (4, 4), expected (n, 2)"),
         (GOOD, {"dtype": "int64"}, "dtype is 'int64'"),
-        (
-            GOOD,
-            {"metric": "EUCLID", "dtype": "float32"},
-            "dtype is 'float32' and forbidden None with metric",
-        ),
-        (PLACES, {"metric": "MATRIX"}, "distances has shape (12, 2), expected (n, n)"),
-        (PLACES, {"dtype": "float32"}, "distances has shape (12, 2), expected (n, n)"),
         (js.tsp(GOOD), {"metric": "MATRIX"}, "metric is 'MATRIX' with a TSP, expected None"),
-        (js.tsp(GOOD), {"dtype": "int32"}, "dtype is 'int32' with a TSP, expected None"),
-        (js.datasets.grid_tsp(2, 2), {"metric": "EUCLID"}, "with a TSPInstance, expected None"),
         (PLACES[None], {"metric": "EUC_2D"}, "metric is 'EUC_2D', expected None for several"),
-        (PLACES[None], {"dtype": "float32"}, "dtype is 'float32', expected None for several"),
     ],
 )
 def test_metric_and_dtype_have_to_suit_the_data(data, options, text):
@@ -163,23 +99,19 @@ def test_metric_and_dtype_have_to_suit_the_data(data, options, text):
 
 
 @pytest.mark.parametrize(
-    ("row", "coords", "kind", "text"),
+    ("coords", "kind", "text"),
     [
-        (1, [[0, 0], [1, np.nan]], ValueError, "coords[1,1] is NaN"),
-        (2, [[0, 0], [np.inf, 1]], ValueError, "coords[1,0] is inf"),
-        (9, [[0, 0], [1]], ValueError, "ragged"),
-        (9, np.ones((4, 3)), ValueError, "shape (4, 3), expected (n, 2)"),
-        (10, [["a", "b"]], TypeError, "dtype <U1"),
-        (19, np.ones((0, 2)), ValueError, "shape (0, 2), expected (n, 2) with n >= 1"),
+        ([[0, 0], [1, np.nan]], ValueError, "coords[1,1] is NaN"),
+        (np.ones((4, 3)), ValueError, "shape (4, 3), expected (n, 2)"),
     ],
 )
-def test_bad_coordinates_are_refused(row, coords, kind, text):
+def test_bad_coordinates_are_refused(coords, kind, text):
     """Coordinates that are none are refused by name, value and expectation."""
     with refuses(kind, text):
         js.tsp_from_coords(coords)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 7.5])
+@pytest.mark.parametrize("value", [np.nan, 7.5])
 def test_diagonal_is_ignored(value):
     """What stands on the diagonal changes nothing, and there is no warning."""
     matrix = GOOD.astype(float)
@@ -205,10 +137,9 @@ def test_negative_distances(dtype):
 def test_minutes_of_60_or_more_are_named():
     """Decimal degrees are not what GEO means, and the result says so; DDD.MM it takes as it is."""
     coords = np.array([[48.51, 2.21], [45.46, 4.5], [43.17, -5.59], [50.38, 3.03]])
-    options = {"max_steps": 1, "num_searches": 2, "metric": "GEO"}
-    assert "minutes" not in js.solve_tsp(coords, **options).message
+    assert "minutes" not in as_tsp(coords, metric="GEO").host.note
     coords[2, 1] = -5.6
-    assert "coords[2,1] is -5.6" in js.solve_tsp(coords, **options).message
+    assert "coords[2,1] is -5.6" in as_tsp(coords, metric="GEO").host.note
 
 
 def test_nearly_symmetric():
@@ -234,7 +165,7 @@ def test_moves_that_reverse_want_symmetric_distances():
 
 @pytest.mark.parametrize(
     "dtype",
-    [np.uint8, np.int8, np.uint16, np.float16, ml_dtypes.bfloat16, np.float32, np.uint64],
+    [np.uint8, np.float16, ml_dtypes.bfloat16, np.uint64],
     ids=lambda dtype: dtype.__name__,
 )
 def test_narrow_types_are_widened(dtype):
@@ -259,13 +190,8 @@ def test_float16_fractions_do_not_overflow():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("matrix", "fun"),
-    [
-        ([[7]], 0),
-        ([[0, 2], [5, 0]], 7),
-        ([[0, 2, 4], [2, 0, 9], [4, 9, 0]], 15),
-        ([[0, 2, 4], [8, 0, 9], [1, 7, 0]], 12),
-    ],
-    ids=["n=1", "n=2", "n=3", "n=3 asymmetric"],
+    [([[7]], 0), ([[0, 2], [5, 0]], 7), ([[0, 2, 4], [8, 0, 9], [1, 7, 0]], 12)],
+    ids=["n=1", "n=2", "n=3 asymmetric"],
 )
 def test_tiny_instances(matrix, fun):
     """Up to three cities the answer is exact; without a choice there are no steps."""
@@ -278,15 +204,6 @@ def test_tiny_instances(matrix, fun):
     assert int(js.best(problem, search, state)[1]) == fun
     if len(matrix) < 3:
         assert not state.info.accepted.any()
-
-
-def test_tiny_instance_and_target():
-    """An instance without a choice meets its target, or does not, without a step."""
-    problem = js.tsp([[7]])
-    result = solve(problem, target=0)
-    assert (result.nit, result.status, result.success) == (0, js.Status.TARGET, True)
-    result = solve(problem, target=-1)
-    assert (result.nit, result.status, result.success) == (0, js.Status.MAX_STEPS, False)
 
 
 def test_matrix_beyond_memory(monkeypatch):
@@ -303,12 +220,6 @@ def test_matrix_beyond_memory(monkeypatch):
     with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):
         js.tsp_from_coords(points, storage="matrix")
     assert js.tsp_from_coords(points, storage="coordinates").matrix is None
-
-
-def test_too_many_searches():
-    """Searches whose solutions pass 2**31 - 1 elements are refused."""
-    with refuses(ValueError, "num_searches is 268435456", "2147483648 elements"):
-        js.solve(small_tsp(), annealing(), 0, num_searches=2**31 // 8, max_steps=1)
 
 
 @pytest.mark.parametrize("storage", ["matrix", "coordinates"])

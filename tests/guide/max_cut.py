@@ -14,13 +14,12 @@ from jaxopt_search.backends.random import below
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class MaxCut:
+class MaxCut(js.VectorProblem):
     """A graph, [n * n] int32, symmetric, 0 on the diagonal; the cost is minus the cut."""
 
     weight: jax.Array
     n: int = dataclasses.field(metadata={"static": True})
 
-    space = "vector"
     max_domain = 2
 
     @property
@@ -44,7 +43,7 @@ class Sides(NamedTuple):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Flips:
+class Flips(js.Enumerable):
     """One vertex goes to the other side: priced in O(1), made in O(n) by lanes."""
 
     num_words = 1

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+import jaxopt_search as js
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import below
@@ -21,7 +22,7 @@ class Cycle(NamedTuple):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class ThreeCycles:
+class ThreeCycles(js.Neighborhood):
     """All cycles of three facilities, each priced in O(n)."""
 
     num_words = 3

@@ -51,7 +51,7 @@ def test_every_implementation_finds_the_same_flips(name, implementation):
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Apart:
+class Apart(js.VectorProblem):
     """A user's own problem: neighbors in a row differ; the last variable has one value."""
 
     domain_sizes: jax.Array

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import counts, random
 from jaxopt_search.engine import stepping
 from jaxopt_search.engine.starting import no_info
@@ -31,7 +30,7 @@ def after_steps(problem, search, num_steps, implementation):
     index = jnp.arange(NUM_SEARCHES, dtype=jnp.uint32)
     key = random.as_key(5)
     starts = jax.vmap(lambda i: random.start_key(key, i))(index)
-    states = jax.vmap(lambda one: capabilities.started(search, one, problem, problem.init(one)))
+    states = jax.vmap(lambda one: search.init_with(one, problem, problem.init(one)))
     running = Running(states(starts), counts.never((NUM_SEARCHES,)), no_info(NUM_SEARCHES))
     keys = random.search_key(key, index, jnp.uint32(0))
     fixed = Fixed(problem, search, counts.zero(), None)

@@ -14,7 +14,6 @@ import pytest
 import jaxopt_search as js
 from jaxopt_search.results import saving
 
-SUFFIXES = [".npz", ".json"]
 OTHERS = ("state", "problem", "search", "exchange")
 
 
@@ -38,13 +37,13 @@ def assert_same(loaded, saved):
             assert back == value, name
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize(
     "result",
     [
         made.result(),
         made.result(fun=2**80, gap=None, first_hit=None, costs=np.array([0.1, 1e300])),
         made.result(fun=float("inf"), gap=float("inf"), history=made.History()),
+        made.result(history=made.History([made.Record(0, 0.0, float("inf"), 0.0)])),
         made.result(fun=2**2000, gap=None, costs=np.array([2**80, -(2**70)], object)),
         made.stacked(),
         made.stacked(fun=np.array([2**80, -(2**70)], object)),
@@ -54,31 +53,12 @@ def assert_same(loaded, saved):
     ],
     ids=str,
 )
-def test_a_result_comes_back(result, suffix, tmp_path):
+def test_a_result_comes_back(result, tmp_path):
     """Each of its fields, with its type, apart from objects of whatever classes."""
-    path = tmp_path / f"saved{suffix}"
+    path = tmp_path / "saved.npz"
     result.save(path)
     assert_same(js.load_result(path), result)
     assert os.listdir(tmp_path) == [path.name]
-    assert str(result)
-
-
-def test_a_history_of_infinite_costs(tmp_path):
-    lines = made.History([made.Record(0, 0.0, float("inf"), 0.0)])
-    made.result(history=lines).save(tmp_path / "saved.json")
-    assert js.load_result(str(tmp_path / "saved.json")).history == lines
-
-
-def test_others_can_read_json(tmp_path):
-    """It is strict, without NaN and infinity."""
-
-    def refuse(name):
-        raise AssertionError(name)
-
-    made.result(fun=float("nan"), gap=float("inf")).save(tmp_path / "saved.json")
-    text = (tmp_path / "saved.json").read_text()
-    found = json.loads(text, parse_constant=refuse)
-    assert found["arrays"]["x"] == [3, 0, 2, 1] and found["status"] == "TARGET"
 
 
 def test_an_old_file_stays_if_the_new_one_fails(tmp_path, monkeypatch):
@@ -104,10 +84,10 @@ def test_solutions_that_are_no_arrays_are_refused(tmp_path):
     assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["saved", "saved.npy", "saved.npz.txt"])
+@pytest.mark.parametrize("name", ["saved", "saved.json"])
 def test_other_names_are_refused(name, tmp_path):
     for call in (made.result().save, js.load_result):
-        with pytest.raises(ValueError, match="expected a name that ends in .npz or .json"):
+        with pytest.raises(ValueError, match="expected a name that ends in .npz"):
             call(tmp_path / name)
 
 
@@ -118,52 +98,48 @@ def test_missing_files_and_folders(tmp_path):
         made.result().save(tmp_path / "none" / "saved.npz")
 
 
-def without(name):
+def with_header(**changes):
+    """Returns a function that changes the header of a file; None takes a value out."""
+
     def change(path: pathlib.Path):
-        header = json.loads(path.read_text())
-        del header[name]
-        path.write_text(json.dumps(header))
+        with np.load(path) as file:
+            arrays = dict(file)
+        header = json.loads(arrays.pop("header").item()) | changes
+        header = {name: value for name, value in header.items() if value is not None}
+        np.savez(path, header=np.array(json.dumps(header)), **arrays)
 
     return change
 
 
-def with_value(name, value):
-    def change(path: pathlib.Path):
-        path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
-
-    return change
+def flip(path: pathlib.Path):
+    data = path.read_bytes()
+    place = data.index(b"solutions.npy") + 60  # in what is compressed there
+    path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
 
 
 BAD = {
-    "empty": (".npz", lambda path: path.write_bytes(b"")),
-    "half": (".npz", lambda path: path.write_bytes(path.read_bytes()[:-40])),
-    "a flipped bit": (".npz", lambda path: path.write_bytes(flipped(path.read_bytes()))),
-    "one array": (".npz", lambda path: np.savez(path, x=np.zeros(3))),
-    "a pickle": (".npz", lambda path: np.savez(path, header=np.array([{"a": 1}], object))),
-    "no JSON": (".json", lambda path: path.write_text("{")),
-    "another JSON": (".json", lambda path: path.write_text("[1, 2]")),
-    "of another format": (".json", with_value("format", "tour")),
-    "of version 9": (".json", with_value("version", 9)),
-    "of another kind": (".json", with_value("kind", "Tour")),
-    "an unknown status": (".json", with_value("status", "GONE")),
-    "fields missing": (".json", without("nfev")),
-    "arrays missing": (".json", with_value("arrays", {})),
-    "text in an array": (".json", with_value("arrays", {"x": ["a"]})),
+    "empty": lambda path: path.write_bytes(b""),
+    "half": lambda path: path.write_bytes(path.read_bytes()[:-40]),
+    "a flipped bit": flip,
+    "one array": lambda path: np.savez(path, x=np.zeros(3)),
+    "a pickle": lambda path: np.savez(path, header=np.array([{"a": 1}], object)),
+    "no JSON": lambda path: np.savez(path, header=np.array("{")),
+    "of another format": with_header(format="tour"),
+    "of version 9": with_header(version=9),
+    "of another kind": with_header(kind="Tour"),
+    "an unknown status": with_header(status="GONE"),
+    "fields missing": with_header(nfev=None),
+    "arrays missing": with_header(x={"array": "y"}),
+    "a short line of history": with_header(history=[[0, 1.0]]),
 }
-
-
-def flipped(data):
-    place = data.index(b"solutions.npy") + 60  # in what is compressed there
-    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_files_are_refused(name, tmp_path):
     """In one line with the file's name."""
-    suffix, spoil = BAD[name]
-    path = tmp_path / f"saved{suffix}"
+    path = tmp_path / "saved.npz"
     made.result().save(path)
-    spoil(path)
+    BAD[name](path)
     with pytest.raises(ValueError, match="holds no result that can be read") as caught:
         js.load_result(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
@@ -192,13 +168,6 @@ def test_what_declares_more_than_it_has_takes_no_memory(tmp_path):
         for name, part in parts.items():
             archive.writestr(name, file.getvalue() if name == "costs.npy" else part)
     with pytest.raises(ValueError, match="holds no result that can be read: costs.npy says"):
-        js.load_result(path)
-    path = tmp_path / "saved.json"
-    made.result().save(path)
-    content = json.loads(path.read_text())
-    content["kinds"]["costs"][0] = "<U500000000"
-    path.write_text(json.dumps(content))
-    with pytest.raises(ValueError, match="expected numbers"):
         js.load_result(path)
 
 

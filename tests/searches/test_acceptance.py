@@ -21,7 +21,7 @@ SIZE, REACH, STEPS, SEARCHES, MOVES = 100, 4, 200, 8, 3
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Levels:
+class Levels(js.Problem):
     """Solutions 0 to `SIZE` - 1 with these costs."""
 
     costs: jax.Array
@@ -35,7 +35,7 @@ class Levels:
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Jump:
+class Jump(js.Neighborhood):
     """A move around a circle by up to `REACH` solutions; to the same one, it is null."""
 
     num_words = 1
@@ -211,7 +211,7 @@ class NoPytree(js.acceptance.Acceptance):
 
 def test_what_it_refuses():
     """What is no rule or no pytree, lengths below 1, and thresholds that are negative in a run."""
-    with refuses(TypeError, "acceptance is a float without num_words", "js.acceptance.threshold"):
+    with refuses(TypeError, "acceptance is a float, expected a js.acceptance.Acceptance"):
         js.local_search(Jump(), 10.0)
     with refuses(TypeError, "acceptance is the class Greedy, expected an instance"):
         js.local_search(Jump(), js.acceptance.Greedy)

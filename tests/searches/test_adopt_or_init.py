@@ -8,7 +8,6 @@ from cases import linear_ordering, matrix_tsp
 from qaps import matrices
 
 import jaxopt_search as js
-from jaxopt_search import capabilities
 from jaxopt_search.backends import random
 from jaxopt_search.engine import exchanging
 
@@ -52,7 +51,7 @@ def test_it_is_one_or_the_other(case):
 def test_without_it_the_same_is_chosen_from_both():
     """Of islands, which draw other individuals for their start."""
     search = js.genetic(crossover="pmx", population_size=6)
-    assert capabilities.adopt_or_init(search) is None
+    assert search.adopt_or_init is None
     words = jnp.array([3, 4], jnp.uint32), jnp.array([5, 6], jnp.uint32)
     keys = random.typed_key(words)
     solutions = jnp.tile(jnp.arange(QAP.capacity, dtype=jnp.int32), (2, 1))

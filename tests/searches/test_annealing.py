@@ -17,7 +17,7 @@ from jaxopt_search.backends import random
 NUM_STREAMS = 200_000
 
 
-class TwoLevels:
+class TwoLevels(js.Problem):
     """A problem of two solutions, 0 and 1, whose costs are the two entries of `costs`."""
 
     def __init__(self, costs):
@@ -30,7 +30,7 @@ class TwoLevels:
         return self.costs[solution]
 
 
-class Flip:
+class Flip(js.Moves):
     num_words = 1
 
     def propose(self, problem, solution, words):

@@ -20,7 +20,7 @@ MASKS = [3, 5, 9, 17, 33, 6, 24, 40, 48, 1, 62]
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
-class Codes:
+class Codes(js.Problem):
     """Solutions are numbers of `BITS` bits, each with a cost of its own."""
 
     costs: jax.Array
@@ -35,7 +35,7 @@ class Codes:
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class FlipMasks:
+class FlipMasks(js.Enumerable):
     """Row t of the table stands for flipping the bits of mask t, which undoes `number` rows."""
 
     number: int

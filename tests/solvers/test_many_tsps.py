@@ -51,6 +51,16 @@ def test_neither_devices_nor_neighbors_in_the_stack_change_a_run():
     assert (three.x != js.solve_tsp(points, 6, **QUICK).x).any()
 
 
+def test_copies_of_cities_make_no_tour_longer():
+    """Thirty of each, in any order, beside an instance without any: both tours are the shortest."""
+    places, random = np.random.default_rng(0).random((7, 2)), np.random.default_rng(1)
+    points = [random.permutation(np.repeat(places, 30, axis=0)), places]
+    result = js.solve_tsp(points, **QUICK | {"max_steps": 300})
+    assert [sorted(tour.tolist()) for tour in result.x] == [list(range(210)), list(range(7))]
+    np.testing.assert_allclose(result.fun, shortest(places), rtol=1e-12)
+    np.testing.assert_allclose(result.fun, list(map(length, points, result.x)), rtol=1e-12)
+
+
 def test_a_limit_of_seconds_ends_all_runs(capsys):
     """A short limit leaves longer tours."""
     points = np.random.default_rng(2).random((3, 20, 2))

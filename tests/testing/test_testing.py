@@ -80,12 +80,11 @@ def broken_ordering(**members):
 
 
 @dataclasses.dataclass(frozen=True)
-class Donors:
+class Donors(js.Exchange):
     """An exchange made of one function."""
 
     fn: object
     every = np.int32(5)
-    passes_on = "best"
 
     def donors(self, stream, costs, num_searches):
         return self.fn(costs, num_searches)
@@ -95,7 +94,7 @@ jax.tree_util.register_static(Donors)
 
 
 @dataclasses.dataclass(frozen=True)
-class Order:
+class Order(js.Exchange):
     every = np.int32(1)
 
     def order(self, stream, is_padding):
@@ -119,7 +118,7 @@ def test_broken_exchanges_are_found():
         js.testing.check_exchange(Order())
 
 
-class Mean:
+class Mean(js.Crossover):
     """A crossover whose children are no permutations."""
 
     def child(self, key, problem, own, given, share):
@@ -145,7 +144,7 @@ def test_our_exchanges_keep_the_laws(name):
     js.testing.check_exchange(EXCHANGES[name], matrix_tsp(6))
 
 
-class Rotated:
+class Rotated(js.Crossover):
     """A crossover that makes children of all at once, which depend on what is beside them."""
 
     def child(self, key, problem, own, given, share):

@@ -73,7 +73,7 @@ def assigned(problem: Any, tallied: Tallied, variable: Any, value: Any, where: A
     """Returns a vector after an assignment, if the scalar `where` holds; portable.
 
     Args:
-      problem: with hooks, see `capabilities.has_hooks`.
+      problem: with hooks, see `types.VectorProblem`.
       tallied: the vector and its tally.
       variable, value: [] int32.
       where: [] bool.

@@ -285,7 +285,7 @@ def _on_device(
         partial=None,
         capacity=len(flow),
         is_symmetric=_is_symmetric(flow, distance),
-        units=host.units,
+        device_units=host.units,
         host=host,
     )
 

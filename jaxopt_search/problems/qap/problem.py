@@ -21,6 +21,7 @@ from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.pytrees import pytree
+from jaxopt_search.types import Problem
 
 _PERTURBED_FACILITIES = 4
 
@@ -54,10 +55,10 @@ class Partial(NamedTuple):
 @functools.partial(
     pytree,
     data_fields=("flow", "distance", "offset", "partial", "num_entries"),
-    meta_fields=("capacity", "is_symmetric", "units", "host"),
+    meta_fields=("capacity", "is_symmetric", "device_units", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class QAP:
+class QAP(Problem):
     """A QAP instance on the device. Build it with `qap` or `qap_from_instance`.
 
     A solution is an assignment, [capacity] int32: the location of each facility, a permutation.
@@ -72,7 +73,7 @@ class QAP:
       num_entries: [] int32 the number of facilities, if there is room for more (see `padding`).
       capacity: the length of solutions: the number of facilities, or more.
       is_symmetric: whether both matrices are.
-      units: how `device_cost` counts.
+      device_units: how `device_cost` counts.
       host: the instance as it was given.
     """
 
@@ -83,7 +84,7 @@ class QAP:
     num_entries: jax.Array | None = None
     capacity: int
     is_symmetric: bool
-    units: Units = SAME
+    device_units: Units = SAME
     host: Original = dataclasses.field(repr=False)
 
     space = "permutation"
@@ -184,7 +185,7 @@ class QAP:
 
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
-        return self.units.in_full(self.device_cost(assignment))
+        return self.device_units.in_full(self.device_cost(assignment))
 
     def device_cost(self, assignment: jax.Array) -> jax.Array:
         """Returns the cost in the device's units, less `offset`; mostly the same as `cost`.

@@ -20,6 +20,7 @@ from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.queens.attacks import Scheme, scheme
 from jaxopt_search.problems.queens.attacks.device import histogram
 from jaxopt_search.pytrees import pytree
+from jaxopt_search.types import Problem
 
 MAX_QUEENS = 2**29
 """Diagonals are numbered in int32."""
@@ -31,7 +32,7 @@ MAX_QUEENS = 2**29
     meta_fields=("capacity", "evaluation", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class NQueens:
+class NQueens(Problem):
     """The placements of n queens as permutations. Build it with `nqueens`.
 
     Attributes:

@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from jaxopt_search.checks import check_count
-from jaxopt_search.optional import imported
+from jaxopt_search.checks import check_count, imported
 from jaxopt_search.problems.tsp.problem import TSP
 
 Kind: TypeAlias = Literal["nearest", "spread"]
@@ -50,23 +49,22 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
         return np.zeros((1, 1), np.int32)
     by_matrix = problem.matrix is not None and (kind == "nearest" or coords is None)
     table = problem.distances_on_host() if by_matrix else np.asarray(coords)
-    first, place = _places(table)
+    first, place = places(table)
     if len(first) < n:
         table = table[np.ix_(first, first)] if by_matrix else table[first]
     lists = _of_places(table, min(num, len(first) - 1), kind, by_matrix)
     return lists if len(first) == n else _of_cities(lists, place, num)
 
 
-def _places(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def places(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the first city of each place, ascending, and the place of each city, [n].
 
     Args:
       table: [n, n] distances or [n, 2] coordinates; where a city is follows from its row.
     """
     number_of: dict[bytes, int] = {}
-    zero = table.dtype.type(0)  # which makes -0 the same as 0
-    place = [number_of.setdefault((row + zero).tobytes(), len(number_of)) for row in table]
-    place = np.array(place)
+    rows = table + table.dtype.type(0)  # which makes -0 the same as 0
+    place = np.array([number_of.setdefault(row.tobytes(), len(number_of)) for row in rows])
     return np.unique(place, return_index=True)[1], place
 
 

@@ -1,6 +1,5 @@
 """TSP instances from coordinates in the plane, checked on the host before anything is compiled."""
 
-import dataclasses
 import functools
 import math
 from typing import Any, Literal, TypeAlias
@@ -22,14 +21,14 @@ from jaxopt_search.problems.matrix_input import (
     refuse_first,
     unit_note,
 )
-from jaxopt_search.problems.tsp import construction, potentials, ranges, traced
+from jaxopt_search.problems.tsp import construction, ranges, traced
 from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, TSP
 
 Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
 _ROWS = 128  # of a matrix, computed at once
-_FAR = 256  # times as far as the next one is a city that float distances go without
+_FAR = 2048.0  # times as far as the next one is a city at most, for float32 to tell tours apart
 
 
 def tsp_from_coords(
@@ -76,20 +75,28 @@ def tsp_from_coords(
         return traced.of_coords(coords, metric, storage)
     points = checked_coords(coords)
     storage = _storage(points, metric, storage)
-    unit = _unit(points, metric)
-    places = points / unit
+    _check_range(points, metric)
+    is_exact = metric != "EUCLID"
+    near, left_out = (points, 0) if is_exact else drawn_near(points)
+    unit = 1 if is_exact else ranges.float_unit(len(points), diameters(near).item())
+    places = near / unit
     host = Original(
         cost=functools.partial(_coords_cost, points, metric),
         check=functools.partial(permutation.check, len(points)),
         unit=unit,
+        offset=left_out / unit if left_out else 0,
         best_known=best_known,
-        coords=places,
+        coords=points / unit,
         note=_minutes_note(points) if metric == "GEO" else unit_note(unit),
     )
-    if metric != "EUCLID" and ranges.bound(len(points), _longest(points, metric)) > MAX_INT32:
+    if is_exact and ranges.bound(len(points), _longest(points, metric)) > MAX_INT32:
         host = construction.with_good_starts(host)
-    common = {"capacity": len(points), "is_symmetric": True}
-    is_exact = metric != "EUCLID"
+    common = {
+        "capacity": len(points),
+        "is_symmetric": True,
+        "device_units": host.units,
+        "host": host,
+    }
     dtype = jnp.int32 if is_exact else jnp.float32
     if storage == "matrix":
         can_compute = is_computable(points, metric)
@@ -97,17 +104,12 @@ def tsp_from_coords(
             len(points), "storage='coordinates'" if can_compute else "metric='EUCLID'"
         )
         matrix = distances.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
-        if not is_exact and _has_far_city(points):
-            leaving, coming = potentials.shared(matrix, np.ones(matrix.shape, bool))
-            matrix = potentials.taken_off(matrix, leaving, coming)
-            host = dataclasses.replace(host, offset=math.fsum([*leaving, *coming]))
-        common |= {"units": host.units, "host": host}
         return TSP(matrix=on_device(matrix.ravel(), dtype), metric="MATRIX", **common)
     # Float coordinates count from the middle of most cities, where they are the most exact.
     x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
     can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
     pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
-    return TSP(coords=pairs, metric=metric, units=host.units, host=host, **common)
+    return TSP(coords=pairs, metric=metric, **common)
 
 
 def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
@@ -121,7 +123,7 @@ def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
     if wanted != "auto":
         return wanted
     is_small = len(points) <= _MATRIX_CITIES_ON_CPU
-    is_small &= jax.default_backend() == "cpu" or (metric == "EUCLID" and _has_far_city(points))
+    is_small &= jax.default_backend() == "cpu"
     return "matrix" if is_small or not can_compute else "coordinates"
 
 
@@ -130,23 +132,29 @@ def middle(points: np.ndarray) -> np.ndarray:
     return np.sort(points, axis=0)[len(points) // 2]
 
 
-def _has_far_city(points: np.ndarray) -> bool:
-    """Returns whether one city is so far from all others that these are at one place from there.
+def drawn_near(points: np.ndarray) -> tuple[np.ndarray, float]:
+    """Returns coordinates on which float32 can tell tours apart, and how much shorter all are.
 
-    In float32, its distances drown what lies between the others.
+    The distances of one city very far from all others would drown what lies between these. Drawn
+    nearer on a straight line, it is nearer to all of them by the same, but for 1 / 4000 of what
+    lies between them.
     """
-    away = np.sort(np.hypot(*(points - middle(points)).T))
-    return len(away) > 2 and bool(away[-1] > _FAR * away[-2])
+    away = points - middle(points)
+    distance = np.hypot(*away.T)
+    far, most = distance.argmax(), _FAR * np.sort(distance)[-2:][0]
+    if len(points) < 4 or not 0 < most < distance[far]:
+        return points, 0.0
+    near = points.copy()
+    near[far] -= (1 - most / distance[far]) * away[far]
+    return near, 2 * float(distance[far] - most)
 
 
-def _unit(points: np.ndarray, metric: str) -> float:
-    """Returns the unit that distances are counted in, or refuses those out of range."""
-    n, diameter = len(points), diameters(points).item()
+def _check_range(points: np.ndarray, metric: str) -> None:
+    """Refuses distances out of range."""
     if metric == "EUCLID":
-        ranges.check_float_range(n, diameter)
-        return ranges.float_unit(n, diameter)
-    ranges.check_deltas(_longest(points, metric))
-    return 1
+        ranges.check_float_range(len(points), diameters(points).item())
+    else:
+        ranges.check_deltas(_longest(points, metric))
 
 
 def _longest(points: np.ndarray, metric: str) -> float:

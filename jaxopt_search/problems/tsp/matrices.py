@@ -172,7 +172,7 @@ def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
         capacity=len(matrix),
         metric="MATRIX",
         is_symmetric=np.array_equal(matrix, matrix.T),
-        units=host.units,
+        device_units=host.units,
         host=host,
     )
 

@@ -25,6 +25,7 @@ from jaxopt_search.backends.rows import Block, Tile
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.pytrees import pytree
+from jaxopt_search.types import Problem
 
 Place: TypeAlias = Any
 """Where a city is: its number if distances are in a matrix, else its two coordinates."""
@@ -36,10 +37,10 @@ MAX_DISTANCE = 1_300_000
 @functools.partial(
     pytree,
     data_fields=("matrix", "coords", "num_entries"),
-    meta_fields=("capacity", "metric", "is_symmetric", "units", "host"),
+    meta_fields=("capacity", "metric", "is_symmetric", "device_units", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class TSP:
+class TSP(Problem):
     """A TSP instance on the device. Build it with `tsp`, `tsp_from_coords`, `tsp_from_instance`.
 
     Attributes:
@@ -51,7 +52,7 @@ class TSP:
       capacity: the length of solutions: the number of cities, or more.
       metric: `"MATRIX"`, or the rule that gives distances from coordinates.
       is_symmetric: whether all distances are the same in both directions.
-      units: how `device_cost` counts.
+      device_units: how `device_cost` counts.
       host: the instance as it was given.
     """
 
@@ -61,7 +62,7 @@ class TSP:
     capacity: int
     metric: str
     is_symmetric: bool
-    units: Units = SAME
+    device_units: Units = SAME
     host: Original = dataclasses.field(repr=False)
 
     space = "permutation"
@@ -121,7 +122,7 @@ class TSP:
 
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
-        return self.units.in_full(self.device_cost(tour))
+        return self.device_units.in_full(self.device_cost(tour))
 
     def device_cost(self, tour: jax.Array) -> jax.Array:
         """Returns the length in the device's units, [] int32 or float32; mostly as `cost`."""

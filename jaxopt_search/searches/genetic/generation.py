@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory, random, rows
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.backends.memory import load, store
@@ -76,7 +75,7 @@ def _draws(mutation_rate: jax.Array, stream: Stream, block: Block, size: int) ->
 def priced(problem: Problem, state: GeneticState, block: Block) -> GeneticState:
     """Returns the state with the costs of the children in these rows."""
     memory.barrier()
-    row_costs = capabilities.row_costs(problem)
+    row_costs = problem.row_costs
     if row_costs is not None:
         costs = row_costs(block, state.children)
     else:

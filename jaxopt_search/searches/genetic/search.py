@@ -1,13 +1,12 @@
 """A genetic algorithm on permutations or vectors; each search is an island."""
 
 import dataclasses
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import capabilities
 from jaxopt_search.backends import memory, random, rows
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
@@ -26,7 +25,7 @@ CrossoverName: TypeAlias = Literal["pmx", "ox", "uniform", "one_point"]
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Genetic:
+class Genetic(Search):
     """Build it with `genetic`."""
 
     mutation_rate: jax.Array
@@ -62,9 +61,6 @@ class Genetic:
             GeneticState(population, tables, costs, best, best_cost, population, costs)
         )
 
-    def control(self, step: jax.Array) -> None:
-        return None
-
     def step(
         self, stream: Stream, control: None, problem: Problem, state: GeneticState
     ) -> tuple[GeneticState, Info]:
@@ -94,9 +90,6 @@ class Genetic:
         population = state.population.at[jnp.argmax(state.costs)].set(solution)
         return self._with_all(problem, population, state.best, state.best_cost)
 
-    def refresh(self, problem: Problem, state: GeneticState) -> GeneticState:
-        return state
-
     def individuals(self, state: GeneticState) -> tuple[jax.Array, jax.Array]:
         return state.population, state.costs
 
@@ -120,6 +113,10 @@ class Genetic:
         return self.operators.space
 
     @property
+    def parts(self) -> tuple[Any, ...]:
+        return (self,) if self.local_search is None else (self, *self.local_search.parts)
+
+    @property
     def check_every(self) -> int | None:
         """1 with a local search, as few generations are made then, and each takes long."""
         return None if self.local_search is None else 1
@@ -127,7 +124,7 @@ class Genetic:
     def obstacle(self, problem: Problem) -> str:
         if self.local_search is not None:
             return "a genetic algorithm with a local search holds the states of many searches"
-        has_costs = capabilities.row_costs(problem) is not None
+        has_costs = problem.row_costs is not None
         return "" if has_costs else f"{type(problem).__name__} has no row_costs"
 
     def evaluations_per_step(self, problem: Problem) -> int:
@@ -179,10 +176,8 @@ def genetic(
       "Adaptation in natural and artificial systems", 1975). Mutation gives one random variable
       another random value of its domain, and changes nothing if it has only one.
 
-    A problem of another space is refused before anything is compiled. One that does not say what
-    its solutions are is taken for one of permutations if its random starts are, or, where it is
-    traced, if their shape and dtype are right. What a problem on vectors has is said in
-    `types.VectorProblem`.
+    A problem of another space is refused before anything is compiled. What a problem on vectors has
+    is said in `types.VectorProblem`.
 
     Args:
       population_size: P, individuals per island.

@@ -51,20 +51,3 @@ def test_the_compiled_search_keeps_exact_books(which):
             after = search.assignment.copy()
             after[[i, j]] = after[[j, i]]
             assert search.deltas[i, j] == cost(after) - now
-
-
-def test_what_the_compiled_search_refuses():
-    """Two asymmetric matrices, and diagonals."""
-    upper = np.triu(np.ones((4, 4), int), 1)
-    with pytest.raises(ValueError, match="one symmetric matrix at least"):
-        compiled_tabu.symmetric(upper, upper)
-    with pytest.raises(ValueError, match="zero diagonals"):
-        compiled_tabu.symmetric(np.eye(4, dtype=int), upper)
-
-
-def test_no_assignment_is_refused():
-    """Only permutations have costs."""
-    with pytest.raises(ValueError, match="no permutation of 0 to 8"):
-        peers_qap.cost(INSTANCE, [0] * 9)
-    (planted,) = peers_qap.instances(None, None)
-    assert planted.n == 30 and planted.best_known is not None

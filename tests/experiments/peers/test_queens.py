@@ -1,14 +1,12 @@
 """Solvers of N-Queens: what each returns is what it says."""
 
 import importlib.util
-import types
 
 import numpy as np
 import pytest
 from queens import all_valid
 
 from experiments.peers import queens as peers_nqueens
-from experiments.peers import script as peers
 from experiments.queens import compiled as compiled_queens
 
 PACKAGES = {"python-constraint2": "constraint", "ortools": "ortools"}
@@ -59,28 +57,6 @@ def test_what_is_missing():
     assert peers_nqueens.cost(task, placements[:0]) == 10
 
 
-@pytest.mark.parametrize("queens", [[0, 1, 2, 3], [1, 3, 3, 0], [1, 2, 0, 3]])
-def test_placements_that_are_not_valid_are_refused(queens):
-    with pytest.raises(ValueError, match="a placement of 4 queens is not valid"):
-        peers_nqueens.cost(peers_nqueens.QueensTask(4, 1), np.array([queens]))
-
-
-@pytest.mark.parametrize("name", ["rd100", "x5", "8x", "0", "8x0", "-8", "8x5x3"])
-def test_names_that_are_none_of_queens(name):
-    with pytest.raises(ValueError, match=f"instance '{name}' is not of N-Queens"):
-        peers_nqueens.instances([name], None)
-
-
-def test_tasks_by_name():
-    """A name is what a task is called."""
-    names = ["8", "1000x50"]
-    tasks = peers_nqueens.instances(names, None)
-    assert [(task.n, task.wanted, task.name) for task in tasks] == [
-        (8, 1, "8"),
-        (1000, 50, "1000x50"),
-    ]
-
-
 def test_a_solver_ends_with_its_time():
     """One that finds the same again and again is stopped."""
     solver = peers_nqueens.OneByOne()
@@ -88,12 +64,3 @@ def test_a_solver_ends_with_its_time():
     placements, course = solver.solve(peers_nqueens.QueensTask(4, 2), 0, 0.05, 0)
     assert placements.tolist() == [[1, 3, 0, 2]]
     assert course[-1][1] == 1
-
-
-def test_what_does_not_suit_a_solver(without_numba, monkeypatch):
-    """Too many pairs for python-constraint; numbers of queens without a valid placement."""
-    monkeypatch.setitem(peers.sys.modules, "constraint", types.ModuleType("constraint"))
-    with pytest.raises(ValueError, match="more than 50000 constraints"):
-        peers_nqueens.MinConflicts().prepare(peers_nqueens.QueensTask(1000, 1))
-    with pytest.raises(ValueError, match="no placement is valid"):
-        peers_nqueens.CompiledSearch().prepare(peers_nqueens.QueensTask(3, 1))

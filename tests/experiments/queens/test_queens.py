@@ -2,18 +2,16 @@
 
 import functools
 import importlib.util
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import jaxopt_search as js
 from experiments import common
+from experiments.queens import __main__ as nqueens
 from experiments.queens import annealing as nqueens_annealing
 from experiments.queens import compiled as compiled_queens
 from experiments.queens import runs as runs_of
-from experiments.queens import script as nqueens
-from jaxopt_search.engine import device_split
 
 
 def cells(text):
@@ -35,45 +33,6 @@ def without_numba(monkeypatch):
     for name in ("counter", "annealer"):
         build = functools.partial(getattr(compiled_queens, f"build_{name}"), as_it_is)
         monkeypatch.setattr(compiled_queens, name, build)
-
-
-def test_what_belongs_to_the_cpu_runs_there(monkeypatch, tmp_path, capsys):
-    """Each record has the device of its own row, whatever JAX's default one is."""
-    places = {"cpu": Device("cpu", "EPYC"), None: Device("gpu", "H200")}
-    monkeypatch.setattr(device_split, "find_devices", lambda devices: (places[devices],))
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
-    monkeypatch.setattr(nqueens.importlib.util, "find_spec", lambda name: name)
-    monkeypatch.setattr(runs_of, "measure", lambda job, seed: {"seconds": 1.0, "attacks": 0})
-    out = str(tmp_path / "runs.jsonl")
-    for flags in (["--figure", "4"], ["--figure", "7"]):
-        assert nqueens.main([*flags, "--sizes", "9", "--limit", "9e9", "--out", out]) == 0
-    found = {}
-    for run in common.read(out):
-        found.setdefault(run["env"]["devices"], set()).add(run["settings"]["scheme"])
-        assert run["cores"] > 0 and run["cpu"]
-    on_threads = {"threads", "range_reduce", "fork_join"}
-    assert found == {
-        "1 x EPYC": {"numba", "numba_histogram", "numba_nothing", "serial", *on_threads},
-        "1 x H200": {"fine_pairs", "fine_index", "coarse", "subtasks", "histogram"}
-        | {"nothing", "deltas"},
-    }
-    places["cpu"] = None
-    monkeypatch.setattr(device_split, "find_devices", functools.partial(refuse, "cpu"))
-    with pytest.raises(SystemExit):
-        nqueens.main(["--figure", "4"])
-    assert "JAX_PLATFORMS leaves out the CPU" in capsys.readouterr().err
-
-
-class Device(NamedTuple):
-    platform: str
-    device_kind: str
-
-
-def refuse(name, devices):
-    """Stands for `find_devices` where there are no devices of that name."""
-    if devices == name:
-        raise ValueError
-    return (Device("gpu", "H200"),)
 
 
 @pytest.fixture
@@ -111,14 +70,6 @@ def test_a_run_of_all_schemes(script):
     assert all(float(cell) > 0 for row in printed[1:] for cell in row[-2:])
 
 
-def test_a_run_of_placements(script):
-    """Hoffman's have no attack; random ones have some."""
-    printed, runs = script("--figure", "6", "--sizes", "20")
-    found = {run["settings"]["placement"]: run["attacks"] for run in runs}
-    assert found["valid"] == 0 < found["random"]
-    assert (printed[0][0], printed[1][0]) == ("n", "20")
-
-
 def test_a_run_of_threads(script):
     """The compiled loop, and each scheme by each number."""
     printed, runs = script("--figure", "3", "--sizes", "70", "--threads", "1,2")
@@ -128,17 +79,6 @@ def test_a_run_of_threads(script):
     ]
     assert len({run["attacks"] for run in runs}) == 1
     assert [row[1] for row in printed[1:]] == ["threads", "range_reduce", "fork_join"]
-
-
-def test_a_run_of_steps(script, without_numba, monkeypatch):
-    """With and without evaluation; what is free takes less."""
-    schemes = "numba,numba_nothing,histogram,nothing"
-    monkeypatch.setattr(nqueens, "_STEPS", dict.fromkeys(schemes.split(","), 10))
-    printed, runs = script("--figure", "1", "--sizes", "30", "--schemes", schemes)
-    seconds = {run["settings"]["scheme"]: run["seconds"] for run in runs}
-    assert seconds["numba"] > 2 * seconds["numba_nothing"]
-    assert [row[0] for row in printed[1:]] == ["numba", "histogram"]
-    assert 50 < float(printed[1][-1]) <= 100
 
 
 def test_an_evaluation_of_nothing_leaves_the_rest():
@@ -191,22 +131,6 @@ def test_searches_side_by_side_are_timed_one_by_one(monkeypatch):
     assert (outcome["seconds"], outcome["steps"]) == (1.25, 5000)  # the first look after the limit
 
 
-def test_a_run_of_thresholds(script, monkeypatch):
-    """Those below the size, and the coarse scheme."""
-    monkeypatch.setattr(nqueens, "THRESHOLDS", [4, 8, 16])
-    printed, runs = script("--table", "3", "--sizes", "12")
-    assert [run["settings"].get("threshold") for run in runs] == [None, 4, 8]
-    assert len({run["attacks"] for run in runs}) == 1
-    assert (printed[0], len(printed[1])) == (["n", "coarse:", "ms", "4", "8"], 4)
-
-
-def test_a_run_of_batches(script):
-    """Seconds are per placement; attacks are of all together."""
-    printed, runs = script("--batch", "9", "--size", "40")
-    assert printed[1][:3] == ["9", "histogram", "40"]
-    assert 40 < runs[0]["attacks"] < 40 * 36
-
-
 @pytest.mark.slow
 def test_a_run_to_valid_placements(script, monkeypatch):
     """By annealing and by min-conflicts, each from random starts."""
@@ -240,57 +164,3 @@ def measured(monkeypatch):
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(runs_of, "measure", measure)
     return jobs
-
-
-@pytest.mark.parametrize("figure", ["4", "7"])
-def test_what_takes_too_long_is_left_out(figure, measured, tmp_path):
-    """Judging by a smaller size, also where that was measured by an earlier command.
-
-    Of figure 7 a step of 20 queens takes 0.4 s, 200 of which are too many for two seconds.
-    """
-    flags = ["--figure", figure, "--schemes", "coarse", "--sizes", "10,20,100"]
-    flags += ["--limit", "2", "--out", str(tmp_path / "runs.jsonl")]
-    for _ in range(2):
-        assert nqueens.main(flags) == 0
-    expected = [("coarse", 10), ("coarse", 20)] if figure == "4" else [("coarse", 10)]
-    assert measured == expected
-
-
-def test_what_does_not_fit_is_written_down(monkeypatch, script):
-    """Its reason is in the file, and its time is a dash."""
-
-    def refuse(job, seed):
-        raise MemoryError("much too large")
-
-    monkeypatch.setattr(runs_of, "measure", refuse)
-    printed, runs = script("--figure", "4", "--sizes", "9", "--schemes", "fine_pairs")
-    assert [(run["seconds"], run["refused"]) for run in runs] == [(None, "much too large")]
-    assert printed[1] == ["fine_pairs", "1", "x", "cpu", "-"]
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--figure", "8"], "invalid choice: 8"),
-        (["--table", "2"], "invalid choice: 2"),
-        (["--sizes", "0"], "--sizes: '0' holds 0"),
-        (["--runs", "0"], "--runs: '0' holds 0"),
-        (["--limit", "0"], "--limit: '0' is not made of numbers above 0"),
-        (["--limit", "nan"], "is not made of numbers above 0"),
-        (["--set", "8", "--distinct", "all"], "invalid choice: 'all'"),
-        (["--set", "8", "--solutions", "0"], "--solutions: '0' holds 0"),
-        (["--schemes", "nosuch"], "nosuch"),
-        (["--batch", "x"], "--batch: invalid"),
-        (["--solve", "8,-1"], "--solve: '8,-1' holds -1"),
-        (["--anneal", "8", "--alpha", "2"], "alpha is 2.0, expected a cooling constant"),
-        (["--anneal", "8", "--temperature", "0"], "--temperature: '0' is not made of numbers"),
-        (["--anneal", "8", "--schemes", "deltas"], "deltas is no full evaluation"),
-        (["--figure", "2", "--threads", "0"], "--threads: '0' holds 0"),
-    ],
-)
-def test_wrong_flags_end_with_one_line(flags, message, monkeypatch, capsys):
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
-    with pytest.raises(SystemExit):
-        nqueens.main(flags)
-    *_, line = capsys.readouterr().err.splitlines()
-    assert message in line

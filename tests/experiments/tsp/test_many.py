@@ -9,26 +9,6 @@ from experiments import common
 from experiments.tsp import many as tsp_many
 
 
-def record(solver, lengths, seconds, instance="some"):
-    return {
-        "instance": instance,
-        "settings": {"solver": solver, "seconds": 1.0},
-        "seconds": seconds,
-        "lengths": lengths,
-        "env": {"devices": "1 x cpu"},
-    }
-
-
-def test_gaps_are_to_the_shortest_of_any():
-    """Worked out by hand: gaps 0 and 1 %, and 0.05 % and 0; of other instances in the file, 0."""
-    records = [record("a", [100.0, 202.0], 0.5), record("b", [100.05, 200.0], 4.0)]
-    records.insert(1, record("a", [50.0], 1.0, "other"))
-    rows = tsp_many.report(records, markdown=False).splitlines()[1:]
-    assert rows[0].split()[-5:] == ["0.50", "4", "0.500%", "1.00%", "50.0%"]
-    assert rows[1].split()[-5:] == ["4.00", "0.5", "0.025%", "0.05%", "100.0%"]
-    assert rows[2].split()[0] == "other" and rows[2].split()[-3:] == ["0.000%", "0.00%", "100.0%"]
-
-
 def test_the_command(tmp_path, monkeypatch, capsys):
     """Two instances are solved to the optimum; the table can be printed again."""
     monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
@@ -52,11 +32,3 @@ def test_fast_tsp_runs_on_all_cores():
     extent = np.ptp(points, axis=1).max(axis=1)
     assert (np.array(made["lengths"]) >= 2 * extent).all()
     assert (np.array(made["lengths"]) < 20 * extent).all()
-
-
-def test_bad_flags_are_refused(monkeypatch, capsys):
-    """In one line."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
-    with pytest.raises(SystemExit):
-        tsp_many.main(["--instances", "0"])
-    assert "from 1 up" in capsys.readouterr().err

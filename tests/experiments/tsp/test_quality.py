@@ -11,7 +11,6 @@ from experiments.peers import tsp as peers_tsp
 from experiments.tsp import quality as tsp_quality
 from jaxopt_search.engine import device_split
 from jaxopt_search.results import Record
-from jaxopt_search.solvers import tsp
 
 INSTANCE = js.datasets.planted_tsp(12, seed=0)
 BEST = INSTANCE.best_known
@@ -33,44 +32,6 @@ def plan(**changes):
         "is_cold": False,
     }
     return tsp_quality.Plan(**(fields | changes))
-
-
-def record(instance, seed, cost, near=None, best=None, **others):
-    """Returns the fields that tables use; the best known cost is 1000."""
-    fields = {"instance": instance, "n": 5, "seed": seed, "cost": cost, "best_known": 1000}
-    return fields | {"seconds_to_near": near, "seconds_to_best_known": best} | others
-
-
-RECORDS = [
-    record("a", 0, 1000, near=0.5, best=2.0),
-    record("a", 1, 1001, near=1.5),
-    record("a", 2, 1005),
-    record("b", 0, 1000, near=1.0, best=1.0),
-    record("b", 1, 1000, near=3.0, best=4.0),
-]
-
-
-def test_a_row_by_hand():
-    """Gaps 0, 0.1% and 0.5%; two runs came near, one to the optimum."""
-    expected = ["a", "5", "0.200%", "0.500%", "1/3", "1.500 (2/3)", "- (1/3)"]
-    assert tsp_quality.row(RECORDS[:3]) == expected
-    assert tsp_quality.row(RECORDS[3:])[2:] == ["0.000%", "0.000%", "2/2", "2.000", "2.500"]
-
-
-def test_the_line_over_all_instances_by_hand():
-    """The mean of 0.2% and 0; seeds 0 and 1 found 2 and 1 optima; seed 2 has no run of b."""
-    assert tsp_quality.summary(RECORDS) == (
-        "all 2 instances: mean gap 0.100%; optima per seed: at least 1 of 2, 1.5 on average"
-        " (2 seeds)"
-    )
-    assert "no seed has a run of each" in tsp_quality.summary([RECORDS[2], RECORDS[3]])
-
-
-def test_a_gap_to_a_best_known_of_zero():
-    """It is infinite, or none."""
-    zero = {"best_known": 0}
-    assert tsp_quality.row([record("a", 0, 0, **zero)])[2:5] == ["0.000%", "0.000%", "1/1"]
-    assert tsp_quality.row([record("a", 0, 3, **zero)])[2:5] == ["inf%", "inf%", "0/1"]
 
 
 def result(tour=None, status=js.Status.MAX_SECONDS):
@@ -104,7 +65,7 @@ def test_a_record_agrees_with_its_result(monkeypatch):
     # Half a second went by before the search, half of it in compiling.
     assert (made["seconds_to_near"], made["seconds_to_best_known"]) == (1.5, 2.0)
     assert made["trace"] == [(0.6, 2 * BEST), (1.5, BEST + 1), (2.0, BEST)]
-    assert made["env"]["implementation"] == "native"
+    assert made["implementation"] == "native"
 
 
 def test_what_compiles_is_called_before_unless_cold(monkeypatch):
@@ -117,106 +78,35 @@ def test_what_compiles_is_called_before_unless_cold(monkeypatch):
 
     monkeypatch.setattr(js, "solve_tsp", noted)
     monkeypatch.setattr(tsp_quality.jax, "clear_caches", lambda: calls.append("forget"))
-    progress, runs = common.Progress(8), common.Runs(None)
+    runs = common.Runs(None)
     for num_seeds in (1, 2, 2):
         the_plan = plan(seconds=[0.25, 3.0], seeds=range(num_seeds))
-        tsp_quality.execute(the_plan, runs, progress)
+        tsp_quality.execute(the_plan, runs)
     warm = ["forget", (0, 0.0), (0, 0.25)]
     assert calls == [*warm, (0, 0.25), (0, 3.0), *warm, (1, 0.25), (1, 3.0)]
     assert all(one["compile_seconds"] > 0 for one in runs.records)
     calls.clear()
-    tsp_quality.execute(plan(is_cold=True), runs, progress)
+    tsp_quality.execute(plan(is_cold=True), runs)
     assert calls == ["forget", (0, 0.5), "forget", (1, 0.5)]
     assert runs.records[-1]["compile_seconds"] == 0.25
 
 
-@pytest.mark.devices(2)
-def test_settings_tell_recipes_and_limits_apart(monkeypatch):
-    """A changed limit, recipe or number of devices makes the runs again."""
-    settings = [
-        plan().settings(1.0, 30),
-        plan().settings(2.0, 30),
-        plan(is_cold=True).settings(1.0, 30),
-    ]
-    settings.append(plan(devices=device_split.find_devices(2)).settings(1.0, 30))
-    monkeypatch.setattr(
-        tsp, "_SYMMETRIC_TSP_ON_CPU", tsp._SYMMETRIC_TSP_ON_CPU._replace(moves_per_search=3)
-    )
-    settings.append(plan().settings(1.0, 30))
-    assert all(a != b for i, a in enumerate(settings) for b in settings[:i])
-    assert settings[-1]["recipe"]["moves_per_search"] == 3
-
-
 def test_the_command_runs_resumes_and_reports(tmp_path, monkeypatch, capsys):
-    """60 cities are solved; the second call makes no run and prints the same table."""
-    instance = js.datasets.planted_tsp(60, seed=2)  # no constructed tour is the shortest
-    monkeypatch.setattr(peers_tsp, "instances", lambda names, data: [instance])
+    """12 cities are solved; the second call makes no run and prints the same table."""
+    monkeypatch.setattr(peers_tsp, "instances", lambda names, data: [INSTANCE])
     out = tmp_path / "quality.jsonl"
-    command = ["--seconds", "2,3", "--seeds", "2", "--devices", "1", "--out", str(out)]
+    command = ["--seconds", "0.2,0.3", "--seeds", "2", "--devices", "1", "--out", str(out)]
     assert tsp_quality.main(command) == 0
-    table = capsys.readouterr().out
-    records = common.read(out)
-    assert [(r["settings"]["seconds"], r["seed"]) for r in records] == [
-        (2, 0), (2, 1), (3, 0), (3, 1)
-    ]  # fmt: skip
+    table, records = capsys.readouterr().out, common.read(out)
+    assert [r["settings"]["seconds"] for r in records] == [0.2, 0.2, 0.3, 0.3]
     for one in records:
-        assert (one["cost"], one["gap"], one["best_known"]) == (3844, 0.0, 3844)
+        assert (one["cost"], one["gap"], one["best_known"]) == (BEST, 0.0, BEST)
         assert 0 < one["seconds_to_near"] <= one["seconds_to_best_known"] <= one["seconds"]
         assert one["steps"] * one["searches"] <= one["moves"]
-        assert one["compile_seconds"] > 0
-        assert one["env"]["implementation"] == "native"
-    assert table.count("planted-60-s2") == table.count("at least 1 of 1") == 2
+        assert one["compile_seconds"] > 0 and one["implementation"] in ("native", "none")
+    assert table.count("planted-12-s0") == table.count("at least 1 of 1") == 2
     monkeypatch.setattr(js, "solve_tsp", None)
     for again in (command, ["--report", str(out)]):
         assert tsp_quality.main(again) == 0
         assert capsys.readouterr().out == table
-    assert tsp_quality.main([*command, "--seeds", "1", "--seconds", "3", "--markdown"]) == 0
-    text = capsys.readouterr().out
-    assert "3 s per run, without compilation; 1 seeds; 1 x cpu, native" in text
-    assert "1/1" in text and "| instance" in text
     assert common.read(out) == records
-
-
-def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
-    """The call returns early with what it has; that run is not recorded."""
-    monkeypatch.setattr(peers_tsp, "instances", lambda names, data: [INSTANCE])
-
-    def interrupted(data, key, *, max_seconds, devices):
-        return result(status=js.Status.INTERRUPTED if key == 1 else js.Status.MAX_SECONDS)
-
-    monkeypatch.setattr(js, "solve_tsp", interrupted)
-    out = tmp_path / "quality.jsonl"
-    assert tsp_quality.main(["--devices", "1", "--out", str(out)]) == 130
-    text = capsys.readouterr().out
-    assert "the same command continues from" in text and "planted-12-s0" in text
-    assert [r["seed"] for r in common.read(out)] == [0]
-
-
-def test_the_paper_stands_for_its_instances():
-    """Twenty names, each once, among others."""
-    assert tsp_quality._names(None) is None
-    names = tsp_quality._names(["berlin52", "paper", "rd100"])
-    assert (len(names), names[:2]) == (21, ["berlin52", "rd100"])
-
-
-def test_instances_without_a_best_known_cost_are_left_out(monkeypatch, capsys):
-    """With nothing else, the command says so."""
-    instance = js.datasets.uniform_tsp(9, seed=0)
-    monkeypatch.setattr(peers_tsp, "instances", lambda names, data: [instance])
-    assert tsp_quality.main(["--devices", "1"]) == 1
-    assert capsys.readouterr().out.splitlines() == [
-        "uniform-9-s0 is left out: no best known cost is on record",
-        "nothing to measure",
-    ]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["--seconds", "0"], ["--seconds", "1,nan"], ["--seeds", "0"], ["--devices", "99"]],
-)
-def test_bad_arguments_are_refused(arguments, capsys):
-    """One line says what is wrong, and nothing runs."""
-    with pytest.raises(SystemExit) as stopped:
-        tsp_quality.main(arguments)
-    assert stopped.value.code == 2
-    assert "error" in capsys.readouterr().err

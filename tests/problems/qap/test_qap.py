@@ -148,7 +148,7 @@ def test_instances_of_one_size_share_their_code(compiled):
         result = js.solve(problem, search, seed, num_searches=2, max_steps=20)
         num_compiled.append(sum("_advance" in name or "fresh" in name for name in compiled))
         assert result.fun == problem.host.cost(result.x)
-        units.add(problem.units)
+        units.add(problem.device_units)
     assert len(units) == 3
     assert min(num_compiled) == max(num_compiled) > 0
 
@@ -160,7 +160,7 @@ def test_states_go_in_and_out_in_full():
     search = js.simulated_annealing(js.Swap(), 10.0)
     state = js.init(0, problem, search, num_searches=2)
     result = js.solve(problem, search, state=state, max_steps=20)
-    assert result.problem.units == problem.units != SAME
+    assert result.problem.device_units == problem.device_units != SAME
     assert result.state.best_cost == js.best(problem, search, result.state)[1]
     assert result.state.best_cost == np.float32(result.fun)
     assert js.solve(problem, search, state=result.state, max_steps=25).nit == 25

@@ -18,7 +18,7 @@ from jaxopt_search.backends.memory import load, store
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Scan
+from jaxopt_search.types import Scan, VectorProblem
 
 
 class Slacks(NamedTuple):
@@ -51,7 +51,7 @@ class _Shift(NamedTuple):
     meta_fields=("n", "num_agents", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class GeneralizedAssignment:
+class GeneralizedAssignment(VectorProblem):
     """An instance on the device. Build it with `generalized_assignment`.
 
     A solution is [n] int32: the agent of each job. Its cost is the sum of the costs of the jobs

@@ -19,7 +19,7 @@ from jaxopt_search.backends.memory import load, store
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Scan
+from jaxopt_search.types import Scan, VectorProblem
 
 _TILE = 128  # neighbors that a kernel handles at once
 
@@ -67,7 +67,7 @@ class ColorCounts(NamedTuple):
     meta_fields=("n", "max_domain", "max_degree", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class GraphColoring:
+class GraphColoring(VectorProblem):
     """The colorings of a graph with k colors. Build it with `graph_coloring`.
 
     A solution is [n] int32, the color of each vertex. Its cost is the number of edges whose ends

@@ -140,7 +140,7 @@ def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage
         couplings=couplings(n, first, second, values, device_dtype, is_dense),
         domain_sizes=jnp.asarray(sizes),
         n=n,
-        units=host.units,
+        device_units=host.units,
         host=host,
     )
 

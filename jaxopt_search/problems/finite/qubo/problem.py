@@ -20,7 +20,7 @@ from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.finite.qubo.couplings import Couplings
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Scan
+from jaxopt_search.types import Scan, VectorProblem
 
 
 class Fields(NamedTuple):
@@ -37,10 +37,10 @@ class Fields(NamedTuple):
 @functools.partial(
     pytree,
     data_fields=("linear", "couplings", "domain_sizes"),
-    meta_fields=("n", "units", "host"),
+    meta_fields=("n", "device_units", "host"),
 )
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class QUBO:
+class QUBO(VectorProblem):
     """A QUBO instance on the device. Build it with `qubo` or `max_cut`.
 
     A solution is [n] int32 of zeros and ones. Its cost is the sum of the linear terms of the ones
@@ -51,7 +51,7 @@ class QUBO:
       couplings: of pairs of variables, of this dtype: a matrix or lists of neighbors.
       domain_sizes: [n] int32, all 2.
       n: the number of variables.
-      units: how `device_cost` counts.
+      device_units: how `device_cost` counts.
       host: the instance as it was given.
     """
 
@@ -59,7 +59,7 @@ class QUBO:
     couplings: Couplings = dataclasses.field(repr=False)
     domain_sizes: jax.Array = dataclasses.field(repr=False)
     n: int
-    units: Units = SAME
+    device_units: Units = SAME
     host: Original = dataclasses.field(repr=False)
 
     space = "vector"
@@ -78,7 +78,7 @@ class QUBO:
 
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
-        return self.units.in_full(self.device_cost(solution))
+        return self.device_units.in_full(self.device_cost(solution))
 
     def device_cost(self, solution: jax.Array) -> jax.Array:
         """Returns the cost in the device's units; mostly the same as `cost`.

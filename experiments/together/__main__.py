@@ -1,8 +1,0 @@
-"""See `experiments.together`."""
-
-import sys
-
-from experiments.together import main
-
-if __name__ == "__main__":
-    sys.exit(main())
