@@ -105,6 +105,10 @@ class Problem(abc.ABC):
         """Returns the cost as searches count it."""
         return self.cost(solution)
 
+    def picture(self, solution: Solution, /) -> Callable[[Any], Any] | None:
+        """Returns what draws a solution on matplotlib's axes, for `Result.plot`; or None."""
+        return None
+
     def cost_in_full(self, cost: Cost, /) -> Cost:
         """Returns the `cost` that a `device_cost`, of any shape, stands for."""
         return cost if self.device_units is None else self.device_units.in_full(cost)

@@ -144,7 +144,7 @@ def _time_compiled(setting: Setting, limits: Limits) -> tuple[float, list[float]
     goals, points = start(setting.states, heuristic)
 
     def execute(number: int) -> None:
-        loop = compiled.compiled(heuristic.side, heuristic.load)
+        loop = one_core.compiled(compiled.build, heuristic.side, heuristic.load)
         loop(points.x, points.y, goals.x, goals.y, 0, number)
 
     return _timed(execute, limits)

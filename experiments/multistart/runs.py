@@ -1,6 +1,5 @@
 """Runs of the three searches, by the library and compiled for one core, and runs to targets."""
 
-import functools
 import math
 import time
 from typing import Any, NamedTuple
@@ -185,7 +184,7 @@ Measured = tuple[float, int, int, int, np.ndarray]
 
 
 def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
-    data, climb = _matrices(instance), _compiled("climber")
+    data, climb = _matrices(instance), one_core.compiled(compiled_qap.build_climber)
     found = compiled_qap.starts(instance.n, num_searches, seed)
     began = time.perf_counter()
     made = climb(*data, found)
@@ -194,7 +193,7 @@ def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> M
 
 
 def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
-    data, anneal = _matrices(instance), _compiled("annealer")
+    data, anneal = _matrices(instance), one_core.compiled(compiled_qap.build_annealer)
     hottest, factor = cooling(js.qap_from_instance(instance), steps)
     found = compiled_qap.starts(instance.n, num_searches, seed)
     began = time.perf_counter()
@@ -205,7 +204,7 @@ def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> 
 
 
 def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
-    data, advance = _matrices(instance), _compiled("tabu")
+    data, advance = _matrices(instance), one_core.compiled(compiled_tabu.build)
     found = [compiled_tabu.start(*data, seed * num_searches + k) for k in range(num_searches)]
     began = time.perf_counter()
     for search in found:
@@ -216,17 +215,6 @@ def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Me
 
 
 _COMPILED = {"hc": _climb, "sa": _anneal, "ts": _tabu}
-
-
-@functools.cache
-def _compiled(name: str) -> Any:
-    """Returns a search for one core, compiled when it is called for the first time."""
-    makers = {
-        "climber": compiled_qap.climber,
-        "annealer": compiled_qap.annealer,
-        "tabu": compiled_tabu.compiled,
-    }
-    return makers[name]()
 
 
 def _matrices(instance: QAPInstance) -> tuple[np.ndarray, np.ndarray]:

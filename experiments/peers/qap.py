@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.multistart import compiled_tabu
 from experiments.packages.qap import SciPy, SciPyBoth, SciPyTwoOpt
 from experiments.peers.ours import Ours
@@ -57,7 +57,7 @@ class CompiledTabu:
     runs_on = "1 thread"
 
     def __init__(self):
-        self._advance = compiled_tabu.compiled()
+        self._advance = one_core.compiled(compiled_tabu.build)
         self.version = f"numba {metadata.version('numba')}"
         self.note = "robust tabu search as a plain loop, compiled before"
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.peers.ours import Ours
 from experiments.queens import compiled
 
@@ -122,7 +122,7 @@ class CompiledSearch(OneByOne):
     name = "compiled search"
 
     def __init__(self):
-        self._place = compiled.placer()
+        self._place = one_core.compiled(compiled.build_placer)
         self.version = f"numba {metadata.version('numba')}"
         self.note = "Sosic and Gu's search as plain loops, compiled before; may end late"
 

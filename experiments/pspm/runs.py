@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.pspm import compiled
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.engine import device_split, outcome, starting
@@ -249,7 +249,7 @@ def _on_core(job: Job, seed: int) -> dict[str, Any]:
 def _compiled() -> tuple[Any, float]:
     """Returns the annealing of a core, and the seconds it took to compile."""
     began = time.perf_counter()
-    anneal = compiled.annealer()
+    anneal = one_core.compiled(compiled.build)
     tour, words = compiled.start(5, 2, 0)
     anneal(np.ones((5, 5), np.int32), tour, words, (1.0, 0.5, 1), 1, 2, compiled.ANY)
     return anneal, time.perf_counter() - began

@@ -32,5 +32,4 @@ Tables 3 and 4: `subtasks` by their threshold, up to and from 100,000 queens.
 `--solve`: annealing with deltas, and min-conflicts, to a valid placement; seconds from random
 starts that lie on the device.
 `--set`: `solve_nqueens` for many placements, or for one; the second of two calls.
-`--stream`: what `solve_nqueens` does on the device, without bringing placements to the host.
 """

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.common import Progress, Runs
 from experiments.queens import annealing as annealed
 from experiments.queens import compiled
@@ -22,7 +22,6 @@ from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
 from jaxopt_search.problems.queens.problem import hoffman
-from jaxopt_search.solvers import queens_runs
 
 _REPEATS, _LONG = 7, 2.0
 
@@ -71,7 +70,7 @@ def _evaluate(job: Job, seed: int) -> dict[str, Any]:
     ]
     queens = np.array(rows if batch > 1 else rows[0], np.int32)
     if scheme in COMPILED:
-        count = compiled.counter(COMPILED[scheme])
+        count = one_core.compiled(compiled.build_counter, COMPILED[scheme])
         count(np.zeros(1, np.int32))
         seconds, attacks = _median(lambda: count(queens))
         return {"seconds": seconds, "attacks": int(attacks)}
@@ -166,46 +165,12 @@ def _find_set(job: Job, seed: int) -> dict[str, Any]:
     }
 
 
-def _stream(job: Job, seed: int) -> dict[str, Any]:
-    chosen = queens_runs.plan_of(job.n, jax.default_backend())
-    problem, search = js.nqueens(job.n), chosen.search
-    count, looks = chosen.num_searches, itertools.count()
-
-    def rounds(state: js.RunState, age: jax.Array, number: int) -> tuple[Any, Any, list[Any]]:
-        harvests = []
-        for look in itertools.islice(looks, number):
-            state = js.advance(problem, search, state, chosen.steps)
-            state, age, harvest = queens_runs.harvested(
-                problem, search, state, age, jnp.uint32(look), distinct="raw", tries=chosen.tries
-            )
-            harvests.append((harvest.is_valid, harvest.words))
-        return state, age, [*harvests, harvest]
-
-    state = js.init(seed, problem, search, num_searches=count)
-    state, age, _ = jax.block_until_ready(rounds(state, jnp.zeros(count, jnp.int32), 4))
-    began = time.perf_counter()
-    *_, harvests = jax.block_until_ready(rounds(state, age, job.settings["rounds"]))
-    seconds = time.perf_counter() - began
-    *kept, last = jax.device_get(harvests)
-    words = np.concatenate([words[is_valid] for is_valid, words in kept])
-    queens = last.queens[last.is_valid][:1000]
-    different = js.placements.diversity(queens)
-    return {
-        "seconds": seconds,
-        "found": len(np.unique(js.placements.as_numbers(words))),
-        "repeated": len(words) - len(np.unique(js.placements.as_numbers(words))),
-        "mean_difference": different.mean_difference,
-        "valid": int(np.sum(js.attacking_pairs(queens) == 0)),
-    }
-
-
 _MEASURES = {
     "evaluate": _evaluate,
     "anneal": _anneal,
     "anneal to the end": _anneal_to_the_end,
     "solve": _solve,
     "set": _find_set,
-    "stream": _stream,
 }
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from jaxopt_search.files import beside, whole
-from jaxopt_search.results import plotting, text
+from jaxopt_search.results import plotting
+from jaxopt_search.results.types import cost_text
 
 TABLES = (".txt", ".csv", ".npy")
 OF_KIND = {"tsp": (*TABLES, ".tour"), "qap": (*TABLES, ".sln"), "queens": TABLES}
@@ -89,7 +90,7 @@ def draw_run(path: pathlib.Path, result: Any, coordinates: Any) -> None:
     else:
         axes, last = plotting.detached_axes((11, 5), columns=2)
         plotting.plot_tour(coordinates, result.x, axes)
-    axes.set_title(text.cost(result.fun, result.gap))
+    axes.set_title(cost_text(result.fun, result.gap))
     plotting.plot_convergence([result], ax=last)
     _save(path, axes.figure)
 

@@ -26,6 +26,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxlib import version
 
+from jaxopt_search.pytrees import IgnoredByJit
+
 _DIGITS = 16
 _PACKAGE = pathlib.Path(__file__).parents[1]
 _TRUSTED = (_PACKAGE.name, "jax", "jaxlib", "numpy", "builtins")
@@ -138,9 +140,7 @@ class _Words:
 
     def _described(self, part: Any) -> Any:
         kind: Any = type(part)
-        if (place := _place(part)) or (
-            getattr(kind, "all_are_equal", False) and (place := _place(kind))
-        ):
+        if (place := _place(part)) or (isinstance(part, IgnoredByJit) and (place := _place(kind))):
             return place
         if _is_array(kind, part):
             return _words_of_array(part)

@@ -13,11 +13,11 @@ from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.problems import padding
+from jaxopt_search.problems.bounds import tour_unit
 from jaxopt_search.problems.tsp import candidates, traced
-from jaxopt_search.problems.tsp.coordinates import diameters, drawn_near, middle
+from jaxopt_search.problems.tsp.build import diameters, drawn_near, middle
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
-from jaxopt_search.problems.tsp.ranges import float_unit
 from jaxopt_search.searches import SimulatedAnnealing
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.recipes import Ingredients, Pace, Recipe, pacer_of
@@ -45,7 +45,7 @@ def stack_of_tours(points: list[np.ndarray], recipe: Recipe, options: RunOptions
         timer.max_steps = 0
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
     capacity.check_tours(room, num_tours, recipe.num_searches, options.devices)
-    units = np.array([float_unit(len(each), diameters(each).item()) for each in near], float)
+    units = np.array([tour_unit(len(each), diameters(each).item()) for each in near], float)
     return Stack(
         kind=_Tours(recipe, room),
         instances=_instances(near, units, room),

@@ -25,13 +25,12 @@ from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.matrix_input import DType, is_stack
 from jaxopt_search.problems.tsp import assignment, candidates
-from jaxopt_search.problems.tsp.build import as_tsp
+from jaxopt_search.problems.tsp.build import as_tsp, stack_of_coords
 from jaxopt_search.problems.tsp.construction import (
     SECONDS_PER_CITY,
     constructed_tour,
     constructed_tours,
 )
-from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import Result
 from jaxopt_search.solvers import scales

@@ -124,7 +124,7 @@ def generate(
     Example:
       >>> import jax, jax.numpy as jnp, jaxopt_search as js
       >>> @jax.tree_util.register_static
-      ... class OtherThanBefore:
+      ... class OtherThanBefore(js.successors.LocalHeuristic):
       ...     num_variables, max_possibilities = 3, 2
       ...     def rate(self, problem, state, variable, possibility):
       ...         before = js.memory.load(state, jnp.maximum(variable - 1, 0))
@@ -228,7 +228,7 @@ def _assign_natively(
         own, drawn = of._replace(heuristic=heuristic, problem=problem), None
         with memory.one_search("native"):
             state = algorithm.open_state(own, state)
-            if heuristics.member(heuristic, "independent"):
+            if heuristic.independent:
                 drawn = algorithm.draw_in_turn(own, key, state, active)
             nothing = jnp.zeros_like(active)
             return algorithm.assign_in_turn(own, key, drawn, state, active, nothing)
@@ -274,8 +274,8 @@ def _assign_in_kernels(
         return key, drawn, state, active, assigned
 
     drawn = None
-    if heuristics.member(of.heuristic, "independent"):
-        if heuristics.member(of.heuristic, "before_state") is not None:
+    if of.heuristic.independent:
+        if of.heuristic.before_state is not None:
             states = launch(lambda of, given, state: algorithm.open_state(of, state), states)
         variables = jnp.tile(lax.iota(jnp.int32, n), num_states)
         _, drawn = launch(draw_one, (variables, jnp.zeros_like(variables)), (keys, states))
@@ -290,7 +290,7 @@ def _choose(
 ) -> Choice:
     """Returns which implementation runs, and why; arguments as in `backends.choose`."""
     types = checking.look_at(kind).types
-    portable = all(heuristics.member(one, "is_portable") for one in types)
+    portable = all(one.is_portable for one in types)
     find_obstacle = functools.partial(_why_not_portable, kind)
     return backends.choose(implementation, device, portable, is_traced, find_obstacle)
 
@@ -410,11 +410,11 @@ def _estimate(
 def _aside(shapes: Shapes, heuristic: Any, implementation: Implementation, ratings: Ratings) -> int:
     """Returns the bytes that the variables of a type take in each state."""
     num_draws, drawn = 1, 0
-    if heuristics.member(heuristic, "independent") and heuristic.num_variables > 1:
+    if heuristic.independent and heuristic.num_variables > 1:
         num_draws, drawn = heuristic.num_variables, 4 * heuristic.num_variables
     if implementation not in ("xla", "native"):
         return drawn
-    aggregates = heuristics.aggregates_of(heuristic)
+    aggregates = heuristic.aggregates
     # Sums in parts of 16 bits, up to and including each lane, and those before it.
     per_lane = sum(_size(one.neutral) for one in aggregates)
     per_lane += 32 if heuristics.is_wide(heuristic) else 8

@@ -8,8 +8,7 @@ from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
 from jaxopt_search import checks
-from jaxopt_search.problems.qap import build as qap_build
-from jaxopt_search.problems.tsp import ranges as tsp_ranges
+from jaxopt_search.problems import bounds
 from jaxopt_search.problems.tsp.build import as_tsp
 
 MATRIX = np.arange(16.0).reshape(4, 4) ** 2
@@ -101,12 +100,11 @@ def test_best_known_is_a_number(value):
 @pytest.mark.parametrize("make", [np.asarray, np.ndarray.tolist], ids=["array", "list"])
 def test_a_matrix_beyond_memory_is_refused_at_once(make, monkeypatch):
     """By its shape, before it is copied."""
-    monkeypatch.setattr(tsp_ranges, "_MAX_MATRIX_BYTES", 4 * 15)
-    monkeypatch.setattr(qap_build, "_MAX_MATRIX_BYTES", 4 * 15)
+    monkeypatch.setattr(bounds, "MAX_BYTES", 4 * 15)
     monkeypatch.setattr(checks, "plain_array", None)
     with refuses(ValueError, "a matrix of 4 cities takes"):
         js.solve_tsp(make(MATRIX))
-    with refuses(ValueError, "flow has shape (4, 4), expected fewer facilities"):
+    with refuses(ValueError, "flow of shape (4, 4) takes"):
         js.solve_qap(make(MATRIX), MATRIX)
 
 

@@ -10,7 +10,7 @@ import pytest
 from probes import annealing, refuses
 
 import jaxopt_search as js
-from jaxopt_search.problems.tsp import ranges
+from jaxopt_search.problems import bounds
 from jaxopt_search.problems.tsp.build import as_tsp
 
 GOOD = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
@@ -56,7 +56,7 @@ def test_bad_matrix_is_refused(matrix, kind, text):
 @pytest.mark.parametrize("value", [1e308, -1e307])
 def test_floats_beyond_float64_are_refused(value):
     """Finite distances whose tours are infinite in float64 are refused."""
-    with refuses(ValueError, "distances reach", "float64 can add up over 4 cities"):
+    with refuses(ValueError, "distances reach", "float64 sums over 4 cities"):
         js.tsp(changed(0, 1, value) * 1.5, allow_negative=True)
 
 
@@ -208,7 +208,7 @@ def test_tiny_instances(matrix, fun):
 
 def test_matrix_beyond_memory(monkeypatch):
     """A matrix beyond the limit is refused before anything of its size is allocated."""
-    monkeypatch.setattr(ranges, "_MAX_MATRIX_BYTES", 2**20)
+    monkeypatch.setattr(bounds, "MAX_BYTES", 2**20)
     matrix = np.broadcast_to(np.int8(1), (1000, 1000))
     tracemalloc.start()
     with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):

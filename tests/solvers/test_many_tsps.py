@@ -171,7 +171,7 @@ def test_no_instance_at_all(empty):
         (np.zeros((0, 5, 2)), {}, r"coords has shape \(0, 5, 2\), expected \(B, n, 2\)"),
         (np.zeros((2, 5, 3)), {}, r"coords has shape \(2, 5, 3\)"),
         (np.where(np.arange(2) == 1, np.nan, POINTS), {}, r"coords\[0,0,1\] is NaN"),
-        (np.full((2, 5, 2), [0, 4e307]) * np.arange(5)[:, None], {}, "float64 can add up"),
+        (np.full((2, 5, 2), [0, 4e307]) * np.arange(5)[:, None], {}, "float64 sums"),
         (POINTS, {"target": 1}, "target is 1, expected None"),
         (POINTS, {"num_searches": 0}, "num_searches is 0"),
         (POINTS, {"moves_per_search": 0}, "moves_per_search is 0"),

@@ -153,7 +153,7 @@ def _squared(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def _each_block(
     fn: Callable[[np.ndarray], Any], rows: np.ndarray, size: int | None = None
 ) -> list[Any]:
-    """Returns `fn(block)` of so many rows after the others, in threads."""
+    """Returns `fn(block)` of each block of `size` rows, in threads."""
     size = size or _ROWS
     blocks = [rows[low : low + size] for low in range(0, len(rows), size)]
     if len(blocks) < 2:

@@ -8,7 +8,7 @@ import pytest
 import jaxopt_search as js
 from experiments import common, one_core
 from experiments.multistart import __main__ as qap_multistart
-from experiments.multistart import compiled_qap, compiled_tabu, models, runs, tables
+from experiments.multistart import models, runs, tables
 from jaxopt_search.solvers import scales
 
 
@@ -29,13 +29,8 @@ def test_the_searches_are_the_documented_ones():
 
 def in_python(monkeypatch):
     """Lets a core run what numba would compile, whether it is installed or not."""
-    makers = {
-        "climber": compiled_qap.build_climber,
-        "annealer": compiled_qap.build_annealer,
-        "tabu": compiled_tabu.build,
-    }
     monkeypatch.setattr(one_core, "has_numba", lambda: True)
-    monkeypatch.setattr(runs, "_compiled", lambda name: makers[name](lambda fn: fn))
+    monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
 
 
 @pytest.mark.parametrize("algorithm", ["hc", "sa", "ts"])

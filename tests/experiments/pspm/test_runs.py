@@ -105,15 +105,6 @@ def test_the_first_run_of_a_batch_is_the_run_alone():
     assert [record["seed"] for record in together] == [7, 8, 9]
 
 
-def test_a_record_adds_up():
-    """Moves are the run's; its speed counts the whole batch; the cost is the best tour's."""
-    for record in pspm_runs.make(job(scheme=SCHEMES["pspm"])):
-        assert record["steps"] == TINY.steps(12) == 7 * 2 * 12
-        assert record["moves"] == record["steps"] * 98 * 12
-        assert record["sses"] == pytest.approx(2 * record["moves"] / record["seconds"])
-        assert record["sec"] == pytest.approx(100 * (record["cost"] - 1200) / 1200)
-
-
 @pytest.mark.parametrize("scheme", [*pspm_runs.CORE_SCHEMES, pspm_runs.STRICT])
 def test_a_core_makes_complete_runs(scheme, monkeypatch):
     """As plain Python: a record for each seed, with the same fields as on a device."""

@@ -1,4 +1,4 @@
-"""The laws of what searches learn from one another: exchanges and crossovers."""
+"""The laws of what makes solutions of others: exchanges, crossovers and local heuristics."""
 
 import functools
 from typing import Any
@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search import successors
 from jaxopt_search.backends import random
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import require
@@ -143,19 +144,16 @@ def _check_order(name: str, order: Any, number: int, seed: int) -> None:
 
 def _check_children(name: str, make_all: Any, make_one: Any, problem: Any, seed: int) -> None:
     parents = comparing.starts_of(problem, 32, seed)
-    known = comparing.look_at(problem, parents, meaning=None, tolerance=0.0, is_solution=None)
+    known = comparing.look_at(problem, parents)
     own, given = (
         jax.tree.map(lambda leaf, s=s: leaf[s], parents) for s in (slice(0, 16), slice(16, 32))
     )
     words = tuple(np.random.default_rng(seed).integers(0, 2**32, (2, 16), np.uint32))
 
     children = jax.device_get(jax.jit(make_all)(words, problem, own, given))
-    require(
-        known.are_in_space(children),
-        lambda i: (
-            f"{name}: the child of {comparing.at(own, i)} and {comparing.at(given, i)} is no"
-            f" solution: {comparing.at(children, i)}"
-        ),
+    known.check_space(
+        children,
+        lambda i: f"{name}: the child of {comparing.at(own, i)} and {comparing.at(given, i)}",
     )
     alone = jax.jit(make_one)(
         tuple(word[0] for word in words), problem, *map(comparing.of_first, (own, given))
@@ -164,3 +162,62 @@ def _check_children(name: str, make_all: Any, make_one: Any, problem: Any, seed:
         comparing.same_leaves(jax.device_get(alone), comparing.of_first(children)),
         lambda leaf: f"{name}: a child by itself is another one than among others",
     )
+
+
+def check_heuristic(
+    heuristic: Any,
+    problem: Any,
+    states: Any,
+    *,
+    active: Any = None,
+    implementations: tuple[str, ...] | None = ("xla", "native", "interpret"),
+    seed: int = 0,
+) -> None:
+    """Checks the laws of a `successors.LocalHeuristic`, in some states.
+
+    `successors.check` looks for weights, ratings, numbers of possibilities and writes that must not
+    be, and for variables that are declared independent and are not. Then successors are made in
+    several ways, which must be the same.
+
+    Args:
+      heuristic, problem, states, active: as in `successors.generate`; small examples.
+      implementations: the ways to compare, `"native"` on CPUs only; None for none.
+      seed: of the successors.
+
+    Raises:
+      AssertionError: with the state, the variable and the possibility; or with what differs.
+      TypeError: if it is no heuristic.
+
+    Example:
+      >>> import jax, jax.numpy as jnp, jaxopt_search as js
+      >>> problem = js.graph_coloring([[0, 1], [1, 2]], 2)
+      >>> colors = jnp.zeros((1, 3), jnp.int32)
+      >>> states = js.types.Tallied(colors, jax.vmap(problem.tally)(colors))
+      >>> heuristic = js.successors.ByDelta(num_variables=3, max_possibilities=2)
+      >>> js.testing.check_heuristic(heuristic, problem, states, implementations=None)
+    """
+    try:
+        successors.check(heuristic, problem, states, active)
+    except ValueError as error:
+        raise AssertionError(str(error)) from error
+    runs = [
+        (
+            name,
+            successors.generate(
+                seed,
+                heuristic,
+                problem,
+                states,
+                active=active,
+                num_successors=3,
+                implementation=name,  # type: ignore[arg-type]
+            ).states,
+        )
+        for name in implementations or ()
+    ]
+    if runs:
+        is_exact = all(
+            not jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(states)
+        )
+        kind = type(heuristic).__name__
+        comparing.require_same_runs(runs, f"{kind}: the successors", is_exact)
