@@ -9,6 +9,7 @@ the two.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
