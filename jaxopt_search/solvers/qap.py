@@ -29,7 +29,6 @@ from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.results import History, Result, StackedResult
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.many_qaps import TabuRecipe, stack_of_assignments
 from jaxopt_search.solvers.recipes import (
     Ingredients,
     Recipe,
@@ -39,7 +38,7 @@ from jaxopt_search.solvers.recipes import (
     refuse_for_several,
     starts_with,
 )
-from jaxopt_search.solvers.stacked import Stack, solve_stack
+from jaxopt_search.solvers.stacked import Stack, TabuRecipe, solve_stack, stack_of_assignments
 from jaxopt_search.types import Exchange
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]

@@ -34,7 +34,6 @@ from jaxopt_search.problems.tsp.construction import (
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import Result
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.many_tsps import stack_of_tours
 from jaxopt_search.solvers.recipes import (
     Ingredients,
     Recipe,
@@ -44,7 +43,7 @@ from jaxopt_search.solvers.recipes import (
     refuse_for_several,
     starts_with,
 )
-from jaxopt_search.solvers.stacked import solve_stack
+from jaxopt_search.solvers.stacked import solve_stack, stack_of_tours
 from jaxopt_search.types import Exchange
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
