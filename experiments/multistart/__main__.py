@@ -14,13 +14,11 @@ from experiments.multistart.runs import Way, measure, reach, settings, ways
 from experiments.multistart.tables import (
     MODELS,
     draw_figure_2,
-    draw_targets,
     figure_2,
     table_1,
     targets,
 )
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.driver import ahead
 
 _MOST_ON_A_CORE = 16  # searches by which a core is measured; they run one after the other
 
@@ -85,7 +83,6 @@ def _reach_warm(
     """Like `reach`, but made twice where the instance is not among the `warm` ones, to compile."""
     if instance.name not in warm:
         reach(instance, gap, seconds, seed)
-        ahead.wait_for_later()
         warm.add(instance.name)
     return reach(instance, gap, seconds, seed)
 
@@ -118,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
     add("--runs", type=number, default=1, help="executions of everything")
     add("--seconds", type=flag_types.limit, default=10.0, help="longest run to a target")
     add("--gap", type=float, default=0.0, help="share above the best known cost")
-    add("--plot", metavar="FILE", help="where to draw Figure 2, or times to targets")
+    add("--plot", metavar="FILE", help="where to draw Figure 2")
     common.add_data_argument(flags)
     common.add_record_arguments(flags, "qap_multistart", "qap_targets")
     return flags
@@ -140,9 +137,8 @@ def show(records: list[dict[str, Any]], args: argparse.Namespace) -> str:
     times = [r for r in records if r["experiment"] == "qap_targets"]
     is_figure = any(record["settings"]["way"] in MODELS for record in own)
     tables = [(figure_2 if is_figure else table_1, own), (targets, times)]
-    if args.plot:
-        draw, drawn = (draw_figure_2, own) if is_figure else (draw_targets, times)
-        common.save_plot(args.plot, draw(drawn), (6.4, 4.8))
+    if args.plot and is_figure:
+        common.save_plot(args.plot, draw_figure_2(own), (6.4, 4.8))
     return "\n\n".join(table(some, markdown=args.markdown) for table, some in tables if some)
 
 

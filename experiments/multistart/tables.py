@@ -157,18 +157,3 @@ def draw_figure_2(records: Sequence[dict[str, Any]]) -> Callable[[Any], None]:
         ax.legend()
 
     return draw
-
-
-def draw_targets(records: Sequence[dict[str, Any]]) -> Callable[[Any], None]:
-    """Returns what draws the share of runs that have reached their target, by time."""
-
-    def draw(ax: Any) -> None:
-        for instance in dict.fromkeys(record["instance"] for record in records):
-            own = [record for record in records if record["instance"] == instance]
-            times = sorted(record["seconds"] for record in own if record["reached"])
-            shares = [(k + 1) / len(own) for k in range(len(times))]
-            ax.step(times, shares, where="post", label=instance)
-        ax.set(xscale="log", xlabel="seconds", ylabel="share of runs at the target", ylim=(0, 1))
-        ax.legend()
-
-    return draw

@@ -47,7 +47,6 @@ class JaxoptSearch(Ours):
     """`js.solve_qap` with its defaults."""
 
     call = staticmethod(js.solve_qap)
-    note = "solve_qap with its defaults on all devices; times from its history"
 
 
 class CompiledTabu:
@@ -59,7 +58,6 @@ class CompiledTabu:
     def __init__(self):
         self._advance = one_core.compiled(compiled_tabu.build)
         self.version = f"numba {metadata.version('numba')}"
-        self.note = "robust tabu search as a plain loop, compiled before"
 
     def prepare(self, instance: QAPInstance) -> tuple[np.ndarray, np.ndarray]:
         """Returns matrices with which costs are twice as high; compiles."""

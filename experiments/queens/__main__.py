@@ -55,8 +55,6 @@ def jobs_of(args: argparse.Namespace) -> list[Job]:
     if args.set:
         wanted = {"solutions": args.solutions, "distinct": args.distinct}
         return [Job("set", n, wanted) for n in args.set]
-    if args.batch:
-        return [Job("evaluate", n, _evaluation("histogram", batch=args.size)) for n in args.batch]
     what = f"table {args.table}" if args.table else f"figure {args.figure}"
     sizes = args.sizes or DEFAULTS.get(what) or DEFAULTS[SAME[what]]
     jobs = [job for n in sizes for job in _jobs(SAME.get(what, what), n, args.threads)]
@@ -129,8 +127,6 @@ def parser() -> argparse.ArgumentParser:
     add, numbers, number = flags.add_argument, flag_types.integers, flag_types.positive
     add("--figure", type=int, choices=range(1, 8), default=4)
     add("--table", type=int, choices=(3, 4))
-    add("--batch", type=numbers, help="sizes to evaluate in batches")
-    add("--size", type=number, default=32, help="placements in a batch")
     add("--solve", type=numbers, help="sizes to solve")
     add("--anneal", type=numbers, help="sizes to anneal by full evaluation")
     add("--searches", type=number, default=1, help="side by side")

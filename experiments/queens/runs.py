@@ -17,7 +17,8 @@ from experiments.queens import annealing as annealed
 from experiments.queens import compiled
 from experiments.queens.annealing import COMPILED
 from experiments.queens.records import ON_ONE_CORE
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
@@ -43,9 +44,9 @@ def device_of(job: Job) -> jax.Device:
       ValueError: if JAX has no CPU.
     """
     if job.settings.get("scheme") not in (*ON_ONE_CORE, *host.HOST):
-        return device_split.find_devices(None)[0]
+        return find_devices(None)[0]
     try:
-        return device_split.find_devices("cpu")[0]
+        return find_devices("cpu")[0]
     except ValueError:
         raise ValueError("JAX_PLATFORMS leaves out the CPU, expected it to hold cpu, too") from None
 
@@ -62,33 +63,18 @@ def measure(job: Job, seed: int) -> dict[str, Any]:
 
 def _evaluate(job: Job, seed: int) -> dict[str, Any]:
     options = dict(job.settings)
-    scheme, placement, batch = (options.pop(name) for name in ("scheme", "placement", "batch"))
-    generator = np.random.default_rng(seed)
-    rows = [
-        hoffman(job.n) if placement == "valid" else generator.permutation(job.n)
-        for _ in range(batch)
-    ]
-    queens = np.array(rows if batch > 1 else rows[0], np.int32)
+    scheme, placement, _ = (options.pop(name) for name in ("scheme", "placement", "batch"))
+    random = np.random.default_rng(seed).permutation(job.n)
+    queens = np.asarray(hoffman(job.n) if placement == "valid" else random, np.int32)
     if scheme in COMPILED:
         count = one_core.compiled(compiled.build_counter, COMPILED[scheme])
         count(np.zeros(1, np.int32))
         seconds, attacks = _median(lambda: count(queens))
         return {"seconds": seconds, "attacks": int(attacks)}
-    count_all = _count_several if batch > 1 else _count_one
     function, placed = evaluation.scheme(scheme, job.n, **options), jnp.asarray(queens)
-    call = count_all.lower(function, placed).compile()
+    call = jax.jit(lambda function, queens: function(queens)).lower(function, placed).compile()
     seconds, counted = _median(lambda: jax.block_until_ready(call(function, placed)))
-    return {"seconds": seconds / batch, "attacks": int(np.sum(evaluation.as_python(counted)))}
-
-
-@jax.jit
-def _count_one(function: Any, queens: jax.Array) -> evaluation.Total:
-    return function(queens)
-
-
-@jax.jit
-def _count_several(function: Any, queens: jax.Array) -> evaluation.Total:
-    return jax.lax.map(function, queens)
+    return {"seconds": seconds, "attacks": int(np.sum(evaluation.as_python(counted)))}
 
 
 def _median(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -129,7 +115,7 @@ def _solve(job: Job, seed: int) -> dict[str, Any]:
     search = make[chosen["search"]](
         js.QueenSwap(), chosen["temperature"], moves_per_search=chosen["moves_per_search"]
     )
-    placement = device_split.DeviceSplit(device_split.find_devices(None))
+    placement = DeviceSplit(find_devices(None))
     rules = make_rules(search, jnp.int32, target=0, check_every=_CHECK_EVERY)
 
     def run(steps: int) -> tuple[js.RunState, float]:
@@ -188,7 +174,7 @@ def execute(plan: tuple[Sequence[Job], range, float], runs: Runs) -> list[dict[s
         if runs.has(*wanted[-1]) or _expected(job, runs.records) > limit:
             progress.skip(1)
             continue
-        devices = device_split.find_devices("all") if job.kind == "set" else (device_of(job),)
+        devices = find_devices("all") if job.kind == "set" else (device_of(job),)
         try:
             measured = measure(job, seed)
         except MemoryError as error:

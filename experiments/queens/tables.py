@@ -154,16 +154,6 @@ def table_thresholds(records: kept.Records, *, markdown: bool = False) -> str:
     return common.table(header, rows, markdown=markdown)
 
 
-def table_batch(records: kept.Records, *, markdown: bool = False) -> str:
-    """Returns microseconds per placement of evaluations in batches."""
-    rows = [
-        [str(r["n"]), r["settings"]["scheme"], str(r["settings"]["batch"]), f"{1e6 * s:.4g}"]
-        for r in kept.of_kind(records, "evaluate")
-        if (s := r["seconds"]) and r["settings"]["batch"] > 1
-    ]
-    return common.table(("n", "scheme", "placements", "us each"), rows, markdown=markdown)
-
-
 def table_solve(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how long annealing takes to a valid placement."""
     solved = kept.of_kind(records, "solve")
@@ -203,7 +193,6 @@ FIGURES: dict[int, Callable[..., str]] = dict(
 )
 TABLES: dict[str, Callable[..., str]] = {
     "table": table_thresholds,
-    "batch": table_batch,
     "anneal": table_annealed,
     "solve": table_solve,
     "set": table_set,

@@ -12,7 +12,7 @@ followed at once, by pointer doubling.
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -74,12 +74,6 @@ class EdgeAssembly(Crossover):
           keys: [S] typed.
           own, given: [S, n] int32 tours.
         """
-        return self.finish(problem, self.begin(keys, problem, own, given, share))
-
-    def begin(
-        self, keys: jax.Array, problem: TSP, own: jax.Array, given: jax.Array, share: jax.Array
-    ) -> "Assembly":
-        """Returns what `finish` makes `children` of; arguments are theirs."""
         check_suits("EdgeAssembly", "a TSP", problem, isinstance(problem, TSP))
         coin, draw = jax.vmap(permutation.words, in_axes=(0, None))(keys, problem.capacity)
         walks = _walks(problem, jnp.stack([own, given]), coin & 1 != 0)
@@ -88,38 +82,16 @@ class EdgeAssembly(Crossover):
         chance = jnp.where(is_better, chance, jnp.inf)
         least = chance.min(axis=(1, 2))
         is_taken = is_better & (chance <= jnp.maximum(share, least)[:, None, None])
-        return Assembly(own, jnp.where(is_taken, walks.given, walks.own), least < jnp.inf)
-
-    def unfinished(self, own: jax.ShapeDtypeStruct) -> "Assembly":
-        """Returns the shapes of what `begin` returns, by that of `own`."""
-        mate = jax.ShapeDtypeStruct((*own.shape, 2), own.dtype)
-        return Assembly(own, mate, jax.ShapeDtypeStruct(own.shape[:1], bool))
-
-    def finish(self, problem: TSP, assembly: "Assembly") -> jax.Array:
-        """Returns the `children`, [S, n] int32."""
-        own = assembly.own
-        mate, is_one = joins.joined(problem, self.candidates, assembly.mate)
+        differs = least < jnp.inf
+        mate = jnp.where(is_taken, walks.given, walks.own)
+        mate, is_one = joins.joined(problem, self.candidates, mate)
         tours = jnp.concatenate([tour_ends.tours(problem, mate), own])
         cost, own_cost = jnp.split(memory.computed_once(jax.vmap(problem.cost)(tours)), 2)
-        is_shorter = is_one & assembly.differs & (cost < own_cost)
+        is_shorter = is_one & differs & (cost < own_cost)
         # By index: what reads the result does not compute it again, as it would a choice.
         search = lax.iota(jnp.int32, len(own))
         chosen = jnp.where(is_shorter, search, search + len(own))
         return tours.at[chosen].get(**memory.IN_BOUNDS)
-
-
-class Assembly(NamedTuple):
-    """Children before their parts are joined.
-
-    Attributes:
-      own: [S, n] int32 tours, to which they have to be preferred.
-      mate: [S, n, 2] int32, by the ends of edges: see `tour_ends`.
-      differs: [S] bool, whether there is a child at all.
-    """
-
-    own: Any
-    mate: Any
-    differs: Any
 
 
 def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:

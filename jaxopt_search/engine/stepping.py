@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import backends
+from jaxopt_search import backends, contracts
 from jaxopt_search.backends import (
     Choice,
     Implementation,
@@ -27,8 +27,7 @@ from jaxopt_search.backends import (
 )
 from jaxopt_search.backends.costs import meets
 from jaxopt_search.backends.counts import Steps
-from jaxopt_search.engine import kept_programs
-from jaxopt_search.guards import contracts
+from jaxopt_search.engine.compile import noted
 from jaxopt_search.types import Info
 
 _DRAWN_AHEAD = 2**14  # words, which stay in a core's cache
@@ -267,7 +266,7 @@ def _own_obstacle(problem: Any, search: Any) -> str:
 @functools.lru_cache(maxsize=256)
 def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     find = functools.partial(_found_obstacle, structure, leaves)
-    return kept_programs.noted("obstacle", structure, leaves, find)
+    return noted("obstacle", structure, leaves, find)
 
 
 def _found_obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:

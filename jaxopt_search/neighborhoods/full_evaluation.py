@@ -13,7 +13,7 @@ from jax import lax
 
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.costs import cost_change, cost_of
-from jaxopt_search.guards.contracts import solution_shape
+from jaxopt_search.contracts import solution_shape
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import Cost, Entries, Enumerable, Move, Rank, Solution, null_delta
 

@@ -20,17 +20,15 @@ from jax import lax
 
 from jaxopt_search.backends import random
 from jaxopt_search.checks import check_count
-from jaxopt_search.driver import ahead, checkpoints
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
-from jaxopt_search.engine import device_split, placing, room, starting, stepping
-from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine import devices, memory, starting, stepping
+from jaxopt_search.engine.compile import Jitted, Program, compile_all, jit
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.kept_programs import Kept, Program, kept
-from jaxopt_search.engine.placing import split_leaf
+from jaxopt_search.engine.split import AXES, DeviceSplit, pmapped
 from jaxopt_search.engine.state import RunState, make_rules
-from jaxopt_search.guards import capacity
-from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
@@ -224,7 +222,7 @@ class Harvest(NamedTuple):
     words: jax.Array
 
 
-@functools.partial(kept, static_argnames=("distinct", "tries"))
+@functools.partial(jit, static_argnames=("distinct", "tries"))
 def harvested(
     problem: NQueens,
     search: Any,
@@ -272,11 +270,10 @@ def harvested(
 
 
 @functools.cache
-def _harvested_on(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) -> Kept:
+def _harvested_on(on: tuple[jax.Device, ...], distinct: Distinct, tries: int) -> Jitted:
     """Returns `harvested` of searches that are spread over several devices."""
     harvest = functools.partial(harvested, distinct=distinct, tries=tries)
-    axes = device_split.AXES
-    return device_split.pmapped(devices, harvest, (None, None, axes, 0, None), (axes, 0, 0))
+    return pmapped(on, harvest, (None, None, AXES, 0, None), (AXES, 0, 0))
 
 
 class _KeptSearches(NamedTuple):
@@ -316,7 +313,7 @@ class Searches:
     ):
         self.timer, self.split = options.timer, DeviceSplit(options.devices)
         self.problem, self.finds = self.split.bring(problem.padded()), finds
-        self.plan = plan_of(problem.n, self.split.first.platform)
+        self.plan = plan_of(problem.n, devices.platform_of(self.split.first))
         self.search = self.plan.search
         self._choice = stepping.choose("auto", self.split.first, self.problem, self.search)
         self.implementation, self.made, self.step = str(self._choice), 0, 0
@@ -352,12 +349,12 @@ class Searches:
         programs, temporaries = dict[str, Program](), dict[str, int]()
         if split.compiles_ahead:
             implementation = self._choice.implementation
-            programs, _ = split.programs(*parts, begin.searches, self._rules, implementation)
+            programs = split.programs(*parts, begin.searches, self._rules, implementation)
             programs["look"] = self._look_program
-            ahead.compile_all(programs.values())
+            compile_all(programs.values())
             temporaries = {name: program.temporaries() for name, program in programs.items()}
         queens = jax.ShapeDtypeStruct((self.problem.capacity,), dtype_of(self.problem.capacity))
-        needed = room.estimate(
+        needed = memory.estimate(
             parts,
             begin.searches,
             split.devices,
@@ -365,7 +362,7 @@ class Searches:
             temporaries=temporaries,
             states_at_a_look=2,
         )
-        room.check(parts, needed, self._num_searches, split.devices)
+        memory.check_fit(parts, needed, self._num_searches, split.devices)
         note_needed(needed.total)
         with held_back(), jax.default_device(split.first):
             state = jax.device_put(begin.searches)
@@ -373,15 +370,14 @@ class Searches:
         if len(split.devices) == 1:
             self._age = split.bring(begin.age)
         else:
-            own = split_leaf(len(split.devices), begin.age)[split.team.rows]
+            own = devices.split_leaf(len(split.devices), begin.age)[split.team.rows]
             self._age = jax.device_put(own, self.state.index.sharding)
 
     def _new(self, key: random.Key, num_searches: int | None) -> _KeptSearches:
         """Returns what the searches begin with, all of which the first look starts."""
-        devices = self.split.devices
         if num_searches is None:
-            each = self.plan.num_searches_for(-(-self.finds.wanted // len(devices)))
-            num_searches = each * len(devices)
+            number = len(self.split.devices)
+            num_searches = number * self.plan.num_searches_for(-(-self.finds.wanted // number))
         state = self._blank(key, num_searches)
         index: Any = np.arange(num_searches, dtype=np.int32)
         state = state._replace(index=index, ancestor=index)
@@ -393,10 +389,10 @@ class Searches:
         Raises:
           ValueError, MemoryError: if there are more searches than memory holds.
         """
-        capacity.check_size(np.broadcast_to(0, self.problem.capacity), num_searches)
+        memory.check_size(np.broadcast_to(0, self.problem.capacity), num_searches)
         shape = starting.shape(self.problem, self.search, num_searches)
-        parts, devices = (self.problem, self.search), self.split.devices
-        room.check(parts, room.estimate(parts, shape, devices), num_searches, devices)
+        parts, own = (self.problem, self.search), self.split.devices
+        memory.check_fit(parts, memory.estimate(parts, shape, own), num_searches, own)
         zeros = jax.tree.map(
             lambda leaf: np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape), shape
         )
@@ -581,13 +577,13 @@ class Repairs:
         if not DeviceSplit((self._device,)).compiles_ahead:
             return
         state = jax.eval_shape(_begun.jitted, *self._own)
-        state = placing.shapes(state, placing.only_on(self._device))
+        state = devices.shapes(state, devices.only_on(self._device))
         arguments = *self._own, state, np.int32(self._max_rounds)
         program = Program(_continued, arguments, {"distinct": self.finds.distinct})
-        ahead.compile_all([program, Program(_begun, self._own, {})])
-        needed = program.temporaries() + room.num_bytes((arguments, state))
+        compile_all([program, Program(_begun, self._own, {})])
+        needed = program.temporaries() + memory.num_bytes((arguments, state))
         note_needed(needed)
-        capacity.check_bytes(needed, f"n is {self.finds.n}", self._device, "", "fewer queens")
+        memory.check_bytes(needed, f"n is {self.finds.n}", self._device, "", "fewer queens")
 
     def advance(self, num_steps: int) -> None:
         """Begins a placement, unless one is begun, and makes this many rounds of it, at least 8."""
@@ -627,7 +623,7 @@ class Repairs:
         return self.timer.next_steps(0, self._rounds, seconds)
 
 
-@kept
+@jit
 def _begun(key: random.Key, problem: NQueens, number: jax.Array) -> Repair:
     """Returns the repair of a placement before its first round.
 
@@ -639,7 +635,7 @@ def _begun(key: random.Key, problem: NQueens, number: jax.Array) -> Repair:
     return begun(problem, problem.init(random.start_key(own, jnp.uint32(0))))
 
 
-@functools.partial(kept, static_argnames="distinct")
+@functools.partial(jit, static_argnames="distinct")
 def _continued(
     key: random.Key,
     problem: NQueens,

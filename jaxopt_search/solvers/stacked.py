@@ -23,14 +23,13 @@ from jaxopt_search.driver import checkpoints, chunks, environment
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.driver.results import Report
-from jaxopt_search.engine import loop, outcome, starting, stepping
-from jaxopt_search.engine.device_split import pmapped
+from jaxopt_search.engine import loop, memory, outcome, starting, stepping
+from jaxopt_search.engine.devices import split_leaf
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.placing import split_leaf
+from jaxopt_search.engine.split import pmapped
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.exchanges.rules import Recombine, recombine
-from jaxopt_search.guards import capacity
-from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods import SwapTable
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.problems import padding
@@ -123,7 +122,7 @@ def solve_stack(stack: Stack, key: Any, options: RunOptions) -> StackedResult:
             saved = checkpoints.read(options.resume, identity, shapes_of)
         note(identity, fingerprint(random.as_key(key)))
         note(options.show_progress)  # reports are made by all
-    explained = capacity.memory_errors_explained(f"num_searches={stack.kind.num_searches}")
+    explained = memory.memory_errors_explained(f"num_searches={stack.kind.num_searches}")
     with explained, chunks.watched(options) as watch:
         runs = _Runs(stack, key, options)
         if saved is not None:
@@ -351,7 +350,7 @@ def stack_of_tours(points: list[np.ndarray], recipe: Recipe, options: RunOptions
     if most <= _TRIVIAL:
         timer.max_steps = 0
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
-    capacity.check_tours(room, num_tours, recipe.num_searches, options.devices)
+    memory.check_tours(room, num_tours, recipe.num_searches, options.devices)
     units = np.array([tour_unit(len(each), diameters(each).item()) for each in near], float)
     return Stack(
         kind=Tours(recipe, room),
@@ -477,7 +476,7 @@ def stack_of_assignments(problems: list[QAP], recipe: TabuRecipe, options: RunOp
     kind = Assignments(
         recipe.num_searches, recipe.capacity, all(each.is_symmetric for each in problems)
     )
-    capacity.check_tours(kind.numbers_each, len(problems), kind.num_searches, options.devices)
+    memory.check_tours(kind.numbers_each, len(problems), kind.num_searches, options.devices)
     return Stack(
         kind=kind,
         instances=matrices_of(problems, recipe.capacity),

@@ -139,17 +139,6 @@ def test_callback_that_sleeps():
     assert len(result.history) <= 5
 
 
-def test_progress_in_a_file(monkeypatch, capsys):
-    """What is no terminal gets plain lines, the first and the last among them."""
-    solve(show_progress=True)
-    text = capsys.readouterr().err
-    assert text.endswith("\n")
-    assert text.startswith("compiling (")
-    assert "\nstep 0 " in text
-    assert "step 80 " in text.splitlines()[-1]
-    assert all(character.isprintable() for character in text.replace("\n", ""))
-
-
 def test_a_callback_may_steer():
     """Settings that a callback returns hold from the next chunk on; the run is one all the same."""
     seen = []

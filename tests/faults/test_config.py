@@ -134,28 +134,8 @@ def test_each_switch_changes_nothing(call, switch):
     check(call, [switch])
 
 
-@pytest.mark.parametrize(
-    "switch",
-    [lambda: jax.default_prng_impl("rbg"), lambda: jax.threefry_partitionable(False)],
-    ids=["rbg", "old threefry"],
-)
-def test_generators_change_nothing(switch):
-    """Start solutions are the same whatever JAX's own generator is set to."""
-    problem, search = small_tsp(), annealing()
-    plain = js.init(3, problem, search, num_searches=2)
-    with switch():
-        assert_same(js.init(3, problem, search, num_searches=2), plain)
-
-
 def run(key, problem, search):
     return js.run(key, problem, search, **OPTIONS)
-
-
-def test_run_inside_jit():
-    """The pure layer works inside a user's own `jit`."""
-    problem, search = small_tsp(), annealing()
-    inside = jax.jit(lambda key: run(key, problem, search))(jax.random.key(1))
-    assert_same(inside, run(1, problem, search))
 
 
 def test_run_inside_vmap():

@@ -48,11 +48,6 @@ def test_number_of_devices_changes_nothing(num_searches, exchange, devices):
     assert_same_results(solve(num_searches, devices, exchange), solve(num_searches, None, exchange))
 
 
-def test_exchange_does_something():
-    """The comparisons above would hold of an exchange that does nothing, too."""
-    assert not np.array_equal(solve(6, None, "ring").costs, solve(6, None, "none").costs)
-
-
 def tie(devices, **options):
     """Six searches: numbers 2 and 4 reach 5 after 10 steps, the others later."""
     starts = np.array([18, 19, 15, 17, 15, 16], np.int32)
@@ -109,7 +104,7 @@ def test_missing_devices(devices):
 
 def test_ways_to_name_devices():
     """The ways to name devices that are there."""
-    find = js.engine.device_split.find_devices
+    find = js.engine.devices.find_devices
     devices = tuple(jax.devices())
     assert find("all") == find("cpu") == find(4) == find(devices) == devices
     assert find(None) == find(1) == devices[:1]
@@ -126,14 +121,6 @@ def test_problem_on_another_device():
     for devices in ([jax.devices()[2]], 2):
         result = js.solve(problem, SEARCH, 7, num_searches=6, devices=devices, **options)
         assert_same_results(result, solve(6, None))
-
-
-def test_annealing_on_four_devices():
-    """Annealing on a TSP, with permutations and linked lists, is the same on four devices."""
-    problem, search = small_tsp(), annealing()
-    options = {"num_searches": 3, "max_steps": 40, "exchange": js.ring(every=3), "check_every": 8}
-    four, one = (js.solve(problem, search, 7, devices=devices, **options) for devices in (4, 1))
-    assert_same_results(four, one)
 
 
 UNDER_A_MESH = {

@@ -85,18 +85,6 @@ def test_traced_arrays_are_refused(name):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("value", ["x", float("nan")])
-def test_best_known_is_a_number(value):
-    """It is checked where it is given, not when a gap is to be computed."""
-    for make in (
-        lambda: js.tsp(MATRIX, best_known=value),
-        lambda: js.tsp_from_coords(COORDS, best_known=value),
-        lambda: js.qap(MATRIX, MATRIX, best_known=value),
-    ):
-        with refuses(ValueError, "best_known is"):
-            make()
-
-
 @pytest.mark.parametrize("make", [np.asarray, np.ndarray.tolist], ids=["array", "list"])
 def test_a_matrix_beyond_memory_is_refused_at_once(make, monkeypatch):
     """By its shape, before it is copied."""

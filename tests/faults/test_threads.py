@@ -14,7 +14,7 @@ from probes import annealing, assert_same_results, small_tsp
 import jaxopt_search as js
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.portability import lower_for_cuda
-from jaxopt_search.engine import kept_programs
+from jaxopt_search.engine import compile as compiling
 
 XY = np.random.default_rng(0).random((3, 12, 2))
 QAP = js.datasets.planted_qap(3, 3, seed=0)
@@ -93,8 +93,8 @@ def test_calls_at_once_give_what_they_give_alone(names):
 @pytest.mark.parametrize("has_folder", [False, True], ids=["cold", "kept"])
 def test_programs_that_two_threads_compile_at_once(has_folder, tmp_path, monkeypatch):
     """Where nothing is compiled before; also if both write the same files of programs."""
-    monkeypatch.setattr(kept_programs, "folder", tmp_path if has_folder else None)
-    monkeypatch.setattr(kept_programs, "_loaded", {})
+    monkeypatch.setattr(compiling, "program_folder", tmp_path if has_folder else None)
+    monkeypatch.setattr(compiling, "_loaded", {})
     jax.clear_caches()
     check("solve", "solve by XLA", "solve")
     assert bool(list(tmp_path.glob("*.program"))) == has_folder

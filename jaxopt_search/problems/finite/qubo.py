@@ -25,7 +25,7 @@ from jaxopt_search.checks import (
     plain_array,
     real_array,
 )
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.finite import vector

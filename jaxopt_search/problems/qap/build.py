@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxopt_search.checks import check_best_known, check_option, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation, shared_part
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.host import ON_DEVICE, Original

@@ -16,7 +16,7 @@ from jaxopt_search.backends.packed_pairs import PACKED_BELOW, Pairs, pack
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation, shared_part
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.host import Original
