@@ -284,13 +284,13 @@ class ClockNotes(NamedTuple):
     """
 
     pace: Pace
-    cooled_by: float = 0.0
-    last: tuple[int, float] | None = None
-    seconds_per_step: float = 0.0
-    since: int = 0
-    num_recombinations: int = 0
-    recombining_seconds: float = 0.0
-    until: float = 1.0
+    cooled_by: float
+    last: tuple[int, float] | None
+    seconds_per_step: float
+    since: int
+    num_recombinations: int
+    recombining_seconds: float
+    until: float
 
 
 class Clock:
@@ -303,7 +303,8 @@ class Clock:
 
     def __init__(self, recipe: Recipe, max_seconds: float, begun: float = 0.0):
         self.recipe, self._max_seconds, self._begun = recipe, max_seconds, begun
-        self._now = ClockNotes(Pace(0, 0.0, 0.0, recipe.cooling_every))
+        pace = Pace(0, 0.0, 0.0, recipe.cooling_every)
+        self._now = ClockNotes(pace, 0.0, None, 0.0, 0, 0, 0.0, until=1.0)
         self._is_reheated = False
 
     @property
