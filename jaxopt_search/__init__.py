@@ -3,8 +3,6 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from jaxopt_search.guards import forks as _forks  # noqa: F401  sees forks from now on
-
 if TYPE_CHECKING:
     from jaxopt_search.api import *  # noqa: F403
 

@@ -15,13 +15,13 @@ from jaxopt_search.backends import memory, random
 from jaxopt_search.crossovers import permutations as crossover
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.driver.checkpoints import load_best, load_checkpoint, save_checkpoint
-from jaxopt_search.driver.compilation_cache import enable_compilation_cache
-from jaxopt_search.driver.memory_use import memory_estimate
+from jaxopt_search.driver.plan import memory_estimate
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Steer, solve
+from jaxopt_search.engine.compile import enable_compilation_cache
 from jaxopt_search.engine.loop import advance, run
+from jaxopt_search.engine.memory import MemoryEstimate
 from jaxopt_search.engine.outcome import best, first_hit
-from jaxopt_search.engine.room import MemoryEstimate
 from jaxopt_search.engine.starting import init
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.engine.stepping import why_not_portable

@@ -521,15 +521,6 @@ class Crossover(abc.ABC):
         make_one = jax.vmap(self.child, in_axes=(0, None, 0, 0, None))
         return make_one(keys, problem, own, given, share)
 
-    # One that takes long to compile may be divided.
-
-    begin: Any = None
-    """`begin`, with the arguments of `children`: any pytree with leaves [S, ...]."""
-    finish: Any = None
-    """`finish(problem, unfinished)`: the children of what `begin` returned."""
-    unfinished: Any = None
-    """`unfinished(own)`: the shapes of what `begin` returns, by those of solutions."""
-
 
 class Exchange(abc.ABC):
     """What searches learn from one another, between steps: it has `donors`, or `order`."""
@@ -541,7 +532,7 @@ class Exchange(abc.ABC):
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
     compiles_apart: bool = False
-    """Whether `solve` makes it by programs of its own."""
+    """Whether `solve` makes it by a program of its own, which then compiles beside the steps."""
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
         """Returns for each search the index of the one whose solution it continues from.
@@ -565,12 +556,6 @@ class Exchange(abc.ABC):
     pass on themselves and of their donors' solutions, leaves [S, ...]. `words`: two uint32 [S].
     Without it they continue from their donors'.
     """
-    finish: Any = None
-    """`finish(problem, unfinished)`: solutions, of what `combine` returns, if that is not yet
-    solutions.
-    """
-    unfinished: Any = None
-    """`unfinished(own)`: the shapes of what `combine` returns; with `finish`."""
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array | None:
         """Returns whether all but the first search restart at random, [] bool; None for never.

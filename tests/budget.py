@@ -23,11 +23,10 @@ BUDGETS = {
         "testing": 750,
         "command": 480,
         "crossovers": 400,
-        ".": 380,
+        ".": 480,
         "results": 350,
         "exchanges": 120,
         "analysis": 120,
-        "guards": 100,
     },
     "tests": {
         "faults": 2000,
@@ -49,7 +48,6 @@ BUDGETS = {
         "exchanges": 280,
         "crossovers": 280,
         "guide": 200,
-        "guards": 100,
         "analysis": 100,
     },
     "experiments": {

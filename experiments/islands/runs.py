@@ -18,7 +18,8 @@ from experiments.common import Progress, Runs
 from experiments.islands import compiled
 from experiments.islands.paper import FLOW, GAPS, POPULATION
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens.attacks.host import num_cores
 from jaxopt_search.types import Search
@@ -101,7 +102,7 @@ class Task:
         is_single = setting.on == "all" and setting.islands == 1
         is_compiled = setting.on in ("core", "cores")
         on = "cpu" if is_compiled else "all" if setting.on == "all" else int(setting.on)
-        devices = device_split.find_devices(on)
+        devices = find_devices(on)
         self.devices = devices[:1] if is_single or is_compiled else devices
         self.target = math.floor((instance.best_known or 0) * (1 + GAPS.get(instance.name, 0.0)))
         host = self.problem.host
@@ -133,7 +134,7 @@ class Task:
 
     def _one(self, seed: int, generations: int) -> dict[str, Any]:
         """Returns the record of a run."""
-        islands, split = self.setting.islands, device_split.DeviceSplit(self.devices)
+        islands, split = self.setting.islands, DeviceSplit(self.devices)
         with jax.default_device(self.devices[0]):
             state = js.init(seed, self.problem, self.search, num_searches=islands)
         state = jax.block_until_ready(split.split(state))

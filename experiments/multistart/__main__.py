@@ -19,7 +19,6 @@ from experiments.multistart.tables import (
     targets,
 )
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.driver import ahead
 
 _MOST_ON_A_CORE = 16  # searches by which a core is measured; they run one after the other
 
@@ -84,7 +83,6 @@ def _reach_warm(
     """Like `reach`, but made twice where the instance is not among the `warm` ones, to compile."""
     if instance.name not in warm:
         reach(instance, gap, seconds, seed)
-        ahead.wait_for_later()
         warm.add(instance.name)
     return reach(instance, gap, seconds, seed)
 

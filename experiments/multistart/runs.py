@@ -16,7 +16,7 @@ from experiments.multistart.tables import (
     MODELS,
 )
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.solvers import scales
 
 _SCHEDULE = (0.3, 0.03)  # the first and the last temperature, times the mean change by a swap
@@ -61,7 +61,7 @@ def ways(name: str) -> list[Way]:
 
     Without numba there is nothing to compare with.
     """
-    cpu, found = jax.devices("cpu"), device_split.find_devices("all")
+    cpu, found = jax.devices("cpu"), find_devices("all")
     core = [Way(CORE, "numba", ())] if one_core.has_numba() else []
     core.append(Way("1 core, XLA", "native", tuple(cpu[:1])))
     if name == "table":
@@ -249,7 +249,7 @@ def reach(instance: QAPInstance, gap: float, seconds: float, seed: int) -> dict[
         "reached": result.success,
         "seconds": result.elapsed,
         "best_gap": _gap(result.fun, instance),
-        **common.provenance(device_split.find_devices("all")),
+        **common.provenance(find_devices("all")),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from experiments import common
 from experiments.common import Progress, Runs
 from experiments.peers.levels import gap, improvements
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
 
 GROWTH = 2.5
 """How much a limit in seconds grows from run to run; one in runs is doubled."""
@@ -157,7 +157,7 @@ class Case:
             "gap": above if math.isfinite(above) else None,
             "seconds": seconds,
             "trace": improvements([*trace, (seconds, cost)]),
-            **common.provenance(device_split.find_devices("all")),
+            **common.provenance(find_devices("all")),
         }
 
 

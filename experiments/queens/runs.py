@@ -17,7 +17,8 @@ from experiments.queens import annealing as annealed
 from experiments.queens import compiled
 from experiments.queens.annealing import COMPILED
 from experiments.queens.records import ON_ONE_CORE
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
@@ -43,9 +44,9 @@ def device_of(job: Job) -> jax.Device:
       ValueError: if JAX has no CPU.
     """
     if job.settings.get("scheme") not in (*ON_ONE_CORE, *host.HOST):
-        return device_split.find_devices(None)[0]
+        return find_devices(None)[0]
     try:
-        return device_split.find_devices("cpu")[0]
+        return find_devices("cpu")[0]
     except ValueError:
         raise ValueError("JAX_PLATFORMS leaves out the CPU, expected it to hold cpu, too") from None
 
@@ -114,7 +115,7 @@ def _solve(job: Job, seed: int) -> dict[str, Any]:
     search = make[chosen["search"]](
         js.QueenSwap(), chosen["temperature"], moves_per_search=chosen["moves_per_search"]
     )
-    placement = device_split.DeviceSplit(device_split.find_devices(None))
+    placement = DeviceSplit(find_devices(None))
     rules = make_rules(search, jnp.int32, target=0, check_every=_CHECK_EVERY)
 
     def run(steps: int) -> tuple[js.RunState, float]:
@@ -173,7 +174,7 @@ def execute(plan: tuple[Sequence[Job], range, float], runs: Runs) -> list[dict[s
         if runs.has(*wanted[-1]) or _expected(job, runs.records) > limit:
             progress.skip(1)
             continue
-        devices = device_split.find_devices("all") if job.kind == "set" else (device_of(job),)
+        devices = find_devices("all") if job.kind == "set" else (device_of(job),)
         try:
             measured = measure(job, seed)
         except MemoryError as error:

@@ -40,7 +40,7 @@ from experiments.peers import tsp as peers_tsp
 from experiments.peers.levels import gap, improvements, median_time, time_to_level
 from experiments.pspm.paper import TABLE_2
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.solvers import tsp
 
@@ -244,7 +244,7 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
         instances=[instance for instance in instances if instance.best_known is not None],
         seconds=args.seconds,
         seeds=range(args.seeds),
-        devices=device_split.find_devices(args.devices),
+        devices=find_devices(args.devices),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from jaxopt_search.command import files, pictures
 from jaxopt_search.command.endings import say
+from jaxopt_search.engine import processes
 
 _BETWEEN_TRIES = 0.2  # seconds
 _CPU_DEVICES = "--xla_force_host_platform_device_count"
@@ -56,9 +57,8 @@ def is_lead(args: argparse.Namespace) -> bool:
     """Returns whether this process is the one that tells and writes what was found."""
     if not _is_shared(args):
         return True
-    import jax
 
-    return jax.process_index() == 0
+    return processes.is_first()
 
 
 def _is_shared(args: argparse.Namespace) -> bool:
@@ -179,8 +179,8 @@ def use_machine(args: argparse.Namespace) -> None:
     Raises:
       ValueError: if there are no such devices.
     """
-    from jaxopt_search.driver.compilation_cache import enable_compilation_cache
-    from jaxopt_search.engine.device_split import find_devices
+    from jaxopt_search.engine.compile import enable_compilation_cache
+    from jaxopt_search.engine.devices import find_devices
 
     use_cpu_cores()
     if not args.no_cache:

@@ -10,8 +10,8 @@ import numpy as np
 from jaxopt_search.backends import random
 from jaxopt_search.checks import int32
 from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.engine import memory
 from jaxopt_search.exchanges.rules import Recombine, recombine
-from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods import SwapTable
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.host import ON_DEVICE
@@ -47,7 +47,7 @@ def stack_of_assignments(problems: list[QAP], recipe: TabuRecipe, options: RunOp
     kind = _Assignments(
         recipe.num_searches, recipe.capacity, all(each.is_symmetric for each in problems)
     )
-    capacity.check_tours(kind.numbers_each, len(problems), kind.num_searches, options.devices)
+    memory.check_tours(kind.numbers_each, len(problems), kind.num_searches, options.devices)
     return Stack(
         kind=kind,
         instances=_instances(problems, recipe.capacity),

@@ -10,8 +10,8 @@ import numpy as np
 from jaxopt_search.backends import random
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.engine import memory
 from jaxopt_search.exchanges.rules import Recombine, Resample
-from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.bounds import tour_unit
@@ -44,7 +44,7 @@ def stack_of_tours(points: list[np.ndarray], recipe: Recipe, options: RunOptions
     if most <= _TRIVIAL:
         timer.max_steps = 0
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
-    capacity.check_tours(room, num_tours, recipe.num_searches, options.devices)
+    memory.check_tours(room, num_tours, recipe.num_searches, options.devices)
     units = np.array([tour_unit(len(each), diameters(each).item()) for each in near], float)
     return Stack(
         kind=_Tours(recipe, room),

@@ -10,16 +10,15 @@ import jax
 from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, refuse_tracers, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
 from jaxopt_search.driver.plan import Plan, make_plan
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.exchanges.rules import recombine
-from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.matrix_input import DType
 from jaxopt_search.problems.padding import capacity_for
@@ -87,7 +86,7 @@ def solve_qap(
     resume: str | os.PathLike | bool | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
-    devices: device_split.Devices = "all",
+    devices: Devices = "all",
     show_progress: bool = False,
 ) -> Result | Any:
     """Returns a good assignment, by memetic tabu search or by population annealing of swaps.
@@ -172,7 +171,7 @@ def solve_qap(
 
 
 def _is_on_cpu(options: RunOptions) -> bool:
-    return options.devices[0].platform == "cpu"
+    return is_cpu(options.devices[0])
 
 
 def _plan(
@@ -226,7 +225,7 @@ def _plan(
 
 
 def _annealing_recipe(devices: tuple[jax.Device, ...]) -> Recipe:
-    recipe = for_all(_QAP_ON_CPU if devices[0].platform == "cpu" else _QAP, devices)
+    recipe = for_all(_QAP_ON_CPU if is_cpu(devices[0]) else _QAP, devices)
     if runs_kernels(devices[0]):
         return recipe
     return recipe._replace(check_every=None)  # the default: steps are slower

@@ -6,11 +6,10 @@ from typing import Any
 from jaxopt_search.backends import random
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
 from jaxopt_search.driver import checkpoints, chunks, environment
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, refuse_tracers, resolve
-from jaxopt_search.engine import device_split
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
+from jaxopt_search.engine import memory
+from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.tracing import host_driver
-from jaxopt_search.guards import capacity
 from jaxopt_search.problems.queens.problem import nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import QueensResult, Status
@@ -35,7 +34,7 @@ def solve_nqueens(
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
-    devices: device_split.Devices = "all",
+    devices: Devices = "all",
     show_progress: bool = False,
 ) -> QueensResult:
     """Returns a set of different valid placements of n queens.
@@ -81,7 +80,7 @@ def solve_nqueens(
         most_steps=MAX_INT32,
         default_seconds=DEFAULT_SECONDS,
     )
-    with capacity.memory_errors_explained(f"n={n}") as note_needed:
+    with memory.memory_errors_explained(f"n={n}") as note_needed:
         with options.team.same_call() as note:
             problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
             check_option("distinct", distinct, ("raw", "symmetry"))
@@ -90,7 +89,7 @@ def solve_nqueens(
             words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
             note(n, num_solutions, fingerprint(words), distinct, num_searches)
             if problem.n >= _MANY:  # the limit of steps is then one of rounds
-                capacity.check_queens(problem.n, options.team.own[0])
+                memory.check_queens(problem.n, options.team.own[0])
                 max_rounds, options.timer.max_steps = options.timer.max_steps, None
                 run = Repairs(problem, words, finds, options, max_rounds)
             else:

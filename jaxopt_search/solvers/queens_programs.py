@@ -10,9 +10,8 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import random
-from jaxopt_search.engine import device_split
-from jaxopt_search.engine.device_split import DeviceSplit
-from jaxopt_search.engine.kept_programs import Kept, Program, kept
+from jaxopt_search.engine.compile import Jitted, Program, jit
+from jaxopt_search.engine.split import AXES, DeviceSplit, pmapped
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens, greedy_placement
@@ -65,14 +64,14 @@ def taken_down(problem: NQueens) -> Any:
 
 
 @functools.cache
-def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) -> Kept:
+def _harvester(devices: tuple[jax.Device, ...], distinct: Distinct, tries: int) -> Jitted:
     """Returns `harvested` of searches that are spread over several devices."""
     harvest = functools.partial(harvested, distinct=distinct, tries=tries)
-    axes = device_split.AXES
-    return device_split.pmapped(devices, harvest, (None, None, axes, 0, None), (axes, 0, 0))
+    axes = AXES
+    return pmapped(devices, harvest, (None, None, axes, 0, None), (axes, 0, 0))
 
 
-@functools.partial(kept, static_argnames=("distinct", "tries"))
+@functools.partial(jit, static_argnames=("distinct", "tries"))
 def harvested(
     problem: NQueens,
     search: Any,

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends import random
-from jaxopt_search.driver import ahead, checkpoints
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
-from jaxopt_search.engine import placing, room
-from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine import memory
+from jaxopt_search.engine.compile import Program, compile_all, jit
+from jaxopt_search.engine.devices import only_on, shapes
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.kept_programs import Program, kept
-from jaxopt_search.guards import capacity
-from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.engine.split import DeviceSplit
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens
@@ -121,12 +121,12 @@ class Repairs:
         if not DeviceSplit((device,)).compiles_ahead:
             return
         state = jax.eval_shape(_begun.jitted, *begin.arguments)
-        state = placing.shapes(state, placing.only_on(device))
+        state = shapes(state, only_on(device))
         program = self._program(state)
-        ahead.compile_all([program, begin])
-        needed = program.temporaries() + room.num_bytes((program.arguments, state))
+        compile_all([program, begin])
+        needed = program.temporaries() + memory.num_bytes((program.arguments, state))
         note_needed(needed)
-        capacity.check_bytes(needed, f"n is {self.finds.n}", device, "", "fewer queens")
+        memory.check_bytes(needed, f"n is {self.finds.n}", device, "", "fewer queens")
 
     def advance(self, num_steps: int) -> None:
         """Begins a placement, unless one is begun, and makes this many rounds of it, at least 8."""
@@ -170,7 +170,7 @@ class Repairs:
         return self.timer.next_steps(0, self._rounds, seconds)
 
 
-@kept
+@jit
 def _begun(key: random.Key, problem: NQueens, number: jax.Array) -> Repair:
     """Returns the repair of a placement before its first round.
 
@@ -182,7 +182,7 @@ def _begun(key: random.Key, problem: NQueens, number: jax.Array) -> Repair:
     return begun(problem, problem.init(random.start_key(own, jnp.uint32(0))))
 
 
-@functools.partial(kept, static_argnames="distinct")
+@functools.partial(jit, static_argnames="distinct")
 def _continued(
     key: random.Key,
     problem: NQueens,

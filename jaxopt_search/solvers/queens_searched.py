@@ -15,17 +15,16 @@ import numpy as np
 from jaxopt_search.backends import random
 from jaxopt_search.backends.counts import Steps
 from jaxopt_search.checks import check_count
-from jaxopt_search.driver import ahead, checkpoints
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
-from jaxopt_search.engine import room, stepping
-from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine import memory, stepping
+from jaxopt_search.engine.compile import Program, compile_all
+from jaxopt_search.engine.devices import platform_of, split_leaf
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.kept_programs import Program
-from jaxopt_search.engine.placing import split_leaf
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import RunState, Since, make_rules
-from jaxopt_search.guards import capacity
-from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods.queen_swap import CountedQueens, QueenSwap
 from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.results import Status
@@ -69,7 +68,7 @@ class Searches:
     ):
         self.timer, self.split = options.timer, DeviceSplit(options.devices)
         self.problem, self.finds = self.split.bring(problem.padded()), finds
-        self.plan = queens_plans.plan_of(problem.n, self.split.first.platform)
+        self.plan = queens_plans.plan_of(problem.n, platform_of(self.split.first))
         self.search = queens_plans.search_of(self.plan)
         self._choice = stepping.choose("auto", self.split.first, self.problem, self.search)
         self.implementation, self.made, self.step = str(self._choice), 0, 0
@@ -112,10 +111,10 @@ class Searches:
 
     def _blank(self, key: random.Key, num_searches: int) -> RunState:
         """Returns a state like those to come, of no more searches than memory holds."""
-        capacity.check_size(np.broadcast_to(0, self.problem.capacity), num_searches)
+        memory.check_size(np.broadcast_to(0, self.problem.capacity), num_searches)
         state = blank(key, self.problem, self.search, num_searches)
         parts, devices = (self.problem, self.search), self.split.devices
-        room.check(parts, room.estimate(parts, state, devices), num_searches, devices)
+        memory.check_fit(parts, memory.estimate(parts, state, devices), num_searches, devices)
         return state
 
     def _shapes_of(self, notes: dict[str, Any]) -> tuple[Any, Any]:
@@ -182,11 +181,11 @@ class Searches:
         programs, found = dict[str, Program](), dict[str, int]()
         if self.split.compiles_ahead:
             how = self._rules, self._choice.implementation
-            programs, _ = self.split.programs(*parts, state, *how)
+            programs = self.split.programs(*parts, state, *how)
             programs["look"] = self._harvest_program
-            ahead.compile_all(programs.values())
+            compile_all(programs.values())
             found = {name: program.temporaries() for name, program in programs.items()}
-        needed = room.estimate(
+        needed = memory.estimate(
             parts,
             state,
             devices,
@@ -194,7 +193,7 @@ class Searches:
             temporaries=found,
             states_at_a_look=2,
         )
-        room.check(parts, needed, len(state.index), devices)
+        memory.check_fit(parts, needed, len(state.index), devices)
         return needed.total
 
     def advance(self, num_steps: int) -> None:

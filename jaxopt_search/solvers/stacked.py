@@ -18,13 +18,12 @@ from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
 from jaxopt_search.driver import checkpoints, chunks, environment
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
-from jaxopt_search.engine import loop, outcome, starting, stepping
-from jaxopt_search.engine.device_split import pmapped
+from jaxopt_search.engine import loop, memory, outcome, starting, stepping
+from jaxopt_search.engine.devices import split_leaf
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.placing import split_leaf
+from jaxopt_search.engine.split import pmapped
 from jaxopt_search.engine.state import RunState, make_rules
-from jaxopt_search.guards import capacity
-from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.solvers.cooling import Pace, Pacer
 from jaxopt_search.types import Exchange, Problem, Search, Solution
@@ -103,7 +102,7 @@ def solve_stack(stack: Stack, key: Any, options: RunOptions) -> StackedResult:
             saved = checkpoints.read(options.resume, identity, shapes_of)
         note(identity, fingerprint(random.as_key(key)))
         note(options.show_progress)  # reports are made by all
-    explained = capacity.memory_errors_explained(f"num_searches={stack.kind.num_searches}")
+    explained = memory.memory_errors_explained(f"num_searches={stack.kind.num_searches}")
     with explained, chunks.watched(options) as watch:
         runs = _Runs(stack, key, options)
         if saved is not None:

@@ -22,11 +22,11 @@ from jaxopt_search.backends import (
 )
 from jaxopt_search.backends.random import Key
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.engine import device_split, split_entries
-from jaxopt_search.engine.device_split import Devices
+from jaxopt_search.engine.devices import Devices, default_device, find_devices, is_cpu
+from jaxopt_search.engine.memory import free_bytes
 from jaxopt_search.engine.processes import Team
-from jaxopt_search.engine.tracing import default_device
-from jaxopt_search.guards import capacity, forks
+from jaxopt_search.engine.split import split_up
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.successors import algorithm, checking, heuristics
 from jaxopt_search.successors.algorithm import Order, Ratings, Variables
 from jaxopt_search.successors.checking import Kind, Shapes
@@ -137,7 +137,7 @@ def generate(
       >>> generate(0, OtherThanBefore(), None, colors, num_successors=3).states.tolist()
       [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
-    forks.refuse_orphans()
+    refuse_orphans()
     types = checking.as_types(heuristic)
     num_successors = check_count("num_successors", num_successors)
     check_option("order", order, ("fixed", "random"))
@@ -159,7 +159,7 @@ def generate(
         index = np.arange(num_states, dtype=np.uint32)
         if active is not None:
             active = tuple(np.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
-        return split_entries.split_up(found, _on_each(setup), shared, (states, active, index))
+        return split_up(found, _on_each(setup), shared, (states, active, index))
     if donate and num_successors == 1:
         return _donating(setup, shared, states, active, None)
     return _keeping(setup, shared, states, active, None)
@@ -197,7 +197,7 @@ def run(
         "xla": algorithm.assign_side_by_side,
         "native": _assign_natively,
         "triton": _assign_in_kernels,
-        "interpret": functools.partial(_assign_in_kernels, interpret=True),
+        "interpret": functools.partial(_assign_in_kernels, implementation="interpret"),
     }[setup.implementation]
     assigned = []
     for number, heuristic in enumerate(types):
@@ -240,7 +240,7 @@ def _assign_natively(
 
 
 def _assign_in_kernels(
-    of: Variables, keys: Key, states: Any, active: jax.Array, interpret: bool = False
+    of: Variables, keys: Key, states: Any, active: jax.Array, implementation: str = "triton"
 ) -> tuple[Any, jax.Array]:
     """Like `algorithm.assign_side_by_side`, in a program per state.
 
@@ -259,7 +259,7 @@ def _assign_in_kernels(
             (heuristic, problem), own = shared if between else (shared, ())
             return body(of._replace(heuristic=heuristic, problem=problem), own, carry)
 
-        options = {"num_warps": num_warps, "interpret": interpret}
+        options = {"num_warps": num_warps, "implementation": implementation}
         return backends.launch(one, jnp.int32(1), data, carry, between=between, **options)
 
     def draw_one(of: Variables, given: Any, carry: Any) -> Any:
@@ -311,7 +311,7 @@ def _why_not_portable(kind: Kind) -> str:
 def _devices_of(devices: Devices, states: Any) -> tuple[jax.Device, ...]:
     """Returns the devices that are to run it: of None, the first one of the states."""
     if devices is not None:
-        return device_split.find_devices(devices)
+        return find_devices(devices)
     for leaf in jax.tree.leaves(states):
         if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer):
             return (min(leaf.devices(), key=lambda device: device.id),)
@@ -375,8 +375,7 @@ def _choose_ratings(
     estimate = functools.partial(_estimate, kind, num_successors, implementation)
     if estimate("stored") < _SMALL:
         return "stored" if ratings == "auto" else ratings
-    is_shared = devices[0].platform == "cpu"
-    free = capacity.free_bytes(devices[0]) * (1 if is_shared else len(devices))
+    free = free_bytes(devices[0]) * (1 if is_cpu(devices[0]) else len(devices))
     if ratings == "auto":
         chosen = "stored" if estimate("stored") <= _SHARE * free else "recomputed"
     else:

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search import contracts
 from jaxopt_search.backends import memory, rows
 from jaxopt_search.backends.costs import cost_of, no_nan
-from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.neighborhoods.assign import Assign
 from jaxopt_search.neighborhoods.swap_values import SwapValues
 from jaxopt_search.testing import comparing
@@ -52,7 +52,7 @@ def check_problem(
       >>> js.testing.check_problem(js.max_cut(1, edges=[[0, 1], [1, 2]]), implementations=False)
     """
     contracts.check_problem(problem)
-    spaces.check(problem)
+    contracts.check_spaces(problem)
     starts = jax.device_get(comparing.starts_of(problem, num_solutions, seed))
     known = comparing.look_at(problem, starts, None, tolerance, is_solution)
     name = type(problem).__name__

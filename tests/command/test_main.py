@@ -16,7 +16,7 @@ import pytest
 import jaxopt_search as js
 from jaxopt_search.command import endings, files
 from jaxopt_search.command.main import main
-from jaxopt_search.guards import capacity
+from jaxopt_search.engine import memory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COORDINATES = "x,y\n0,0\n2,2\n0,2\n2,0\n1,3\n"
@@ -229,7 +229,7 @@ def test_ctrl_c_before_there_is_anything(file, monkeypatch, capsys):
 
 def test_more_queens_than_fit_into_memory(monkeypatch, capsys):
     """They are refused before a system ends the process without a word."""
-    monkeypatch.setattr(capacity, "free_bytes", lambda device: 2.0**30)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 2.0**30)
     assert called("queens", 20_000_000, "--no-cache", "--devices", 1) == 1
     assert "they take 1.2 GiB at least, and 1.0 GiB are free" in refusal(capsys)
 

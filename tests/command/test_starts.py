@@ -7,7 +7,7 @@ import types
 import pytest
 
 from jaxopt_search.command import starts
-from jaxopt_search.driver import compilation_cache
+from jaxopt_search.engine import compile
 
 
 def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
@@ -16,7 +16,7 @@ def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
     def refuse():
         raise PermissionError("others can write there")
 
-    monkeypatch.setattr(compilation_cache, "enable_compilation_cache", refuse)
+    monkeypatch.setattr(compile, "enable_compilation_cache", refuse)
     starts.use_machine(argparse.Namespace(no_cache=True, devices="all"))
     assert capsys.readouterr().err == ""
     starts.use_machine(argparse.Namespace(no_cache=False, devices="all"))

@@ -14,7 +14,7 @@ from jaxopt_search import Status
 from jaxopt_search.driver import options as driver_options
 from jaxopt_search.driver.options import Timer
 from jaxopt_search.driver.run import Run
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.solvers import queens_repaired, stacked
 
 GRID = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
@@ -47,9 +47,7 @@ def slowed(make):
 
 @pytest.fixture
 def _slow_compiling(monkeypatch):
-    monkeypatch.setattr(
-        device_split.DeviceSplit, "advance", slowed(device_split.DeviceSplit.advance)
-    )
+    monkeypatch.setattr(DeviceSplit, "advance", slowed(DeviceSplit.advance))
     monkeypatch.setattr(stacked, "_advance", slowed(stacked._advance))
 
 

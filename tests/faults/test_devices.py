@@ -104,7 +104,7 @@ def test_missing_devices(devices):
 
 def test_ways_to_name_devices():
     """The ways to name devices that are there."""
-    find = js.engine.device_split.find_devices
+    find = js.engine.devices.find_devices
     devices = tuple(jax.devices())
     assert find("all") == find("cpu") == find(4) == find(devices) == devices
     assert find(None) == find(1) == devices[:1]

@@ -8,7 +8,7 @@ import pytest
 from probes import line, walk
 
 import jaxopt_search as js
-from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.interrupts import held_back
 
 
 @pytest.fixture(autouse=True)

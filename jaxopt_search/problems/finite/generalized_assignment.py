@@ -17,7 +17,7 @@ import numpy as np
 from jaxopt_search.backends import floats, tables
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems.bounds import largest_of
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.problems.host import Original
@@ -322,7 +322,7 @@ def _build(
         capacities=on_device(capacities, jnp.int32),
         fixed_penalty=on_device(fixed, dtype),
         penalty=on_device(penalty, dtype),
-        domain_sizes=vector.uniform_domains(n, m),
+        domain_sizes=on_device(np.full(n, m), jnp.int32),
         n=n,
         num_agents=m,
         host=host,

@@ -10,8 +10,8 @@ from jax import lax
 from jaxopt_search.backends import memory, random, rows
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
+from jaxopt_search.contracts import check_search
 from jaxopt_search.crossovers import OPERATORS, Operators
-from jaxopt_search.guards.contracts import check_search
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches.genetic import island
 from jaxopt_search.searches.genetic.generation import Breeding, generation

@@ -10,7 +10,8 @@ from experiments.pspm import __main__ as pspm
 from experiments.pspm import compiled as compiled_tsp
 from experiments.pspm import runs as pspm_runs
 from experiments.pspm.runs import SCHEMES, Cooling, Job, Limit
-from jaxopt_search.engine import device_split, starting
+from jaxopt_search.engine import starting
+from jaxopt_search.engine.devices import find_devices
 
 TINY = Cooling(start=100.0, end=1.0, alpha=0.5, sweeps=2, exchange_every=2)
 
@@ -19,7 +20,7 @@ INSTANCES = [js.datasets.grid_tsp(3, 4, spacing=100), js.datasets.grid_tsp(2, 6,
 
 
 def job(seeds=(0, 1), scheme=SCHEMES["pssm"], kind="quality", limit=None, devices=1):
-    found = device_split.find_devices(devices)
+    found = find_devices(devices)
     limit = limit or Limit(max_steps=TINY.steps(12))
     return Job(INSTANCES[0], scheme, TINY, kind, limit, seeds, found)
 

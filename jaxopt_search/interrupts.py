@@ -1,12 +1,17 @@
-"""Ctrl-C, and SIGTERM where it counts as one, while JAX compiles: held back until that is over.
+"""What would crash or hang: Ctrl-C while JAX compiles, and JAX in a forked process.
 
 Raised while JAX compiles, `KeyboardInterrupt` leaves parts of the compiler in the frames of its
 traceback. If it is not caught, the process then sometimes ends in a segmentation fault; so it does
-with JAX alone.
+with JAX alone. So Ctrl-C, and SIGTERM where it counts as one, are held back until that is over.
+
+In a forked process JAX's threads are gone, and what waits for them never ends. JAX itself warns
+only at the fork, in the parent.
 """
 
 import contextlib
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -37,7 +42,7 @@ def noted() -> Iterator[Callable[[], bool]]:
 def held_back() -> Iterator[None]:
     """Raises the `KeyboardInterrupt` of a Ctrl-C within the block at its end; a second one at once.
 
-    For whom, `noted` says.
+    Same conditions as `noted`.
     """
     with noted() as has_come:
         yield
@@ -70,3 +75,30 @@ def _handled(numbers: list[int], handler: Any, afterwards: Any) -> Iterator[None
     finally:
         for number in numbers:
             signal.signal(number, afterwards)
+
+
+_is_orphan = False
+
+
+def _in_child() -> None:
+    """Notes in a forked child whether JAX had started in its parent."""
+    global _is_orphan
+    bridge = sys.modules.get("jax._src.xla_bridge")  # asking JAX by its public names starts it
+    _is_orphan |= bool(getattr(bridge, "_backends", None))
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def refuse_orphans() -> None:
+    """Refuses to work where JAX would hang.
+
+    Raises:
+      RuntimeError: in a process that was forked from one in which JAX had started.
+    """
+    if _is_orphan:
+        raise RuntimeError(
+            "this process was forked from one in which JAX had started, and would hang; start it"
+            " with multiprocessing.get_context('spawn')"
+        )

@@ -13,10 +13,10 @@ from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
 from jaxopt_search.driver import starts as start_solutions
-from jaxopt_search.engine import room, starting
-from jaxopt_search.engine.device_split import DeviceSplit
-from jaxopt_search.engine.kept_programs import Program
-from jaxopt_search.guards import capacity
+from jaxopt_search.engine import compile as compiling
+from jaxopt_search.engine import memory, starting
+from jaxopt_search.engine.compile import Program
+from jaxopt_search.engine.split import DeviceSplit
 
 PROBLEM, SEARCH = small_tsp(), annealing()
 S = 1000
@@ -61,8 +61,7 @@ def analyses(monkeypatch):
     found, ask = [], Program.temporaries
 
     def noted(program):
-        compiled = program.fn.compiled(*program.arguments, **program.static)
-        found.append(compiled.memory_analysis())
+        found.append(compiling.compile(program).memory_analysis())
         return ask(program)
 
     monkeypatch.setattr(Program, "temporaries", noted)
@@ -79,7 +78,7 @@ def test_what_its_programs_take(name, analyses):
         for one in analyses
     )
     # A third state, where the exchange is a program of its own; at a look also what it reads not.
-    stays = room.num_bytes(starting.shape(problem, search, S))
+    stays = memory.num_bytes(starting.shape(problem, search, S))
     spare = stays if needed.when in ("exchange", "look") else 0
     assert 0.99 * most <= needed.total <= 1.1 * most + spare
 
@@ -88,7 +87,7 @@ def test_what_its_programs_take(name, analyses):
 def test_what_is_there_in_a_run(name, monkeypatch):
     """Before the first chunk and after it, states are alive as they are counted, and no others."""
     problem, search, exchange = RUNS[name]()
-    needed = room.estimate((problem, search, exchange), starting.shape(problem, search, S), [CPU])
+    needed = memory.estimate((problem, search, exchange), starting.shape(problem, search, S), [CPU])
     counted, advance = [], DeviceSplit.advance
 
     def noted(*args):
@@ -100,7 +99,7 @@ def test_what_is_there_in_a_run(name, monkeypatch):
     before = alive()
     js.solve(problem, search, num_searches=S, max_steps=20, chunk_steps=10, exchange=exchange)
     # What is there while an exchange runs is one state more than afterwards.
-    third = room.num_bytes(starting.shape(problem, search, S)) if exchange else 0
+    third = memory.num_bytes(starting.shape(problem, search, S)) if exchange else 0
     assert max(counted) == pytest.approx(needed.states - third, rel=0.05)
 
 
@@ -130,8 +129,8 @@ def test_several_devices():
     one, four = (js.memory_estimate(PROBLEM, SEARCH, S, devices=count) for count in (1, 4))
     assert 0.8 * one.total <= four.total <= 1.6 * one.total
     parts, state = (PROBLEM, SEARCH), starting.shape(PROBLEM, SEARCH, S)
-    joined = room.estimate(parts, state, jax.devices("cpu")[:4])
-    assert joined.when in ("steps", "end") and joined.states >= 2 * room.num_bytes(state)
+    joined = memory.estimate(parts, state, jax.devices("cpu")[:4])
+    assert joined.when in ("steps", "end") and joined.states >= 2 * memory.num_bytes(state)
 
 
 WHERE = {"one": slice(1), "the last": slice(3, 4), "four": slice(4), "two": slice(2, 4)}
@@ -139,7 +138,7 @@ WHERE = {"one": slice(1), "the last": slice(3, 4), "four": slice(4), "two": slic
 
 def of_runs(compiled):
     """Returns which programs of runs were compiled, in order of their names; `_fun` by `pmap`."""
-    found = (re.search("fresh|_advance|packed|offered|adopted|_fun", name) for name in compiled)
+    found = (re.search("fresh|_advance|packed|exchange_apart|_fun", name) for name in compiled)
     return sorted(name[0] for name in found if name)
 
 
@@ -151,8 +150,8 @@ def test_nothing_is_compiled_twice(where, compiled):
     options = {"exchange": exchange, "devices": devices}
     num_searches = 60 + list(WHERE).index(where)
     js.solve(problem, search, num_searches=num_searches, max_steps=12, **options)
-    apart = ["_advance", "adopted", "fresh", "offered", "packed"]
-    assert of_runs(compiled) == (apart if len(devices) == 1 else ["_fun"] * 4 + ["fresh"])
+    apart = ["_advance", "exchange_apart", "fresh", "packed"]
+    assert of_runs(compiled) == (apart if len(devices) == 1 else ["_fun"] * 3 + ["fresh"])
     compiled.clear()
     js.memory_estimate(problem, search, num_searches + 10, **options)
     assert of_runs(compiled)
@@ -163,7 +162,7 @@ def test_nothing_is_compiled_twice(where, compiled):
 
 def test_one_line():
     """With all parts, in MiB."""
-    needed = room.MemoryEstimate(2**20, 2**21, 2**19, 0, "steps")
+    needed = memory.MemoryEstimate(2**20, 2**21, 2**19, 0, "steps")
     assert needed.total == 3.5 * 2**20
     expected = "3.5 MiB (steps: instance 1.0, states 2.0, temporaries 0.5, solutions 0.0)"
     assert str(needed) == expected
@@ -176,23 +175,23 @@ def test_refused_by_all_that_it_takes(count, monkeypatch):
     problem, search, _ = RUNS["annealing of assignments"]()
     devices, solve = jax.devices("cpu")[:count], functools.partial(js.solve, devices=count)
     needed = js.memory_estimate(problem, search, S, devices=count)
-    least = room.estimate((problem, search), starting.shape(problem, search, S), devices)
+    least = memory.estimate((problem, search), starting.shape(problem, search, S), devices)
     assert needed.total > 1.2 * least.total
-    present = room.num_bytes(problem)
+    present = memory.num_bytes(problem)
     monkeypatch.setattr(starting, "start", lambda *args: pytest.fail("something was allocated"))
     for free, words in ((needed.total - present - 1, ""), (least.total - present - 1, " at least")):
-        monkeypatch.setattr(capacity, "free_bytes", lambda device, free=free: free)
+        monkeypatch.setattr(memory, "free_bytes", lambda device, free=free: free)
         with pytest.raises(MemoryError, match=f"GiB{words}, and .* use fewer searches$"):
             solve(problem, search, num_searches=S, max_steps=1)
     monkeypatch.undo()
-    monkeypatch.setattr(capacity, "free_bytes", lambda device: needed.total - present)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: needed.total - present)
     assert solve(problem, search, num_searches=S, max_steps=1).nit == 1
 
 
 def test_a_run_that_is_continued_is_refused_too(monkeypatch):
     """Its states are there, those after a chunk are not."""
     state = js.solve(PROBLEM, SEARCH, num_searches=S, max_steps=1).state
-    monkeypatch.setattr(capacity, "free_bytes", lambda device: 1000)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 1000)
     with refuses(MemoryError, "num_searches is 1000"):
         js.solve(PROBLEM, SEARCH, state=state, max_steps=2)
 
@@ -204,7 +203,7 @@ def test_a_large_matrix_is_told_of_coordinates(monkeypatch):
     cities = jax.ShapeDtypeStruct((16_000, 16_000), jnp.float32)
     problem = jax.eval_shape(lambda matrix: js.tsp(matrix, is_symmetric=True), cities)
     solution = jax.ShapeDtypeStruct((16_000,), jnp.int32)
-    monkeypatch.setattr(capacity, "free_bytes", lambda device: 2.0**29)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 2.0**29)
     with refuses(MemoryError, "take 1.0 GiB at least", "0.5 GiB are free", "tsp_from_coords"):
         starting.check_room(problem, SEARCH, solution, 8, [CPU])
     with pytest.raises(MemoryError, match="use fewer searches$"):

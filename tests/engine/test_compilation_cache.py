@@ -13,7 +13,7 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 import jaxopt_search as js
-from jaxopt_search.engine import kept_programs
+from jaxopt_search.engine import compile as compiling
 
 PACKAGE = pathlib.Path(js.__file__).parent
 IS_ON, FOLDER, SECONDS, BYTES = (
@@ -27,15 +27,15 @@ IS_ON, FOLDER, SECONDS, BYTES = (
 @pytest.fixture(autouse=True)
 def _settings():
     """JAX's settings are as before after each test, and without a cache in it."""
-    folder, kept_programs.folder = kept_programs.folder, None
+    folder, compiling.program_folder = compiling.program_folder, None
     before = {name: getattr(jax.config, name) for name in (IS_ON, FOLDER, SECONDS, BYTES)}
     jax.config.update(FOLDER, None)
     yield
     for name, value in before.items():
         jax.config.update(name, value)
     compilation_cache.reset_cache()
-    kept_programs.folder = folder
-    kept_programs._loaded.clear()
+    compiling.program_folder = folder
+    compiling._loaded.clear()
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def files(folder, ending="-cache"):
 
 def keep_anew(number):
     """Returns what a program gives that is kept, if any is; it differs by `number`."""
-    kept_programs._loaded.clear()  # as in a new process
+    compiling._loaded.clear()  # as in a new process
     jax.clear_caches()
-    program = kept_programs.kept(lambda x: x * number + 1)
+    program = compiling.jit(lambda x: x * number + 1)
     return float(program(jax.device_put(np.float32(2))))
 
 
@@ -159,7 +159,7 @@ def test_no_program_is_compiled_twice(tmp_path, counts):
     The main ones it does not even trace; they need nothing of JAX's cache.
     """
     js.enable_compilation_cache(tmp_path)
-    kept_programs._loaded.clear()
+    compiling._loaded.clear()
     jax.clear_caches()
     solve = functools.partial(js.solve_tsp, max_steps=150, num_searches=4, devices=1)
     solve(np.random.default_rng(1).random((60, 2)), key=1)
@@ -197,4 +197,4 @@ def test_nothing_else_changes_a_setting():
         calls = [n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Call)]
         if any(ast.unparse(call.func).endswith("config.update") for call in calls):
             found.add(path.relative_to(PACKAGE).as_posix())
-    assert found == {"driver/compilation_cache.py"}
+    assert found == {"engine/compile.py"}

@@ -1,4 +1,4 @@
-"""Programs kept in files: found again without tracing, and never for something else."""
+"""Compiling: side by side in threads, and kept in files that serve nothing else."""
 
 import collections
 import concurrent.futures
@@ -6,16 +6,22 @@ import contextlib
 import dataclasses
 import functools
 import gc
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 
 import jax
 import numpy as np
 import pytest
-from cases import linear_ordering, matrix_tsp
+from cases import LinearOrdering, linear_ordering, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search.engine import fingerprints, kept_programs
+from jaxopt_search.engine import compile as compiling
+from jaxopt_search.engine import fingerprints
+from jaxopt_search.solvers import tsp
 
 
 @pytest.fixture
@@ -34,9 +40,9 @@ def traced():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept_programs, "folder", tmp_path)
-    monkeypatch.setattr(kept_programs, "_loaded", {})
-    monkeypatch.setattr(kept_programs, "_noted", {})
+    monkeypatch.setattr(compiling, "program_folder", tmp_path)
+    monkeypatch.setattr(compiling, "_loaded", {})
+    monkeypatch.setattr(compiling, "_noted", {})
     return tmp_path
 
 
@@ -46,8 +52,8 @@ def files(folder):
 
 def forget():
     """Stands for a new process."""
-    kept_programs._loaded.clear()
-    kept_programs._noted.clear()
+    compiling._loaded.clear()
+    compiling._noted.clear()
     jax.clear_caches()
 
 
@@ -80,7 +86,7 @@ def test_a_program_is_found_again_without_tracing(folder, traced):
     found = solve(matrix_tsp(9, seed=1), seed=1)
     assert traced["_advance"] == traced["packed"] == traced["_start_one"] == 0
     assert files(folder) == names
-    kept_programs.folder = None
+    compiling.program_folder = None
     expected = solve(matrix_tsp(9, seed=1), seed=1)
     assert (found.fun, found.solutions.tolist()) == (expected.fun, expected.solutions.tolist())
 
@@ -197,35 +203,26 @@ def test_inside_jit_nothing_is_kept(folder):
     assert not files(folder)
 
 
-def test_who_compiles_a_program_asks_what_it_takes(monkeypatch):
-    """So that nobody waits for the answer."""
-    program, one = kept_programs.kept(lambda x: x + 1), np.float32(1)
-    (job,) = program.to_compile(one)
-    job(bool)
-    monkeypatch.setattr(program, "compiled", None)
-    assert program.temporaries(one) == 0
-
-
 def test_a_full_disk_is_no_error(folder, monkeypatch):
-    monkeypatch.setattr(kept_programs, "folder", folder / "missing")
+    monkeypatch.setattr(compiling, "program_folder", folder / "missing")
     assert solve(matrix_tsp(8)).nit == 50
 
 
 def level_of(program, *arguments):
     """Returns the options with which a call by itself is compiled here; None for the usual ones."""
-    jitted = program._jitted_for(arguments)
+    jitted = program.on_platform_of(arguments)
     return None if jitted is program.jitted else jitted
 
 
 @pytest.fixture
 def as_for_users(monkeypatch):
     """Compiles as for users, whom nobody tells how; the suite is told to optimize little."""
-    monkeypatch.setattr(kept_programs, "_is_told_how_to_compile", lambda platform: False)
+    monkeypatch.setattr(compiling, "_is_told_how_to_compile", lambda platform: False)
 
 
 def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
     """A program inside another one, or in `vmap`, has none of its own, which JAX would refuse."""
-    program = kept_programs.kept(lambda x: x + 1, cpu_level=0)
+    program = compiling.jit(lambda x: x + 1, cpu_level=0)
     one = np.float32(1)
     assert level_of(program, one) is not None
     inside = jax.jit(lambda x: (program(x), program(one), level_of(program, one) is None))
@@ -237,8 +234,8 @@ def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
 
 def test_options_of_all_platforms_are_known_to_xla(as_for_users):
     """It refuses others, on whatever platform."""
-    program = kept_programs.kept(lambda x: x + 1)
-    assert set(program._on_platforms) == {"cpu", "gpu"} == set(kept_programs._OPTIONS)
+    program = compiling.jit(lambda x: x + 1)
+    assert set(program._on_platforms) == {"cpu", "gpu"} == set(compiling._OPTIONS)
     for jitted in program._on_platforms.values():
         assert jitted(np.float32(1)) == 2
     with pytest.raises(Exception, match="No such compile option"):
@@ -247,16 +244,16 @@ def test_options_of_all_platforms_are_known_to_xla(as_for_users):
 
 def test_who_says_how_to_compile_is_heard(monkeypatch):
     """Be it by a setting of JAX or a flag of XLA."""
-    program, one = kept_programs.kept(lambda x: x + 1, cpu_level=0), np.float32(1)
+    program, one = compiling.jit(lambda x: x + 1, cpu_level=0), np.float32(1)
     with told(jax_disable_most_optimizations=False):
         monkeypatch.setenv("XLA_FLAGS", "")
         assert level_of(program, one) is not None
         monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=4")  # of another platform
         assert level_of(program, one) is not None
-        assert kept_programs._is_told_how_to_compile("gpu")
+        assert compiling._is_told_how_to_compile("gpu")
         monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=1")
         assert level_of(program, one) is None
-        assert not kept_programs._is_told_how_to_compile("gpu")
+        assert not compiling._is_told_how_to_compile("gpu")
         monkeypatch.setenv("XLA_FLAGS", "")
         with jax.disable_jit():
             assert level_of(program, one) is None
@@ -273,31 +270,142 @@ def test_levels_change_no_bit(as_for_users, monkeypatch):
     np.testing.assert_array_equal(found.solutions, expected.solutions)
 
 
-def test_only_what_threads_are_at_is_named(monkeypatch):
-    """Once a thread has ended, a run no longer puts its arguments into words between its chunks."""
-    program, one, done = kept_programs.kept(lambda x: x + 1), np.float32(1), threading.Event()
-    thread = threading.Thread(target=done.wait)
-    thread.start()
-    program.await_from(thread, one)
-    assert program.is_awaited(one)
-    assert not program.is_awaited(np.zeros(2, np.float32))
-    done.set()
-    thread.join()
-    monkeypatch.setattr(kept_programs, "_call", None)  # not to be called
-    assert not program.is_awaited(one)
-
-
 def test_programs_of_new_functions_do_not_pile_up(monkeypatch):
     """As a schedule, say, that is made anew for each run."""
-    monkeypatch.setattr(kept_programs, "_MOST_CALLS", 2)
-    program = kept_programs.kept(lambda fn, x: fn(x))
+    monkeypatch.setattr(compiling, "_MOST_CALLS", 2)
+    program = compiling.jit(lambda fn, x: fn(x))
     alive, one = list[int](), np.float32(1)
     for number in range(9):
         fn = jax.tree_util.Partial(lambda x, number=number: x + number)
-        for job in program.to_compile(fn, one):
-            job(bool)
+        compiling.compile_all([compiling.Program(program, (fn, one), {})])
         assert program(fn, one) == number + 1
         del fn
         gc.collect()
         alive.append(len(jax.devices()[0].client.live_executables()))
     assert max(alive) <= alive[0] + 4
+
+
+def in_thread():
+    return threading.current_thread().name.startswith("compiles")
+
+
+@pytest.fixture
+def compiled():
+    """Whether each program was compiled in a thread."""
+    if compiling.num_cores() < 2:
+        pytest.skip("nothing is compiled ahead")
+    found = []
+
+    def note(event, _, **__):
+        if event.endswith("backend_compile_duration"):
+            found.append(in_thread())
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+def solve_in_full(problem, num_searches, **options):
+    search = js.simulated_annealing(js.FullEvaluation(js.Swap()), 5.0)
+    options = {"devices": 1, "max_steps": 20} | options
+    return js.solve(problem, search, 1, num_searches=num_searches, **options)
+
+
+@js.pytree
+@dataclasses.dataclass(frozen=True)
+class NotInThreads(LinearOrdering):
+    """A problem that cannot be traced in threads."""
+
+    def cost(self, solution):
+        if in_thread():
+            raise ValueError("in a thread")
+        return super().cost(solution)
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("where", [slice(4), slice(3, 4)])
+def test_other_devices_compile_in_threads(where, compiled):
+    """By `pmap` the programs of several."""
+    solve_in_full(linear_ordering(6), 9, devices=jax.devices()[where])
+    assert compiled.count(True) == 3
+
+
+def test_what_fails_in_a_thread_is_compiled_by_the_call(compiled):
+    """With the same result."""
+    problem = linear_ordering(6)
+    expected = solve_in_full(problem, 3)
+    assert True in compiled
+    found = solve_in_full(NotInThreads(problem.weight, problem.n), 3)
+    assert (found.fun, found.x.tolist()) == (expected.fun, expected.x.tolist())
+
+
+def test_settings_of_the_callers_thread_hold(compiled):
+    """The call compiles its programs itself then, and the next call without them its own."""
+    problem = matrix_tsp(7)
+    with jax.enable_x64(True):
+        result = solve(problem)
+    assert compiled and True not in compiled
+    compiled.clear()
+    np.testing.assert_array_equal(solve(problem).solutions, result.solutions)
+    assert compiled
+
+
+def test_starts_are_built_while_programs_compile(monkeypatch):
+    """Once, after what is wrong with a call was found."""
+    seen = []
+
+    def build(*arguments):
+        seen.append(threading.current_thread() is threading.main_thread())
+        return constructed_tours(*arguments)
+
+    constructed_tours = tsp.constructed_tours
+    monkeypatch.setattr(tsp, "constructed_tours", build)
+    points = np.random.default_rng(4).random((37, 2))
+    with pytest.raises(ValueError, match=r"^initial "):
+        js.solve_tsp(points, max_steps=0, devices=1, initial=np.zeros(37, int))
+    with pytest.raises(ValueError, match=r"^history_size "):
+        js.solve_tsp(points, max_steps=0, devices=1, history_size=0)
+    assert not seen
+    js.solve_tsp(points, max_steps=0, devices=1)
+    assert seen == [True]
+
+
+SCRIPT = """
+import concurrent.futures, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import jax, numpy as np
+import jaxopt_search as js
+
+problem = js.tsp_from_coords(np.random.default_rng(0).random((20, 2)))
+search = js.simulated_annealing(js.two_opt(problem), 1.0)
+wait = concurrent.futures.wait
+
+def told(pending):
+    print("compiling", flush=True)
+    wait(pending)
+    print("compiled", flush=True)
+
+concurrent.futures.wait = told
+js.solve(problem, search, 0, max_steps=1)
+print("solved", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_programs_compile(tmp_path):
+    """A process that is interrupted while it compiles ends by that, and not by a crash."""
+    script = tmp_path / "compile.py"
+    script.write_text(SCRIPT)
+    run = subprocess.Popen(
+        [sys.executable, script],
+        env=os.environ | {"PYTHONPATH": os.getcwd()},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stdout.readline() == "compiling\n"
+    run.send_signal(signal.SIGINT)
+    said, errors = run.communicate(timeout=300)
+    assert said == "compiled\n"
+    assert errors.endswith("KeyboardInterrupt\n")
+    assert run.returncode == -signal.SIGINT
