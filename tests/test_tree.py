@@ -106,3 +106,14 @@ def test_two_modules_know_devices_and_one_knows_processes():
     assert found <= above_all | {"jaxopt_search.problems.queens.attacks.coarse_kernel"}
     found = [name for name, path in above.items() if uses(path, {"process_index", "process_count"})]
     assert found == ["jaxopt_search.engine.processes"]
+
+
+def test_one_file_imports_pallas():
+    """So that another launcher of kernels is one file more."""
+    found = {
+        name
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "pallas" in ast.unparse(node)
+    }
+    assert found == {"jaxopt_search.backends.triton"}

@@ -97,7 +97,7 @@ def run(
         case "native":
             return _natively(fixed, keys, running, num_steps)
         case _:
-            return _in_a_kernel(fixed, keys, running, num_steps, implementation == "interpret")
+            return _in_a_kernel(fixed, keys, running, num_steps, implementation)
 
 
 def _side_by_side(
@@ -152,7 +152,7 @@ def _one_search(
 
 
 def _in_a_kernel(
-    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array, interpret: bool
+    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array, implementation: str
 ) -> Running:
     def step(i: jax.Array, shared: tuple[Fixed, Any], own: tuple[random.Key, Running]) -> Any:
         fixed, controls = shared
@@ -166,7 +166,7 @@ def _in_a_kernel(
         (fixed, _controls(fixed, backends.MAX_STEPS)),
         (keys, running),
         num_warps=fixed.search.num_warps(fixed.problem, num_searches),
-        interpret=interpret,
+        implementation=implementation,
     )[1]
 
 
@@ -284,6 +284,6 @@ def _found_obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
         problem: Any, search: Any, made: Steps, keys: random.Key, running: Running
     ) -> Running:
         fixed = Fixed(problem, search, made, None)
-        return _in_a_kernel(fixed, keys, running, jnp.int32(1), interpret=False)
+        return _in_a_kernel(fixed, keys, running, jnp.int32(1), "triton")
 
     return portability.obstacle(launch, problem, search, *jax.eval_shape(start, problem, search))

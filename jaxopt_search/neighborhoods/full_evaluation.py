@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends import tables
 from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.contracts import solution_shape
 from jaxopt_search.pytrees import pytree
@@ -110,7 +110,7 @@ class FullEvaluation(Enumerable):
             return jnp.where(is_move, change, null_delta(change.dtype))
 
         numbers = lax.iota(jnp.int32, rows * columns)
-        deltas = memory.each_lane(delta if memory.takes_turns() else jax.vmap(delta), numbers)
+        deltas = jax.vmap(delta)(numbers)
 
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
             return rank(place.row * extent[1] + place.column, *entries)

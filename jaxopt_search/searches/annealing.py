@@ -100,7 +100,7 @@ class AnnealingStep(SampledSearch[AnnealingState]):
             move = memory.compiled_apart(lambda *words: hood.propose(*at, words), *words)
             return move, memory.compiled_apart(lambda move: hood.delta(*at, move), move)
 
-        moves, deltas = memory.each_lane(price, *words[:num_words])
+        moves, deltas = price(*words[:num_words])
         deltas = self.only_real(lane, deltas)
         trial = Trial(control, state.history, state.cost, deltas, words[num_words:])
         if self.choose == "first":

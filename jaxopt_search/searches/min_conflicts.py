@@ -102,7 +102,7 @@ class MinConflicts(SampledSearch[MinConflictsState]):
             return place, move, hood.delta(problem, representation, move)
 
         kept = load(state.place, jnp.where(is_own, lane, 0))
-        place, moves, deltas = memory.each_lane(price, kept, *words)
+        place, moves, deltas = price(kept, *words)
         trial = Trial(temperature, None, state.cost, self.only_real(lane, deltas), ())
         move, delta, passes = self.cheapest(stream, words, trial, moves)
         accept = where & passes

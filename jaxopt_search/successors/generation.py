@@ -197,7 +197,7 @@ def run(
         "xla": algorithm.assign_side_by_side,
         "native": _assign_natively,
         "triton": _assign_in_kernels,
-        "interpret": functools.partial(_assign_in_kernels, interpret=True),
+        "interpret": functools.partial(_assign_in_kernels, implementation="interpret"),
     }[setup.implementation]
     assigned = []
     for number, heuristic in enumerate(types):
@@ -240,7 +240,7 @@ def _assign_natively(
 
 
 def _assign_in_kernels(
-    of: Variables, keys: Key, states: Any, active: jax.Array, interpret: bool = False
+    of: Variables, keys: Key, states: Any, active: jax.Array, implementation: str = "triton"
 ) -> tuple[Any, jax.Array]:
     """Like `algorithm.assign_side_by_side`, in a program per state.
 
@@ -259,7 +259,7 @@ def _assign_in_kernels(
             (heuristic, problem), own = shared if between else (shared, ())
             return body(of._replace(heuristic=heuristic, problem=problem), own, carry)
 
-        options = {"num_warps": num_warps, "interpret": interpret}
+        options = {"num_warps": num_warps, "implementation": implementation}
         return backends.launch(one, jnp.int32(1), data, carry, between=between, **options)
 
     def draw_one(of: Variables, given: Any, carry: Any) -> Any:

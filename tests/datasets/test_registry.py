@@ -312,14 +312,6 @@ def test_bad_answers_leave_nothing(answer, message, server, fetch, tmp_path):
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_redirects_within_the_machine_are_followed(server, fetch):
-    """Redirects as such are fine."""
-    server.answers["/burma14.tsp"] = (302, {"Location": "/other"}, b"")
-    server.answers["/other"] = (200, {}, BURMA.encode())
-    assert fetch(server.url).n == 14
-    assert server.asked == ["/burma14.tsp", "/other"]
-
-
 @pytest.mark.parametrize(
     "url",
     [

@@ -147,7 +147,7 @@ def test_a_list_of_one_size_is_a_stack():
         ([None], "coords[1] has dtype object, expected integers or floats"),
         ([POINTS[0], [["a", "b"]]], "coords[2] has dtype <U1, expected integers or floats"),
         ([[[0, 1], [np.nan, 1]]], "coords[1][1,0] is NaN, expected a finite number"),
-        ([[[0, 0], [0, 1e308]]], "distances of coords[1] reach 1e+308, expected ones that"),
+        ([[[0, 0], [0, 1e308]]], "distances of coords[1] reach 1e+308, expected 0 to"),
     ],
 )
 def test_bad_lists_are_refused(bad, text):

@@ -322,7 +322,7 @@ def _build(
         capacities=on_device(capacities, jnp.int32),
         fixed_penalty=on_device(fixed, dtype),
         penalty=on_device(penalty, dtype),
-        domain_sizes=vector.uniform_domains(n, m),
+        domain_sizes=on_device(np.full(n, m), jnp.int32),
         n=n,
         num_agents=m,
         host=host,

@@ -19,7 +19,7 @@ from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, check_count, plain_array
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.problems.finite.neighbor_lists import NeighborLists, neighbor_lists
+from jaxopt_search.problems.finite.vector import NeighborLists, neighbor_lists
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.problems.padding import list_room, with_room

@@ -29,7 +29,7 @@ from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.problems.finite.neighbor_lists import NeighborLists, neighbor_lists
+from jaxopt_search.problems.finite.vector import NeighborLists, neighbor_lists
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import (
     DType,

@@ -15,7 +15,7 @@ import numpy as np
 from jaxopt_search.checks import check_best_known, check_option, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
-from jaxopt_search.problems import bounds, matrix_input, permutation, shared_part
+from jaxopt_search.problems import bounds, matrix_input, permutation
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.host import ON_DEVICE, Original
 from jaxopt_search.problems.matrix_input import (
@@ -123,13 +123,13 @@ def as_qap(
       partial_match: as in `qap`; None if `data` is a `QAP`.
       dtype: as in `qap`, likewise.
     """
-    if isinstance(data, QAP):
-        for name, value in (("partial_match", partial_match), ("dtype", dtype)):
-            if value is not None:
-                raise ValueError(f"{name} is given with a QAP, expected None")
     if isinstance(data, QAP | QAPInstance):
-        if distance is not None:
-            raise ValueError(f"distance is given with a {type(data).__name__}, expected None")
+        refused = {"distance": distance}
+        if isinstance(data, QAP):
+            refused |= {"partial_match": partial_match, "dtype": dtype}
+        for name, value in refused.items():
+            if value is not None:
+                raise ValueError(f"{name} is given with a {type(data).__name__}, expected None")
         problem = data if isinstance(data, QAP) else qap_from_instance(data, dtype=dtype)
         return problem if partial_match is None else with_fixed(problem, partial_match)
     if distance is None:
@@ -163,10 +163,15 @@ def as_qaps(flow: Any, distance: Any = None, dtype: DType | None = None) -> list
             f"flow holds {len(flow)} and distance {num_others} matrices, expected as many, 1 or"
             " more"
         )
-    pairs = list(zip(flow, distance, strict=True))
 
     def build(dtype: DType | None) -> list[QAP]:
-        return [_numbered(i, *pair, dtype) for i, pair in enumerate(pairs)]
+        problems = []
+        for i, (one, other) in enumerate(zip(flow, distance, strict=True)):
+            try:
+                problems.append(qap(one, other, dtype=dtype))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"instance {i}: {error}") from None
+        return problems
 
     problems = build(dtype)
     return problems if len({one.flow.dtype for one in problems}) == 1 else build("float32")
@@ -191,14 +196,6 @@ def _as_integers(flow: Any) -> Any:
     if getattr(flow, "dtype", None) != np.bool_:
         return flow
     return plain_array(flow, "flow").astype(np.int8)
-
-
-def _numbered(number: int, flow: Any, distance: Any, dtype: DType | None) -> QAP:
-    """Returns one instance of several; if it is bad, the error says which."""
-    try:
-        return qap(flow, distance, dtype=dtype)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"instance {number}: {error}") from None
 
 
 def _integer_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None) -> QAP:
@@ -258,9 +255,9 @@ def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None)
 
 def _split(matrices: tuple[np.ndarray, ...]) -> tuple[list[tuple[float, float]], list[np.ndarray]]:
     """Returns the numbers shared by the entries of each matrix, and the matrices without them."""
-    shared = [shared_part.of_entries(matrix) for matrix in matrices]
+    shared = [bounds.shared_entries(matrix) for matrix in matrices]
     pairs = zip(matrices, shared, strict=True)
-    return shared, [shared_part.without_entries(matrix, *part) for matrix, part in pairs]
+    return shared, [bounds.without_entries(matrix, *part) for matrix, part in pairs]
 
 
 def _is_nearly_symmetric(own: np.ndarray, shared: tuple[float, float]) -> bool:

@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.backends.packed_pairs import PACKED_BELOW, Pairs, pack
+from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, pack
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.interrupts import refuse_orphans
-from jaxopt_search.problems import bounds, matrix_input, permutation, shared_part
+from jaxopt_search.problems import bounds, matrix_input, permutation
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
@@ -175,8 +175,13 @@ def tsp(
             "distances are 0 on one side of the diagonal; of a triangle pass d + d.T (tsp(d,"
             " is_symmetric=False) takes them as they are)"
         )
-    if not allow_negative:
-        _refuse_negative(matrix)
+    if not allow_negative and (matrix < 0).any():
+        row, column = np.argwhere(matrix < 0)[0].tolist()
+        raise ValueError(
+            f"distance[{row},{column}] is {matrix[row, column]}, expected 0 or more; for an edge"
+            " that is missing give inf and forbidden='inf', and for distances that are negative"
+            " tsp(..., allow_negative=True)"
+        )
     allowed = np.isfinite(matrix)
     is_exact = has_exact_costs(dtype, "distances", matrix[allowed])
     matrix = np.where(allowed, matrix, 0).astype(np.int64 if is_exact else np.float64)
@@ -220,20 +225,20 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
     """
     n, has_forbidden, note = len(matrix), not allowed.all(), ""
     bounds.check_tour_floats(n, largest_of(matrix))
-    leaving, coming = shared_part.of_cities(matrix, allowed)
-    own = np.where(allowed, shared_part.without_cities(matrix, leaving, coming), 0)
+    leaving, coming = bounds.shared_by_cities(matrix, allowed)
+    own = np.where(allowed, bounds.without_cities(matrix, leaving, coming), 0)
     if not np.array_equal(matrix, matrix.T):
         mean, least = (leaving + coming) / 2, largest_of(own) if leaving.any() else 0.0
-        if is_nearly_symmetric(shared_part.without_cities(matrix, mean, mean), least):
+        if is_nearly_symmetric(bounds.without_cities(matrix, mean, mean), least):
             matrix, leaving, coming = matrix / 2 + matrix.T / 2, mean, mean
-            own = np.where(allowed, shared_part.without_cities(matrix, mean, mean), 0)
+            own = np.where(allowed, bounds.without_cities(matrix, mean, mean), 0)
             note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
     largest = largest_of(own)
     unit = bounds.tour_unit(n, bounds.dearest_edge(n, largest, has_forbidden))
     own, largest = own / unit, largest / unit
     own[~allowed] = bounds.dearest_edge(n, largest, has_forbidden)
     if has_forbidden:
-        in_full = own * unit - shared_part.without_cities(np.zeros_like(own), leaving, coming)
+        in_full = own * unit - bounds.without_cities(np.zeros_like(own), leaving, coming)
         matrix[~allowed] = in_full[~allowed]
     host = Original(
         cost=functools.partial(_matrix_cost, matrix, 1),
@@ -287,16 +292,6 @@ def _is_triangle(matrix: np.ndarray) -> bool:
     return below != any(row[i + 1 :].any() for i, row in enumerate(matrix))
 
 
-def _refuse_negative(matrix: np.ndarray) -> None:
-    if (matrix < 0).any():
-        row, column = np.argwhere(matrix < 0)[0].tolist()
-        raise ValueError(
-            f"distance[{row},{column}] is {matrix[row, column]}, expected 0 or more; for an edge"
-            " that is missing give inf and forbidden='inf', and for distances that are negative"
-            " tsp(..., allow_negative=True)"
-        )
-
-
 def _matrix_cost(matrix: np.ndarray, unit: int, tour: np.ndarray) -> int | float:
     lengths = matrix[tour, np.roll(tour, -1)].tolist()
     return unit * sum(lengths) if matrix.dtype.kind == "i" else math.fsum(lengths)
@@ -318,7 +313,8 @@ def tsp_from_coords(
 ) -> TSP:
     """Returns a TSP instance from coordinates in the plane.
 
-    Under `"EUCLID"` they are of any size; see `tsp` about units.
+    Under `"EUCLID"` they are of any size; see `tsp` about units. A city more than 2048 times as far
+    away as the next one stands nearer on the device; costs are in full.
 
     Inside `jit` or `vmap`, `coords` may be traced. Then distances are Euclidean, of float32, and
     only shape and dtype are checked; see `tsp`.
@@ -372,25 +368,26 @@ def tsp_from_coords(
     )
     if is_exact and bounds.tour_bound(len(points), _longest(points, metric)) > MAX_INT32:
         host = construction.with_good_starts(host)
-    common = {
-        "capacity": len(points),
-        "is_symmetric": True,
-        "device_units": host.units,
-        "host": host,
-    }
-    dtype = jnp.int32 if is_exact else jnp.float32
+    dtype, matrix, pairs = jnp.int32 if is_exact else jnp.float32, None, None
     if storage == "matrix":
-        can_compute = is_computable(points, metric)
-        bounds.check_matrix_of(
-            len(points), "storage='coordinates'" if can_compute else "metric='EUCLID'"
-        )
-        matrix = metrics.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
-        return TSP(matrix=on_device(matrix.ravel(), dtype), metric="MATRIX", **common)
-    # Float coordinates count from the middle of most cities, where they are the most exact.
-    x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
-    can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
-    pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
-    return TSP(coords=pairs, metric=metric, **common)
+        way_out = "storage='coordinates'" if is_computable(points, metric) else "metric='EUCLID'"
+        bounds.check_matrix_of(len(points), way_out)
+        full = metrics.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
+        matrix, metric = on_device(full.ravel(), dtype), "MATRIX"
+    else:
+        # Float coordinates count from the middle of most cities, where they are the most exact.
+        x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
+        can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
+        pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
+    return TSP(
+        matrix=matrix,
+        coords=pairs,
+        capacity=len(points),
+        metric=metric,
+        is_symmetric=True,
+        device_units=host.units,
+        host=host,
+    )
 
 
 def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
@@ -403,8 +400,7 @@ def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
         )
     if wanted != "auto":
         return wanted
-    is_small = len(points) <= _MATRIX_CITIES_ON_CPU
-    is_small &= jax.default_backend() == "cpu"
+    is_small = len(points) <= _MATRIX_CITIES_ON_CPU and jax.default_backend() == "cpu"
     return "matrix" if is_small or not can_compute else "coordinates"
 
 
@@ -463,31 +459,23 @@ def stack_of_coords(coords: Any) -> list[np.ndarray]:
       coords: [B, n, 2], or B arrays [n, 2] of whatever sizes.
     """
     if isinstance(coords, list | tuple):
-        stack = [_one_of_stack(one, f"coords[{i}]") for i, one in enumerate(coords)]
-        _refuse_single_cities([len(one) for one in stack])
-        return stack
-    points = real_array(coords, "coords")
-    if points.ndim != 3 or points.shape[2] != 2 or not points.size:
-        raise ValueError(f"coords has shape {points.shape}, expected (B, n, 2) with B, n >= 1")
-    refuse_first(points, ~np.isfinite(points), "coords")
-    _refuse_single_cities([points.shape[1]] * len(points))
-    points = points.astype(np.float64)
-    bounds.check_tour_floats(points.shape[1], diameters(points).max().item())
-    return list(points)
-
-
-def _refuse_single_cities(sizes: list[int]) -> None:
-    if len(sizes) > 1 and max(sizes) == 1:
+        stack = [checked_coords(one, f"coords[{i}]") for i, one in enumerate(coords)]
+        for i, points in enumerate(stack):
+            size = diameters(points).item()
+            bounds.check_tour_floats(len(points), size, f"distances of coords[{i}]")
+    else:
+        points = real_array(coords, "coords").astype(np.float64)
+        if points.ndim != 3 or points.shape[2] != 2 or not points.size:
+            raise ValueError(f"coords has shape {points.shape}, expected (B, n, 2) with B, n >= 1")
+        refuse_first(points, ~np.isfinite(points), "coords")
+        bounds.check_tour_floats(points.shape[1], diameters(points).max().item())
+        stack = list(points)
+    if len(stack) > 1 and max(map(len, stack)) == 1:
         raise ValueError(
-            f"coords are {len(sizes)} instances of one city each; of one instance pass [n, 2],"
+            f"coords are {len(stack)} instances of one city each; of one instance pass [n, 2],"
             " such as coords[:, 0]"
         )
-
-
-def _one_of_stack(coords: Any, name: str) -> np.ndarray:
-    points = checked_coords(coords, name)
-    bounds.check_tour_floats(len(points), diameters(points).item(), f"distances of {name}")
-    return points
+    return stack
 
 
 def diameters(points: np.ndarray) -> np.ndarray:
@@ -498,11 +486,8 @@ def diameters(points: np.ndarray) -> np.ndarray:
 
 def is_computable(points: np.ndarray, metric: str) -> bool:
     """Returns whether the device computes these distances exactly from coordinates."""
-    if metric == "EUCLID":
-        return True
-    if metric not in DISTANCES or not is_integral(points):
-        return False
-    return diameters(points).item() <= MAX_DISTANCE
+    can_round = metric in DISTANCES and is_integral(points)
+    return metric == "EUCLID" or (can_round and diameters(points).item() <= MAX_DISTANCE)
 
 
 def _euclid_matrix(points: np.ndarray) -> np.ndarray:

@@ -19,8 +19,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import floats
-from jaxopt_search.backends.memory import load
-from jaxopt_search.backends.packed_pairs import Pairs, load_pair
+from jaxopt_search.backends.memory import Pairs, load, load_pair
 from jaxopt_search.backends.rows import Block, Tile
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.backends.packed_pairs import Pairs, load_pair
+from jaxopt_search.backends.memory import Pairs, load_pair
 from jaxopt_search.problems import bounds, matrix_input
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.matrix_input import check_places

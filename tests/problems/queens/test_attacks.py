@@ -123,7 +123,7 @@ def test_sums_over_pairs_go_beyond_32_bits(monkeypatch, name):
     )
     for size in ("_LANES", "_ROWS", "_COLUMNS"):
         monkeypatch.setattr(device, size, 64)
-    kernel = functools.partial(coarse_kernel.in_pieces, length=64, interpret=True)
+    kernel = functools.partial(coarse_kernel.in_pieces, length=64, implementation="interpret")
     count = {**device.PURE, "kernel": kernel}[name]
     found = jax.jit(lambda queens: count(queens))(jnp.arange(300, dtype=jnp.int32))
     assert evaluation.as_python(found) == 300 * 299 // 2 * 2**21
@@ -243,7 +243,9 @@ def test_placements_of_any_integers(dtype):
 )
 def test_the_kernel_counts_the_same(n, length):
     """Pieces of less than a tile, of some tiles, and of all queens behind."""
-    count = functools.partial(coarse_kernel.in_pieces, length=length or n, interpret=True)
+    count = functools.partial(
+        coarse_kernel.in_pieces, length=length or n, implementation="interpret"
+    )
     found = jax.jit(functools.partial(jax.lax.map, count))(placements(n))
     assert evaluation.as_python(found).tolist() == expected(n)
 
