@@ -25,12 +25,11 @@ from experiments.record_files import read as read
 from jaxopt_search import datasets
 from jaxopt_search.command.starts import use_cpu_cores as use_cpu_cores
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
-from jaxopt_search.datasets.loading import DATA_VARIABLE
+from jaxopt_search.datasets.registry import DATA_VARIABLE
 from jaxopt_search.driver import environment
 from jaxopt_search.problems.queens.attacks.host import num_cores as num_cores
 from jaxopt_search.results import plotting
 
-Plan = TypeVar("Plan")
 Result = TypeVar("Result", js.Result, js.QueensResult, js.StackedResult)
 Instance = TypeVar("Instance", TSPInstance, QAPInstance)
 
@@ -38,15 +37,6 @@ _KINDS = {QAPInstance: "quadratic assignment problem", TSPInstance: "TSP instanc
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _NEIGHBOR_DATA = _ROOT.parent / "shared" / "data"
 _SECONDS_BETWEEN_LINES = 10.0
-
-
-def plan_from(flags: argparse.ArgumentParser, args: Any, make: Callable[[Any], Plan]) -> Plan:
-    """Returns `make(args)` on all cores; ends the script with one line if an argument is wrong."""
-    use_cpu_cores()
-    try:
-        return make(args)
-    except (ValueError, FileNotFoundError) as error:
-        flags.error(str(error))
 
 
 def until_interrupted(work: Callable[[], Any], out: str | None) -> int:
@@ -75,22 +65,6 @@ def unless_interrupted(result: Result) -> Result:
     if result.status == js.Status.INTERRUPTED:
         raise KeyboardInterrupt
     return result
-
-
-def measured_or_read(
-    flags: argparse.ArgumentParser,
-    args: Any,
-    make: Callable[[Any], Plan],
-    execute: Callable[[Plan, Runs], list[dict[str, Any]]],
-) -> tuple[list[dict[str, Any]], int]:
-    """Returns the records of `--report`, or else of the requested runs, and an exit status."""
-    if args.report:
-        return read_all(args.report), 0
-    plan = plan_from(flags, args, make)
-    runs = plan_from(flags, args, lambda args: Runs(args.out))
-    records: list[dict[str, Any]] = []
-    status = until_interrupted(lambda: records.extend(execute(plan, runs)), args.out)
-    return records, status
 
 
 def record(
@@ -323,11 +297,18 @@ def run_script(
       execute: makes the runs of a plan that are not in a file yet, and returns the records of all.
     """
     args = flags.parse_args(arguments)
-    records, status = measured_or_read(flags, args, plan, execute)
+    records, status = list[dict[str, Any]](), 0
     try:
+        if args.report:
+            records = read_all(args.report)
+        else:
+            use_cpu_cores()
+            planned, runs = plan(args), Runs(args.out)
+            work = lambda: records.extend(execute(planned, runs))  # noqa: E731
+            status = until_interrupted(work, args.out)
         if records:
             print(show(records, args))
-    except ValueError as error:
+    except (ValueError, FileNotFoundError) as error:
         flags.error(str(error))
     return status
 

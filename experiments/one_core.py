@@ -1,5 +1,6 @@
-"""What the loops that numba compiles for one core have in common."""
+"""Loops that numba compiles for one core: the sequential baselines of experiments."""
 
+import functools
 import importlib.util
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,13 @@ def has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def compile_by(numba: Any) -> Callable[[Any], Any]:
-    """Returns the decorator by which loops are compiled."""
-    return numba.njit(error_model="numpy")
+@functools.cache
+def compiled(build: Callable[..., Any], *args: Any) -> Any:
+    """Returns `build(compiler, *args)`, which compiles its functions when they are first called.
+
+    Raises:
+      ImportError: if numba is not installed, from the extra `peers`.
+    """
+    import numba
+
+    return build(numba.njit(error_model="numpy"), *args)

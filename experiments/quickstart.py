@@ -9,6 +9,7 @@ Compiled programs are kept for the next time (`js.enable_compilation_cache`).
 """
 
 import argparse
+import functools
 import pathlib
 import sys
 from collections.abc import Sequence
@@ -45,22 +46,12 @@ def instances() -> list[TSPInstance]:
 def record(outcome: Outcome, seconds: float) -> dict[str, Any]:
     """Returns the JSON line of a run that was given this many seconds."""
     instance, result = outcome.instance, outcome.result
-    return {
-        "experiment": "quickstart",
-        "instance": instance.name,
-        "n": instance.n,
-        "seed": 0,
-        "settings": {"max_seconds": seconds, "searches": len(result.costs)},
-        "cost": result.fun,
-        "best_known": instance.best_known,
-        "gap": result.gap,
-        "steps": result.nit,
-        "moves": result.nfev,
-        "seconds": outcome.seconds,
-        "compile_seconds": result.compile_seconds,
-        "env": result.env,
-        "date": common.now(),
-    }
+    measured = {"n": instance.n, "cost": result.fun, "best_known": instance.best_known}
+    measured |= {"gap": result.gap, "steps": result.nit, "moves": result.nfev}
+    measured |= {"seconds": outcome.seconds, "compile_seconds": result.compile_seconds}
+    settings = {"max_seconds": seconds, "searches": len(result.costs)}
+    known = {"experiment": "quickstart", "instance": instance.name, "seed": 0}
+    return known | {"settings": settings} | measured | {"env": result.env, "date": common.now()}
 
 
 def row(outcome: Outcome) -> list[str]:
@@ -78,43 +69,27 @@ def row(outcome: Outcome) -> list[str]:
     ]
 
 
-_HEADER = ("instance", "n", "best", "optimum", "gap", "moves/s", "seconds", "compiling")
-
-
 def save_plots(outcomes: list[Outcome], folder: pathlib.Path) -> None:
     """Writes a picture of each tour that lies in the plane, and one of the convergence."""
     for instance, result in outcomes:
         if instance.coordinates is not None:
-            common.save_plot(
-                folder / f"tour-{instance.name}.png",
-                lambda ax, i=instance, r=result: plot_tour(i, r, ax),
-                size=(5, 5),
-            )
-    optima = {
-        outcome.instance.name: outcome.instance.best_known
-        for outcome in outcomes
-        if outcome.instance.best_known is not None
-    }
-    if optima:
-        common.save_plot(
-            folder / "convergence.png",
-            lambda ax: plotting.plot_convergence(
-                [o.result for o in outcomes if o.instance.name in optima],
-                labels=list(optima),
-                against="step",
-                best_known=list(optima.values()),
-                ax=ax,
-            ),
-            size=(7, 4.5),
-        )
+            path = folder / f"tour-{instance.name}.png"
+            common.save_plot(path, functools.partial(_plot_tour, instance, result), size=(5, 5))
+    known = [one for one in outcomes if one.instance.best_known is not None]
+    draw = functools.partial(
+        plotting.plot_convergence,
+        [one.result for one in known],
+        labels=[one.instance.name for one in known],
+        against="step",
+        best_known=[one.instance.best_known for one in known],
+    )
+    common.save_plot(folder / "convergence.png", lambda ax: draw(ax=ax), size=(7, 4.5))
 
 
-def plot_tour(instance: TSPInstance, result: js.Result, ax: Any) -> Any:
-    """Draws a tour with its length, and the gap where the optimum is known; returns the axes."""
+def _plot_tour(instance: TSPInstance, result: js.Result, ax: Any) -> None:
     gap = "" if result.gap is None else f", {result.gap:.2%} above the optimum"
     plotting.plot_tour(instance.coordinates, result.x, ax)
     ax.set_title(f"{instance.name}: {result.fun}{gap}")
-    return ax
 
 
 def parser() -> argparse.ArgumentParser:
@@ -134,7 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser()
     args = flags.parse_args(arguments)
     lines = args.out / "runs.jsonl"
-    common.plan_from(flags, args, lambda _: record_files.check_writable(lines, ["quickstart"]))
+    record_files.check_writable(lines, ["quickstart"])
+    common.use_cpu_cores()
     js.enable_compilation_cache()
     outcomes = []
     for instance in instances():
@@ -144,7 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         outcomes.append(Outcome(instance, result))
         common.append(lines, record(outcomes[-1], args.seconds))
-    print(common.table(_HEADER, map(row, outcomes)))
+    header = "instance | n | best | optimum | gap | moves/s | seconds | compiling"
+    print(common.table(header, map(row, outcomes)))
     save_plots(outcomes, args.out)
     return 0
 

@@ -1,5 +1,7 @@
 """The exceptions of the library. Plain bad arguments raise `ValueError` or `TypeError`."""
 
+import re
+
 
 class InstanceFormatError(ValueError):
     """An instance or solution file does not follow its format. The message names file and line."""
@@ -19,3 +21,9 @@ class CheckpointError(ValueError):
 
 class NotPortable(ValueError):
     """A search cannot run as a fused kernel. The message names the function and the operation."""
+
+
+def is_about_memory(error: Exception) -> bool:
+    """Returns whether an error says that there is too little memory."""
+    found = re.search("RESOURCE_EXHAUSTED|[Oo]ut of memory|Unable to allocate", str(error))
+    return found is not None

@@ -1,13 +1,12 @@
 """How searches learn from one another between steps.
 
 An exchange names for each search the donor whose solution it continues from; the engine moves the
-solutions, within a device and across (`engine.exchanging`). A rule sees costs by global index only,
+solutions, within a device and across (`engine.exchange`). A rule sees costs by global index only,
 so it does the same on any number of devices.
 """
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -160,18 +159,8 @@ class Recombine(Exchange):
     def combine(
         self, words: tuple[jax.Array, jax.Array], problem: Problem, own: Solution, given: Solution
     ) -> Any:
-        keys, crossover = random.typed_key(words), self.crossover
-        if self.finish is not None:
-            return cast("Any", crossover).begin(keys, problem, own, given, self.share)
-        return crossover.children(keys, problem, own, given, self.share)
-
-    @property
-    def finish(self) -> Callable[..., Solution] | None:
-        """How the crossover ends, if it has two parts."""
-        return self.crossover.finish
-
-    def unfinished(self, own: Any) -> Any:
-        return cast("Any", self.crossover).unfinished(own)
+        keys = random.typed_key(words)
+        return self.crossover.children(keys, problem, own, given, self.share)
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
         if self.alike is None:

@@ -14,6 +14,25 @@ import numpy as np
 Class = TypeVar("Class", bound=type[Any])
 
 
+def static(**options: Any) -> Any:
+    """Returns a field of a `pytree` that is part of the program; options as `dataclasses.field`."""
+    return dataclasses.field(metadata={"static": True}, **options)
+
+
+class IgnoredByJit:
+    """A static part of a pytree that programs do not see: all objects of such a class are equal.
+
+    So instances that differ in it share their compiled code, and nothing traced may depend on it.
+    JAX's cache keeps the first one alive.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self))
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
 def pytree(
     kind: Class,
     data_fields: Sequence[str] | None = None,

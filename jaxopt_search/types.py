@@ -107,6 +107,10 @@ class Problem(abc.ABC):
         """Returns the cost as searches count it."""
         return self.cost(solution)
 
+    def picture(self, solution: Solution, /) -> Callable[[Any], Any] | None:
+        """Returns what draws a solution on matplotlib's axes, for `Result.plot`; or None."""
+        return None
+
     def cost_in_full(self, cost: Cost, /) -> Cost:
         """Returns the `cost` that a `device_cost`, of any shape, stands for."""
         return cost if self.device_units is None else self.device_units.in_full(cost)
@@ -235,7 +239,7 @@ class Neighborhood(abc.ABC):
 
     @abc.abstractmethod
     def solution(self, problem: Any, snapshot: Snapshot, /) -> Solution:
-        """Returns the solution that a representation, or only its snapshot, stands for."""
+        """Returns the solution that a snapshot stands for."""
 
     @abc.abstractmethod
     def propose(
@@ -556,15 +560,6 @@ class Crossover(abc.ABC):
         make_one = jax.vmap(self.child, in_axes=(0, None, 0, 0, None))
         return make_one(keys, problem, own, given, share)
 
-    # One that takes long to compile may be divided.
-
-    begin: Any = None
-    """`begin`, with the arguments of `children`: any pytree with leaves [S, ...]."""
-    finish: Any = None
-    """`finish(problem, unfinished)`: the children of what `begin` returned."""
-    unfinished: Any = None
-    """`unfinished(own)`: the shapes of what `begin` returns, by those of solutions."""
-
 
 class Exchange(abc.ABC):
     """What searches learn from one another, between steps: it has `donors`, or `order`."""
@@ -576,7 +571,7 @@ class Exchange(abc.ABC):
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
     compiles_apart: bool = False
-    """Whether `solve` makes it by programs of its own."""
+    """Whether `solve` makes it by a program of its own, which then compiles beside the steps."""
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
         """Returns for each search the index of the one whose solution it continues from.
@@ -600,12 +595,6 @@ class Exchange(abc.ABC):
     pass on themselves and of their donors' solutions, leaves [S, ...]. `words`: two uint32 [S].
     Without it they continue from their donors'.
     """
-    finish: Any = None
-    """`finish(problem, unfinished)`: solutions, of what `combine` returns, if that is not yet
-    solutions.
-    """
-    unfinished: Any = None
-    """`unfinished(own)`: the shapes of what `combine` returns; with `finish`."""
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array | None:
         """Returns whether all but the first search restart at random, [] bool; None for never.

@@ -122,7 +122,7 @@ plt.show()
 
 # %%
 @jax.tree_util.register_static
-class QuietChannels:
+class QuietChannels(js.successors.LocalHeuristic):
     num_variables, max_possibilities, is_portable = num_towers, num_channels, True
 
     def rate(self, interferes, channels, tower, channel):

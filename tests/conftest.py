@@ -39,8 +39,12 @@ def pytest_runtest_setup(item):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """After a full run, says how large the library, its tests and the experiments are."""
-    if config.args_source is config.ArgsSource.TESTPATHS and not config.option.collectonly:
-        terminalreporter.section("size")
-        for line in budget.report():
-            terminalreporter.write_line(line)
+    """After a full run, tells the sizes of the three trees, and which tests took long."""
+    if config.args_source is not config.ArgsSource.TESTPATHS or config.option.collectonly:
+        return
+    terminalreporter.section("size")
+    terminalreporter.write_line("\n".join(budget.report()))
+    done = (*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ()))
+    long = sorted((one.duration, one.nodeid) for one in done if one.duration > 15)
+    for seconds, name in reversed(long):
+        terminalreporter.write_line(f"{seconds:.0f} s (budget 15): {name}")

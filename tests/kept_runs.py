@@ -19,7 +19,7 @@ import numpy as np
 import jaxopt_search as js
 from jaxopt_search.driver import checkpoints, options
 
-CHUNKS, STEPS = 110, 20
+CHUNKS, STEPS = 60, 20
 LIMITS = {"max_steps": CHUNKS * STEPS, "num_searches": 4, "devices": 1}
 
 

@@ -1,32 +1,35 @@
-"""Running portable code inside a Pallas kernel, for tests: interpreted, or lowered for CUDA."""
+"""Running portable code on every target, for tests."""
 
 import functools
 import re
 
 import chex
 import jax
-from jax.experimental import pallas as pl
+import jax.numpy as jnp
+from ways import KERNEL
 
+from jaxopt_search import backends
 from jaxopt_search.backends import memory, portability
 
 
-def in_kernel(body, out_shape, *arrays, interpret=True):
-    """Calls `body(*input_refs, *output_refs)` as one Triton program."""
-    if interpret:
-        options = {"interpret": True}
-    else:
-        import jax.experimental.pallas.triton as plt
+def check_everywhere(fn, given, changed, expected):
+    """Asserts that portable code finds what is expected on every target, and lowers for CUDA.
 
-        options = {"compiler_params": plt.CompilerParams(num_warps=1, num_stages=1)}
-    with memory.one_search("interpreter" if interpret else "gpu"):
-        return pl.pallas_call(body, out_shape=out_shape, **options)(*arrays)
+    Args:
+      fn: maps buffers that it reads, and others that it may write to, to the latter.
+      given, changed: pytrees of arrays.
+      expected: what it returns.
+    """
+    chex.assert_trees_all_equal(jax.jit(fn)(given, changed), expected)
+    with memory.one_search("native"):
+        chex.assert_trees_all_equal(jax.jit(lambda *both: fn(*both))(given, changed), expected)
 
+    def launch(implementation, given, changed):
+        step = lambda _, given, changed: fn(given, changed)  # noqa: E731
+        return backends.launch(step, jnp.int32(1), given, changed, implementation=implementation)
 
-def check_in_kernel(body, out_shape, expected_fn, *arrays):
-    """Asserts that `body` computes `expected_fn(*arrays)` bit for bit, and lowers for CUDA."""
-    interpreted = in_kernel(body, out_shape, *arrays)
-    chex.assert_trees_all_equal(interpreted, jax.jit(expected_fn)(*arrays))
-    text = portability.lower_for_cuda(
-        functools.partial(in_kernel, body, out_shape, interpret=False), *arrays
-    )
-    assert re.search(r"custom_call @\S*triton", text)
+    own = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], changed)
+    found = jax.tree.map(lambda leaf: leaf[0], launch(KERNEL, given, own))
+    chex.assert_trees_all_equal(found, expected)
+    lowered = functools.partial(launch, "triton")
+    assert re.search(r"custom_call @\S*triton", portability.lower_for_cuda(lowered, given, own))

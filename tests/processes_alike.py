@@ -15,7 +15,7 @@ POINTS = np.random.default_rng(5).integers(0, 100, (14, 2))
 
 
 @jax.tree_util.register_static
-class AnyColumn:
+class AnyColumn(js.successors.LocalHeuristic):
     """A heuristic that prefers columns to the right of a queen's own."""
 
     num_variables, max_possibilities = 6, 6

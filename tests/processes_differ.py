@@ -15,8 +15,8 @@ import jaxopt_search as js
 from jaxopt_search.command import flags, starts
 from jaxopt_search.command import solve as command
 from jaxopt_search.driver.run import Run
-from jaxopt_search.engine.device_split import DeviceSplit
-from jaxopt_search.guards import capacity
+from jaxopt_search.engine import memory
+from jaxopt_search.engine.split import DeviceSplit
 
 FLOW = np.random.default_rng(6).integers(0, 9, (6, 6))
 
@@ -109,7 +109,7 @@ def other_calls_in_one(folder):
 
 def without_memory_in_one(folder):
     second = jax.process_index() == 1
-    with mock.patch.object(capacity, "free_bytes", lambda device: 0 if second else math.inf):
+    with mock.patch.object(memory, "free_bytes", lambda device: 0 if second else math.inf):
         return _refusals({}, {})
 
 

@@ -51,7 +51,7 @@ def main():
         coordinator_bind_address=f"127.0.0.1:{port}",
         initialization_timeout=300,
         heartbeat_timeout_seconds=60,
-        shutdown_timeout_seconds=10,
+        shutdown_timeout_seconds=30,
     )
     assert len(jax.local_devices()) == int(num_devices)
     for name in names:

@@ -7,10 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import coords_tsp, linear_ordering, matrix_tsp
+from cases import coords_tsp, matrix_tsp
 
 import jaxopt_search as js
-from jaxopt_search import datasets
 from jaxopt_search.backends import random
 from jaxopt_search.searches import schedules
 
@@ -42,22 +41,6 @@ def solve(problem, **arguments):
     search = arguments.pop("search", annealing())
     arguments = {"num_searches": 10, "max_steps": 500, "key": 3} | arguments
     return js.solve(problem, search, **arguments)
-
-
-@pytest.mark.devices(4)
-@pytest.mark.parametrize(
-    ("exchange", "numbers"),
-    [("resample", (1, 4)), ("recombine", (1, 3))],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-@pytest.mark.slow
-def test_number_of_devices_changes_nothing(exchange, numbers):
-    """Ten searches, which three or four do not divide; test_devices.py has other exchanges."""
-    problem = matrix_tsp(14)
-    results = [solve(problem, exchange=EXCHANGES[exchange], devices=number) for number in numbers]
-    for result in results[1:]:
-        chex.assert_trees_all_equal(searches_of(results[0]), searches_of(result))
-        np.testing.assert_array_equal(results[0].solutions, result.solutions)
 
 
 def float_tsp():
@@ -195,22 +178,6 @@ def test_a_second_instance_of_one_size_compiles_nothing(storage, monkeypatch):
         if number == 0:
             first = len(traces)
     assert len(traces) == first > 0
-
-
-@pytest.mark.devices(4)
-@pytest.mark.slow
-def test_generated_instances_and_user_problems_run_everywhere():
-    """A problem of a user's own and a priced-in-full neighborhood on 1 and 4 devices."""
-    problem = linear_ordering(6)
-    search = js.simulated_annealing(js.Swap(), 20.0, moves_per_search=3)
-    results = [
-        js.solve(problem, search, 0, num_searches=5, max_steps=50, devices=devices)
-        for devices in (1, 4)
-    ]
-    np.testing.assert_array_equal(results[0].solutions, results[1].solutions)
-    instance = datasets.planted_tsp(12, seed=0)
-    result = solve(js.tsp_from_instance(instance), target=instance.best_known, max_steps=20_000)
-    assert result.fun >= instance.best_known
 
 
 def minus_log(words):

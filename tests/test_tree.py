@@ -86,4 +86,35 @@ def test_pmap_is_called_at_one_place():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and ast.unparse(node) == "jax.pmap"
     ]
-    assert calls == ["jaxopt_search.engine.device_split"]
+    assert calls == ["jaxopt_search.engine.split"]
+
+
+def uses(path, names):
+    """Returns whether a module reads an attribute of one of these names."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return any(
+        node.attr in names and ast.unparse(node.value) not in ("sys", "platform") for node in found
+    )
+
+
+def test_two_modules_know_devices_and_one_knows_processes():
+    """Others ask them; `backends`, which is below them, is told a device or a platform."""
+    asked = {"platform", "device_kind", "local_devices", "memory_stats", "compute_capability"}
+    above = {name: path for name, path in MODULES.items() if ".backends" not in name}
+    found = {name for name, path in above.items() if uses(path, asked)}
+    above_all = {f"jaxopt_search.engine.{name}" for name in ("devices", "memory")}
+    assert found <= above_all | {"jaxopt_search.problems.queens.attacks.coarse_kernel"}
+    found = [name for name, path in above.items() if uses(path, {"process_index", "process_count"})]
+    assert found == ["jaxopt_search.engine.processes"]
+
+
+def test_one_file_imports_pallas():
+    """So that another launcher of kernels is one file more."""
+    found = {
+        name
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "pallas" in ast.unparse(node)
+    }
+    assert found == {"jaxopt_search.backends.triton"}

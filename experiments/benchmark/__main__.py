@@ -17,7 +17,9 @@ from experiments.common import Progress, Runs
 from experiments.pspm.runs import Cooling
 from jaxopt_search.backends import Choice, Implementation
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.engine import device_split, outcome, stepping
+from jaxopt_search.engine import outcome, stepping
+from jaxopt_search.engine.devices import find_devices
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import RunState, make_rules
 
 NEIGHBORHOODS: dict[str, Callable[[js.TSP], Any]] = {
@@ -102,7 +104,7 @@ def _prepared(case: Case) -> tuple[Advance, RunState, Callable[[RunState], int],
     (problem, search), ran = annealing(case), choose(case)
     per_temperature = Cooling().sweeps * case.cities
     rule = js.broadcast_best(every=Cooling().exchange_every * per_temperature)
-    split = device_split.DeviceSplit(case.devices)
+    split = DeviceSplit(case.devices)
 
     def advance(state: RunState, num_steps: int) -> RunState:
         dtype = state.best_cost.dtype
@@ -177,7 +179,7 @@ def cases_from_arguments(args: argparse.Namespace) -> tuple[list[Case], int, flo
       ValueError: if there are no such devices, or they cannot run it as requested.
     """
     choices = [1, "all"] if args.devices is None else [args.devices]
-    devices = dict.fromkeys(device_split.find_devices(choice) for choice in choices)
+    devices = dict.fromkeys(find_devices(choice) for choice in choices)
     cases = [
         Case(*sizes, args.neighborhood, args.implementation)
         for sizes in itertools.product(args.cities, args.searches, args.moves, devices)

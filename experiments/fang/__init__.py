@@ -3,7 +3,6 @@
     python -m experiments.fang --table 1
     python -m experiments.fang --table 1 --rows 1,12 --ways native,compiled --out fang.jsonl
     python -m experiments.fang --table 2 --ways triton,xla --out fang.jsonl
-    python -m experiments.fang --draws --seeds 5 --out fang.jsonl
     python -m experiments.fang --report fang.jsonl --table 2 --ways triton --markdown
 
 Points on a grid are to move towards goals; of each state all points move once, one after the other
@@ -17,5 +16,4 @@ compiled for one core (`compiled.py`). `native` and `compiled` run on a core of 
 
 Table 1: by states, variables and possibilities, compared with the paper's four machines.
 Table 2: by the load, which is how many distances are computed for each possibility.
-`--draws`: chi-square tests of what is drawn, by weights of several shapes.
 """

@@ -9,7 +9,7 @@ import jax
 
 from experiments import common, flag_types
 from experiments.common import Job
-from experiments.fang import draws, runs, tables
+from experiments.fang import runs, tables
 from experiments.fang.paper import TABLE_1, TABLE_2
 from experiments.fang.runs import WAYS, Limits, Setting
 
@@ -24,7 +24,7 @@ def ways(text: str) -> list[str]:
     return found
 
 
-def plan_of_runs(args: argparse.Namespace) -> list[Setting]:
+def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
     """Returns what to run.
 
     Raises:
@@ -43,22 +43,7 @@ def plan_of_runs(args: argparse.Namespace) -> list[Setting]:
                 Setting(*rows[place - 1], way, number, args.ratings, args.floats)
                 for place in args.rows or range(1, len(rows) + 1)
             ]
-    return plan
-
-
-def plan_of_draws(args: argparse.Namespace) -> list[str]:
-    """Returns the ways in which to draw.
-
-    Raises:
-      ValueError: if there are no devices for one of them, or no such weights.
-    """
-    known = draws.shapes()
-    if wrong := [name for name in args.weights or () if name not in known]:
-        raise ValueError(f"weights has {wrong[0]!r}, expected some of {', '.join(known)}")
-    found = [way for way in _ways(args) if way != "compiled"]
-    for way in found:
-        runs.devices_of(way, 1)
-    return found
+    return runs.jobs(plan, Limits(args.executions, args.seconds))
 
 
 def _ways(args: argparse.Namespace) -> list[str]:
@@ -82,27 +67,15 @@ def parser() -> argparse.ArgumentParser:
     add("--floats", action="store_true", help="add distances up as float32: the same results")
     add("--executions", type=number, default=100, help="of a row, at most")
     add("--seconds", type=flag_types.limit, default=2.0, help=limit)
-    add("--draws", action="store_true", help="test what is drawn instead")
-    add("--number", type=number, default=10**6, help="of draws by each weights, about")
-    add("--seeds", type=number, default=1, help="of the draws")
-    add("--weights", type=flag_types.words, help=f"some of {', '.join(draws.shapes())}")
-    common.add_record_arguments(flags, "fang", "fang_draws")
+    common.add_record_arguments(flags, "fang")
     return flags
-
-
-def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
-    """Returns what to run, or what to draw."""
-    if args.draws:
-        return draws.jobs(plan_of_draws(args), args.number, range(args.seeds), args.weights)
-    return runs.jobs(plan_of_runs(args), Limits(args.executions, args.seconds))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
 
     def show(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
-        table = tables.table_of_draws if args.draws else tables.TABLES[args.table]
-        return table(records, markdown=args.markdown, ways=args.ways)
+        return tables.TABLES[args.table](records, markdown=args.markdown, ways=args.ways)
 
     return common.run_script(parser(), arguments, jobs_from_arguments, show)
 

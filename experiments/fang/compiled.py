@@ -10,7 +10,6 @@ As the paper's kernels are made for a heuristic by templates, a loop is compiled
 window and one load, which are constants in it.
 """
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -28,25 +27,8 @@ _GOALS = 8
 _FOR_STATE, _FOR_SUCCESSOR = 6, 7
 
 
-@functools.cache
-def compiled(side: int, load: int) -> Any:
-    """Returns the compiled loop for a window and a load; see `build`.
-
-    Raises:
-      ImportError: if numba is not installed.
-    """
-    import numba
-
-    return build(numba.njit, side, load)
-
-
 def build(compile_fn: Callable[[Any], Any], side: int, load: int) -> Any:
-    """Returns the loop, made by a compiler of plain functions.
-
-    Returns:
-      A function of `x` and `y`, [states, variables] int32, the points, which it moves; `goal_x` and
-      `goal_y`, [variables * load] int32; and the two words of a key as integers.
-    """
+    """Returns the compiled loop for a window and a load; see `build`."""
     num = side * side - 1
     size = min(1 << (num - 1).bit_length(), _LANES)
     center, half = num // 2, side // 2

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.successors import Aggregate
+from jaxopt_search.successors import Aggregate, LocalHeuristic
 
 EXTENT = 1024
 """Points and goals begin in a square of this many cells on a side."""
@@ -56,7 +56,7 @@ def division_by(side: int) -> tuple[int, int]:
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Nearer:
+class Nearer(LocalHeuristic):
     """A point goes to another cell of the window around it, the likelier the nearer to its goals.
 
     Possibilities are the cells of a square of odd side, row by row, but for the point's own in the

@@ -17,7 +17,7 @@ from experiments.fang import compiled
 from experiments.fang.heuristic import Nearer, start
 from experiments.fang.paper import Row
 from jaxopt_search.backends import random
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
 
 WAYS = ("triton", "xla", "native", "compiled")
 _FEWEST = 3
@@ -86,7 +86,7 @@ def devices_of(way: str, number: int) -> tuple[jax.Device, ...]:
     if way in ("native", "compiled"):
         found = jax.local_devices(backend="cpu")
     elif way == "triton":
-        found = device_split.find_devices("gpu")
+        found = find_devices("gpu")
     else:
         found = jax.local_devices()
     most = 1 if way == "compiled" else len(found)
@@ -144,7 +144,7 @@ def _time_compiled(setting: Setting, limits: Limits) -> tuple[float, list[float]
     goals, points = start(setting.states, heuristic)
 
     def execute(number: int) -> None:
-        loop = compiled.compiled(heuristic.side, heuristic.load)
+        loop = one_core.compiled(compiled.build, heuristic.side, heuristic.load)
         loop(points.x, points.y, goals.x, goals.y, 0, number)
 
     return _timed(execute, limits)

@@ -1,11 +1,10 @@
-"""Tables of what `runs` and `draws` have recorded."""
+"""Tables of what `runs` has recorded."""
 
 from collections.abc import Callable, Sequence
 from statistics import median, stdev
 from typing import Any
 
 from experiments import common
-from experiments.fang.draws import chance_above
 from experiments.fang.paper import CORES, TABLE_1, TABLE_2, Row, Time
 from experiments.fang.runs import WAYS, Setting
 
@@ -27,7 +26,7 @@ def table_2(records: Records, *, markdown: bool = False, ways: Ways = None) -> s
 
 
 def _table(records: Records, paper: dict[Row, dict[str, Time]], markdown: bool) -> str:
-    by_setting = {Setting(**r["settings"]): r for r in records if r["experiment"] == "fang"}
+    by_setting = {Setting(**r["settings"]): r for r in records}
     kinds = sorted({setting[4:] for setting in by_setting}, key=_order)
     machines = list(next(iter(paper.values())))
     has_loads = len({row.load for row in paper}) > 1
@@ -119,33 +118,6 @@ def _or_infinite(ratio: float | None) -> float:
 
 def _short(ratio: float | None) -> str:
     return "-" if ratio is None else f"{ratio:.3g}"
-
-
-def table_of_draws(records: Records, *, markdown: bool = False, ways: Ways = None) -> str:
-    """Returns how well draws follow weights: sums over seeds, and over all weights for each way.
-
-    Different ways draw the same numbers from the same seed, so that there is no sum over ways.
-    """
-    by_kind: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for record in (r for r in _of(ways, records) if r["experiment"] == "fang_draws"):
-        by_kind.setdefault((record["settings"]["way"], record["instance"]), []).append(record)
-    rows = []
-    for (way, name), own in by_kind.items():
-        sizes = str(own[0]["possibilities"]), f"{own[0]['sum']:.3g}", str(own[0]["forbidden"])
-        rows.append([name, way, *sizes, *_sums(own)])
-    for way in dict.fromkeys(way for way, _ in by_kind):
-        everything = [record for kind, own in by_kind.items() if kind[0] == way for record in own]
-        rows.append(["all", way, *[""] * 3, *_sums(everything)])
-    header = ("weights", "runs as", "possibilities", "sum", "forbidden", "draws", "of forbidden")
-    columns = (*header, "chi-square", "degrees", "p")
-    return common.table(columns, rows, markdown=markdown)
-
-
-def _sums(records: Records) -> list[str]:
-    names = ("draws", "forbidden_drawn", "chi_square", "degrees")
-    draws, forbidden, chi_square, degrees = (sum(r[name] for r in records) for name in names)
-    p = f"{chance_above(chi_square, degrees):.3f}"
-    return [str(draws), str(forbidden), f"{chi_square:.1f}", str(degrees), p]
 
 
 TABLES: dict[int, Callable[..., str]] = {1: table_1, 2: table_2}

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.finite import compiled_coloring, timed_runs
 from experiments.finite.timed_runs import OURS, Prepared
 from jaxopt_search.datasets import GraphInstance, mycielski_graph, queen_graph, random_graph
@@ -92,7 +92,7 @@ def _ours(
 def _on_a_core(
     graph: GraphInstance, num_colors: int, seed: int, seconds: float, searches: int, devices: Any
 ) -> tuple[Any, dict[str, Any]]:
-    advance, around = compiled_coloring.compiled(), compiled_coloring.neighbors(graph)
+    advance, around = one_core.compiled(compiled_coloring.build), compiled_coloring.neighbors(graph)
     one = compiled_coloring.start(graph, num_colors, seed)
     fields = timed_runs.on_a_core(
         lambda steps: advance(around.first, around.vertex, one, steps, 0, compiled_coloring.TENURE),

@@ -7,13 +7,11 @@ are counted; a step looks at the vertices in conflict only, and updates the coun
 neighbors. It needs numba, from the extra `peers`.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments import one_core
 from jaxopt_search.datasets import GraphInstance
 
 TENURE = (0, 9, 60)
@@ -84,22 +82,11 @@ def start(graph: GraphInstance, num_colors: int, seed: int) -> Search:
     return Search(colors, colors.copy(), counts, until, bad, place, numbers)
 
 
-@functools.cache
-def compiled() -> Any:
+def build(compile_fn: Callable[[Any], Any]) -> Any:
     """Returns `advance(first, vertex, search, num_steps, target, tenure)`.
 
     It makes this many steps, or fewer if it reaches `target`, and returns how many.
-
-    Raises:
-      ImportError: if numba is not installed.
     """
-    import numba
-
-    return build(one_core.compile_by(numba))
-
-
-def build(compile_fn: Callable[[Any], Any]) -> Any:
-    """Like `compiled`, but by any compiler of plain functions."""
     find, note = compile_fn(_find), compile_fn(_note)
 
     @compile_fn

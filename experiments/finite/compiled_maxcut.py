@@ -8,13 +8,11 @@ best than n / 100 and up to 10, the former paper's. Gains are kept, and a flip u
 the vertex's neighbors. It needs numba, from the extra `peers`.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments import one_core
 from jaxopt_search.datasets import GraphInstance
 
 
@@ -65,23 +63,12 @@ def start(graph: GraphInstance, seed: int) -> Search:
     return Search(sides, sides.copy(), gains, np.full(graph.n, -1, np.int32), numbers)
 
 
-@functools.cache
-def compiled() -> Any:
+def build(compile_fn: Callable[[Any], Any]) -> Any:
     """Returns `advance(first, vertex, weight, search, num_steps, target, low, high)`.
 
     It makes this many steps, or fewer if the best cut reaches `target`, and returns how many.
     Tenures are from `low` to `high`; neighbors as `compiled_coloring.neighbors` has them.
-
-    Raises:
-      ImportError: if numba is not installed.
     """
-    import numba
-
-    return build(one_core.compile_by(numba))
-
-
-def build(compile_fn: Callable[[Any], Any]) -> Any:
-    """Like `compiled`, but by any compiler of plain functions."""
     find = compile_fn(_find)
 
     @compile_fn

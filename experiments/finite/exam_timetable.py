@@ -11,7 +11,7 @@ clashes = (chance + chance.T < 0.9).astype(jnp.int32)  # 1: some student takes b
 
 
 @jax.tree_util.register_static
-class FewClashes:
+class FewClashes(js.successors.LocalHeuristic):
     num_variables, max_possibilities, is_portable = EXAMS, SLOTS, True
 
     def rate(self, clashes, slots, exam, slot):  # the exams there with which this one clashes

@@ -1,7 +1,7 @@
 """A problem of one's own in the fused kernel: graph bisection, step by step in the docs.
 
     python -m experiments.finite.graph_bisection
-    python -m experiments.finite.graph_bisection --vertices 500 --pricing full --implementation xla
+    python -m experiments.finite.graph_bisection --vertices 500 --pricing full
 
 Splits the vertices of a weighted graph into two halves of equal size so that little weight lies
 between them. A move exchanges two vertices, one of each half, and is priced in O(1) from gains
@@ -13,14 +13,14 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common, flag_types
+from experiments import common
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import below
@@ -207,83 +207,29 @@ def planted_graph(n: int, inside: float, between: float, seed: int) -> Planted:
     return Planted((weight + weight.T).astype(np.int32), int(weight[is_cut].sum()))
 
 
-def solve(problem: GraphBisection, args: argparse.Namespace) -> js.Result:
-    """Anneals the graph with the script's settings."""
-    moves = ExchangeByGain() if args.pricing == "gain" else Exchange()
-    alpha = (0.3 / 30.0) ** (1 / 100)  # 100 temperatures from 30 to 0.3
-    schedule = js.geometric(30.0, alpha, max(1, args.steps // 100))
-    search = js.simulated_annealing(moves, schedule, moves_per_search=args.moves)
-    return js.solve(
-        problem,
-        search,
-        args.seed,
-        num_searches=args.searches,
-        max_steps=args.steps,
-        implementation=args.implementation,
-        devices=args.devices,
-    )
-
-
-def record(args: argparse.Namespace, cut: int, result: js.Result) -> dict[str, Any]:
-    """Returns the JSON line of a run."""
-    flags = ("pricing", "searches", "moves", "steps", "implementation", "inside", "between")
-    return {
-        "experiment": "graph_bisection",
-        "instance": f"planted-{args.vertices}-s{args.seed}",
-        "n": args.vertices,
-        "seed": args.seed,
-        "settings": {name: getattr(args, name) for name in flags},
-        "cost": result.fun,
-        "planted": cut,
-        "steps": result.nit,
-        "moves": result.nfev,
-        "seconds": seconds_of(result),
-        "env": result.env,
-        "date": common.now(),
-    }
-
-
-def seconds_of(result: js.Result) -> float:
-    """Returns the seconds of search."""
-    return max(result.history[-1].seconds, 1e-9)
-
-
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Anneals a graph with a planted bisection, and returns the exit status."""
     flags = argparse.ArgumentParser(
         prog="experiments.finite.graph_bisection",
         description="Bisects a random graph with a planted bisection by simulated annealing.",
     )
     flags.add_argument("--vertices", type=int, default=200, help="an even number")
-    flags.add_argument("--inside", type=float, default=0.2, help="share of edges within halves")
-    flags.add_argument("--between", type=float, default=0.05, help="share of edges between them")
     flags.add_argument("--searches", type=int, default=32)
-    flags.add_argument("--moves", type=int, default=12, help="moves priced per step and search")
     flags.add_argument("--steps", type=int, default=20_000)
-    flags.add_argument("--seed", type=int, default=0)
     flags.add_argument("--pricing", choices=("gain", "full"), default="gain")
-    flags.add_argument(
-        "--implementation",
-        choices=("auto", "xla", "native", "triton", "interpret"),
-        default="auto",
-    )
-    flags.add_argument("--devices", type=flag_types.devices, default="all")
-    common.add_out_argument(flags, "graph_bisection")
-    return flags
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status."""
-    args = parser().parse_args(arguments)
+    args = flags.parse_args(arguments)
     common.use_cpu_cores()
-    planted = planted_graph(args.vertices, args.inside, args.between, args.seed)
-    result = solve(graph_bisection(planted.weight), args)
+    planted = planted_graph(args.vertices, inside=0.2, between=0.05, seed=0)
+    moves = ExchangeByGain() if args.pricing == "gain" else Exchange()
+    alpha = (0.3 / 30.0) ** (1 / 100)  # 100 temperatures from 30 to 0.3
+    schedule = js.geometric(30.0, alpha, max(1, args.steps // 100))
+    search = js.simulated_annealing(moves, schedule, moves_per_search=12)
+    problem, limits = graph_bisection(planted.weight), {"max_steps": args.steps, "devices": "all"}
+    result = js.solve(problem, search, 0, num_searches=args.searches, **limits)
+    seconds = max(result.history[-1].seconds, 1e-9)
     print(f"cut found: {result.fun}, planted: {planted.cut}")
     print(f"implementation: {result.env['implementation']} on {result.env['devices']}")
-    seconds = seconds_of(result)
     print(f"moves priced: {result.nfev} in {seconds:.2f} s, {result.nfev / seconds:.2e} per second")
-    if args.out is not None:
-        common.append(args.out, record(args, planted.cut, result))
     return 0
 
 

@@ -29,7 +29,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.finite import compiled_coloring, compiled_maxcut, timed_runs
 from experiments.finite.paper import BEST
 from experiments.finite.timed_runs import OURS, Prepared
@@ -103,7 +103,7 @@ def _ours(
 def _on_a_core(
     graph: GraphInstance, best: int, seed: int, seconds: float, searches: int, devices: Any
 ) -> tuple[Any, dict[str, Any]]:
-    advance, around = compiled_maxcut.compiled(), compiled_coloring.neighbors(graph)
+    advance, around = one_core.compiled(compiled_maxcut.build), compiled_coloring.neighbors(graph)
     one, bounds = compiled_maxcut.start(graph, seed), compiled_maxcut.tenure(graph.n)
     fields = timed_runs.on_a_core(
         lambda steps: advance(*around, one, steps, best, *bounds),

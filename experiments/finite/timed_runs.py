@@ -12,7 +12,7 @@ import jax
 import jaxopt_search as js
 from experiments import common, flag_types, one_core
 from experiments.common import Job
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.results import Record
 from jaxopt_search.types import Problem, Search
 
@@ -130,7 +130,7 @@ def ours(
         "steps": result.nit,
         "first_step": None if result.first_hit is None else result.first_hit.step,
         "course": [[line.seconds, line.best] for line in _falls(result.history)],
-        **common.provenance(device_split.find_devices(how.get("devices"))),
+        **common.provenance(find_devices(how.get("devices"))),
     }
     return result, fields
 

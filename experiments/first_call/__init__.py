@@ -1,7 +1,7 @@
 """What a person meets who calls a one-liner for the first time: each measurement is a new process.
 
     python -m experiments.first_call
-    python -m experiments.first_call --cases all --seeds 10 --peers --out first_call.jsonl
+    python -m experiments.first_call --cases all --seeds 10 --out first_call.jsonl
     python -m experiments.first_call --cases tsp --states cold
     python -m experiments.first_call --report first_call.jsonl
 
@@ -23,7 +23,6 @@ How they are measured:
 - The overhead is the seconds of the call less the limit: what is waited for beyond the search that
   was asked for. It is negative where a search ends before its limit, as one of N-Queens does.
 - Devices are as JAX shows them: one for all cores of a CPU, unless XLA_FLAGS says otherwise.
-- Peers run in new processes, too, which do not import JAX. Those of the TSP take the matrix.
 
 Each finished run is one line of the file; the same command continues where it was interrupted. A
 run is known by its solver's version: after a change of code within a version, take another file.

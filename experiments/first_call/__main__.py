@@ -9,10 +9,8 @@ from experiments.first_call import cases
 from experiments.first_call.processes import Request, answer
 from experiments.first_call.runs import STATES, Plan, execute
 from experiments.first_call.tables import report
-from experiments.peers.problems import PROBLEMS, find_solvers
 
 _DEFAULT_CASES = "eil51-xy,nug12,queens-100"
-_PEERS = {"tsp": ("fast-tsp", "ortools"), "qap": ("scipy-faq", "scipy-2opt")}
 
 
 def plan_from_arguments(args: argparse.Namespace) -> Plan:
@@ -24,15 +22,9 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
     if unknown := [name for name in args.states if name not in STATES]:
         raise ValueError(f"state {unknown[0]!r} is unknown, expected some of {','.join(STATES)}")
     found = cases.cases(args.cases, args.data)
-    kinds = {case.kind for case in found} if args.peers else set()
     return Plan(
         cases=found,
         states=[state for state in STATES if state in args.states],
-        peers={
-            kind: find_solvers(PROBLEMS[kind], names)
-            for kind, names in _PEERS.items()
-            if kind in kinds
-        },
         seconds=args.seconds,
         seeds=range(args.seeds),
         # A process of its own: a device that is started here would be missing in the others.
@@ -52,7 +44,6 @@ def parser() -> argparse.ArgumentParser:
     add("--states", type=words, default=list(STATES), help=",".join(STATES))
     add("--seconds", type=flag_types.limit, default=1.0, help="limit of each call")
     add("--seeds", type=flag_types.positive, default=1, help="how many, from 0 on")
-    add("--peers", action="store_true", help="public solvers, too")
     common.add_record_arguments(flags, "first_call")
     common.add_data_argument(flags)
     return flags

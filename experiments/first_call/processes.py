@@ -33,13 +33,11 @@ class Request(NamedTuple):
       kind: "tsp", "qap" or "nqueens".
       calls: made one after the other; the last is measured.
       seconds: the limit of each.
-      peer: module and name of a class of `experiments.packages`; None for our own solvers.
     """
 
     kind: str
     calls: Sequence[Call]
     seconds: float
-    peer: tuple[str, str] | None = None
 
 
 def answer(request: Request, cache: pathlib.Path | None = None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The processes that are measured, and their records."""
 
+import itertools
 import math
 import pathlib
 import tempfile
@@ -11,8 +12,6 @@ from experiments.common import Job, Runs, make_missing
 from experiments.first_call.cases import Case
 from experiments.first_call.processes import Call, Request, answer
 from experiments.peers.levels import gap
-from experiments.peers.runs import Solver
-from jaxopt_search.driver import environment
 
 OURS = "jaxopt_search"
 STATES = ("cold", "cached", "second_size", "second_call")
@@ -25,14 +24,12 @@ class Plan(NamedTuple):
 
     Attributes:
       states: some of `STATES`.
-      peers: public solvers, by kind of problem.
       seconds: the limit of each call.
       env: versions and devices that our own processes have.
     """
 
     cases: Sequence[Case]
     states: Sequence[str]
-    peers: dict[str, list[Solver]]
     seconds: float
     seeds: range
     env: dict[str, str]
@@ -61,12 +58,8 @@ class Caches:
 
 def jobs(plan: Plan, caches: Caches) -> list[Job]:
     """Returns the runs of a plan, those of the first seed first."""
-    found = []
-    for seed in plan.seeds:
-        for case in plan.cases:
-            found += [_own(plan, case, state, seed, caches) for state in plan.states]
-            found += [_of_peer(plan, case, solver, seed) for solver in _takers(plan, case, seed)]
-    return found
+    every = itertools.product(plan.seeds, plan.cases, plan.states)
+    return [_job(plan, case, state, seed, caches) for seed, case, state in every]
 
 
 def calls(case: Case, state: str, seed: int) -> list[Call]:
@@ -79,24 +72,8 @@ def calls(case: Case, state: str, seed: int) -> list[Call]:
     return [last]
 
 
-def _takers(plan: Plan, case: Case, seed: int) -> list[Solver]:
-    """Returns the peers that can take a case, and says once which cannot."""
-    if case.kind == "tsp" and case.arrays[0] is case.instance.coordinates:
-        return []
-    found = []
-    for solver in plan.peers.get(case.kind, []):
-        try:
-            solver.prepare(case.instance)
-        except ValueError as error:
-            if seed == plan.seeds[0]:
-                print(f"{solver.name} is left out on {case.name}: {error}")
-        else:
-            found.append(solver)
-    return found
-
-
-def _own(plan: Plan, case: Case, state: str, seed: int, caches: Caches) -> Job:
-    settings = _settings(plan, case, OURS, plan.env[OURS], state)
+def _job(plan: Plan, case: Case, state: str, seed: int, caches: Caches) -> Job:
+    settings = _settings(plan, case, state)
 
     def make() -> dict[str, Any]:
         cache = caches.filled(case) if state == "cached" else None
@@ -106,29 +83,10 @@ def _own(plan: Plan, case: Case, state: str, seed: int, caches: Caches) -> Job:
     return Job(settings, case.instance.name, seed, f"{case.name} {state}", make)
 
 
-def _of_peer(plan: Plan, case: Case, solver: Solver, seed: int) -> Job:
-    settings = _settings(plan, case, solver.name, solver.version, "cold")
-
-    def make() -> dict[str, Any]:
-        where = (type(solver).__module__, type(solver).__name__)
-        request = Request(case.kind, calls(case, "cold", seed), plan.seconds, where)
-        env = environment.of_host() | {"platform": "cpu", "devices": solver.runs_on}
-        return record(case, settings, seed, {"env": env} | answer(request))
-
-    return Job(settings, case.instance.name, seed, f"{case.name} {solver.name}", make)
-
-
-def _settings(plan: Plan, case: Case, solver: str, version: str, state: str) -> dict[str, Any]:
+def _settings(plan: Plan, case: Case, state: str) -> dict[str, Any]:
     """Returns what tells a run from others of the same instance and seed."""
-    return {
-        "case": case.name,
-        "kind": case.kind,
-        "solver": solver,
-        "version": version,
-        "state": state,
-        "seconds": plan.seconds,
-        "machine": plan.env["devices"],
-    }
+    known = {"case": case.name, "kind": case.kind, "solver": OURS, "version": plan.env[OURS]}
+    return known | {"state": state, "seconds": plan.seconds, "machine": plan.env["devices"]}
 
 
 def record(

@@ -5,12 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments import common
-from experiments.first_call.runs import OURS, STATES
+from experiments.first_call.runs import STATES
 
 Records = list[dict[str, Any]]
-
-_WHOLE = ("cold", "cached")
-"""States in which a process makes the one call only."""
 
 
 def report(records: Records, *, markdown: bool) -> str:
@@ -18,98 +15,55 @@ def report(records: Records, *, markdown: bool) -> str:
     sections: dict[tuple[Any, ...], Records] = {}
     for record in records:
         settings = record["settings"]
-        key = tuple(settings[name] for name in ("machine", "seconds"))
-        sections.setdefault(key, []).append(record)
+        sections.setdefault((settings["machine"], settings["seconds"]), []).append(record)
     return "\n\n".join(_section(own, markdown) for own in sections.values())
 
 
 def _section(records: Records, markdown: bool) -> str:
-    states, rows = _states(records), _rows(records)
-    over = [over_and_gap(row, states) for row in rows]
-    times = [seconds(row, states) for row in rows]
-    return "\n".join(
+    there = {record["settings"]["state"] for record in records}
+    states = [state for state in STATES if state in there]
+    rows: dict[str, dict[str, Records]] = {}
+    for record in records:
+        row = rows.setdefault(record["settings"]["case"], {state: [] for state in states})
+        row[record["settings"]["state"]].append(record)
+    over, times = [["case"], *([name] for name in rows)], [["case"], *([name] for name in rows)]
+    for state in states:
+        own, label = [row[state] for row in rows.values()], state.replace("_", " ")
+        _add(over, f"{label} +s", [_median(each, "overhead") for each in own])
+        _add(over, "gap", map(_gap, own))
+        steps = [_median(each, "first_step_seconds") for each in own]
+        _add(times, f"{label}: first step s", steps)
+    for state in ("cold", "cached"):  # in which a process makes the one call only
+        if state in states:
+            _add(times, f"{state}: process +s", [_whole(row[state]) for row in rows.values()])
+    imports, devices = (_median(records, f"{name}_seconds") for name in ("import", "device"))
+    return "\n\n".join(
         [
-            _title(records, rows),
-            "",
+            _title(records, sorted({len(row[s]) for row in rows.values() for s in states} - {0})),
             "Seconds of the call beyond its limit, and gap (of N-Queens, runs that found a"
             " placement):",
-            "",
-            common.table(_header(states), over, markdown=markdown),
-            "",
+            common.table(over[0], over[1:], markdown=markdown),
             "Seconds from the call to the first step, and of whole processes beyond the limit:",
-            "",
-            common.table(_header_of_seconds(states), times, markdown=markdown),
-            *_starts(_ours(records)),
+            common.table(times[0], times[1:], markdown=markdown),
+            f"In the process: {imports} s to import jax and jaxopt_search, and {devices} s to start"
+            " the device.",
         ]
     )
 
 
-def _title(records: Records, rows: Sequence["Row"]) -> str:
+def _add(table: list[list[str]], header: str, cells: Any) -> None:
+    """Adds a column."""
+    for row, cell in zip(table, [header, *cells], strict=True):
+        row.append(cell)
+
+
+def _title(records: Records, num_seeds: Sequence[int]) -> str:
     settings = records[0]["settings"]
-    ran = sorted({record["implementation"] for record in _ours(records)})
-    num_seeds = sorted({len(own) for row in rows for own in row.values()})
+    ran = sorted({record["implementation"] for record in records})
     return (
         f"max_seconds={settings['seconds']:g}; {', '.join([settings['machine'], *ran])};"
         f" medians; seeds: {' to '.join(map(str, num_seeds))}"
     )
-
-
-def _ours(records: Records) -> Records:
-    return [record for record in records if record["settings"]["solver"] == OURS]
-
-
-def _states(records: Records) -> list[str]:
-    there = {record["settings"]["state"] for record in records}
-    return [state for state in STATES if state in there]
-
-
-Row = dict[str, Records]
-"""Records of a solver on a case, by state."""
-
-
-def _rows(records: Records) -> list[Row]:
-    """Returns a row for each solver on each case; the solvers of a case stand together."""
-    cases: dict[str, dict[str, Row]] = {}
-    for record in records:
-        settings = record["settings"]
-        solvers = cases.setdefault(settings["case"], {})
-        row = solvers.setdefault(f"{settings['solver']} {settings['version']}", {})
-        row.setdefault(settings["state"], []).append(record)
-    return [row for solvers in cases.values() for row in solvers.values()]
-
-
-def _header(states: Sequence[str]) -> list[str]:
-    labels = [state.replace("_", " ") for state in states]
-    return ["case", "solver", *(text for name in labels for text in (f"{name} +s", "gap"))]
-
-
-def _header_of_seconds(states: Sequence[str]) -> list[str]:
-    labels = [f"{state.replace('_', ' ')}: first step s" for state in states]
-    wholes = [f"{state}: process +s" for state in states if state in _WHOLE]
-    return ["case", "solver", *labels, *wholes]
-
-
-def over_and_gap(row: Row, states: Sequence[str]) -> list[str]:
-    """Returns the line of a solver on a case: by state, overhead and gap."""
-    cells = [
-        text
-        for own in (row.get(state, []) for state in states)
-        for text in (_median(own, "overhead"), _gap(own))
-    ]
-    return [*_names(row), *cells]
-
-
-def seconds(row: Row, states: Sequence[str]) -> list[str]:
-    """Returns the line of a solver on a case: by state, times to the first step, and in all."""
-    steps = [_median(row.get(state, []), "first_step_seconds") for state in states]
-    wholes = [_whole(row.get(state, [])) for state in states if state in _WHOLE]
-    return [*_names(row), *steps, *wholes]
-
-
-def _names(row: Row) -> tuple[str, str]:
-    settings = next(iter(row.values()))[0]["settings"]
-    is_ours = settings["solver"] == OURS
-    return settings["case"], settings["solver"] + ("" if is_ours else f" {settings['version']}")
 
 
 def _gap(records: Records) -> str:
@@ -120,22 +74,10 @@ def _gap(records: Records) -> str:
 
 
 def _whole(records: Records) -> str:
-    return _median(
-        [r | {"+": r["process_seconds"] - r["settings"]["seconds"]} for r in records], "+"
-    )
+    beyond = [r | {"+": r["process_seconds"] - r["settings"]["seconds"]} for r in records]
+    return _median(beyond, "+")
 
 
 def _median(records: Records, field: str) -> str:
     values = [record[field] for record in records if record[field] is not None]
     return f"{statistics.median(values):.2f}" if values else "-"
-
-
-def _starts(ours: Records) -> list[str]:
-    if not ours:
-        return []
-    imports, devices = (_median(ours, f"{name}_seconds") for name in ("import", "device"))
-    return [
-        "",
-        f"In the process: {imports} s to import jax and jaxopt_search, and {devices} s to start the"
-        " device.",
-    ]

@@ -8,11 +8,8 @@ import time
 
 BEGAN = time.perf_counter()
 
-import importlib  # noqa: E402
 import json  # noqa: E402
-import math  # noqa: E402
 import sys  # noqa: E402
-import types  # noqa: E402
 from typing import Any  # noqa: E402
 
 Answer = dict[str, Any]
@@ -66,28 +63,6 @@ def _called(js: Any, kind: str, arrays: list[Any], seed: int, seconds: float) ->
     }
 
 
-def peer(request: dict[str, Any]) -> Answer:
-    """Returns the solution of a class of `experiments.packages`, and how long it took.
-
-    Bringing the instance into the form that the package takes is part of the call.
-    """
-    module, name = request["peer"]
-    solver = getattr(importlib.import_module(module), name)()
-    imported = time.perf_counter()
-    (call,) = request["calls"]
-    first, *others = _arrays(call)
-    instance = types.SimpleNamespace(n=len(first), distances=lambda: first, flow=first)
-    instance.distance = others[0] if others else None
-    began = time.perf_counter()
-    data = solver.prepare(instance)
-    solution, _ = solver.solve(data, call["seed"], request["seconds"], -math.inf)
-    return {
-        "import_seconds": imported - BEGAN,
-        "call_seconds": time.perf_counter() - began,
-        "solution": [int(each) for each in solution],
-    }
-
-
 def _arrays(call: dict[str, Any]) -> list[Any]:
     import numpy as np
 
@@ -96,5 +71,4 @@ def _arrays(call: dict[str, Any]) -> list[Any]:
 
 
 if __name__ == "__main__":
-    wanted = json.load(sys.stdin)
-    print(json.dumps(peer(wanted) if wanted["peer"] else ours(wanted)))
+    print(json.dumps(ours(json.load(sys.stdin))))

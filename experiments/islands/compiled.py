@@ -5,11 +5,12 @@ position as their Figure 7 has it; but for its random numbers, the same as `js.g
 numba, from the extra `peers`.
 """
 
-import functools
 import time
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from experiments import one_core
 
 
 class Setup(NamedTuple):
@@ -67,27 +68,15 @@ def timed(
     flow: np.ndarray, distance: np.ndarray, setup: Setup, seed: int, generations: int, target: int
 ) -> tuple[End, float]:
     """Returns the end of a run by the compiled loop and its seconds, compilation not included."""
-    loop = compiled()
+    loop = one_core.compiled(build)
     run(loop, flow, distance, setup, seed=seed, generations=1, target=target)
     began = time.perf_counter()
     end = run(loop, flow, distance, setup, seed=seed, generations=generations, target=target)
     return end, time.perf_counter() - began
 
 
-@functools.cache
-def compiled() -> Any:
-    """Returns the compiled loop.
-
-    Raises:
-      ImportError: if numba is not installed.
-    """
-    import numba
-
-    return build(numba.njit)
-
-
 def build(compile_fn: Any) -> Any:
-    """Like `compiled`, but by any compiler of plain functions."""
+    """Returns the compiled loop."""
     fill, breed = _filler(compile_fn), _breeder(compile_fn)
 
     @compile_fn

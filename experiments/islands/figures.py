@@ -8,48 +8,40 @@ from typing import Any
 import numpy as np
 
 import jaxopt_search as js
-from experiments.islands.records import (
-    KIND,
-    Records,
-    check_kind,
-    completed,
-    fit_of,
-    names_in,
-    times_of,
-)
+from experiments.islands import records as kept
 
 
-def draw_figure_5(records: Records) -> Callable[[Any], None]:
+def draw_figure_5(records: kept.Records) -> Callable[[Any], None]:
     """Returns what draws the times of one island, each and their mean, by instance."""
-    records = completed(records)
-    check_kind(records, *KIND)
+    records = kept.completed(records)
+    kept.check_kind(records, *kept.KIND)
 
     def draw(ax: Any) -> None:
-        for place, name in enumerate(names_in(records)):
-            times = times_of(records, name, islands=1, restarts=True)
+        for place, name in enumerate(kept.names_in(records)):
+            times = kept.times_of(records, name, islands=1, restarts=True)
             times = [time for time in times if math.isfinite(time)]
             ax.semilogy([place] * len(times), times, "*", color="C0", alpha=0.5)
             if times:
                 ax.semilogy([place], [mean(times)], "s", color="black")
-        ax.set_xticks(range(len(names_in(records))), names_in(records), rotation=45)
+        ax.set_xticks(range(len(kept.names_in(records))), kept.names_in(records), rotation=45)
         ax.set(ylabel="seconds, one island")
 
     return draw
 
 
-def draw_figure_6(records: Records) -> Callable[[Any], None]:
+def draw_figure_6(records: kept.Records) -> Callable[[Any], None]:
     """Returns what draws the share of runs of one island that are done by a time, and its fit."""
-    records = completed(records)
-    check_kind(records, *KIND)
+    records = kept.completed(records)
+    kept.check_kind(records, *kept.KIND)
 
     def draw(ax: Any) -> None:
-        for number, name in enumerate(names_in(records)):
-            times = sorted(times_of(records, name, islands=1, restarts=True))
+        for number, name in enumerate(kept.names_in(records)):
+            times = sorted(kept.times_of(records, name, islands=1, restarts=True))
             done = [time for time in times if math.isfinite(time)]
             color = f"C{number % 10}"
             shares = js.run_times.shares_done(len(done), len(times))
             ax.plot(done, shares, ".", color=color, label=name)
-            if (fitted := fit_of(times)) is not None:
+            if (fitted := kept.fit_of(times)) is not None:
                 along = np.geomspace(done[0] / 2, done[-1] * 2, 200)
                 ax.plot(along, fitted.share_done(along), color=color)
         ax.set(xscale="log", xlabel="seconds, one island", ylabel="share done", ylim=(0, 1))

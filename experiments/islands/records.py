@@ -1,5 +1,6 @@
 """Records of islands: which belong together, and the figures that tables share."""
 
+import functools
 import math
 from collections.abc import Sequence
 from statistics import mean
@@ -87,7 +88,20 @@ def mean_time(times: Sequence[float]) -> str:
 
 
 def fit_of(times: Sequence[float]) -> js.run_times.Fit | None:
-    return js.run_times.fit(times) if len({t for t in times if math.isfinite(t)}) > 1 else None
+    """Returns the gamma distribution of times; None unless two of them are finite and differ."""
+    finite = {time for time in times if math.isfinite(time)}
+    return _fit(tuple(times)) if len(finite) > 1 else None
+
+
+@functools.cache
+def _fit(times: tuple[float, ...]) -> js.run_times.Fit:
+    return js.run_times.fit(times)
+
+
+@functools.cache
+def mean_of_first(fit: js.run_times.Fit, runs: int) -> float:
+    """Returns M(p), the mean time until one of these runs is done."""
+    return fit.mean(runs)
 
 
 def ratio(times: Sequence[float], by: Sequence[float]) -> str:

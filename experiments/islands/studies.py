@@ -9,50 +9,45 @@ from statistics import mean, stdev
 
 import jaxopt_search as js
 from experiments import common
+from experiments.islands import records as kept
 from experiments.islands.paper import FLOW, POPULATION, TABLE_1
-from experiments.islands.records import (
-    KIND,
-    OF_OLD,
-    VARIANTS,
-    Records,
-    check_kind,
-    completed,
-    fit_of,
-    mean_time,
-    names_in,
-    num_found,
-    ratio,
-    runs_of,
-    settings_on,
-    times_in,
-    times_of,
-)
 
 
-def by_devices(records: Records, *, markdown: bool = False) -> str:
+def by_devices(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns times of islands by the number of devices that share them."""
-    records = completed(records)
-    check_kind(records, *KIND)
+    records = kept.completed(records)
+    kept.check_kind(records, *kept.KIND)
     rows = []
     counts = sorted({int(r["settings"]["on"]) for r in records if r["settings"]["on"].isdigit()})
-    for name in names_in(records):
-        own = settings_on(records, name, *map(str, counts))
-        alone = fit_of(times_of(records, name, islands=1, restarts=True, on="all"))
+    for name in kept.names_in(records):
+        own = kept.settings_on(records, name, *map(str, counts))
+        alone = kept.fit_of(kept.times_of(records, name, islands=1, restarts=True, on="all"))
         for islands, count in sorted({(s["islands"], int(s["on"])) for s in own}):
-            times = times_of(records, name, islands=islands, on=str(count))
+            times = kept.times_of(records, name, islands=islands, on=str(count))
             fewest = islands * counts[0] // count
-            shared = times_of(records, name, islands=islands, on=str(counts[0]))
-            as_many = times_of(records, name, islands=fewest, on=str(counts[0]))
-            predicted = alone.mean(fewest) / alone.mean(islands) if alone else math.nan
-            gains = ratio(shared, times), ratio(as_many, times)
-            row = [name, str(islands), str(count), num_found(times), mean_time(times), *gains]
+            shared = kept.times_of(records, name, islands=islands, on=str(counts[0]))
+            as_many = kept.times_of(records, name, islands=fewest, on=str(counts[0]))
+            predicted = (
+                kept.mean_of_first(alone, fewest) / kept.mean_of_first(alone, islands)
+                if alone
+                else 0
+            )
+            gains = kept.ratio(shared, times), kept.ratio(as_many, times)
+            row = [
+                name,
+                str(islands),
+                str(count),
+                kept.num_found(times),
+                kept.mean_time(times),
+                *gains,
+            ]
             row.append(f"{predicted:.3g}" if alone else "-")
             rows.append([*row, _winners_alike(records, name, islands, counts[0], count)])
     header = "instance | p | devices | found | T s | gain, as many in all | as many on each"
     return common.table(f"{header} | by M(p) | same winner", rows, markdown=markdown)
 
 
-def _winners_alike(records: Records, name: str, islands: int, *counts: int) -> str:
+def _winners_alike(records: kept.Records, name: str, islands: int, *counts: int) -> str:
     """Returns how many runs end alike on both numbers of devices."""
     ends = [
         {
@@ -68,29 +63,29 @@ def _winners_alike(records: Records, name: str, islands: int, *counts: int) -> s
     return f"{sum(ends[0][seed] == ends[1][seed] for seed in both)}/{len(both)}"
 
 
-def by_variant(records: Records, *, markdown: bool = False) -> str:
+def by_variant(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns times of islands that differ from Table II's in one thing.
 
     Where a file has its matrices as equation 1 does, there is nothing to exchange.
     """
-    records, rows = completed(records), []
-    for name in names_in(records):
-        islands = max(s["islands"] for s in settings_on(records, name, "all"))
+    records, rows = kept.completed(records), []
+    for name in kept.names_in(records):
+        islands = max(s["islands"] for s in kept.settings_on(records, name, "all"))
         usual = {"encoding": "paper", "population": POPULATION, "mutation": 1.0, "local_steps": 0}
-        usual = OF_OLD | usual | {"islands": islands, "restarts": True, "on": "all"}
-        base = _generations(runs_of(records, name, **usual))
-        for what, changes in VARIANTS.items():
-            runs = runs_of(records, name, **(usual | changes))
+        usual = kept.OF_OLD | usual | {"islands": islands, "restarts": True, "on": "all"}
+        base = _generations(kept.runs_of(records, name, **usual))
+        for what, changes in kept.VARIANTS.items():
+            runs = kept.runs_of(records, name, **(usual | changes))
             if not runs or ("encoding" in changes and FLOW.get(name) == 1):
                 continue
-            times, made = times_in(runs), _generations(runs)
-            figures = [mean_time(times), *_mean_and_error(made), ratio(made, base)]
-            rows.append([name, what, num_found(times), *figures])
+            times, made = kept.times_in(runs), _generations(runs)
+            figures = [kept.mean_time(times), *_mean_and_error(made), kept.ratio(made, base)]
+            rows.append([name, what, kept.num_found(times), *figures])
     header = "instance | islands | found | T s | generations | +- | times as many"
     return common.table(header, rows, markdown=markdown)
 
 
-def _generations(runs: Records) -> list[float]:
+def _generations(runs: kept.Records) -> list[float]:
     """Returns how many generations runs took; infinitely many where one ended at its limit."""
     return [run["generations"] if run["reached"] else math.inf for run in runs]
 
@@ -102,14 +97,14 @@ def _mean_and_error(made: Sequence[float]) -> tuple[str, str]:
     return f"{mean(made):.0f}", f"{stdev(made) / len(made) ** 0.5:.0f}" if len(made) > 1 else "-"
 
 
-def by_distribution(records: Records, *, markdown: bool = False) -> str:
+def by_distribution(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how well distributions fit the times of one island: the largest distances."""
-    records = completed(records)
-    check_kind(records, *KIND)
+    records = kept.completed(records)
+    kept.check_kind(records, *kept.KIND)
     rows = []
-    for name in names_in(records):
-        times = times_of(records, name, islands=1, restarts=True, on="all")
-        if fit_of(times) is None:
+    for name in kept.names_in(records):
+        times = kept.times_of(records, name, islands=1, restarts=True, on="all")
+        if kept.fit_of(times) is None:
             continue
         fits = [js.run_times.fit(times, family) for family in _FAMILIES]
         rows.append([name, str(len(times)), *(f"{fit.misfit:.3f}" for fit in fits)])
@@ -119,32 +114,34 @@ def by_distribution(records: Records, *, markdown: bool = False) -> str:
 _FAMILIES: tuple[js.run_times.Family, ...] = ("gamma", "normal", "exponential", "lognormal")
 
 
-def by_encoding(records: Records, *, markdown: bool = False) -> str:
+def by_encoding(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how many generations one island takes by the encoding, where there are two."""
-    records, rows = completed(records), []
-    check_kind(records, *(part for part in KIND if part != "encoding"))
-    for name in names_in(records):
+    records, rows = kept.completed(records), []
+    kept.check_kind(records, *(part for part in kept.KIND if part != "encoding"))
+    for name in kept.names_in(records):
         if FLOW.get(name) == 1:
             continue
         both = [
-            _generations(runs_of(records, name, islands=1, restarts=True, on="all", encoding=each))
+            _generations(
+                kept.runs_of(records, name, islands=1, restarts=True, on="all", encoding=each)
+            )
             for each in ("paper", "file")
         ]
         cells = [cell for made in both for cell in (str(len(made)), *_mean_and_error(made))]
-        rows.append([name, *cells, ratio(*both)])
+        rows.append([name, *cells, kept.ratio(*both)])
     header = "instance | runs | generations | +- | as filed: runs | generations | +- | ratio"
     return common.table(header, rows, markdown=markdown)
 
 
-def by_rate(records: Records, *, markdown: bool = False) -> str:
+def by_rate(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how many of the runs of one island without restarts find it, by rate of mutation."""
-    records, rows = completed(records), []
-    check_kind(records, *(part for part in KIND if part != "mutation"))
+    records, rows = kept.completed(records), []
+    kept.check_kind(records, *(part for part in kept.KIND if part != "mutation"))
     rates = sorted({record["settings"]["mutation"] for record in records})
-    for name in names_in(records):
+    for name in kept.names_in(records):
         row, paper = [name], TABLE_1.get(name)
         for rate in rates:
-            runs = runs_of(records, name, islands=1, restarts=False, on="all", mutation=rate)
+            runs = kept.runs_of(records, name, islands=1, restarts=False, on="all", mutation=rate)
             done = [run["generations"] for run in runs if run["reached"]]
             row += [f"{len(done)}/{len(runs)}", f"{mean(done):.0f}" if done else "-"]
         rows.append([*row, f"{paper.without}/30" if paper else "-"])

@@ -8,36 +8,22 @@ from collections.abc import Sequence
 from statistics import mean, stdev
 
 from experiments import common
+from experiments.islands import records as kept
 from experiments.islands.paper import POPULATION, TABLE_1, TABLE_2, TABLE_3
-from experiments.islands.records import (
-    KIND,
-    Records,
-    check_kind,
-    completed,
-    fit_of,
-    mean_time,
-    names_in,
-    num_found,
-    ratio,
-    runs_of,
-    settings_on,
-    times_in,
-    times_of,
-)
 
 
-def table_1(records: Records, *, markdown: bool = False) -> str:
+def table_1(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns successes and times of one island, without and with restarts."""
-    records = completed(records)
-    check_kind(records, *KIND)
+    records = kept.completed(records)
+    kept.check_kind(records, *kept.KIND)
     rows = []
-    for name in names_in(records):
+    for name in kept.names_in(records):
         row, paper = [name], TABLE_1.get(name)
         for restarts in (False, True):
-            times = times_of(records, name, islands=1, restarts=restarts)
+            times = kept.times_of(records, name, islands=1, restarts=restarts)
             done = [time for time in times if math.isfinite(time)]
             extremes = [f"{each(done):.3g}" if done else "-" for each in (min, max)]
-            row += [num_found(times), mean_time(done), *extremes]
+            row += [kept.num_found(times), kept.mean_time(done), *extremes]
         row += [str(paper.without), str(paper.with_), f"{paper.seconds}"] if paper else ["-"] * 3
         rows.append(row)
     kinds = [f"{kind}{what}" for kind in ("", "anew: ") for what in ("found", "T s", "min", "max")]
@@ -45,33 +31,33 @@ def table_1(records: Records, *, markdown: bool = False) -> str:
     return common.table(header, rows, markdown=markdown)
 
 
-def table_2(records: Records, *, markdown: bool = False) -> str:
+def table_2(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns times by the number of islands, and what the times of one island predict."""
-    records, rows = completed(records), []
-    values = {part: {record["settings"][part] for record in records} for part in KIND}
-    shown = [part for part in KIND if len(values[part]) > 1]
-    for name in names_in(records):
-        own = [s for s in settings_on(records, name, "all") if s["restarts"]]
-        for kind in sorted({tuple(s[part] for part in KIND) for s in own}):
-            settings = dict(zip(KIND, kind, strict=True)) | {"on": "all", "restarts": True}
-            alone = runs_of(records, name, islands=1, **settings)
+    records, rows = kept.completed(records), []
+    values = {part: {record["settings"][part] for record in records} for part in kept.KIND}
+    shown = [part for part in kept.KIND if len(values[part]) > 1]
+    for name in kept.names_in(records):
+        own = [s for s in kept.settings_on(records, name, "all") if s["restarts"]]
+        for kind in sorted({tuple(s[part] for part in kept.KIND) for s in own}):
+            settings = dict(zip(kept.KIND, kind, strict=True)) | {"on": "all", "restarts": True}
+            alone = kept.runs_of(records, name, islands=1, **settings)
             for islands in sorted({s["islands"] for s in own if s.items() >= settings.items()}):
-                runs = runs_of(records, name, islands=islands, **settings)
+                runs = kept.runs_of(records, name, islands=islands, **settings)
                 cells = [name, *(str(settings[part]) for part in shown), str(islands)]
                 rows.append([*cells, *_times_row(runs, alone, islands), *_paper_row(name, islands)])
     ours = "p | found | T s | deviation | gain | M(p) | T - M(p) | generations"
-    header = " | ".join(["instance", *(KIND[part] for part in shown), ours])
+    header = " | ".join(["instance", *(kept.KIND[part] for part in shown), ours])
     papers = "paper: T s | gain | M(p)"
     return common.table(f"{header} | gain in generations | {papers}", rows, markdown=markdown)
 
 
-def _times_row(runs: Records, runs_alone: Records, islands: int) -> list[str]:
-    times, alone = times_in(runs), times_in(runs_alone)
-    fitted = fit_of(alone)
+def _times_row(runs: kept.Records, runs_alone: kept.Records, islands: int) -> list[str]:
+    times, alone = kept.times_in(runs), kept.times_in(runs_alone)
+    fitted = kept.fit_of(alone)
     is_done = all(map(math.isfinite, times))
-    predicted = fitted.mean(islands) if fitted else math.nan
+    predicted = kept.mean_of_first(fitted, islands) if fitted else math.nan
     return [
-        num_found(times),
+        kept.num_found(times),
         _mean_or_bound(runs, "seconds"),
         f"{stdev(times):.3g}" if is_done and len(times) > 1 else "-",
         _gain(runs, runs_alone, "seconds"),
@@ -82,19 +68,19 @@ def _times_row(runs: Records, runs_alone: Records, islands: int) -> list[str]:
     ]
 
 
-def _mean_or_bound(runs: Records, what: str, digits: str = ".3g") -> str:
+def _mean_or_bound(runs: kept.Records, what: str, digits: str = ".3g") -> str:
     """Returns a mean; what it is above where a few runs were cut off, a dash where more were."""
     sign = _sign(runs)
     return "-" if sign == "-" else f"{sign}{mean(run[what] for run in runs):{digits}}"
 
 
-def _gain(runs: Records, alone: Records, what: str) -> str:
+def _gain(runs: kept.Records, alone: kept.Records, what: str) -> str:
     if _sign(runs) or _sign(alone) == "-":
         return "-"
     return f"{_sign(alone)}{mean(r[what] for r in alone) / mean(r[what] for r in runs):.3g}"
 
 
-def _sign(runs: Records) -> str:
+def _sign(runs: kept.Records) -> str:
     """Returns what stands before a mean: ">" if up to a tenth of the runs were cut off."""
     num_cut = sum(not run["reached"] for run in runs)
     return "-" if num_cut > len(runs) / 10 or not runs else ">" if num_cut else ""
@@ -112,23 +98,25 @@ def _paper_row(name: str, islands: int) -> list[str]:
     return [f"{seconds}", f"{paper.one / seconds:.3g}", f"{predicted}"]
 
 
-def table_3(records: Records, *, markdown: bool = False) -> str:
+def table_3(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns times of islands and of one population on one core."""
-    records = completed(records)
-    check_kind(records, *(part for part in KIND if part != "population"))
+    records = kept.completed(records)
+    kept.check_kind(records, *(part for part in kept.KIND if part != "population"))
     rows = []
-    for name in names_in(records):
-        islands = max((s["islands"] for s in settings_on(records, name, "all")), default=0)
-        all_ = times_of(records, name, on="all", islands=islands, restarts=True)
-        sizes = sorted({POPULATION, *(s["population"] for s in settings_on(records, name, "core"))})
+    for name in kept.names_in(records):
+        islands = max((s["islands"] for s in kept.settings_on(records, name, "all")), default=0)
+        all_ = kept.times_of(records, name, on="all", islands=islands, restarts=True)
+        sizes = sorted(
+            {POPULATION, *(s["population"] for s in kept.settings_on(records, name, "core"))}
+        )
         alone = {size: _times_on_a_core(records, name, size) for size in sizes}
         tuned = min(alone, key=lambda size: mean(alone[size] or [math.inf]))
         paper = TABLE_3.get(name)
-        row = [name, mean_time(all_), mean_time(alone[tuned]), str(tuned)]
-        row += [mean_time(alone[POPULATION])]
-        row += [ratio(alone[size], all_) for size in (tuned, POPULATION)]
+        row = [name, kept.mean_time(all_), kept.mean_time(alone[tuned]), str(tuned)]
+        row += [kept.mean_time(alone[POPULATION])]
+        row += [kept.ratio(alone[size], all_) for size in (tuned, POPULATION)]
         row += [f"{paper.tuned}", str(paper.size), f"{paper.same}"] if paper else ["-"] * 3
-        rows.append([*row, ratio([TABLE_2[name].sixty], all_) if paper else "-"])
+        rows.append([*row, kept.ratio([TABLE_2[name].sixty], all_) if paper else "-"])
     ours = ("islands T s", "core T s", "size", "core 128 T s", "x core", "x core 128")
     header = ("instance", *ours, "paper: core T s", "size", "core 128 T s", "x its 60 islands")
     if len(rows) > 1:
@@ -143,9 +131,9 @@ def _mean_of_ratios(rows: Sequence[Sequence[str]], column: int, header: Sequence
     return f"{mean(map(float, known)):.3g}"
 
 
-def _times_on_a_core(records: Records, name: str, size: int) -> list[float]:
+def _times_on_a_core(records: kept.Records, name: str, size: int) -> list[float]:
     """Returns how long the runs of one population take where a generation takes as on a core."""
-    runs = runs_of(records, name, islands=1, population=size, restarts=True)
+    runs = kept.runs_of(records, name, islands=1, population=size, restarts=True)
     short = [run for run in runs if run["settings"]["on"] == "core"]
     if not short:
         return []

@@ -3,46 +3,30 @@
 import argparse
 import functools
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import jaxopt_search as js
 from experiments import common, flag_types
-from experiments.common import Job, Runs, make_missing
+from experiments.common import Job
 from experiments.multistart.paper import INSTANCES
 from experiments.multistart.runs import Way, measure, reach, settings, ways
 from experiments.multistart.tables import (
     MODELS,
     draw_figure_2,
-    draw_targets,
     figure_2,
     table_1,
     targets,
 )
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.driver import ahead
 
 _MOST_ON_A_CORE = 16  # searches by which a core is measured; they run one after the other
 
 
-class Task(NamedTuple):
-    """What a run of this script does.
-
-    Attributes:
-      jobs: the runs.
-      show: makes the table of records.
-      draw: makes what draws them, or None.
-    """
-
-    jobs: list[Job]
-    show: Callable[..., str]
-    draw: Callable[[Any], Any] | None
-
-
-def plan_from_arguments(args: argparse.Namespace) -> Task:
-    """Returns what to do."""
+def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
+    """Returns the runs to be made."""
     if args.targets:
-        return _plan_targets(args)
+        return _jobs_to_targets(args)
     names = list(INSTANCES) if args.instances == ["all"] else args.instances
     found = common.find_instances(
         names, args.data, "tai30a", lambda: js.datasets.uniform_qap(20, seed=0)
@@ -60,7 +44,7 @@ def plan_from_arguments(args: argparse.Namespace) -> Task:
                 on_a_core = [min(max(numbers), _MOST_ON_A_CORE)]
                 for number in on_a_core if is_core else numbers:
                     jobs += _jobs(instance, algorithm, way, number, steps, args.runs)
-    return Task(jobs, table_1, None) if is_table else Task(jobs, figure_2, draw_figure_2)
+    return jobs
 
 
 def _jobs(
@@ -80,7 +64,7 @@ def _jobs(
     ]
 
 
-def _plan_targets(args: argparse.Namespace) -> Task:
+def _jobs_to_targets(args: argparse.Namespace) -> list[Job]:
     known = {"gap": args.gap, "seconds": args.seconds}
     jobs = []
     for instance in common.find_instances(args.targets, args.data, "", _small):
@@ -90,7 +74,7 @@ def _plan_targets(args: argparse.Namespace) -> Task:
         for seed in range(args.runs):
             make = functools.partial(_reach_warm, warm, instance, args.gap, args.seconds, seed)
             jobs.append(Job(known, instance.name, seed, _text(instance.name, known), make))
-    return Task(jobs, targets, draw_targets)
+    return jobs
 
 
 def _reach_warm(
@@ -99,7 +83,6 @@ def _reach_warm(
     """Like `reach`, but made twice where the instance is not among the `warm` ones, to compile."""
     if instance.name not in warm:
         reach(instance, gap, seconds, seed)
-        ahead.wait_for_later()
         warm.add(instance.name)
     return reach(instance, gap, seconds, seed)
 
@@ -118,34 +101,21 @@ def parser() -> argparse.ArgumentParser:
         prog="experiments.multistart",
         description="Multi-start local searches on the QAP, and times to targets.",
     )
-    flags.add_argument("--table", type=int, choices=(1,), help="the default")
-    flags.add_argument("--figure", type=int, choices=(2,))
-    flags.add_argument(
-        "--targets", type=flag_types.words, help="instances to solve again and again"
-    )
-    flags.add_argument("--instances", type=flag_types.words, help="names, or all of the paper's")
-    flags.add_argument("--algorithms", type=flag_types.words, default=["hc", "sa", "ts"])
-    flags.add_argument(
-        "--ways",
-        type=_ways,
-        help=f"some of {','.join(_WAYS)} (default: all; numba is the core of all ratios)",
-    )
-    flags.add_argument(
-        "--searches", type=flag_types.integers, help="side by side; several for Figure 2"
-    )
-    flags.add_argument(
-        "--steps",
-        type=flag_types.positive,
-        help="of annealing and tabu search (default: n * n, as always on a core of Figure 2)",
-    )
-    flags.add_argument(
-        "--runs", type=flag_types.positive, default=1, help="executions of everything"
-    )
-    flags.add_argument(
-        "--seconds", type=flag_types.limit, default=10.0, help="longest run to a target"
-    )
-    flags.add_argument("--gap", type=float, default=0.0, help="share above the best known cost")
-    flags.add_argument("--plot", metavar="FILE", help="where to draw Figure 2, or times to targets")
+    add, number = flags.add_argument, flag_types.positive
+    ways = f"some of {','.join(_WAYS)} (default: all; numba is the core of all ratios)"
+    steps = "of annealing and tabu search (default: n * n, as always on a core of Figure 2)"
+    add("--table", type=int, choices=(1,), help="the default")
+    add("--figure", type=int, choices=(2,))
+    add("--targets", type=flag_types.words, help="instances to solve again and again")
+    add("--instances", type=flag_types.words, help="names, or all of the paper's")
+    add("--algorithms", type=flag_types.words, default=["hc", "sa", "ts"])
+    add("--ways", type=_ways, help=ways)
+    add("--searches", type=flag_types.integers, help="side by side; several for Figure 2")
+    add("--steps", type=number, help=steps)
+    add("--runs", type=number, default=1, help="executions of everything")
+    add("--seconds", type=flag_types.limit, default=10.0, help="longest run to a target")
+    add("--gap", type=float, default=0.0, help="share above the best known cost")
+    add("--plot", metavar="FILE", help="where to draw Figure 2")
     common.add_data_argument(flags)
     common.add_record_arguments(flags, "qap_multistart", "qap_targets")
     return flags
@@ -161,42 +131,20 @@ def _ways(text: str) -> list[str]:
     return names
 
 
-def tasks_of(records: list[dict[str, Any]]) -> list[tuple[Task, list[dict[str, Any]]]]:
-    """Returns how to show and to draw what is in a file, with the records of each kind."""
+def show(records: list[dict[str, Any]], args: argparse.Namespace) -> str:
+    """Returns the tables of what is in records, and draws what can be drawn."""
     own = [r for r in records if r["experiment"] == "qap_multistart"]
     times = [r for r in records if r["experiment"] == "qap_targets"]
     is_figure = any(record["settings"]["way"] in MODELS for record in own)
-    first = Task([], figure_2, draw_figure_2) if is_figure else Task([], table_1, None)
-    found = [(first, own), (Task([], targets, draw_targets), times)]
-    return [(task, some) for task, some in found if some]
+    tables = [(figure_2 if is_figure else table_1, own), (targets, times)]
+    if args.plot and is_figure:
+        common.save_plot(args.plot, draw_figure_2(own), (6.4, 4.8))
+    return "\n\n".join(table(some, markdown=args.markdown) for table, some in tables if some)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    flags = parser()
-    args = flags.parse_args(arguments)
-    if args.report:
-        shown = tasks_of(common.read_all(args.report))
-        return _show(shown, args)
-    task = common.plan_from(flags, args, plan_from_arguments)
-    records: list[dict[str, Any]] = []
-    status = common.until_interrupted(
-        lambda: records.extend(make_missing(task.jobs, Runs(args.out))), args.out
-    )
-    return status or _show([(task, records)], args)
-
-
-def _show(shown: list[tuple[Task, list[dict[str, Any]]]], args: argparse.Namespace) -> int:
-    print("\n\n".join(task.show(records, markdown=args.markdown) for task, records in shown))
-    if args.plot:
-        try:
-            draw = next(task.draw(records) for task, records in shown if task.draw)
-            common.save_plot(args.plot, draw, (6.4, 4.8))
-        except StopIteration:
-            print(f"no plot {args.plot}: Table 1 has none; --figure 2 and --targets have")
-        except ValueError as error:
-            print(f"no plot {args.plot}: {error}")
-    return 0
+    return common.run_script(parser(), arguments, jobs_from_arguments, show)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments import one_core
-
 
 def symmetric(flow: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns symmetric matrices with which all costs are twice as high.
@@ -49,37 +47,12 @@ def starts(n: int, num_searches: int, seed: int) -> np.ndarray:
     return generator.permuted(np.tile(np.arange(n), (num_searches, 1)), axis=1)
 
 
-def climber() -> Callable[..., int]:
+def build_climber(compile_fn: Callable[[Any], Any]) -> Any:
     """Returns `climb(flow, distance, assignments)`: all to local optima, by best improvement.
 
     Assignments are [S, n] and are changed in place; it returns the steps made, the last of each
     search, which finds no better neighbor, included.
-
-    Raises:
-      ImportError: if numba is not installed.
     """
-    import numba
-
-    return build_climber(one_core.compile_by(numba))
-
-
-def annealer() -> Callable[..., tuple[int, int]]:
-    """Returns `anneal(flow, distance, assignments, hottest, factor, num_steps, moves, seed)`.
-
-    Each step prices up to `moves` random swaps one after the other and makes the first that passes
-    the Metropolis test; the temperature of a step is `factor` times the one before.
-    Assignments are [S, n] and become the best found. It returns the moves priced and made.
-
-    Raises:
-      ImportError: if numba is not installed.
-    """
-    import numba
-
-    return build_annealer(one_core.compile_by(numba))
-
-
-def build_climber(compile_fn: Callable[[Any], Any]) -> Any:
-    """Like `climber`, but by any compiler of plain functions."""
     start, swap = build_table(compile_fn)
 
     @compile_fn
@@ -117,7 +90,12 @@ def build_climber(compile_fn: Callable[[Any], Any]) -> Any:
 
 
 def build_annealer(compile_fn: Callable[[Any], Any]) -> Any:
-    """Like `annealer`, but by any compiler of plain functions."""
+    """Returns `anneal(flow, distance, assignments, hottest, factor, num_steps, moves, seed)`.
+
+    Each step prices up to `moves` random swaps one after the other and makes the first that passes
+    the Metropolis test; the temperature of a step is `factor` times the one before.
+    Assignments are [S, n] and become the best found. It returns the moves priced and made.
+    """
     delta, exchange = build_parts(compile_fn)
     draw = compile_fn(_draw)
 

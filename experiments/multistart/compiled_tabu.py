@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments import one_core
 from experiments.multistart import compiled_qap
 from experiments.multistart.compiled_qap import symmetric
 
-__all__ = ["Search", "build", "compiled", "start", "symmetric"]
+__all__ = ["Search", "build", "start", "symmetric"]
 
 
 class Search(NamedTuple):
@@ -59,19 +58,8 @@ def _all_deltas(flow: np.ndarray, near: np.ndarray) -> np.ndarray:
     return 2 * (mixed + mixed.T - own[:, None] - own[None, :] + 2 * flow * near)
 
 
-def compiled() -> Any:
-    """Returns `advance(flow, distance, search, num_steps, target)`, which returns its steps.
-
-    Raises:
-      ImportError: if numba is not installed.
-    """
-    import numba
-
-    return build(one_core.compile_by(numba))
-
-
 def build(compile_fn: Callable[[Any], Any]) -> Any:
-    """Like `compiled`, but by any compiler of plain functions."""
+    """Returns `advance(flow, distance, search, num_steps, target)`, which returns its steps."""
     _, swap = compiled_qap.build_table(compile_fn)
     find, forbid = compile_fn(_find), compile_fn(_forbid)
 

@@ -1,6 +1,5 @@
 """Runs of the three searches, by the library and compiled for one core, and runs to targets."""
 
-import functools
 import math
 import time
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from experiments.multistart.tables import (
     MODELS,
 )
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.solvers import scales
 
 _SCHEDULE = (0.3, 0.03)  # the first and the last temperature, times the mean change by a swap
@@ -62,7 +61,7 @@ def ways(name: str) -> list[Way]:
 
     Without numba there is nothing to compare with.
     """
-    cpu, found = jax.devices("cpu"), device_split.find_devices("all")
+    cpu, found = jax.devices("cpu"), find_devices("all")
     core = [Way(CORE, "numba", ())] if one_core.has_numba() else []
     core.append(Way("1 core, XLA", "native", tuple(cpu[:1])))
     if name == "table":
@@ -99,21 +98,44 @@ def measure(
 
     run(1)
     result, seconds = run(100 * instance.n if is_climbing else steps)
-    moves = int(np.asarray(result.state.info.accepted).sum())
-    return {
-        "experiment": "qap_multistart",
-        "instance": instance.name,
-        "seed": seed,
-        "settings": settings(algorithm, way, num_searches, steps),
-        "seconds": seconds,
-        "steps": result.nit,
-        "moves_priced": result.nfev,
-        "moves_made": moves,
-        "mean_gap": _gap(float(np.mean(result.costs)), instance),
-        "best_gap": _gap(result.fun, instance),
-        "status": result.status.name,
-        **common.provenance(way.devices),
-    }
+    made = int(np.asarray(result.state.info.accepted).sum())
+    known = settings(algorithm, way, num_searches, steps)
+    counts = result.nit, result.nfev, made
+    costs, status = result.costs, result.status.name
+    return _record(instance, seed, known, way.devices, seconds, counts, costs, status)
+
+
+def _record(
+    instance: QAPInstance,
+    seed: int,
+    known: dict[str, Any],
+    devices: tuple[jax.Device, ...],
+    seconds: float,
+    counts: tuple[float, int, int],
+    costs: Any,
+    status: str,
+) -> dict[str, Any]:
+    """Returns the record of a run.
+
+    Args:
+      counts: steps of a search, and moves that all of them have priced and made.
+      costs: the best of each search.
+    """
+    steps, priced, made = counts
+    return common.record(
+        "qap_multistart",
+        instance.name,
+        seed,
+        known,
+        devices,
+        seconds=seconds,
+        steps=steps,
+        moves_priced=priced,
+        moves_made=made,
+        mean_gap=_gap(float(np.mean(costs)), instance),
+        best_gap=_gap(float(np.min(costs)), instance),
+        status=status,
+    )
 
 
 def _measure_model(
@@ -139,20 +161,9 @@ def _measure_model(
         found = run(steps)
         seconds = time.perf_counter() - began
     costs = _costs(_matrices(instance), np.asarray(found.best))
-    return {
-        "experiment": "qap_multistart",
-        "instance": instance.name,
-        "seed": seed,
-        "settings": settings("ts", way, num_searches, steps),
-        "seconds": seconds,
-        "steps": steps,
-        "moves_priced": num_searches * steps * math.comb(instance.n, 2),
-        "moves_made": int(found.moves.sum()),
-        "mean_gap": _gap(float(np.mean(costs)), instance),
-        "best_gap": _gap(float(np.min(costs)), instance),
-        "status": "MAX_STEPS",
-        **common.provenance(way.devices),
-    }
+    counts = steps, num_searches * steps * math.comb(instance.n, 2), int(found.moves.sum())
+    known = settings("ts", way, num_searches, steps)
+    return _record(instance, seed, known, way.devices, seconds, counts, costs, "MAX_STEPS")
 
 
 def _measure_compiled(
@@ -162,21 +173,10 @@ def _measure_compiled(
     run = _COMPILED[algorithm]
     run(instance, 1, 1, seed)
     seconds, made, priced, moves, costs = run(instance, num_searches, steps, seed)
-    gaps = [_gap(cost, instance) for cost in (float(np.mean(costs)), float(np.min(costs)))]
-    return {
-        "experiment": "qap_multistart",
-        "instance": instance.name,
-        "seed": seed,
-        "settings": settings(algorithm, way, num_searches, steps),
-        "seconds": seconds,
-        "steps": made / num_searches,
-        "moves_priced": priced,
-        "moves_made": moves,
-        "mean_gap": gaps[0],
-        "best_gap": gaps[1],
-        "status": "LOCAL_OPTIMA" if algorithm == "hc" else "MAX_STEPS",
-        **common.provenance(jax.devices("cpu")[:1]),
-    }
+    known = settings(algorithm, way, num_searches, steps)
+    status = "LOCAL_OPTIMA" if algorithm == "hc" else "MAX_STEPS"
+    on, counts = tuple(jax.devices("cpu")[:1]), (made / num_searches, priced, moves)
+    return _record(instance, seed, known, on, seconds, counts, costs, status)
 
 
 Measured = tuple[float, int, int, int, np.ndarray]
@@ -184,7 +184,7 @@ Measured = tuple[float, int, int, int, np.ndarray]
 
 
 def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
-    data, climb = _matrices(instance), _compiled("climber")
+    data, climb = _matrices(instance), one_core.compiled(compiled_qap.build_climber)
     found = compiled_qap.starts(instance.n, num_searches, seed)
     began = time.perf_counter()
     made = climb(*data, found)
@@ -193,7 +193,7 @@ def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> M
 
 
 def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
-    data, anneal = _matrices(instance), _compiled("annealer")
+    data, anneal = _matrices(instance), one_core.compiled(compiled_qap.build_annealer)
     hottest, factor = cooling(js.qap_from_instance(instance), steps)
     found = compiled_qap.starts(instance.n, num_searches, seed)
     began = time.perf_counter()
@@ -204,7 +204,7 @@ def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> 
 
 
 def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
-    data, advance = _matrices(instance), _compiled("tabu")
+    data, advance = _matrices(instance), one_core.compiled(compiled_tabu.build)
     found = [compiled_tabu.start(*data, seed * num_searches + k) for k in range(num_searches)]
     began = time.perf_counter()
     for search in found:
@@ -215,17 +215,6 @@ def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Me
 
 
 _COMPILED = {"hc": _climb, "sa": _anneal, "ts": _tabu}
-
-
-@functools.cache
-def _compiled(name: str) -> Any:
-    """Returns a search for one core, compiled when it is called for the first time."""
-    makers = {
-        "climber": compiled_qap.climber,
-        "annealer": compiled_qap.annealer,
-        "tabu": compiled_tabu.compiled,
-    }
-    return makers[name]()
 
 
 def _matrices(instance: QAPInstance) -> tuple[np.ndarray, np.ndarray]:
@@ -260,7 +249,7 @@ def reach(instance: QAPInstance, gap: float, seconds: float, seed: int) -> dict[
         "reached": result.success,
         "seconds": result.elapsed,
         "best_gap": _gap(result.fun, instance),
-        **common.provenance(device_split.find_devices("all")),
+        **common.provenance(find_devices("all")),
     }
 
 

@@ -39,23 +39,6 @@ def _groups(records: Sequence[dict[str, Any]], *names: str) -> dict[tuple, list[
     return groups
 
 
-_TABLE_HEADER = (
-    "instance",
-    "search",
-    "on",
-    "searches",
-    "steps",
-    "seconds",
-    "us/step",
-    "moves/s",
-    "x 1 core",
-    "mean gap",
-    "best",
-    "paper: GPU x CPU",
-    "texture",
-)
-
-
 def table_1(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """Returns Table 1: a line per instance, algorithm and way; medians over executions.
 
@@ -69,26 +52,17 @@ def table_1(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str
         core = cores.get((instance, algorithm))
         paper = TABLE_1.get((algorithm, instance))
         means, bests = ([r[name] for r in group] for name in ("mean_gap", "best_gap"))
-        rows.append(
-            [
-                instance,
-                algorithm,
-                way,
-                str(num_searches),
-                f"{statistics.median(r['steps'] for r in group):g}",
-                f"{statistics.median(r['seconds'] for r in group):.3g}",
-                f"{1e6 * step:.3g}",
-                f"{statistics.median(map(speed, group)):.2e}",
-                _ratio(core, group, per_search),
-                *(
-                    "-" if None in each else f"{statistics.mean(each):.2%}"
-                    for each in (means, bests)
-                ),
-                f"{paper.cpu / paper.gpu:.1f}" if paper else "-",
-                f"{paper.cpu / paper.texture:.1f}" if paper else "-",
-            ]
-        )
-    return _above(_hosts(records), common.table(_TABLE_HEADER, rows, markdown=markdown))
+        row = [instance, algorithm, way, str(num_searches)]
+        row.append(f"{statistics.median(r['steps'] for r in group):g}")
+        row.append(f"{statistics.median(r['seconds'] for r in group):.3g}")
+        row += [f"{1e6 * step:.3g}", f"{statistics.median(map(speed, group)):.2e}"]
+        row.append(_ratio(core, group, per_search))
+        row += ["-" if None in each else f"{statistics.mean(each):.2%}" for each in (means, bests)]
+        papers = (paper.cpu / paper.gpu, paper.cpu / paper.texture) if paper else ()
+        rows.append(row + ([f"{ratio:.1f}" for ratio in papers] or ["-", "-"]))
+    header = "instance | search | on | searches | steps | seconds | us/step | moves/s | x 1 core"
+    header += " | mean gap | best | paper: GPU x CPU | texture"
+    return _above(_hosts(records), common.table(header, rows, markdown=markdown))
 
 
 def _ratio(core: Any, group: Any, measure: Callable[[dict[str, Any]], float]) -> str:
@@ -159,17 +133,11 @@ def targets(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str
         shares = (times[max(math.ceil(share * len(times)) - 1, 0)] for share in (0.1, 0.5, 0.9))
         reached = sum(map(math.isfinite, times))
         settings = group[0]["settings"]
-        rows.append(
-            [
-                instance,
-                f"{settings['gap']:.2%}",
-                f"{reached}/{len(times)}",
-                *("-" if math.isinf(each) else f"{each:.3f}" for each in shares),
-                f"{statistics.mean(r['best_gap'] for r in group):.3%}",
-                group[0]["env"]["devices"],
-            ]
-        )
-    header = ("instance", "within", "reached", "10% s", "median s", "90% s", "mean gap", "on")
+        row = [instance, f"{settings['gap']:.2%}", f"{reached}/{len(times)}"]
+        row += ["-" if math.isinf(each) else f"{each:.3f}" for each in shares]
+        gap = f"{statistics.mean(r['best_gap'] for r in group):.3%}"
+        rows.append([*row, gap, group[0]["env"]["devices"]])
+    header = "instance | within | reached | 10% s | median s | 90% s | mean gap | on"
     return common.table(header, rows, markdown=markdown)
 
 
@@ -186,21 +154,6 @@ def draw_figure_2(records: Sequence[dict[str, Any]]) -> Callable[[Any], None]:
                 ax.loglog(*zip(*points, strict=True), "o-", label=name)
         ax.axhline(1, color="gray", linestyle=":", label="one core")
         ax.set(xlabel="searches", ylabel="speed-up over one core")
-        ax.legend()
-
-    return draw
-
-
-def draw_targets(records: Sequence[dict[str, Any]]) -> Callable[[Any], None]:
-    """Returns what draws the share of runs that have reached their target, by time."""
-
-    def draw(ax: Any) -> None:
-        for instance in dict.fromkeys(record["instance"] for record in records):
-            own = [record for record in records if record["instance"] == instance]
-            times = sorted(record["seconds"] for record in own if record["reached"])
-            shares = [(k + 1) / len(own) for k in range(len(times))]
-            ax.step(times, shares, where="post", label=instance)
-        ax.set(xscale="log", xlabel="seconds", ylabel="share of runs at the target", ylim=(0, 1))
         ax.legend()
 
     return draw

@@ -31,9 +31,6 @@ class SciPy:
     def __init__(self):
         self.name = f"scipy-{self.method}"
         self.version = metadata.version("scipy")
-        self.note = (
-            f"quadratic_assignment, {self.method}, from random starts; the last may end late"
-        )
 
     def prepare(self, instance: Instance) -> tuple[np.ndarray, np.ndarray]:
         """Returns the matrices."""

@@ -32,7 +32,6 @@ class FastTsp:
     name, unit, compiles = "fast-tsp", "seconds", False
     first = 0.002
     runs_on = "1 thread"
-    note = "find_tour, single-threaded; no seed, tells no course: the time is the whole call's"
 
     def __init__(self):
         import fast_tsp
@@ -56,7 +55,6 @@ class Elkai:
     name, unit, compiles = "elkai", "runs", False
     first = 1
     runs_on = "1 thread"
-    note = "LKH 3, single-threaded; no seed or time limit: 1 run, then 2, 4 ... if they should fit"
 
     def __init__(self):
         import elkai
@@ -82,7 +80,6 @@ class OrTools:
     name, unit, compiles = "ortools", "seconds", False
     first = None
     runs_on = "1 thread"
-    note = "routing, guided local search, single-threaded; no seed; times from its callback"
 
     def __init__(self):
         from ortools.constraint_solver import pywrapcp, routing_enums_pb2

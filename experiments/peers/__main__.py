@@ -6,24 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments import common, flag_types
-from experiments.common import Progress, Runs
 from experiments.peers.problems import PROBLEMS, find_solvers
 from experiments.peers.runs import Plan, execute
 from experiments.peers.tables import table
 
 
-def report(plan: Plan, records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
-    """Returns the table of the records and what has to be known to read it."""
-    lines = [
-        table(records, markdown=markdown),
-        "",
-        f"wall-clock seconds, median over seeds or repetitions ({len(plan.seeds)}); each takes"
-        f" the shortest of runs with growing limits up to {plan.seconds:g} s; (1/3): one of three"
-        " got there; -: the median did not; gap: of the best, median, or its cost where 0 is"
-        " known; first call: compiles",
-        *(f"{solver.name}: {solver.note}" for solver in plan.solvers),
-    ]
-    return "\n".join(lines)
+def report(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
+    """Returns the table of records and what has to be known to read it."""
+    return (
+        f"{table(records, markdown=args.markdown)}\n\nwall-clock seconds, medians over seeds or"
+        " repetitions; each takes the shortest of runs with growing limits; (1/3): one of three got"
+        " there; -: the median did not; gap: of the best, median, or its cost where 0 is known;"
+        " first call: compiles"
+    )
 
 
 def plan_from_arguments(args: argparse.Namespace) -> Plan:
@@ -54,28 +49,14 @@ def parser() -> argparse.ArgumentParser:
     add("--solvers", type=flag_types.words, help="names (default: all)")
     add("--seconds", type=flag_types.limit, default=3.0, help="longest run")
     add("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
-    add("--markdown", action="store_true", help="a table for a web page")
-    common.add_out_argument(flags, "peers")
+    common.add_record_arguments(flags, "peers")
     common.add_data_argument(flags)
     return flags
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    flags = parser()
-    args = flags.parse_args(arguments)
-    plan = common.plan_from(flags, args, plan_from_arguments)
-    total = len(plan.instances) * len(plan.solvers) * len(plan.seeds)
-    if not total:
-        print("nothing to measure")
-        return 1
-    records: list[dict[str, Any]] = []
-    status = common.until_interrupted(
-        lambda: records.extend(execute(plan, Runs(args.out), Progress(total))), args.out
-    )
-    if not status:
-        print(report(plan, records, markdown=args.markdown))
-    return status
+    return common.run_script(parser(), arguments, plan_from_arguments, report, execute)
 
 
 if __name__ == "__main__":

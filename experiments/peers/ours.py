@@ -8,7 +8,7 @@ import jax
 
 import jaxopt_search as js
 from experiments import common
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import Devices, find_devices
 
 
 class Ours:
@@ -16,11 +16,11 @@ class Ours:
 
     name, unit, compiles = "jaxopt_search", "seconds", True
     first = 0.05
-    devices: device_split.Devices = "all"
+    devices: Devices = "all"
     call: Callable[..., js.Result]
 
     def __init__(self):
-        devices = device_split.find_devices(self.devices)
+        devices = find_devices(self.devices)
         self.version = common.version()
         self.runs_on = f"{len(devices)} x {devices[0].device_kind}"
 

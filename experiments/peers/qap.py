@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.multistart import compiled_tabu
 from experiments.packages.qap import SciPy, SciPyBoth, SciPyTwoOpt
 from experiments.peers.ours import Ours
@@ -47,7 +47,6 @@ class JaxoptSearch(Ours):
     """`js.solve_qap` with its defaults."""
 
     call = staticmethod(js.solve_qap)
-    note = "solve_qap with its defaults on all devices; times from its history"
 
 
 class CompiledTabu:
@@ -57,9 +56,8 @@ class CompiledTabu:
     runs_on = "1 thread"
 
     def __init__(self):
-        self._advance = compiled_tabu.compiled()
+        self._advance = one_core.compiled(compiled_tabu.build)
         self.version = f"numba {metadata.version('numba')}"
-        self.note = "robust tabu search as a plain loop, compiled before"
 
     def prepare(self, instance: QAPInstance) -> tuple[np.ndarray, np.ndarray]:
         """Returns matrices with which costs are twice as high; compiles."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.peers.ours import Ours
 from experiments.queens import compiled
 
@@ -77,7 +77,6 @@ class JaxoptSearch(Ours):
     """`js.solve_nqueens` with its defaults."""
 
     first = None
-    note = "solve_nqueens with its defaults on all devices; tells no course"
 
     def solve(self, task: QueensTask, seed: int, limit: float, target: int) -> tuple[Any, Points]:
         """Returns the placements."""
@@ -122,9 +121,8 @@ class CompiledSearch(OneByOne):
     name = "compiled search"
 
     def __init__(self):
-        self._place = compiled.placer()
+        self._place = one_core.compiled(compiled.build_placer)
         self.version = f"numba {metadata.version('numba')}"
-        self.note = "Sosic and Gu's search as plain loops, compiled before; may end late"
 
     def prepare(self, task: QueensTask) -> QueensTask:
         """Returns the task; compiles.
@@ -155,7 +153,6 @@ class MinConflicts(OneByOne):
 
         self._package = constraint
         self.version = metadata.version(self.name)
-        self.note = "MinConflictsSolver, a constraint for each pair; restarts for each placement"
 
     def prepare(self, task: QueensTask) -> QueensTask:
         """Returns the task.
@@ -196,9 +193,6 @@ class CpSat(Peer):
 
         self._package = cp_model
         self.version = metadata.version(self.name)
-        self.note = (
-            "CP-SAT, all-different, one thread; a set is enumerated, neighbor after neighbor"
-        )
 
     def solve(self, task: QueensTask, seed: int, limit: float, target: int) -> tuple[Any, Points]:
         """Returns the placements and the course to them."""

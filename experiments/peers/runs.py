@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from experiments import common
 from experiments.common import Progress, Runs
 from experiments.peers.levels import gap, improvements
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
 
 GROWTH = 2.5
 """How much a limit in seconds grows from run to run; one in runs is doubled."""
@@ -24,7 +24,6 @@ class Solver(Protocol):
       unit: of its limit, "seconds" or "runs".
       first: the first limit of a series; None for one run with the last limit.
       compiles: whether a first call compiles, and is measured apart.
-      note: how it is called.
     """
 
     name: str
@@ -33,7 +32,6 @@ class Solver(Protocol):
     unit: str
     first: float | None
     compiles: bool
-    note: str
 
     def prepare(self, instance: Any) -> Any:
         """Returns an instance in the form that the solver takes.
@@ -159,12 +157,13 @@ class Case:
             "gap": above if math.isfinite(above) else None,
             "seconds": seconds,
             "trace": improvements([*trace, (seconds, cost)]),
-            **common.provenance(device_split.find_devices("all")),
+            **common.provenance(find_devices("all")),
         }
 
 
-def execute(plan: Plan, runs: Runs, progress: Progress) -> list[dict[str, Any]]:
+def execute(plan: Plan, runs: Runs) -> list[dict[str, Any]]:
     """Makes the runs of a plan that are not in the file yet; returns the records of all."""
+    progress = Progress(len(plan.instances) * len(plan.solvers) * len(plan.seeds))
     records = []
     for instance in plan.instances:
         for solver in plan.solvers:

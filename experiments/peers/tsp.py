@@ -36,9 +36,6 @@ class JaxoptSearch(Ours):
     """`js.solve_tsp` with its defaults."""
 
     call = staticmethod(js.solve_tsp)
-    note = (
-        "solve_tsp with its defaults on all devices, called again and again; times from its history"
-    )
 
 
 SOLVERS = {each.name: each for each in (JaxoptSearch, FastTsp, Elkai, OrTools)}

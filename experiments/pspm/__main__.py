@@ -27,7 +27,7 @@ from experiments.pspm.runs import (
     Scheme,
 )
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
 
 MOVES_PER_DEVICE = 500
 """Fewer moves per step than this on a device cost more to split up than they save."""
@@ -128,8 +128,8 @@ def _devices(plan: Plan, scheme: Scheme, batch: int) -> tuple[jax.Device, ...]:
     if scheme in (*CORE_SCHEMES, STRICT):
         return tuple(jax.devices("cpu")[:1])
     if plan.devices is not None:
-        return device_split.find_devices(plan.devices)
-    found = device_split.find_devices("all")
+        return find_devices(plan.devices)
+    found = find_devices("all")
     return found[: max(1, batch * scheme.searches * scheme.moves // MOVES_PER_DEVICE)]
 
 

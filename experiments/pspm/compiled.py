@@ -16,7 +16,7 @@ ANY = 2**31
 """Above all deltas."""
 
 
-def annealer() -> Callable[..., Any]:
+def build(compile_fn: Callable[[Any], Any]) -> Any:
     """Returns `anneal(distance, tour, words, cooling, steps, moves, refused)`.
 
     Args of `anneal`:
@@ -30,17 +30,7 @@ def annealer() -> Callable[..., Any]:
 
     It returns the length of the best tour, the moves made, and the times at which the best tour
     was written down.
-
-    Raises:
-      ImportError: if numba is not installed.
     """
-    import numba
-
-    return build(numba.njit(error_model="numpy"))
-
-
-def build(compile_fn: Callable[[Any], Any]) -> Any:
-    """Like `annealer`, but by any compiler of plain functions."""
     draw, price = compile_fn(_draw), _pricer(compile_fn)
     linked, relocate, write = map(compile_fn, (_linked, _relocate, _write))
 

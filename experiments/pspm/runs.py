@@ -10,10 +10,11 @@ import jax
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.pspm import compiled
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.engine import device_split, outcome, starting
+from jaxopt_search.engine import outcome, starting
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Exchange
@@ -173,7 +174,7 @@ def start(job: Job, problem: js.TSP, restart: int = 0) -> RunState:
     key = jax.random.fold_in(jax.random.key(job.seeds[0]), KINDS.index(job.kind))
     key = jax.random.fold_in(key, restart)
     state = starting.init(key, problem, annealing(job), num_searches=job.num_searches)
-    return device_split.DeviceSplit(job.devices).split(state)
+    return DeviceSplit(job.devices).split(state)
 
 
 def annealing(job: Job) -> js.SimulatedAnnealing:
@@ -199,7 +200,7 @@ def best_of_runs(job: Job, problem: js.TSP, state: RunState) -> np.ndarray:
     Raises:
       RuntimeError: if the device had another cost, which is a bug.
     """
-    joined = device_split.DeviceSplit(job.devices).join(state, job.num_searches)
+    joined = DeviceSplit(job.devices).join(state, job.num_searches)
     tours, costs = jax.device_get(outcome.all_best(problem, annealing(job), joined))
     winners = costs.reshape(len(job.seeds), -1).argmin(axis=1)
     winners += job.scheme.searches * np.arange(len(job.seeds))
@@ -249,7 +250,7 @@ def _on_core(job: Job, seed: int) -> dict[str, Any]:
 def _compiled() -> tuple[Any, float]:
     """Returns the annealing of a core, and the seconds it took to compile."""
     began = time.perf_counter()
-    anneal = compiled.annealer()
+    anneal = one_core.compiled(compiled.build)
     tour, words = compiled.start(5, 2, 0)
     anneal(np.ones((5, 5), np.int32), tour, words, (1.0, 0.5, 1), 1, 2, compiled.ANY)
     return anneal, time.perf_counter() - began
@@ -290,7 +291,7 @@ def _record(
 
 def _prepared(job: Job) -> tuple[js.TSP, Callable[[RunState, int], RunState]]:
     problem = js.tsp_from_instance(job.instance)
-    split, search, rule = device_split.DeviceSplit(job.devices), annealing(job), exchange(job)
+    split, search, rule = DeviceSplit(job.devices), annealing(job), exchange(job)
     # Nothing is tested for, so the stop test only has to be rare.
     check_every = CHUNK_TEMPERATURES * job.cooling.sweeps * problem.n
 

@@ -28,9 +28,7 @@ Figure 7: annealing with full evaluation, and with deltas in O(1), a step.
 Tables 3 and 4: `subtasks` by their threshold, up to and from 100,000 queens.
 `--anneal`: annealing with full evaluation by `--schemes`, one move a step, to a valid placement
 (section 4), at most `--limit` seconds; `--searches` of them side by side.
-`--batch`: many placements evaluated in one call by `histogram`.
 `--solve`: annealing with deltas, and min-conflicts, to a valid placement; seconds from random
 starts that lie on the device.
 `--set`: `solve_nqueens` for many placements, or for one; the second of two calls.
-`--stream`: what `solve_nqueens` does on the device, without bringing placements to the host.
 """

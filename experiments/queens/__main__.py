@@ -1,14 +1,13 @@
 """See `experiments.queens`."""
 
 import argparse
-import importlib.util
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jaxopt_search as js
-from experiments import common, flag_types
+from experiments import common, flag_types, one_core
 from experiments.queens.annealing import COMPILED
 from experiments.queens.plots import PLOTS
 from experiments.queens.runs import Job, device_of, execute
@@ -56,10 +55,6 @@ def jobs_of(args: argparse.Namespace) -> list[Job]:
     if args.set:
         wanted = {"solutions": args.solutions, "distinct": args.distinct}
         return [Job("set", n, wanted) for n in args.set]
-    if args.stream:
-        return [Job("stream", n, {"rounds": args.rounds}) for n in args.stream]
-    if args.batch:
-        return [Job("evaluate", n, _evaluation("histogram", batch=args.size)) for n in args.batch]
     what = f"table {args.table}" if args.table else f"figure {args.figure}"
     sizes = args.sizes or DEFAULTS.get(what) or DEFAULTS[SAME[what]]
     jobs = [job for n in sizes for job in _jobs(SAME.get(what, what), n, args.threads)]
@@ -90,7 +85,7 @@ def _runnable(jobs: list[Job]) -> list[Job]:
     Raises:
       ValueError: if a job runs on the CPU, and JAX has none.
     """
-    if not importlib.util.find_spec("numba"):
+    if not one_core.has_numba():
         jobs = [job for job in jobs if job.settings["scheme"] not in COMPILED]
     for job in jobs:
         device_of(job)
@@ -132,8 +127,6 @@ def parser() -> argparse.ArgumentParser:
     add, numbers, number = flags.add_argument, flag_types.integers, flag_types.positive
     add("--figure", type=int, choices=range(1, 8), default=4)
     add("--table", type=int, choices=(3, 4))
-    add("--batch", type=numbers, help="sizes to evaluate in batches")
-    add("--size", type=number, default=32, help="placements in a batch")
     add("--solve", type=numbers, help="sizes to solve")
     add("--anneal", type=numbers, help="sizes to anneal by full evaluation")
     add("--searches", type=number, default=1, help="side by side")
@@ -142,8 +135,6 @@ def parser() -> argparse.ArgumentParser:
     add("--steps-per-temperature", type=number, default=1, help="of the factor")
     add("--threads", type=numbers, help="numbers of threads to measure")
     add("--set", type=numbers, help="sizes to find sets for")
-    add("--stream", type=numbers, help="sizes to find placements for")
-    add("--rounds", type=number, default=50, help="of a stream")
     add("--solutions", type=number, default=10_000, help="of a set")
     add("--distinct", choices=("raw", "symmetry"), default="raw")
     add("--schemes", type=flag_types.words, help="only these of a figure or table")

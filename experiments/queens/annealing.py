@@ -15,6 +15,7 @@ import numpy as np
 from jax.tree_util import Partial
 
 import jaxopt_search as js
+from experiments import one_core
 from experiments.queens import compiled
 from experiments.queens.compiled import Cooling
 from jaxopt_search.backends import counts
@@ -99,8 +100,10 @@ class CompiledAnnealing:
     def __init__(self, n: int, scheme: str, cooling: compiled.Cooling, seed: int):
         self.queens = np.random.default_rng(seed).permutation(n).astype(np.int32)
         self.cooling, self.steps, self._random = cooling, 0, 1 + seed
-        self._anneal = compiled.annealer(COMPILED[scheme])
-        self._attacks = int(compiled.counter(COMPILED[scheme])(self.queens))
+        self._anneal = one_core.compiled(compiled.build_annealer, COMPILED[scheme])
+        self._attacks = int(
+            one_core.compiled(compiled.build_counter, COMPILED[scheme])(self.queens)
+        )
         self.advance(0)
 
     def advance(self, steps: int, target: int = -1) -> None:

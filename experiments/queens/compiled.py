@@ -3,7 +3,6 @@
 They need numba, from the extra `peers`.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,23 +19,12 @@ EVALUATIONS = ("pairs", "diagonals", "nothing")
 """How a compiled loop evaluates: by the paper's double loop, in O(n), or not at all."""
 
 
-@functools.cache
-def counter(evaluation: str) -> Callable[[np.ndarray], int]:
+def build_counter(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
     """Returns a function from [n] int32 to the number of attacking pairs.
 
     Args:
       evaluation: one of `EVALUATIONS`. "nothing" returns what is no count.
-
-    Raises:
-      ImportError: if numba is missing.
     """
-    import numba
-
-    return build_counter(numba.njit, evaluation)
-
-
-def build_counter(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
-    """Like `counter`, but by any compiler of plain functions."""
 
     @compile_fn
     def pairs(queens):
@@ -76,8 +64,7 @@ class Cooling(NamedTuple):
     steps_per_temperature: int = 1
 
 
-@functools.cache
-def annealer(evaluation: str) -> Callable[..., tuple[int, int, int]]:
+def build_annealer(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
     """Returns `anneal(queens, attacks, target, cooling, first, last, state)`: annealing by swaps.
 
     One move a step, evaluated in full; equal cost passes.
@@ -92,17 +79,7 @@ def annealer(evaluation: str) -> Callable[..., tuple[int, int, int]]:
 
     Returns of `anneal`:
       Attacks in the end, the step after the last one made, and the new state.
-
-    Raises:
-      ImportError: if numba is missing.
     """
-    import numba
-
-    return build_annealer(numba.njit, evaluation)
-
-
-def build_annealer(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
-    """Like `annealer`, but by any compiler of plain functions."""
     count, draw = build_counter(compile_fn, evaluation), compile_fn(_draw)
 
     @compile_fn
@@ -134,8 +111,7 @@ def _draw(state, size):
     return state, state % size
 
 
-@functools.cache
-def placer() -> Callable[[int, int], tuple[np.ndarray, int]]:
+def build_placer(compile_fn: Callable[[Any], Any]) -> Any:
     """Returns `place(n, state)`, which gives a random valid placement, [n] int32, and a new state.
 
     It is the fourth algorithm of Sosic and Gu, "Efficient local search with conflict minimization:
@@ -146,17 +122,7 @@ def placer() -> Callable[[int, int], tuple[np.ndarray, int]]:
     Args of `place`:
       n: queens.
       state: of the generator, from 1 to 2**31 - 2.
-
-    Raises:
-      ImportError: if numba is missing.
     """
-    import numba
-
-    return build_placer(numba.njit)
-
-
-def build_placer(compile_fn: Callable[[Any], Any]) -> Any:
-    """Like `placer`, but by any compiler of plain functions."""
     start, repair = _starter(compile_fn), _repairer(compile_fn)
 
     @compile_fn

@@ -11,18 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.common import Progress, Runs
 from experiments.queens import annealing as annealed
 from experiments.queens import compiled
 from experiments.queens.annealing import COMPILED
 from experiments.queens.records import ON_ONE_CORE
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
 from jaxopt_search.problems.queens.problem import hoffman
-from jaxopt_search.solvers import queens_plans, queens_programs
 
 _REPEATS, _LONG = 7, 2.0
 
@@ -44,9 +44,9 @@ def device_of(job: Job) -> jax.Device:
       ValueError: if JAX has no CPU.
     """
     if job.settings.get("scheme") not in (*ON_ONE_CORE, *host.HOST):
-        return device_split.find_devices(None)[0]
+        return find_devices(None)[0]
     try:
-        return device_split.find_devices("cpu")[0]
+        return find_devices("cpu")[0]
     except ValueError:
         raise ValueError("JAX_PLATFORMS leaves out the CPU, expected it to hold cpu, too") from None
 
@@ -63,33 +63,18 @@ def measure(job: Job, seed: int) -> dict[str, Any]:
 
 def _evaluate(job: Job, seed: int) -> dict[str, Any]:
     options = dict(job.settings)
-    scheme, placement, batch = (options.pop(name) for name in ("scheme", "placement", "batch"))
-    generator = np.random.default_rng(seed)
-    rows = [
-        hoffman(job.n) if placement == "valid" else generator.permutation(job.n)
-        for _ in range(batch)
-    ]
-    queens = np.array(rows if batch > 1 else rows[0], np.int32)
+    scheme, placement, _ = (options.pop(name) for name in ("scheme", "placement", "batch"))
+    random = np.random.default_rng(seed).permutation(job.n)
+    queens = np.asarray(hoffman(job.n) if placement == "valid" else random, np.int32)
     if scheme in COMPILED:
-        count = compiled.counter(COMPILED[scheme])
+        count = one_core.compiled(compiled.build_counter, COMPILED[scheme])
         count(np.zeros(1, np.int32))
         seconds, attacks = _median(lambda: count(queens))
         return {"seconds": seconds, "attacks": int(attacks)}
-    count_all = _count_several if batch > 1 else _count_one
     function, placed = evaluation.scheme(scheme, job.n, **options), jnp.asarray(queens)
-    call = count_all.lower(function, placed).compile()
+    call = jax.jit(lambda function, queens: function(queens)).lower(function, placed).compile()
     seconds, counted = _median(lambda: jax.block_until_ready(call(function, placed)))
-    return {"seconds": seconds / batch, "attacks": int(np.sum(evaluation.as_python(counted)))}
-
-
-@jax.jit
-def _count_one(function: Any, queens: jax.Array) -> evaluation.Total:
-    return function(queens)
-
-
-@jax.jit
-def _count_several(function: Any, queens: jax.Array) -> evaluation.Total:
-    return jax.lax.map(function, queens)
+    return {"seconds": seconds, "attacks": int(np.sum(evaluation.as_python(counted)))}
 
 
 def _median(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -130,7 +115,7 @@ def _solve(job: Job, seed: int) -> dict[str, Any]:
     search = make[chosen["search"]](
         js.QueenSwap(), chosen["temperature"], moves_per_search=chosen["moves_per_search"]
     )
-    placement = device_split.DeviceSplit(device_split.find_devices(None))
+    placement = DeviceSplit(find_devices(None))
     rules = make_rules(search, jnp.int32, target=0, check_every=_CHECK_EVERY)
 
     def run(steps: int) -> tuple[js.RunState, float]:
@@ -166,46 +151,12 @@ def _find_set(job: Job, seed: int) -> dict[str, Any]:
     }
 
 
-def _stream(job: Job, seed: int) -> dict[str, Any]:
-    chosen = queens_plans.plan_of(job.n, jax.default_backend())
-    problem, search = js.nqueens(job.n), queens_plans.search_of(chosen)
-    count, looks = chosen.num_searches, itertools.count()
-
-    def rounds(state: js.RunState, age: jax.Array, number: int) -> tuple[Any, Any, list[Any]]:
-        harvests = []
-        for look in itertools.islice(looks, number):
-            state = js.advance(problem, search, state, chosen.steps)
-            state, age, harvest = queens_programs.harvested(
-                problem, search, state, age, jnp.uint32(look), distinct="raw", tries=chosen.tries
-            )
-            harvests.append((harvest.is_valid, harvest.words))
-        return state, age, [*harvests, harvest]
-
-    state = js.init(seed, problem, search, num_searches=count)
-    state, age, _ = jax.block_until_ready(rounds(state, jnp.zeros(count, jnp.int32), 4))
-    began = time.perf_counter()
-    *_, harvests = jax.block_until_ready(rounds(state, age, job.settings["rounds"]))
-    seconds = time.perf_counter() - began
-    *kept, last = jax.device_get(harvests)
-    words = np.concatenate([words[is_valid] for is_valid, words in kept])
-    queens = last.queens[last.is_valid][:1000]
-    different = js.placements.diversity(queens)
-    return {
-        "seconds": seconds,
-        "found": len(np.unique(js.placements.as_numbers(words))),
-        "repeated": len(words) - len(np.unique(js.placements.as_numbers(words))),
-        "mean_difference": different.mean_difference,
-        "valid": int(np.sum(js.attacking_pairs(queens) == 0)),
-    }
-
-
 _MEASURES = {
     "evaluate": _evaluate,
     "anneal": _anneal,
     "anneal to the end": _anneal_to_the_end,
     "solve": _solve,
     "set": _find_set,
-    "stream": _stream,
 }
 
 
@@ -223,7 +174,7 @@ def execute(plan: tuple[Sequence[Job], range, float], runs: Runs) -> list[dict[s
         if runs.has(*wanted[-1]) or _expected(job, runs.records) > limit:
             progress.skip(1)
             continue
-        devices = device_split.find_devices("all") if job.kind == "set" else (device_of(job),)
+        devices = find_devices("all") if job.kind == "set" else (device_of(job),)
         try:
             measured = measure(job, seed)
         except MemoryError as error:

@@ -6,23 +6,7 @@ from statistics import median
 from typing import Any
 
 from experiments import common
-from experiments.queens.records import (
-    ON_ONE_CORE,
-    Records,
-    annealed,
-    best_count,
-    by_threads,
-    in_full,
-    of_kind,
-    plain,
-    schemes,
-    seconds_at,
-    share,
-    sizes_in,
-    speedup,
-    thread_counts,
-    time_of,
-)
+from experiments.queens import records as kept
 from jaxopt_search.problems.queens.attacks import host
 
 
@@ -30,14 +14,14 @@ def _shown(value: float, form: str = ".3g") -> str:
     return "-" if math.isnan(value) else f"{value:{form}}"
 
 
-def _runs_on(records: Records) -> str:
+def _runs_on(records: kept.Records) -> str:
     """Returns where records of one scheme were made, as a cell."""
     places = {_place(record) for record in records}
     return ", ".join(sorted(places))
 
 
 def _place(record: dict[str, Any]) -> str:
-    if (scheme := record["settings"].get("scheme")) in ON_ONE_CORE:
+    if (scheme := record["settings"].get("scheme")) in kept.ON_ONE_CORE:
         return "1 core"
     if scheme in host.HOST:
         return f"{record['cores']} cores" if "cores" in record else "threads"
@@ -45,13 +29,13 @@ def _place(record: dict[str, Any]) -> str:
 
 
 def _by_scheme(
-    records: dict[str, Records],
+    records: dict[str, kept.Records],
     cell: Callable[[str, int], float],
     markdown: bool,
     form: str = ".3g",
 ) -> str:
     """Returns a line for each scheme: where it ran, and a number for each size."""
-    sizes = sizes_in(record for own in records.values() for record in own)
+    sizes = kept.sizes_in(record for own in records.values() for record in own)
     rows = [
         [name, _runs_on(own), *(_shown(cell(name, n), form) for n in sizes)]
         for name, own in records.items()
@@ -59,53 +43,55 @@ def _by_scheme(
     return common.table(("scheme", "runs on", *map(str, sizes)), rows, markdown=markdown)
 
 
-def figure_1(records: Records, *, markdown: bool = False) -> str:
+def figure_1(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns the share, in percent, of a step of annealing that evaluation takes."""
-    own = in_full(records)
-    return _by_scheme(own, lambda name, n: 100 * share(records, name, n), markdown, ".1f")
+    own = kept.in_full(records)
+    return _by_scheme(own, lambda name, n: 100 * kept.share(records, name, n), markdown, ".1f")
 
 
-def figure_2(records: Records, *, markdown: bool = False) -> str:
+def figure_2(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns speed-ups of schemes on threads over the compiled loop, by the number of threads."""
-    counts, rows = thread_counts(records), []
-    for name, n, times in by_threads(records):
-        base = time_of(schemes(records), "numba", n)
+    counts, rows = kept.thread_counts(records), []
+    for name, n, times in kept.by_threads(records):
+        base = kept.time_of(kept.schemes(records), "numba", n)
         ups = [_shown(base / times[count]) for count in counts]
         rows.append([str(n), name, _shown(1e3 * base), *ups])
     header = ("n", "scheme", "numba: ms", *(f"x {count}" for count in counts))
     return common.table(header, rows, markdown=markdown)
 
 
-def figure_3(records: Records, *, markdown: bool = False) -> str:
+def figure_3(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns the best number of threads, its time, and its speed-up over the compiled loop."""
     rows = []
-    for name, n, times in by_threads(records):
-        best, base = best_count(times), time_of(schemes(records), "numba", n)
+    for name, n, times in kept.by_threads(records):
+        best, base = kept.best_count(times), kept.time_of(kept.schemes(records), "numba", n)
         own = 1e3 * times[best], times[1] / times[best], base / times[best]
         rows.append([str(n), name, str(best), *map(_shown, own)])
     header = ("n", "scheme", "best number", "ms", "x one thread", "x numba")
     return common.table(header, rows, markdown=markdown)
 
 
-def figure_4(records: Records, *, markdown: bool = False) -> str:
+def figure_4(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns milliseconds of each scheme."""
-    own = schemes(records)
-    return _by_scheme(own, lambda name, n: 1e3 * time_of(own, name, n), markdown)
+    own = kept.schemes(records)
+    return _by_scheme(own, lambda name, n: 1e3 * kept.time_of(own, name, n), markdown)
 
 
-def figure_5(records: Records, *, markdown: bool = False) -> str:
+def figure_5(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how many times faster each scheme is than the compiled loop on one core."""
-    own = schemes(records)
-    return _by_scheme(own, lambda name, n: speedup(own, name, n), markdown)
+    own = kept.schemes(records)
+    return _by_scheme(own, lambda name, n: kept.speedup(own, name, n), markdown)
 
 
-def figure_6(records: Records, *, markdown: bool = False) -> str:
+def figure_6(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns milliseconds on random and on valid placements, and by how much they differ."""
     rows = []
-    coarse = of_kind(records, "evaluate", scheme="coarse", batch=1)
-    random, valid = (of_kind(coarse, "evaluate", placement=name) for name in ("random", "valid"))
-    for n in sizes_in(valid):
-        own, other = seconds_at(random, n), seconds_at(valid, n)
+    coarse = kept.of_kind(records, "evaluate", scheme="coarse", batch=1)
+    random, valid = (
+        kept.of_kind(coarse, "evaluate", placement=name) for name in ("random", "valid")
+    )
+    for n in kept.sizes_in(valid):
+        own, other = kept.seconds_at(random, n), kept.seconds_at(valid, n)
         pairs = n * (n - 1) / 2 / own
         change = 100 * (own / other - 1)
         rows.append([str(n), *map(_shown, (1e3 * own, 1e3 * other, change, pairs))])
@@ -113,23 +99,23 @@ def figure_6(records: Records, *, markdown: bool = False) -> str:
     return common.table(header, rows, markdown=markdown)
 
 
-def figure_7(records: Records, *, markdown: bool = False) -> str:
+def figure_7(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns microseconds per step of annealing, and speed-ups over the compiled loop."""
-    own = annealed(records)
-    sizes = sizes_in(record for group in own.values() for record in group)
+    own = kept.annealed(records)
+    sizes = kept.sizes_in(record for group in own.values() for record in group)
     rows = []
     for name, group in own.items():
-        times = (1e6 * time_of(own, name, n) for n in sizes)
-        ups = (speedup(own, name, n) for n in sizes)
+        times = (1e6 * kept.time_of(own, name, n) for n in sizes)
+        ups = (kept.speedup(own, name, n) for n in sizes)
         rows.append([name, _runs_on(group), *map(_shown, (*times, *ups))])
     header = ("scheme", "runs on", *(f"{n}: us" for n in sizes), *(f"x at {n}" for n in sizes))
     return common.table(header, rows, markdown=markdown)
 
 
-def table_annealed(records: Records, *, markdown: bool = False) -> str:
+def table_annealed(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns after how long annealing with full evaluation found valid placements."""
     groups: dict[Any, list[dict[str, Any]]] = {}
-    for record in of_kind(records, "anneal to the end"):
+    for record in kept.of_kind(records, "anneal to the end"):
         groups.setdefault((record["n"], *record["settings"].values()), []).append(record)
     rows = []
     for own in groups.values():
@@ -148,40 +134,33 @@ def table_annealed(records: Records, *, markdown: bool = False) -> str:
     return common.table(f"{header} | longest | steps | us/step", rows, markdown=markdown)
 
 
-def table_thresholds(records: Records, *, markdown: bool = False) -> str:
+def table_thresholds(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns milliseconds of `subtasks` by threshold, and of `coarse`."""
     cut = [
-        r for r in of_kind(records, "evaluate", scheme="subtasks") if r["settings"].get("threshold")
+        r
+        for r in kept.of_kind(records, "evaluate", scheme="subtasks")
+        if r["settings"].get("threshold")
     ]
     thresholds = sorted({r["settings"]["threshold"] for r in cut})
     rows = []
-    for n in sizes_in(cut):
+    for n in kept.sizes_in(cut):
         times = [
-            seconds_at(of_kind(cut, "evaluate", threshold=threshold), n) for threshold in thresholds
+            kept.seconds_at(kept.of_kind(cut, "evaluate", threshold=threshold), n)
+            for threshold in thresholds
         ]
-        coarse = seconds_at(plain(records, "coarse"), n)
+        coarse = kept.seconds_at(kept.plain(records, "coarse"), n)
         rows.append([str(n), *(_shown(1e3 * seconds) for seconds in (coarse, *times))])
     header = ("n", "coarse: ms", *(f"{threshold}" for threshold in thresholds))
     return common.table(header, rows, markdown=markdown)
 
 
-def table_batch(records: Records, *, markdown: bool = False) -> str:
-    """Returns microseconds per placement of evaluations in batches."""
-    rows = [
-        [str(r["n"]), r["settings"]["scheme"], str(r["settings"]["batch"]), f"{1e6 * s:.4g}"]
-        for r in of_kind(records, "evaluate")
-        if (s := r["seconds"]) and r["settings"]["batch"] > 1
-    ]
-    return common.table(("n", "scheme", "placements", "us each"), rows, markdown=markdown)
-
-
-def table_solve(records: Records, *, markdown: bool = False) -> str:
+def table_solve(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how long annealing takes to a valid placement."""
-    solved = of_kind(records, "solve")
+    solved = kept.of_kind(records, "solve")
     rows = []
-    for n in sizes_in(solved):
+    for n in kept.sizes_in(solved):
         for search in sorted({r["settings"]["search"] for r in solved}):
-            own = [r for r in of_kind(solved, "solve", search=search) if r["n"] == n]
+            own = [r for r in kept.of_kind(solved, "solve", search=search) if r["n"] == n]
             if not own:
                 continue
             times = sorted(r["seconds"] if r["reached"] else math.inf for r in own)
@@ -193,15 +172,15 @@ def table_solve(records: Records, *, markdown: bool = False) -> str:
     return common.table(header, rows, markdown=markdown)
 
 
-def table_set(records: Records, *, markdown: bool = False) -> str:
+def table_set(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how many different placements a second are found, by the run of median time."""
-    groups: dict[Any, Records] = {}
-    for record in (*of_kind(records, "set"), *of_kind(records, "stream")):
+    groups: dict[Any, kept.Records] = {}
+    for record in kept.of_kind(records, "set"):
         groups.setdefault((record["n"], *record["settings"].values()), []).append(record)
     rows = []
     for own in groups.values():
         one = sorted(own, key=lambda record: record["seconds"])[len(own) // 2]
-        distinct = one["settings"].get("distinct", "raw, left on the device")
+        distinct = one["settings"]["distinct"]
         row = [str(one["n"]), distinct, str(len(own)), str(one["found"]), str(one["repeated"])]
         row += [f"{one['seconds']:.3g}", f"{one['found'] / one['seconds']:.3g}"]
         rows.append([*row, f"{one['mean_difference']:.4f}"])
@@ -214,9 +193,7 @@ FIGURES: dict[int, Callable[..., str]] = dict(
 )
 TABLES: dict[str, Callable[..., str]] = {
     "table": table_thresholds,
-    "batch": table_batch,
     "anneal": table_annealed,
     "solve": table_solve,
     "set": table_set,
-    "stream": table_set,
 }

@@ -25,7 +25,7 @@ import jaxopt_search as js
 from experiments import common, flag_types
 from experiments.common import Runs
 from jaxopt_search.driver import environment
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
 
 SIZE = 30_000
 NEAR = 0.001
@@ -59,7 +59,7 @@ def fast_tsp(points: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
         tours = list(pool.map(solve, points, chunksize=4))
         elapsed = time.perf_counter() - began
     lengths = [_length(each, tour) for each, tour in zip(points, tours, strict=True)]
-    env = environment.of(device_split.find_devices(None)) | {"devices": f"{num_cores} cores"}
+    env = environment.of(find_devices(None)) | {"devices": f"{num_cores} cores"}
     return _record("fast-tsp", points, seconds, seed, elapsed) | {"lengths": lengths, "env": env}
 
 
@@ -137,7 +137,7 @@ def runs_from_arguments(args: argparse.Namespace) -> list[Callable[[], dict[str,
     Raises:
       ValueError: if there are no such devices.
     """
-    devices = device_split.find_devices(args.devices)
+    devices = find_devices(args.devices)
     points = instances(args.instances, args.cities, args.seed)
     made = [functools.partial(ours, points, limit, args.seed, devices) for limit in args.seconds]
     if importlib.util.find_spec("fast_tsp"):

@@ -8,8 +8,7 @@ Each run is one call of `js.solve_tsp` with its defaults, a seed and `max_second
 for the 20 instances of the PSPM paper. How runs are measured:
 
 - Limits are seconds of search. What compiles is called before; the seconds of that first call are
-  a field of their own. With `--cold`, everything compiled is forgotten before each run, so that
-  each compiles, which comes on top of its limit and counts in the seconds of the call.
+  a field of their own.
 - A run ends at the optimum, where that is proven.
 - Seconds are wall-clock time of the whole call. It takes longer than its limit by what `solve_tsp`
   does before the search, and by the chunk that is under way.
@@ -41,7 +40,7 @@ from experiments.peers import tsp as peers_tsp
 from experiments.peers.levels import gap, improvements, median_time, time_to_level
 from experiments.pspm.paper import TABLE_2
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.solvers import tsp
 
@@ -58,21 +57,17 @@ class Plan(NamedTuple):
     Attributes:
       instances: those with a best known cost.
       seconds: the limits.
-      is_cold: whether each run compiles.
     """
 
     instances: list[TSPInstance]
     seconds: list[float]
     seeds: range
     devices: tuple[jax.Device, ...]
-    is_cold: bool
 
     def settings(self, seconds: float, n: int) -> dict[str, Any]:
         """Returns what tells a run from others of the same instance, of n cities, and seed."""
         return {
             "seconds": seconds,
-            "cold": self.is_cold,
-            "limit": "search",  # before, a cold run compiled within its limit
             # A `TSPInstance` is symmetric.
             "recipe": tsp.tsp_recipe(True, self.devices[0], capacity_for(n))._asdict(),
             "version": common.version(),
@@ -92,7 +87,7 @@ def execute(plan: Plan, runs: Runs) -> Records:
         ]
         missing = [one for one in own if not runs.has(*one)]
         progress.skip(len(own) - len(missing))
-        compile_seconds = warm_up(plan, instance) if missing and not plan.is_cold else None
+        compile_seconds = warm_up(plan, instance) if missing else 0.0
         for settings, _, seed in missing:
             runs.add(make(plan, instance, settings, seed, compile_seconds))
             progress.step(1, f"{instance.name} {settings['seconds']:g} s")
@@ -114,11 +109,9 @@ def make(
     instance: TSPInstance,
     settings: dict[str, Any],
     seed: int,
-    compile_seconds: float | None,
+    compile_seconds: float,
 ) -> dict[str, Any]:
     """Makes a run and returns its record."""
-    if plan.is_cold:
-        jax.clear_caches()
     seconds, result = _timed(plan, instance, seed, settings["seconds"])
     best_known, ends = instance.best_known, peers_tsp.cost(instance, result.x)
     # The clock of the history starts with the search: what comes before it is added.
@@ -141,7 +134,7 @@ def make(
         steps=result.nit,
         moves=result.nfev,
         seconds=seconds,
-        compile_seconds=result.compile_seconds if plan.is_cold else compile_seconds,
+        compile_seconds=compile_seconds,
         seconds_to_near=near,
         seconds_to_best_known=best,
         trace=improvements(trace),
@@ -211,14 +204,11 @@ def report(records: Records, *, markdown: bool) -> str:
 def _section(records: Records, markdown: bool) -> str:
     first = records[0]
     ran = sorted({r.get("implementation") or r["env"]["implementation"] for r in records})
-    is_within = first["settings"].get("limit") != "search"
-    cold = "compilation included" if is_within else "and compilation on top"
-    counted = cold if first["settings"]["cold"] else "without compilation"
     instances = _grouped(records, "instance").values()
     num_seeds = " to ".join(map(str, sorted({len(group) for group in instances})))
     return "\n".join(
         [
-            f"{first['settings']['seconds']:g} s per run, {counted}; {num_seeds} seeds;"
+            f"{first['settings']['seconds']:g} s per run, without compilation; {num_seeds} seeds;"
             f" {first['env']['devices']}, {', '.join(ran)}",
             "",
             common.table(_HEADER, [row(group) for group in instances], markdown=markdown),
@@ -254,8 +244,7 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
         instances=[instance for instance in instances if instance.best_known is not None],
         seconds=args.seconds,
         seeds=range(args.seeds),
-        devices=device_split.find_devices(args.devices),
-        is_cold=args.cold,
+        devices=find_devices(args.devices),
     )
 
 
@@ -277,7 +266,6 @@ def parser() -> argparse.ArgumentParser:
     add("--instances", type=flag_types.words, help=names)
     add("--seconds", type=flag_types.limits, default=[2.0], help="limits, such as 1,10")
     add("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
-    add("--cold", action="store_true", help="forget what is compiled before each run")
     add("--devices", type=flag_types.devices, default="all")
     common.add_record_arguments(flags, "tsp_quality")
     common.add_data_argument(flags)

@@ -5,14 +5,16 @@ runs under XLA. Pallas is imported when a kernel is asked for.
 """
 
 from jaxopt_search.backends.choice import (
+    MAX_STEPS,
     Choice,
     Implementation,
     choose,
     has_triton,
+    launch,
+    launch_grid,
+    refusal,
     runs_kernels,
-    too_old_for_triton,
 )
-from jaxopt_search.backends.triton import MAX_STEPS, launch, options
 
 __all__ = [
     "MAX_STEPS",
@@ -21,7 +23,7 @@ __all__ = [
     "choose",
     "has_triton",
     "launch",
-    "options",
+    "launch_grid",
+    "refusal",
     "runs_kernels",
-    "too_old_for_triton",
 ]

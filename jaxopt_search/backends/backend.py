@@ -1,161 +1,282 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
-"""What portable code is traced for: the one hidden state of the library.
+"""Targets of portable code: what a load, a branch or a loop is where the code runs.
 
-The same portable code means different operations under XLA, in a kernel, and in a loop on a CPU.
-`memory` has to know which, and to hand that on as an argument would put it into every function that
-a user writes. So two context variables hold it:
-
-- the backend: where one search, or one state, runs by itself; None where XLA runs all of them side
-  by side;
-- whether the lanes of a search take turns: moves one after the other instead of all at once.
-
-What runs portable code sets them, by `one_search` and `in_turns`, around the call that traces it;
-nothing else writes them, and they are reset when that call ends. What is compiled keeps what it was
-traced for. JAX does not see them: a function that it caches, such as one under `jax.jit`, must not
-be traced once for one backend and used for another.
+The same portable code means different operations under XLA, in a loop on a CPU, and in a kernel.
+`memory` has the functions that portable code calls; each is a method of the class of the target
+for which the code is traced. `Backend` has them for arrays, `Kernel` for buffers in a kernel.
+A target is a class in the file of its name (`native`, `triton`), registered in its `BACKENDS`.
 """
 
-import contextlib
-import contextvars
-from collections.abc import Callable, Generator
-from typing import Any, Literal, TypeAlias, TypeVar
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search.backends import loops
+
 Tree = TypeVar("Tree")
-Backend: TypeAlias = Literal["native", "interpreter", "gpu"]
-"""Where a search runs by itself: on a CPU, or in a kernel that is interpreted or runs on a GPU."""
+Index: TypeAlias = jax.Array | tuple[jax.Array, ...]
+"""Where in a buffer of one axis or of two."""
 
-_backend: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("backend", default=None)
-_takes_turns: contextvars.ContextVar[bool] = contextvars.ContextVar("takes_turns", default=False)
+LANES = 32
+"""Elements that `copy` and moves of many elements handle at once, a warp's number of threads."""
 
+IN_BOUNDS: Any = {"mode": "promise_in_bounds", "wrap_negative_indices": False}
+"""For `get`, `set` and `add` of an array where indices are in range."""
 
-@contextlib.contextmanager
-def one_search(backend: Backend) -> Generator[None]:
-    """Declares that portable code traced within handles one search by itself.
-
-    Example:
-      >>> with one_search("native"):
-      ...     is_alone(), is_native(), is_in_kernel()
-      (True, True, False)
-    """
-    token = _backend.set(backend)
-    try:
-        yield
-    finally:
-        _backend.reset(token)
+_PARTS = 8  # of a table, which are compared side by side on a CPU
 
 
-@contextlib.contextmanager
-def in_turns() -> Generator[None]:
-    """Declares that the lanes of a search take turns: searches are what runs in parallel.
+def power_of_two(number: int) -> int:
+    """Returns the least power of two that is at least `number`.
 
     Example:
-      >>> with in_turns():
-      ...     during = takes_turns()
-      >>> during, takes_turns()
-      (True, False)
+      >>> power_of_two(5), power_of_two(8)
+      (8, 8)
     """
-    token = _takes_turns.set(True)
-    try:
-        yield
-    finally:
-        _takes_turns.reset(token)
+    return 1 << (number - 1).bit_length()
 
 
-def takes_turns() -> bool:
-    """Returns whether the lanes of a search take turns.
+class Backend:
+    """A target of portable code; the functions of `memory` say what its methods do.
 
-    Example:
-      >>> takes_turns()
-      False
+    Attributes:
+      is_alone: whether a search, or a state, runs by itself, so that it can branch.
+      is_native: whether it runs on a CPU, compiled as one function.
+      is_kernel: whether lanes are a kernel's threads. Then buffers are written in place, lanes are
+        powers of two, and tables are handled block by block.
+      buffer: the type of what is written in place.
     """
-    return _takes_turns.get()
 
+    is_alone = True
+    is_native = False
+    is_kernel = False
+    buffer: Any = jax.Ref
 
-def is_in_kernel() -> bool:
-    """Returns whether a kernel is traced, interpreted or for a GPU.
+    def load(self, buffer: Any, index: Index, where: jax.Array | None) -> jax.Array:
+        how = IN_BOUNDS if where is None else {**IN_BOUNDS, "mode": "clip"}
+        if isinstance(index, tuple) and where is None and jnp.ndim(index[-1]):
+            # One index instead of two is faster on a CPU.
+            row, column = index
+            index, buffer = row * buffer.shape[1] + column, buffer.ravel()
+        return buffer.at[index].get(**how)
 
-    Example:
-      >>> with one_search("interpreter"):
-      ...     is_in_kernel()
-      True
-      >>> is_in_kernel()
-      False
-    """
-    return _backend.get() in ("interpreter", "gpu")
+    def store(self, buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
+        """Like `memory.store` of a scalar."""
+        value = jnp.where(where, value, self.load(buffer, index, None))
+        return buffer.at[index].set(value, **IN_BOUNDS)
 
+    def store_lanes(self, buffer: Any, index: Any, value: jax.Array, where: jax.Array) -> Any:
+        """Like `memory.store` of lanes.
 
-def is_on_gpu() -> bool:
-    """Returns whether a kernel for a GPU is traced."""
-    return _backend.get() == "gpu"
+        Args:
+          index: a tuple, the last one of it that of lanes.
+          value, where: of the shape to which the index is broadcast.
+        """
+        *row, lanes = index
+        kept = jnp.where(where, lanes, buffer.shape[-1])
+        return buffer.at[(*row, kept)].set(value, **{**IN_BOUNDS, "mode": "drop"})
 
+    def copy(self, destination: Any, source: Any, where: jax.Array) -> Any:
+        """Like `memory.copy` of a leaf."""
+        return jnp.where(where, source, destination)
 
-def is_native() -> bool:
-    """Returns whether a search runs by itself on a CPU, compiled as one function.
+    def barrier(self) -> None:
+        pass
 
-    Example:
-      >>> with one_search("native"):
-      ...     is_native()
-      True
-      >>> is_native()
-      False
-    """
-    return _backend.get() == "native"
+    def when(self, where: jax.Array, change: Callable[[Any, jax.Array], Any], tree: Any) -> Any:
+        """Like `memory.when` with a branch."""
+        values, merge = self._split(tree)
 
+        def taken(old: list[Any]) -> list[Any]:
+            self.barrier()
+            new = self._values_of(change(merge(old), where), like=tree)
+            self.barrier()
+            return new
 
-def is_alone() -> bool:
-    """Returns whether portable code that is traced handles one search, or one state, by itself.
+        return merge(lax.cond(where, taken, lambda old: old, values))
 
-    Example:
-      >>> with one_search("gpu"):
-      ...     is_alone()
-      True
-      >>> is_alone()
-      False
-    """
-    return _backend.get() is not None
+    def fori_loop(self, num: Any, body: Callable[[jax.Array, Any], Any], tree: Any) -> Any:
+        values, merge = self._split(tree)
 
+        def step(i: jax.Array, old: list[Any]) -> list[Any]:
+            return self._values_of(body(i, merge(old)), like=tree)
 
-def computed_once(tree: Tree) -> Tree:
-    """Returns arrays as they are, but XLA on a GPU computes them no second time; portable.
+        return merge(loops.fori_loop(0, num, step, values))
 
-    Else it does so in each of the kernels that use them, which take the longer to compile.
+    def each_index(
+        self, num: jax.Array, max_num: int, body: Callable[..., Any], tree: Any, tile: int
+    ) -> Any:
+        lane = lax.iota(jnp.int32, max_num)
+        return body(lane, lane < num, tree)
 
-    Args:
-      tree: a pytree of arrays, any shapes.
+    def num_lanes(self, number: int) -> int:
+        """Returns how many lanes `memory.lanes` has for this many."""
+        return number
 
-    Example:
-      >>> import jax.numpy as jnp
-      >>> computed_once(jnp.arange(3)).tolist()
-      [0, 1, 2]
-    """
-    return tree if is_alone() else lax.optimization_barrier(tree)
+    def pick(self, values: jax.Array, lane: jax.Array) -> jax.Array:
+        return lax.dynamic_index_in_dim(values, lane, keepdims=False, allow_negative_indices=False)
 
+    def row(self, values: jax.Array, number: int) -> jax.Array:
+        return values[number]
 
-def compiled_apart(fn: Callable[..., Tree], *arguments: Any) -> Tree:
-    """Returns `fn(*arguments)`, to which a kernel's compiler need not relate all else; portable.
+    def minimum(self, values: jax.Array) -> jax.Array:
+        """Returns the minimum. Parts of a table are compared first, which vectorizes on a CPU."""
+        rows = values.shape[0]
+        if values.ndim == 1 or rows < 2 * _PARTS:
+            return jnp.min(values.ravel())
+        length = -(-rows // _PARTS)
+        starts = (min(part * length, rows - length) for part in range(_PARTS))
+        return jnp.min(functools.reduce(jnp.minimum, (values[i : i + length] for i in starts)))
 
-    Triton follows each access of memory to all that it depends on, and to all that depends on it,
-    as far as a loop reaches. So a large part of a step is a loop of its own here, which is made
-    once; LLVM sees that, and drops the loop.
+    def count_ones(self, words: jax.Array) -> jax.Array:
+        """Returns how many bits of words are set, int32."""
+        return lax.population_count(words).astype(jnp.int32)
 
-    Args:
-      fn: returns a pytree of arrays, any shapes; it is traced twice.
+    def computed_once(self, tree: Tree) -> Tree:
+        return tree
 
-    Example:
-      >>> int(compiled_apart(lambda a, b: a + b, jnp.int32(2), jnp.int32(3)))
-      5
-    """
-    if not is_on_gpu():
+    def compiled_apart(self, fn: Callable[..., Tree], *arguments: Any) -> Tree:
         return fn(*arguments)
-    from jax.experimental import pallas as pl
 
-    once = (pl.program_id(0) | 1) & 1  # LLVM computes it, MLIR does not
-    nothing = jax.tree.map(
-        lambda one: jnp.zeros(one.shape, one.dtype), jax.eval_shape(fn, *arguments)
-    )
-    return lax.fori_loop(0, once, lambda _, __: fn(*arguments), nothing)
+    def _split(self, tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+        """Returns the leaves that are not written in place, and what puts others there."""
+        leaves, structure = jax.tree.flatten(tree)
+
+        def merge(values: list[Any]) -> Any:
+            rest = iter(values)
+            return structure.unflatten(
+                leaf if isinstance(leaf, self.buffer) else next(rest) for leaf in leaves
+            )
+
+        return [leaf for leaf in leaves if not isinstance(leaf, self.buffer)], merge
+
+    def _values_of(self, tree: Any, like: Any) -> list[Any]:
+        """Returns the leaves that are not written in place, if the others are those of `like`."""
+        leaves = jax.tree.leaves(tree)
+        for (path, old), new in zip(jax.tree.leaves_with_path(like), leaves, strict=True):
+            if isinstance(old, self.buffer) and new is not old:
+                raise TypeError(
+                    f"the buffer state{jax.tree_util.keystr(path)} was replaced, expected the"
+                    " buffer itself, as `store` returns it"
+                )
+        return [leaf for leaf in leaves if not isinstance(leaf, self.buffer)]
+
+
+class XLA(Backend):
+    """Searches side by side, by `vmap`: branches are left to masks."""
+
+    is_alone = False
+
+    def computed_once(self, tree: Tree) -> Tree:
+        return lax.optimization_barrier(tree)
+
+
+class Kernel(Backend):
+    """A search in a program of a kernel, whose lanes are threads; buffers are `jax.Ref`s.
+
+    A launcher defines `load_where` and `store_lanes`, and `launch` and `launch_grid` as
+    `choice.launch` and `choice.launch_grid` have them.
+    """
+
+    is_kernel = True
+
+    def load(self, buffer: Any, index: Index, where: jax.Array | None) -> jax.Array:
+        if not isinstance(buffer, jax.Ref):
+            return super().load(buffer, index, where)
+        return buffer[index] if where is None else self.load_where(buffer, index, where)
+
+    def load_where(self, buffer: Any, index: Index, where: jax.Array) -> jax.Array:
+        raise NotImplementedError
+
+    def store(self, buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
+        if not isinstance(buffer, jax.Ref):
+            return super().store(buffer, index, value, where)
+        buffer[index] = jnp.where(where, value, buffer[index])
+        return buffer
+
+    def copy(self, destination: Any, source: Any, where: jax.Array) -> Any:
+        if not isinstance(destination, jax.Ref):
+            return super().copy(destination, source, where)
+        (n,) = destination.shape
+        tile = lax.iota(jnp.int32, LANES)
+
+        def copy_tile(number: jax.Array, carry: None) -> None:
+            # Lanes past the end copy the last element once more, which needs no mask.
+            index = jnp.minimum(number * LANES + tile, n - 1)
+            destination[index] = source[index]
+
+        # Pallas-Triton takes a choice between two Python numbers to be one between bools.
+        num_tiles = jnp.where(where, jnp.int32(-(-n // LANES)), jnp.int32(0))
+        loops.fori_loop(0, num_tiles, copy_tile, None)
+        return destination
+
+    def each_index(
+        self, num: jax.Array, max_num: int, body: Callable[..., Any], tree: Any, tile: int
+    ) -> Any:
+        tile = min(tile, power_of_two(max_num))
+        lane = lax.iota(jnp.int32, tile)
+
+        def in_tile(number: jax.Array, tree: Any) -> Any:
+            index = number * tile + lane
+            return body(index, index < num, tree)
+
+        return self.fori_loop(lax.div(num + (tile - 1), jnp.int32(tile)), in_tile, tree)
+
+    def num_lanes(self, number: int) -> int:
+        return max(power_of_two(number), LANES) if number > 1 else 1
+
+    # Lanes can read one another's values only by reducing them.
+
+    def pick(self, values: jax.Array, lane: jax.Array) -> jax.Array:
+        if values.dtype == jnp.bool_:
+            return self.pick(values.astype(jnp.int32), lane) != 0
+        is_integer = jnp.issubdtype(values.dtype, jnp.integer)
+        least = jnp.iinfo(values.dtype).min if is_integer else -jnp.inf
+        numbers = lax.iota(jnp.int32, values.shape[0])
+        return jnp.max(jnp.where(numbers == lane, values, jnp.asarray(least, values.dtype)))
+
+    def row(self, values: jax.Array, number: int) -> jax.Array:
+        # A sum with zeros, of integers, which keep the bits of floats.
+        is_there = lax.broadcasted_iota(jnp.int32, values.shape, 0) == number
+        kind = values.dtype
+        if kind.itemsize < 4:
+            wider = jnp.float32 if jnp.issubdtype(kind, jnp.floating) else jnp.int32
+            return self.row(values.astype(wider), number).astype(kind)
+        word = jnp.int32 if kind.itemsize == 4 else jnp.int64
+        bits = lax.bitcast_convert_type(values, word)
+        bits = jnp.sum(jnp.where(is_there, bits, jnp.zeros((), word)), axis=0, dtype=word)
+        return lax.bitcast_convert_type(bits, kind)
+
+    def minimum(self, values: jax.Array) -> jax.Array:
+        return jnp.min(values.ravel())
+
+    def count_ones(self, words: jax.Array) -> jax.Array:
+        """Like `Backend.count_ones`, an operation that Pallas-Triton has for one word only.
+
+        Bits are added up side by side (Warren, "Hacker's Delight", 2002, section 5-1).
+        """
+        pairs = words - ((words >> 1) & jnp.uint32(0x55555555))
+        fours = (pairs & jnp.uint32(0x33333333)) + ((pairs >> 2) & jnp.uint32(0x33333333))
+        bytes_ = (fours + (fours >> 4)) & jnp.uint32(0x0F0F0F0F)
+        return ((bytes_ * jnp.uint32(0x01010101)) >> 24).astype(jnp.int32)
+
+
+@functools.cache
+def named(implementation: str) -> Any:
+    """Returns the target of an implementation, from the file of its name.
+
+    Example:
+      >>> named("native").is_alone, named("xla").is_alone, named("interpret").is_kernel
+      (True, False, True)
+    """
+    if implementation == "xla":
+        return XLA()
+    file = "triton" if implementation == "interpret" else implementation
+    module = importlib.import_module(f"jaxopt_search.backends.{file}")
+    return module.BACKENDS[implementation]()

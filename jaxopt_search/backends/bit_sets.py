@@ -160,7 +160,7 @@ def count(bits: jax.Array) -> jax.Array:
       >>> int(count(jnp.uint32(5))), count(jnp.array([[5, 1], [0, 0]], jnp.uint32)).tolist()
       (2, [3, 0])
     """
-    counts = _ones(bits)
+    counts = memory.target().count_ones(bits)
     return jnp.sum(counts, axis=-1, dtype=jnp.int32) if counts.ndim else counts
 
 
@@ -191,7 +191,7 @@ def member(bits: jax.Array, number: jax.Array) -> jax.Array:
     if not bits.ndim:
         return _bit(bits, number)
     word = lax.iota(jnp.int32, bits.shape[0])
-    counts = _ones(bits)
+    counts = memory.target().count_ones(bits)
     place = jnp.sum((jnp.cumsum(counts) <= number).astype(jnp.int32), dtype=jnp.int32)
     place = jnp.minimum(place, bits.shape[0] - 1)
     before = jnp.sum(jnp.where(word < place, counts, jnp.int32(0)), dtype=jnp.int32)
@@ -255,20 +255,6 @@ def _word(bits: jax.Array, place: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(is_there, bits, jnp.uint32(0)), dtype=jnp.uint32)
 
 
-def _ones(words: jax.Array) -> jax.Array:
-    """Returns how many bits of words are set, int32.
-
-    Pallas-Triton has that operation for one word only: its bits are added up side by side (Warren,
-    "Hacker's Delight", 2002, section 5-1).
-    """
-    if not memory.is_in_kernel():
-        return lax.population_count(words).astype(jnp.int32)
-    pairs = words - ((words >> 1) & jnp.uint32(0x55555555))
-    fours = (pairs & jnp.uint32(0x33333333)) + ((pairs >> 2) & jnp.uint32(0x33333333))
-    bytes_ = (fours + (fours >> 4)) & jnp.uint32(0x0F0F0F0F)
-    return ((bytes_ * jnp.uint32(0x01010101)) >> 24).astype(jnp.int32)
-
-
 def _lowest_bit(word: jax.Array) -> jax.Array:
     """Returns the number of zeros below the lowest one, [] int32."""
     return BITS - 1 - lax.clz(word & (~word + jnp.uint32(1))).astype(jnp.int32)
@@ -287,7 +273,7 @@ def members(bits: jax.Array, number: jax.Array) -> jax.Array:
     """
     (words,) = bits.shape
     shape = number.shape[0], words
-    counts = _ones(bits)
+    counts = memory.target().count_ones(bits)
     upto = jnp.broadcast_to(jnp.cumsum(counts)[None], shape)
     place = jnp.sum((upto <= number[:, None]).astype(jnp.int32), axis=1, dtype=jnp.int32)
     place = jnp.minimum(place, words - 1)
@@ -304,7 +290,7 @@ def _bit(word: jax.Array, number: jax.Array) -> jax.Array:
     place = jnp.zeros_like(number)
     for width in (16, 8, 4, 2, 1):
         below = (word >> place.astype(jnp.uint32)) & jnp.uint32((1 << width) - 1)
-        num_below = _ones(below)
+        num_below = memory.target().count_ones(below)
         is_above = number >= num_below
         place = jnp.where(is_above, place + width, place)
         number = jnp.where(is_above, number - num_below, number)

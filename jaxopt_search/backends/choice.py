@@ -1,3 +1,5 @@
+# pyright: basic
+# pyright: reportInvalidTypeForm=false
 """Which implementation runs: a kernel, one compiled CPU function, or XLA, for each search.
 
 Only `"triton"` and `"interpret"` are kernels. The others are named here too, because a user chooses
@@ -5,13 +7,13 @@ among all of them by one argument.
 """
 
 import functools
-import re
 import warnings
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import jax
 
+from jaxopt_search.backends.backend import named
 from jaxopt_search.errors import NotPortable
 
 Implementation: TypeAlias = Literal["auto", "xla", "native", "triton", "interpret"]
@@ -28,8 +30,8 @@ Implementation: TypeAlias = Literal["auto", "xla", "native", "triton", "interpre
 
 _NAMES = get_args(Implementation)
 _EVERYWHERE = ("xla", "interpret")
-_LEAST_CAPABILITY = (8, 0)
-"""Of an NVIDIA GPU: on older ones XLA refuses Triton (issue 26799 of jax-ml/jax)."""
+MAX_STEPS = 2**14
+"""Steps per launch: their control values are computed ahead, for all searches together."""
 
 
 class Choice(NamedTuple):
@@ -88,9 +90,7 @@ def choose(
             f"implementation is {implementation!r}, expected 'auto' or 'xla' on {platform!r}"
             " devices"
         )
-    if not has_triton():
-        return Choice("xla", "Pallas-Triton is missing")
-    if reason := too_old_for_triton(device):
+    if reason := refusal(device):
         if implementation == "triton":
             raise ValueError(f"implementation is 'triton', expected 'auto' or 'xla': {reason}")
         return Choice("xla", reason)
@@ -114,22 +114,6 @@ def _choose_on_cpu(implementation: Implementation, is_portable: bool, is_traced:
     return Choice("xla")
 
 
-def too_old_for_triton(device: jax.Device | str) -> str:
-    """Returns in one line why an NVIDIA GPU cannot run a Triton kernel, or "" if it may.
-
-    Example:
-      >>> import types
-      >>> too_old_for_triton(types.SimpleNamespace(compute_capability="7.5"))
-      'compute capability 7.5; the Triton kernel needs 8.0'
-    """
-    capability = str(getattr(device, "compute_capability", ""))
-    found = re.fullmatch(r"(\d+)\.(\d+)", capability)  # other makers have other names
-    if not found or tuple(map(int, found.groups())) >= _LEAST_CAPABILITY:
-        return ""
-    least = ".".join(map(str, _LEAST_CAPABILITY))
-    return f"compute capability {capability}; the Triton kernel needs {least}"
-
-
 def runs_kernels(device: jax.Device | str) -> bool:
     """Returns whether a device, or one of a platform, is a GPU that runs fused kernels.
 
@@ -138,7 +122,18 @@ def runs_kernels(device: jax.Device | str) -> bool:
       False
     """
     platform = device if isinstance(device, str) else device.platform
-    return platform in ("cuda", "gpu") and has_triton() and not too_old_for_triton(device)
+    return platform in ("cuda", "gpu") and not refusal(device)
+
+
+def refusal(device: jax.Device | str) -> str:
+    """Returns in one line why an NVIDIA GPU runs no fused kernels, or "" if it does.
+
+    Example:
+      >>> import types
+      >>> refusal(types.SimpleNamespace(compute_capability="7.5"))
+      'compute capability 7.5; the Triton kernel needs 8.0'
+    """
+    return named("triton").refusal(device) if has_triton() else "Pallas-Triton is missing"
 
 
 @functools.cache
@@ -150,8 +145,75 @@ def has_triton() -> bool:
       on a GPU runs ...
     """
     try:
-        import jax.experimental.pallas.triton  # noqa: F401
+        named("triton")
     except ImportError as error:
         warnings.warn(f"no fused kernels, XLA runs instead: {error}", stacklevel=2)
         return False
     return True
+
+
+def launch(
+    body: Callable[[jax.Array, Any, Any], Any],
+    num_steps: jax.Array,
+    shared: Any,
+    carry: Any,
+    *,
+    between: Any = (),
+    num_warps: int = 1,
+    implementation: str = "triton",
+) -> Any:
+    """Returns `carry` after `num_steps` steps of every search, a program of a kernel per search.
+
+    Inside a kernel, leaves with an axis are buffers, to be used through `memory`, and leaves
+    without one are scalars. What a step does not write is not touched.
+
+    Args:
+      body: maps (i, shared, carry) of one search to its carry after step i; the same buffers must
+        come back. With `between`, its `shared` is a pair of both.
+      num_steps: [] int32.
+      shared: a pytree of arrays that all searches read.
+      carry: a pytree of arrays [S, ...].
+      between: a pytree of arrays [S / k, ...], each read by k searches next to one another.
+      num_warps: warps per program.
+      implementation: a kernel's.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> from jaxopt_search.backends import memory
+      >>> def step(i, shared, carry):
+      ...     return carry + memory.load(shared, i)
+      >>> prices, purses = jnp.array([1, 2, 3]), jnp.array([0, 10])
+      >>> launch(step, jnp.int32(3), prices, purses, implementation="interpret").tolist()
+      [6, 16]
+    """
+    kernel = named(implementation)
+    return kernel.launch(body, num_steps, shared, carry, between, num_warps)
+
+
+def launch_grid(
+    body: Callable[[tuple[jax.Array, ...], tuple[Any, ...]], jax.Array],
+    grid: tuple[int, ...],
+    arrays: tuple[jax.Array, ...],
+    dtype: Any,
+    *,
+    num_warps: int = 1,
+    implementation: str = "triton",
+) -> jax.Array:
+    """Returns a number for each place of a grid, of this shape, from a program of a kernel each.
+
+    Args:
+      body: maps the place, a tuple of [] int32, and the arrays as buffers to a scalar.
+      arrays: what all programs read.
+      dtype: of the numbers.
+      num_warps, implementation: as in `launch`.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> from jaxopt_search.backends import memory
+      >>> def add(place, buffers):
+      ...     return memory.load(buffers[0], place[0]) + place[1]
+      >>> numbers = jnp.array([10, 20])
+      >>> launch_grid(add, (2, 3), (numbers,), "int32", implementation="interpret").tolist()
+      [[10, 11, 12], [20, 21, 22]]
+    """
+    return named(implementation).launch_grid(body, grid, arrays, dtype, num_warps)

@@ -1,50 +1,49 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
-"""Reading and writing buffers, the same for arrays under XLA and for refs inside a Pallas kernel.
+"""Reading and writing buffers, lanes, branches and loops: what portable code calls.
 
 Under XLA a buffer is an array and a write returns the new array. In a kernel a buffer is a
 `jax.Ref`, a write happens in place, and the ref itself is returned; so code that continues with
-what `store` returned is right in both worlds.
+what `store` returned is right in both worlds. Lanes handle elements or moves, several at a time:
+under XLA they are an axis; in a kernel the threads of a warp, which read one another's values only
+by reducing them.
 
-Where one search runs by itself, in a kernel or one after the other, `when` branches; where all run
-side by side, `when` leaves it to masks. `backend` says how these functions know where they are;
-`lanes` has those that need no buffer. Both are part of this module, too.
+What runs portable code says by `one_search` for which target it is traced, around the call that
+traces it. To hand that on as an argument would put it into every function that a user writes, so a
+context variable holds it, which is reset when that call ends. What is compiled keeps what it was
+traced for. JAX does not see it: a function that it caches, such as one under `jax.jit`, must not be
+traced once for one target and used for another.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+import contextlib
+import contextvars
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from jaxopt_search.backends import loops
 from jaxopt_search.backends.backend import (
+    IN_BOUNDS,
+    LANES,
     Backend,
-    compiled_apart,
-    computed_once,
-    in_turns,
-    is_alone,
-    is_in_kernel,
-    is_native,
-    is_on_gpu,
-    one_search,
-    takes_turns,
+    Index,
+    named,
+    power_of_two,
 )
-from jaxopt_search.backends.lanes import LANES, each_lane, lanes, pick, power_of_two, row
 
 __all__ = [
+    "IN_BOUNDS",
     "LANES",
-    "Backend",
     "Index",
     "barrier",
     "compiled_apart",
     "computed_once",
     "copy",
     "each_index",
-    "each_lane",
     "fori_loop",
-    "in_turns",
     "is_alone",
     "is_in_kernel",
     "is_native",
@@ -55,33 +54,82 @@ __all__ = [
     "power_of_two",
     "row",
     "store",
-    "takes_turns",
+    "target",
     "when",
 ]
 
-Index: TypeAlias = jax.Array | tuple[jax.Array, ...]
-"""Where in a buffer of one axis or of two."""
+Tree = TypeVar("Tree")
 
-IN_BOUNDS: Any = {"mode": "promise_in_bounds", "wrap_negative_indices": False}
-"""For `get`, `set` and `add` of an array where indices are in range."""
+_XLA: Backend = named("xla")
+_target: contextvars.ContextVar[Backend] = contextvars.ContextVar("target", default=_XLA)
 
 
-def barrier() -> None:
-    """Orders reads and writes of different lanes: all before come before all after.
+@contextlib.contextmanager
+def one_search(implementation: str) -> Generator[None]:
+    """Declares that portable code traced within handles one search, or one state, by itself.
+
+    Args:
+      implementation: `"native"`, `"triton"` or `"interpret"`.
 
     Example:
-      >>> def turned(buffer):
-      ...     lane = lanes(3)
-      ...     value = load(buffer, (lane + 1) % 3)
-      ...     barrier()  # every lane has read before one writes
-      ...     return store(buffer, lane, value, lane < 3)
-      >>> turned(jnp.array([5, 6, 7])).tolist()
-      [6, 7, 5]
+      >>> with one_search("native"):
+      ...     is_alone(), is_native(), is_in_kernel()
+      (True, True, False)
     """
-    if is_on_gpu():
-        from jax.experimental.pallas import triton
+    token = _target.set(named(implementation))
+    try:
+        yield
+    finally:
+        _target.reset(token)
 
-        triton.debug_barrier()
+
+def target() -> Backend:
+    """Returns the target that code is traced for.
+
+    Example:
+      >>> type(target()).__name__
+      'XLA'
+    """
+    return _target.get()
+
+
+def is_in_kernel() -> bool:
+    """Returns whether a kernel is traced, interpreted or for a GPU.
+
+    Example:
+      >>> with one_search("interpret"):
+      ...     is_in_kernel()
+      True
+      >>> is_in_kernel()
+      False
+    """
+    return target().is_kernel
+
+
+def is_native() -> bool:
+    """Returns whether a search runs by itself on a CPU, compiled as one function.
+
+    Example:
+      >>> with one_search("native"):
+      ...     is_native()
+      True
+      >>> is_native()
+      False
+    """
+    return target().is_native
+
+
+def is_alone() -> bool:
+    """Returns whether portable code that is traced handles one search, or one state, by itself.
+
+    Example:
+      >>> with one_search("native"):
+      ...     is_alone()
+      True
+      >>> is_alone()
+      False
+    """
+    return target().is_alone
 
 
 def load(buffer: Any, index: Index, where: jax.Array | None = None) -> jax.Array:
@@ -97,21 +145,7 @@ def load(buffer: Any, index: Index, where: jax.Array | None = None) -> jax.Array
       >>> load(jnp.array([5, 6, 7]), jnp.array([2, 0])).tolist()
       [7, 5]
     """
-    if not isinstance(buffer, jax.Ref):
-        how = IN_BOUNDS if where is None else {**IN_BOUNDS, "mode": "clip"}
-        if isinstance(index, tuple) and where is None and jnp.ndim(index[-1]):
-            # One index instead of two is faster on a CPU.
-            row, column = index
-            index, buffer = row * buffer.shape[1] + column, buffer.ravel()
-        return buffer.at[index].get(**how)
-    if where is None:
-        return buffer[index]
-    if is_on_gpu():
-        from jax.experimental.pallas import triton
-
-        return triton.load(buffer.at[index], mask=where, other=jnp.zeros((), buffer.dtype))
-    pairs = zip(index if isinstance(index, tuple) else (index,), buffer.shape, strict=True)
-    return buffer[tuple(jnp.minimum(one, size - 1) for one, size in pairs)]
+    return target().load(buffer, index, where)
 
 
 def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
@@ -135,39 +169,47 @@ def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
       [5, 6, 7]
     """
     value = jnp.asarray(value, buffer.dtype)
-    if jnp.ndim(index[-1] if isinstance(index, tuple) else index):
-        return _store_lanes(buffer, index, value, where)
-    value = jnp.where(where, value, load(buffer, index))
-    if isinstance(buffer, jax.Ref):
-        buffer[index] = value
-        return buffer
-    return buffer.at[index].set(value, **IN_BOUNDS)
-
-
-def _store_lanes(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
-    *row, lanes = index if isinstance(index, tuple) else (index,)
-    shape = jnp.broadcast_shapes(*(jnp.shape(part) for part in (*row, lanes)))
+    parts = index if isinstance(index, tuple) else (index,)
+    if not jnp.ndim(parts[-1]):
+        return target().store(buffer, index, value, where)
+    shape = jnp.broadcast_shapes(*map(jnp.shape, parts))
     value, where = jnp.broadcast_to(value, shape), jnp.broadcast_to(where, shape)
-    # A lane that is masked out must not write at all: another lane may own its element. The
-    # interpreter has no such store.
-    if isinstance(buffer, jax.Ref) and is_on_gpu():
-        from jax.experimental.pallas import triton
+    return target().store_lanes(buffer, parts, value, where)
 
-        triton.store(buffer.at[index], value, mask=where)
-        return buffer
-    if is_native():
-        # One after the other is as fast there, and compiles as one function.
-        def one(lane: jax.Array, buffer: jax.Array) -> jax.Array:
-            return store(buffer, (*row, lanes[lane]), value[lane], where[lane])
 
-        return loops.fori_loop(0, lanes.shape[0], one, buffer)
-    array = buffer[...] if isinstance(buffer, jax.Ref) else buffer
-    kept = jnp.where(where, lanes, array.shape[-1])
-    array = array.at[(*row, kept)].set(value, **{**IN_BOUNDS, "mode": "drop"})
-    if isinstance(buffer, jax.Ref):
-        buffer[...] = array
-        return buffer
-    return array
+def copy(destination: Any, source: Any, where: jax.Array) -> Any:
+    """Returns `destination`, overwritten by `source` where the scalar `where` holds.
+
+    Args:
+      destination: a pytree of arrays or refs.
+      source: a pytree of the same structure, shapes and dtypes.
+      where: [] bool.
+
+    Example:
+      >>> copy(jnp.array([0, 0]), jnp.array([5, 6]), jnp.bool_(True)).tolist()
+      [5, 6]
+    """
+
+    def copy_all(destination: Any, where: jax.Array) -> Any:
+        copy_leaf = target().copy
+        return jax.tree.map(lambda old, new: copy_leaf(old, new, where), destination, source)
+
+    return when(where, copy_all, destination)
+
+
+def barrier() -> None:
+    """Orders reads and writes of different lanes: all before come before all after.
+
+    Example:
+      >>> def turned(buffer):
+      ...     lane = lanes(3)
+      ...     value = load(buffer, (lane + 1) % 3)
+      ...     barrier()  # every lane has read before one writes
+      ...     return store(buffer, lane, value, lane < 3)
+      >>> turned(jnp.array([5, 6, 7])).tolist()
+      [6, 7, 5]
+    """
+    target().barrier()
 
 
 def when(
@@ -179,7 +221,8 @@ def when(
 ) -> Any:
     """Returns `change(tree, where)`, which must be `tree` itself unless the scalar `where` holds.
 
-    Costs nothing where `where` does not hold, if there are branches; refs are written in place.
+    Costs nothing where `where` does not hold, if there are branches: where a search runs by itself.
+    Where all run side by side it is left to masks. Refs are written in place.
 
     Args:
       where: [] bool.
@@ -197,16 +240,7 @@ def when(
     """
     if not is_alone() and not all_alike:
         return change(tree, where)
-
-    values, merge = _split(tree)
-
-    def taken(old: list[Any]) -> list[Any]:
-        barrier()
-        new = _values_of(change(merge(old), where), like=tree)
-        barrier()
-        return new
-
-    return merge(lax.cond(where, taken, lambda old: old, values))
+    return target().when(where, change, tree)
 
 
 def fori_loop(num: jax.Array, body: Callable[[jax.Array, Any], Any], tree: Any) -> Any:
@@ -221,12 +255,7 @@ def fori_loop(num: jax.Array, body: Callable[[jax.Array, Any], Any], tree: Any) 
       >>> int(fori_loop(jnp.int32(4), lambda i, total: total + i, jnp.int32(0)))
       6
     """
-    values, merge = _split(tree)
-
-    def step(i: jax.Array, old: list[Any]) -> list[Any]:
-        return _values_of(body(i, merge(old)), like=tree)
-
-    return merge(loops.fori_loop(0, num, step, values))
+    return target().fori_loop(num, body, tree)
 
 
 def each_index(
@@ -238,7 +267,7 @@ def each_index(
 ) -> Any:
     """Returns `tree` after `body(index, where, tree)` for indices 0 to `num` - 1; portable.
 
-    As many at a time as suits the backend: all of them where searches run side by side, one after
+    As many at a time as suits the target: all of them where searches run side by side, one after
     the other in a search by itself on a CPU, and a tile at a time in a kernel. The result may not
     depend on that: what `body` writes for an index it reads for no other.
 
@@ -256,77 +285,115 @@ def each_index(
       >>> each_index(jnp.int32(2), 4, double, jnp.array([1, 2, 3, 4])).tolist()
       [2, 4, 3, 4]
     """
-    if not is_alone():
-        lane = lax.iota(jnp.int32, max_num)
-        return body(lane, lane < num, tree)
-    if is_native():
-        return fori_loop(num, lambda i, tree: body(i, jnp.bool_(True), tree), tree)
-    tile = min(tile, power_of_two(max_num))
-    lane = lax.iota(jnp.int32, tile)
-
-    def in_tile(number: jax.Array, tree: Any) -> Any:
-        index = number * tile + lane
-        return body(index, index < num, tree)
-
-    return fori_loop(lax.div(num + (tile - 1), jnp.int32(tile)), in_tile, tree)
+    return target().each_index(num, max_num, body, tree, tile)
 
 
-def _split(tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-    """Returns the leaves of `tree` that are not refs, and a function that puts others there."""
-    leaves, structure = jax.tree.flatten(tree)
+def lanes(number: int) -> jax.Array:
+    """Returns the numbers of at least `number` lanes, [lanes] int32.
 
-    def merge(values: list[Any]) -> Any:
-        rest = iter(values)
-        return structure.unflatten(
-            leaf if isinstance(leaf, jax.Ref) else next(rest) for leaf in leaves
-        )
-
-    return [leaf for leaf in leaves if not isinstance(leaf, jax.Ref)], merge
-
-
-def _values_of(tree: Any, like: Any) -> list[Any]:
-    """Returns the leaves of `tree` that are not refs, if its refs are the same as in `like`."""
-    leaves = jax.tree.leaves(tree)
-    for (path, old), new in zip(jax.tree.leaves_with_path(like), leaves, strict=True):
-        if isinstance(old, jax.Ref) and new is not old:
-            raise TypeError(
-                f"the buffer state{jax.tree_util.keystr(path)} was replaced, expected the buffer"
-                " itself, as `store` returns it"
-            )
-    return [leaf for leaf in leaves if not isinstance(leaf, jax.Ref)]
-
-
-def copy(destination: Any, source: Any, where: jax.Array) -> Any:
-    """Returns `destination`, overwritten by `source` where the scalar `where` holds.
-
-    Args:
-      destination: a pytree of arrays or refs.
-      source: a pytree of the same structure, shapes and dtypes.
-      where: [] bool.
+    More where that runs faster or has to be: a power of two in a kernel, and a full warp if they
+    are several; a multiple of eight in a search by itself on a CPU.
 
     Example:
-      >>> copy(jnp.array([0, 0]), jnp.array([5, 6]), jnp.bool_(True)).tolist()
-      [5, 6]
+      >>> lanes(3).tolist()
+      [0, 1, 2]
+      >>> with one_search("native"):
+      ...     lanes(3).tolist()
+      [0, 1, 2, 3, 4, 5, 6, 7]
+    """
+    return lax.iota(jnp.int32, target().num_lanes(number))
+
+
+def pick(tree: Any, lane: jax.Array) -> Any:
+    """Returns the values that one lane holds.
+
+    Args:
+      tree: leaves [M], one value per lane.
+      lane: [] int32 in range.
+
+    Example:
+      >>> pick({"delta": jnp.array([4, -2, 7])}, jnp.int32(1))
+      {'delta': Array(-2, dtype=int32)}
+    """
+    return jax.tree.map(lambda values: target().pick(values, lane), tree)
+
+
+def row(tree: Any, number: int) -> Any:
+    """Returns one row of values, [M] each, of leaves [rows, M].
+
+    Example:
+      >>> row(jnp.array([[1, 2], [3, 4]]), 1).tolist()
+      [3, 4]
+    """
+    return jax.tree.map(lambda values: target().row(values, number), tree)
+
+
+def computed_once(tree: Tree) -> Tree:
+    """Returns arrays as they are, but XLA on a GPU computes them no second time; portable.
+
+    Else it does so in each of the kernels that use them, which take the longer to compile.
+
+    Args:
+      tree: a pytree of arrays, any shapes.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> computed_once(jnp.arange(3)).tolist()
+      [0, 1, 2]
+    """
+    return target().computed_once(tree)
+
+
+def compiled_apart(fn: Callable[..., Tree], *arguments: Any) -> Tree:
+    """Returns `fn(*arguments)`, to which a kernel's compiler need not relate all else; portable.
+
+    Triton follows each access of memory to all that it depends on, and to all that depends on it,
+    as far as a loop reaches. So a large part of a step is a loop of its own here, which is made
+    once; LLVM sees that, and drops the loop.
+
+    Args:
+      fn: returns a pytree of arrays, any shapes; it is traced twice.
+
+    Example:
+      >>> int(compiled_apart(lambda a, b: a + b, jnp.int32(2), jnp.int32(3)))
+      5
+    """
+    return target().compiled_apart(fn, *arguments)
+
+
+PACKED_BELOW = 2**16
+
+
+class Pairs(NamedTuple):
+    """[n] pairs of numbers, read together where they fit into one word.
+
+    Random accesses are what limits the speed of moves on a GPU, so that one in place of two counts.
+
+    Attributes:
+      first: [n] int32 or float32; if packed, uint32 with the first number in the lower half of the
+        bits and the second one in the upper half.
+      second: [n], of the same dtype; None if packed.
     """
 
-    def copy_all(destination: Any, where: jax.Array) -> Any:
-        return jax.tree.map(lambda old, new: _copy_leaf(old, new, where), destination, source)
+    first: jax.Array
+    second: jax.Array | None
 
-    return when(where, copy_all, destination)
+    @property
+    def size(self) -> int:
+        """n."""
+        return self.first.shape[0]
 
 
-def _copy_leaf(destination: Any, source: Any, where: jax.Array) -> Any:
-    if not isinstance(destination, jax.Ref):
-        return jnp.where(where, source, destination)
-    (n,) = destination.shape
-    tile = lax.iota(jnp.int32, LANES)
+def pack(first: Any, second: Any) -> Pairs:
+    """Returns pairs of integers from 0 to 2**16 - 1, packed; of JAX or of NumPy."""
+    upper = second.astype(np.uint32) << np.uint32(16)
+    return Pairs(first.astype(np.uint32) | upper, None)
 
-    def copy_tile(number: jax.Array, carry: None) -> None:
-        # Lanes past the end copy the last element once more, which needs no mask.
-        index = jnp.minimum(number * LANES + tile, n - 1)
-        destination[index] = source[index]
 
-    # Pallas-Triton takes a choice between two Python numbers to be one between bools.
-    num_tiles = jnp.where(where, jnp.int32(-(-n // LANES)), jnp.int32(0))
-    loops.fori_loop(0, num_tiles, copy_tile, None)
-    return destination
+def load_pair(pairs: Pairs, index: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Returns the two numbers at `index`, int32 or float32; portable."""
+    first = load(pairs.first, index)
+    if pairs.second is not None:
+        return first, load(pairs.second, index)
+    lower, upper = first & jnp.uint32(PACKED_BELOW - 1), first >> jnp.uint32(16)
+    return lower.astype(jnp.int32), upper.astype(jnp.int32)

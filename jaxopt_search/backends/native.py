@@ -1,4 +1,6 @@
-"""Loops of many small operations on a CPU, compiled into one function."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+"""The target of searches one after the other on a CPU, compiled into one function."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,10 +9,39 @@ import jax
 import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
 
+from jaxopt_search.backends import loops
+from jaxopt_search.backends.backend import Backend
+
 # XLA for CPUs runs a program as a list of small functions, at 0.1 us or more for each. Loops whose
 # buffers take less than a kilobyte it compiles as one, and marks them so; here larger ones are
 # marked. Where XLA does not know the marks, they do nothing.
 _MARKS = {"xla_cpu_small_call": "true", "inlineable": "false"}
+
+
+class Native(Backend):
+    """A search by itself on a CPU; lanes are the elements of vectors."""
+
+    is_native = True
+
+    def store_lanes(self, buffer: Any, index: Any, value: jax.Array, where: jax.Array) -> Any:
+        *row, lanes = index
+
+        # One after the other is as fast there, and compiles as one function.
+        def one(lane: jax.Array, buffer: jax.Array) -> jax.Array:
+            return self.store(buffer, (*row, lanes[lane]), value[lane], where[lane])
+
+        return loops.fori_loop(0, lanes.shape[0], one, buffer)
+
+    def each_index(
+        self, num: jax.Array, max_num: int, body: Callable[..., Any], tree: Any, tile: int
+    ) -> Any:
+        return self.fori_loop(num, lambda i, tree: body(i, jnp.bool_(True), tree), tree)
+
+    def num_lanes(self, number: int) -> int:
+        return -(-number // 8) * 8
+
+
+BACKENDS = {"native": Native}
 
 
 def as_one_function(fn: Callable[..., Any]) -> Callable[..., Any]:

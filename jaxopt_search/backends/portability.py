@@ -1,3 +1,4 @@
+# pyright: basic
 """Whether a function lowers to a Triton kernel, and if not, which function and operation is why."""
 
 import importlib
@@ -19,12 +20,11 @@ _OURS = tuple(
 )
 _COMPILER = ("jax._src.interpreters.mlir", "jaxlib.triton.dialect", "jaxlib.mlir.ir")
 _filters = threading.RLock()  # of warnings belong to the whole process
-_CUDA_DEVICE = {"device_kind": "NVIDIA H200", "num_cores": 132, "platform": "gpu"}
 
 
 def lower_for_cuda(fn: Callable[..., Any], *args: Any) -> str:
     """Returns the text of `fn` lowered for an NVIDIA GPU, on a machine with or without one."""
-    device = jax.sharding.AbstractDevice(**_CUDA_DEVICE)
+    device = jax.sharding.AbstractDevice(device_kind="NVIDIA H200", num_cores=132, platform="gpu")
     mesh = jax.sharding.AbstractMesh(
         (1,), ("x",), (jax.sharding.AxisType.Explicit,), abstract_device=device
     )

@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.backends import floats, memory, tiling
-from jaxopt_search.backends.memory import load, power_of_two, store
-from jaxopt_search.backends.tiling import Shape
+from jaxopt_search.backends import floats, memory
+from jaxopt_search.backends.memory import LANES, load, power_of_two, store
+from jaxopt_search.backends.tables import Shape, clamped, height_for
 
 
 class Tile(NamedTuple):
@@ -106,25 +106,44 @@ def by_rows(shape: Shape, body: Callable[[Block, Any], Any], tree: Any) -> Any:
         rows = lax.iota(jnp.int32, num_rows)
         whole = Tile(rows[:, None], lax.iota(jnp.int32, num_columns)[None], None)
         return body(Block(rows, jnp.ones(num_rows, bool), (whole,), whole), tree)
-    cut = tiling.for_rows(shape)
+    widths = widths_of(num_columns)
+    height = height_for(num_rows, sum(widths), num_warps(shape), _PER_THREAD)
 
-    def go_on(number: jax.Array, tree: Any) -> Any:
-        place = number * cut.height + lax.iota(jnp.int32, cut.height)
-        rows, is_row = tiling.clamped(place, num_rows)
+    def some_rows(number: jax.Array, tree: Any) -> Any:
+        place = number * height + lax.iota(jnp.int32, height)
+        rows, is_row = clamped(place, num_rows)
 
         def tile(first: int, width: int) -> Tile:
             place = first + lax.iota(jnp.int32, width)[None]
-            column, is_column = tiling.clamped(place, num_columns)
+            column, is_column = clamped(place, num_columns)
             return Tile(rows[:, None], column, is_row[:, None] & is_column)
 
-        firsts = itertools.accumulate(cut.widths[:-1], initial=0)
-        tiles = tuple(map(tile, firsts, cut.widths))
+        firsts = itertools.accumulate(widths[:-1], initial=0)
+        tiles = tuple(map(tile, firsts, widths))
         whole = tiles[0] if len(tiles) == 1 else tile(0, power_of_two(num_columns))
         return body(Block(rows, is_row, tiles, whole), tree)
 
-    return memory.fori_loop(jnp.int32(cut.num_blocks), go_on, tree)
+    return memory.fori_loop(jnp.int32(-(-num_rows // height)), some_rows, tree)
+
+
+# What was fastest for genetic search on an H200. A block has twice the entries for which warps are
+# chosen, so that a table of that size takes one block.
+_PER_THREAD, _MOST_WARPS = 32, 8
 
 
 def num_warps(shape: Shape) -> int:
     """Returns how many warps of a kernel handle the rows of tables of this shape fastest."""
-    return tiling.warps_of_rows(shape)
+    entries = power_of_two(shape[0]) * sum(widths_of(shape[1]))
+    return min(power_of_two(-(-entries // (LANES * _PER_THREAD // 2))), _MOST_WARPS)
+
+
+def widths_of(columns: int) -> list[int]:
+    """Returns powers of two that cover this many columns, with at most a quarter in excess."""
+    widths: list[int] = []
+    while columns > 0:
+        width = power_of_two(columns)
+        if width - columns > max(1, columns // 4):
+            width //= 2
+        widths.append(width)
+        columns -= width
+    return widths

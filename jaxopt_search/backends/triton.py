@@ -1,7 +1,12 @@
-"""The launcher: a loop over steps as one kernel, with the state of each search in its refs."""
+# pyright: basic
+# pyright: reportInvalidTypeForm=false
+"""The targets of fused kernels by Pallas: Triton, on NVIDIA GPUs, and its interpreter.
+
+Nothing else imports Pallas, and this file is imported only where a kernel is wanted.
+"""
 
 import contextlib
-import functools
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,157 +14,192 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.experimental import pallas as pl
 
 from jaxopt_search.backends import memory
+from jaxopt_search.backends.backend import Index, Kernel, Tree
 
-MAX_STEPS = 2**14
-"""Steps per launch: their control values are computed ahead, for all searches together."""
+_LEAST_CAPABILITY = (8, 0)
+"""Of an NVIDIA GPU: on older ones XLA refuses Triton (issue 26799 of jax-ml/jax)."""
 
 
-def launch(
+class _Operand(NamedTuple):
+    """An array that a kernel reads or changes, and what a program sees of it.
+
+    Attributes:
+      array: with at least one axis.
+      spec: the block of a program.
+      is_scalar: whether a program sees a scalar, not a ref.
+    """
+
+    array: jax.Array
+    spec: Any
+    is_scalar: bool
+
+    def value(self, ref: Any) -> Any:
+        """Returns what a program sees, of its ref."""
+        return ref[0] if self.is_scalar else ref
+
+
+def _of_all(array: Any) -> _Operand:
+    """Returns what all programs read."""
+    is_scalar, array = jnp.ndim(array) == 0, jnp.asarray(array)
+    array = array.reshape(array.shape or (1,))
+    return _Operand(array, pl.BlockSpec(array.shape, lambda _: (0,) * array.ndim), is_scalar)
+
+
+def _of_each(array: jax.Array, num_programs: int) -> _Operand:
+    """Returns what belongs to each program, or to several next to one another."""
+    times = num_programs // array.shape[0]
+
+    def place(program: Any) -> tuple[Any, ...]:
+        return lax.div(program, jnp.int32(times)), *(0,) * (array.ndim - 1)
+
+    shape = (1,) if array.ndim == 1 else (None, *array.shape[1:])
+    return _Operand(array, pl.BlockSpec(shape, place), array.ndim == 1)
+
+
+def _launch(
+    target: Any,
     body: Callable[[jax.Array, Any, Any], Any],
     num_steps: jax.Array,
     shared: Any,
     carry: Any,
-    *,
-    between: Any = (),
-    num_warps: int = 1,
-    interpret: bool = False,
+    between: Any,
+    num_warps: int,
 ) -> Any:
-    """Returns `carry` after `num_steps` steps of every search, a program per search.
-
-    Inside a kernel, leaves with an axis are refs, to be used through `memory`, and leaves without
-    one are scalars. What a step does not write is not touched.
-
-    Args:
-      body: maps (i, shared, carry) of one search to its carry after step i; the same refs must
-        come back. With `between`, its `shared` is a pair of both.
-      num_steps: [] int32.
-      shared: a pytree of arrays that all searches read.
-      carry: a pytree of arrays [S, ...].
-      between: a pytree of arrays [S / k, ...], each read by k searches next to one another.
-      num_warps: warps per program.
-      interpret: whether to run on any device, slowly, for tests.
-
-    Example:
-      >>> def step(i, shared, carry):
-      ...     return carry + memory.load(shared, i)
-      >>> prices, purses = jnp.array([1, 2, 3]), jnp.array([0, 10])
-      >>> launch(step, jnp.int32(3), prices, purses, interpret=True).tolist()
-      [6, 16]
-    """
-    from jax.experimental import pallas as pl
-
-    data = _Data.of((num_steps, shared), between)
-    carried, structure = jax.tree.flatten(carry)
-    is_carried_scalar = [leaf.ndim == 1 for leaf in carried]
-    num_read = len(data.leaves)
+    """Like `choice.launch`."""
+    wholes, whole_structure = jax.tree.flatten((num_steps, shared))
+    groups, group_structure = jax.tree.flatten(between)
+    owns, structure = jax.tree.flatten(carry)
+    num_programs, num_read = owns[0].shape[0], len(wholes) + len(groups)
+    operands = [*map(_of_all, wholes), *(_of_each(leaf, num_programs) for leaf in (*groups, *owns))]
+    carried = operands[num_read:]
 
     def kernel(*refs: Any) -> None:
-        inputs, state = refs[:num_read], refs[num_read + len(carried) :]
-        (num, everything), own = data.read(inputs)
-        start = structure.unflatten(map(_value, state, is_carried_scalar))
-
-        def step(i: jax.Array, old: Any) -> Any:
-            return body(i, (everything, own) if data.has_groups else everything, old)
-
-        with memory.one_search("interpreter" if interpret else "gpu"):
-            end = memory.fori_loop(num, step, start)
+        state = refs[num_read + len(carried) :]
+        values = [one.value(ref) for one, ref in zip(operands[:num_read], refs, strict=False)]
+        num, everything = whole_structure.unflatten(values[: len(wholes)])
+        if groups:
+            everything = everything, group_structure.unflatten(values[len(wholes) :])
+        start = [one.value(ref) for one, ref in zip(carried, state, strict=True)]
+        with memory.one_search(target.name):
+            end = memory.fori_loop(
+                num, lambda i, carry: body(i, everything, carry), structure.unflatten(start)
+            )
         for ref, value in zip(state, jax.tree.leaves(end), strict=True):
             if not isinstance(value, jax.Ref):
                 ref[0] = value
 
-    (num_searches, *_), own = carried[0].shape, [_own(pl, leaf, 1) for leaf in carried]
     results = pl.pallas_call(
         kernel,
-        grid=(num_searches,),
-        in_specs=[*data.specs(pl, num_searches), *own],
-        out_specs=own,
-        out_shape=[jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in carried],
+        grid=(num_programs,),
+        in_specs=[one.spec for one in operands],
+        out_specs=[one.spec for one in carried],
+        out_shape=[jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in owns],
         input_output_aliases={num_read + k: k for k in range(len(carried))},
-        **options(num_warps, interpret),
-    )(*data.leaves, *carried)
+        **target.options(num_warps),
+    )(*(one.array for one in operands))
     return structure.unflatten(results)
 
 
-class _Data(NamedTuple):
-    """What programs read.
+def _launch_grid(
+    target: Any,
+    body: Callable[[tuple[jax.Array, ...], tuple[Any, ...]], jax.Array],
+    grid: tuple[int, ...],
+    arrays: tuple[jax.Array, ...],
+    dtype: Any,
+    num_warps: int,
+) -> jax.Array:
+    """Like `choice.launch_grid`."""
 
-    Attributes:
-      leaves: arrays with an axis: first those that all programs read, then those of some.
-      is_scalar: of each leaf, whether a program sees a scalar.
-      whole: the structure of what all programs read.
-      groups: the structure of what some of them read.
-    """
+    def kernel(*refs: Any) -> None:
+        place = tuple(map(pl.program_id, range(len(grid))))
+        with memory.one_search(target.name):
+            refs[-1][(0,) * len(grid)] = body(place, refs[:-1])
 
-    leaves: list[jax.Array]
-    is_scalar: list[bool]
-    whole: Any
-    groups: Any
-
-    @classmethod
-    def of(cls, whole: Any, groups: Any) -> "_Data":
-        """Returns the data of pytrees."""
-        wholes, whole_structure = jax.tree.flatten(whole)
-        own, group_structure = jax.tree.flatten(groups)
-        wholes = [jnp.asarray(leaf) for leaf in wholes]
-        leaves = [leaf.reshape(leaf.shape or (1,)) for leaf in wholes] + own
-        is_scalar = [leaf.ndim == 0 for leaf in wholes] + [leaf.ndim == 1 for leaf in own]
-        return cls(leaves, is_scalar, whole_structure, group_structure)
-
-    @property
-    def has_groups(self) -> bool:
-        """Whether some programs read what others do not."""
-        return self.groups.num_leaves > 0
-
-    def read(self, refs: Any) -> tuple[Any, Any]:
-        """Returns both pytrees in a program, of its refs."""
-        values = list(map(_value, refs, self.is_scalar))
-        size = self.whole.num_leaves
-        return self.whole.unflatten(values[:size]), self.groups.unflatten(values[size:])
-
-    def specs(self, pl: Any, num_searches: int) -> list[Any]:
-        """Returns the block of each leaf that a program reads."""
-        size = self.whole.num_leaves
-        whole = [_whole(pl, leaf) for leaf in self.leaves[:size]]
-        return whole + [
-            _own(pl, leaf, num_searches // leaf.shape[0]) for leaf in self.leaves[size:]
-        ]
+    return pl.pallas_call(
+        kernel,
+        grid=grid,
+        out_specs=pl.BlockSpec((1,) * len(grid), lambda *place: place),
+        out_shape=jax.ShapeDtypeStruct(grid, dtype),
+        **target.options(num_warps),
+    )(*arrays)
 
 
-def _value(ref: Any, is_scalar: bool) -> Any:
-    return ref[0] if is_scalar else ref
+class Interpreter(Kernel):
+    """A kernel that Pallas interprets, slowly, on any device, for tests."""
 
+    name = "interpret"
+    launch, launch_grid = _launch, _launch_grid
 
-def _whole(pl: Any, array: jax.Array) -> Any:
-    return pl.BlockSpec(array.shape, lambda search: (0,) * array.ndim)
+    def load_where(self, buffer: Any, index: Index, where: jax.Array) -> jax.Array:
+        pairs = zip(index if isinstance(index, tuple) else (index,), buffer.shape, strict=True)
+        return buffer[tuple(jnp.minimum(one, size - 1) for one, size in pairs)]
 
+    def store_lanes(self, buffer: Any, index: Any, value: jax.Array, where: jax.Array) -> Any:
+        if not isinstance(buffer, jax.Ref):
+            return super().store_lanes(buffer, index, value, where)
+        buffer[...] = super().store_lanes(buffer[...], index, value, where)
+        return buffer
 
-def _own(pl: Any, array: jax.Array, times: int) -> Any:
-    """Returns the block of a program's own; `times` programs next to one another have the same."""
-
-    def place(search: Any) -> tuple[Any, ...]:
-        return lax.div(search, jnp.int32(times)), *(0,) * (array.ndim - 1)
-
-    return pl.BlockSpec((1,) if array.ndim == 1 else (None, *array.shape[1:]), place)
-
-
-def options(num_warps: int, interpret: bool) -> dict[str, Any]:
-    """Returns the arguments of `pallas_call` for a kernel of this library.
-
-    Example:
-      >>> options(num_warps=4, interpret=True)
-      {'interpret': True}
-    """
-    if interpret:
+    def options(self, num_warps: int) -> dict[str, Any]:
+        """Returns the arguments of `pallas_call`."""
         return {"interpret": True}
-    from jax.experimental.pallas import triton
-
-    _let_operations_be_found()
-    return {"compiler_params": triton.CompilerParams(num_warps=num_warps, num_stages=1)}
 
 
-@functools.cache
+class Triton(Kernel):
+    """A kernel on an NVIDIA GPU."""
+
+    name = "triton"
+    launch, launch_grid = _launch, _launch_grid
+
+    def __init__(self) -> None:
+        import jax.experimental.pallas.triton as operations
+
+        self.operations = operations
+        _let_operations_be_found()
+
+    def load_where(self, buffer: Any, index: Index, where: jax.Array) -> jax.Array:
+        nothing = jnp.zeros((), buffer.dtype)
+        return self.operations.load(buffer.at[index], mask=where, other=nothing)
+
+    def store_lanes(self, buffer: Any, index: Any, value: jax.Array, where: jax.Array) -> Any:
+        if not isinstance(buffer, jax.Ref):
+            return super().store_lanes(buffer, index, value, where)
+        # A lane that is masked out must not write at all: another lane may own its element.
+        index = index if len(index) > 1 else index[0]
+        self.operations.store(buffer.at[index], value, mask=where)
+        return buffer
+
+    def barrier(self) -> None:
+        self.operations.debug_barrier()
+
+    def compiled_apart(self, fn: Callable[..., Tree], *arguments: Any) -> Tree:
+        once = (pl.program_id(0) | 1) & 1  # LLVM computes it, MLIR does not
+        nothing = jax.tree.map(
+            lambda one: jnp.zeros(one.shape, one.dtype), jax.eval_shape(fn, *arguments)
+        )
+        return lax.fori_loop(0, once, lambda _, __: fn(*arguments), nothing)
+
+    def options(self, num_warps: int) -> dict[str, Any]:
+        """Returns the arguments of `pallas_call`."""
+        params = self.operations.CompilerParams(num_warps=num_warps, num_stages=1)
+        return {"compiler_params": params}
+
+    def refusal(self, device: jax.Device | str) -> str:
+        """Like `choice.refusal`."""
+        capability = str(getattr(device, "compute_capability", ""))
+        found = re.fullmatch(r"(\d+)\.(\d+)", capability)  # other makers have other names
+        if not found or tuple(map(int, found.groups())) >= _LEAST_CAPABILITY:
+            return ""
+        least = ".".join(map(str, _LEAST_CAPABILITY))
+        return f"compute capability {capability}; the Triton kernel needs {least}"
+
+
+BACKENDS = {"interpret": Interpreter, "triton": Triton}
+
+
 def _let_operations_be_found() -> None:
     """Lets MLIR import what JAX has on Triton's operations by the name that it looks for.
 

@@ -13,8 +13,10 @@ import numpy as np
 import jaxopt_search as js
 from jaxopt_search import files
 from jaxopt_search.command import endings, starts
-from jaxopt_search.driver import compilation_cache, environment
-from jaxopt_search.engine import device_split, stepping
+from jaxopt_search.driver import environment
+from jaxopt_search.engine import stepping
+from jaxopt_search.engine.compile import folder_to_use
+from jaxopt_search.engine.devices import describe, find_devices, is_cpu, platform_of
 
 _EXTRAS = ("matplotlib", "scipy", "tqdm", "pooch")
 _NVIDIA = pathlib.Path("/proc/driver/nvidia/version")
@@ -42,7 +44,7 @@ def _versions() -> Findings:
 
 def _devices() -> Findings:
     try:
-        devices = device_split.find_devices("all")
+        devices = find_devices("all")
         for device in devices:
             total = jax.device_put(np.arange(4), device).sum()
             if int(total) != 6:
@@ -50,8 +52,8 @@ def _devices() -> Findings:
     except (RuntimeError, ValueError) as error:
         yield "devices", "none", f"JAX does not run: {endings.reason_of(error)}"
         return
-    kind = f"{len(devices)} x {devices[0].device_kind}, {devices[0].platform}"
-    is_on_cpu = devices[0].platform == "cpu"
+    kind = f"{describe(devices)}, {platform_of(devices[0])}"
+    is_on_cpu = is_cpu(devices[0])
     problem = ""
     if is_on_cpu and _NVIDIA.exists() and "cpu" not in os.environ.get("JAX_PLATFORMS", ""):
         problem = 'JAX does not see the NVIDIA GPU: pip install "jax[cuda13]", or [cuda12]'
@@ -81,7 +83,7 @@ _SEARCHES: dict[str, Callable[[], tuple[Any, Any]]] = {"TSP": _tsp, "QAP": _qap,
 
 def _cache() -> Findings:
     try:
-        folder = compilation_cache.folder_to_use()
+        folder = folder_to_use()
         if not folder.exists():
             yield "cache", f"{folder}, which is not there yet", ""
             return

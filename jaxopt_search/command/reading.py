@@ -15,8 +15,8 @@ import numpy as np
 
 from jaxopt_search.checks import real_array
 from jaxopt_search.datasets import load_atsp, load_qaplib, load_tsplib, registry
-from jaxopt_search.datasets._tokens import INTEGER, MAX_BYTES, REAL, Source, show
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
+from jaxopt_search.datasets.readers import INTEGER, MAX_BYTES, REAL, Source, show
 from jaxopt_search.errors import InstanceFormatError
 from jaxopt_search.files import check_regular
 from jaxopt_search.problems.matrix_input import is_integral, may_be_rows

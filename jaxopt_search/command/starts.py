@@ -9,8 +9,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from jaxopt_search.command import files, pictures
+from jaxopt_search.command import files
 from jaxopt_search.command.endings import say
+from jaxopt_search.engine import processes
+from jaxopt_search.results import plotting
 
 _BETWEEN_TRIES = 0.2  # seconds
 _CPU_DEVICES = "--xla_force_host_platform_device_count"
@@ -30,7 +32,10 @@ def check_paths(args: argparse.Namespace, *known: tuple[str, ...]) -> None:
     if is_lead(args):
         if args.out is not None:
             files.check_place("--out", args.out)
-        pictures.check(args.plot)
+        if args.plot is not None:
+            files.check_suffix("--plot", args.plot, files.PICTURES)
+            files.check_place("--plot", args.plot)
+            plotting.detached_axes()  # or it says what to install
 
 
 @contextlib.contextmanager
@@ -56,9 +61,8 @@ def is_lead(args: argparse.Namespace) -> bool:
     """Returns whether this process is the one that tells and writes what was found."""
     if not _is_shared(args):
         return True
-    import jax
 
-    return jax.process_index() == 0
+    return processes.is_first()
 
 
 def _is_shared(args: argparse.Namespace) -> bool:
@@ -75,12 +79,10 @@ def options_of(args: argparse.Namespace) -> dict[str, Any]:
         "num_searches": args.searches,
         "devices": args.devices,
         "show_progress": args.progress or (is_watched and not args.quiet),
+        "checkpoint": args.checkpoint,
+        "checkpoint_every": args.checkpoint_every,
+        "resume": args.resume,
     }
-
-
-def files_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns what is said of checkpoints."""
-    return {name: getattr(args, name) for name in ("checkpoint", "checkpoint_every", "resume")}
 
 
 def _join(args: argparse.Namespace) -> None:
@@ -179,8 +181,8 @@ def use_machine(args: argparse.Namespace) -> None:
     Raises:
       ValueError: if there are no such devices.
     """
-    from jaxopt_search.driver.compilation_cache import enable_compilation_cache
-    from jaxopt_search.engine.device_split import find_devices
+    from jaxopt_search.engine.compile import enable_compilation_cache
+    from jaxopt_search.engine.devices import find_devices
 
     use_cpu_cores()
     if not args.no_cache:

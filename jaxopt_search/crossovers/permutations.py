@@ -1,6 +1,6 @@
 """Genetic operators for permutations; children are made without a loop over positions.
 
-`pmx` and `ox` make one child; `pmx_rows` and `ox_rows` one for each row of a table, portable.
+`pmx` makes one child; `pmx_rows` and `ox_rows` make one for each row of a table, portable.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from jaxopt_search.neighborhoods.swap import Swap, positions
 from jaxopt_search.problems.permutation import inverse
 from jaxopt_search.types import Stream
 
-__all__ = ["ox", "pmx"]
+__all__ = ["pmx"]
 
 
 def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
@@ -45,47 +45,15 @@ def pmx(first: jax.Array, second: jax.Array, is_second: jax.Array) -> jax.Array:
       >>> pmx(first, second, jnp.array([False, True, True, False, False])).tolist()
       [1, 0, 4, 3, 2]
     """
-    n = _size(first)
-    position = inverse(second)
+    for parent in (first, second):
+        if jnp.ndim(parent) != 1 or jnp.result_type(parent) != jnp.int32:
+            kind = f"{jnp.result_type(parent)}{list(jnp.shape(parent))}"
+            raise TypeError(f"a parent is {kind}, expected a permutation, int32[n]")
+    n, position = first.shape[0], inverse(second)
     following = jnp.where(is_second[position], first[position], lax.iota(jnp.int32, n))
     for _ in range((n - 1).bit_length()):
         following = following[following]
     return jnp.where(is_second, second, following[first])
-
-
-def ox(first: jax.Array, second: jax.Array, is_second: jax.Array, start: jax.Array) -> jax.Array:
-    """Returns the ordered child of two permutations.
-
-    It has the values of `second` where `is_second` holds. The others fill the rest from `start` on,
-    wrapping around at the end, in the order in which `first` has them from there. Davis, "Applying
-    adaptive algorithms to epistatic domains", 1985, for a segment of positions and the position
-    behind it.
-
-    Args:
-      first, second: [n] int32 permutations of 0 to n - 1.
-      is_second: [n] bool.
-      start: [] int32, 0 to n - 1.
-
-    Returns:
-      [n] int32, a permutation.
-
-    Raises:
-      TypeError: if a parent is not [n] int32.
-
-    Example:
-      >>> first, second = jnp.array([0, 1, 2, 3, 4]), jnp.array([2, 0, 4, 1, 3])
-      >>> ox(first, second, jnp.array([False, True, True, False, False]), jnp.int32(3)).tolist()
-      [2, 0, 4, 3, 1]
-    """
-    n = _size(first)
-    around = (start + lax.iota(jnp.int32, n)) % n
-    values, is_taken = first[around], is_second[inverse(second)]
-    # Each value that is left, and each place, has a number among those.
-    is_left, is_free = ~is_taken[values], ~is_second[around]
-    number = jnp.where(is_left, jnp.cumsum(is_left) - 1, n)
-    left = jnp.zeros_like(first).at[number].set(values, mode="drop")
-    filled = jnp.where(is_free, left[jnp.cumsum(is_free) - 1], second[around])
-    return jnp.zeros_like(first).at[around].set(filled)
 
 
 class Parents(NamedTuple):
@@ -120,21 +88,17 @@ class Parents(NamedTuple):
         return jnp.where(position == first, second, moved)
 
 
-class Room(NamedTuple):
-    """Where children are made.
+def pmx_rows(block: Block, parents: Parents, children: Any, links: Any) -> tuple[Any, Any]:
+    """Returns two tables with a child in each row of a block, made as by `pmx` and then swapped.
 
-    Attributes:
+    Args:
       children: [P, n] int32 buffer.
       links: [P, n] int32 buffer, working space.
+
+    Returns:
+      Both of them.
     """
-
-    children: Any
-    links: Any
-
-
-def pmx_rows(block: Block, parents: Parents, room: Room) -> Room:
-    """Returns the room with a child in each row of a block, made as by `pmx` and then swapped."""
-    n, (children, links) = parents.permutations.shape[1], room
+    n = parents.permutations.shape[1]
     following = []
     for tile in block.tiles:
         place = load(parents.positions, (parents.second, tile.column))
@@ -154,13 +118,16 @@ def pmx_rows(block: Block, parents: Parents, room: Room) -> Room:
         own = load(links, (tile.row, load(parents.permutations, (tile.row, source))))
         others = load(parents.permutations, (parents.second, source))
         child.append(jnp.where(parents.is_second(source), others, own))
-    return Room(block.put(children, child), links)
+    return block.put(children, child), links
 
 
-def ox_rows(block: Block, parents: Parents, room: Room) -> Room:
-    """Returns the room with a child in each row of a block, made as by `ox` and then swapped.
+def ox_rows(block: Block, parents: Parents, children: Any, links: Any) -> tuple[Any, Any]:
+    """Like `pmx_rows`, but by order crossover, which needs no working space.
 
-    Missing values go behind the segment. What is behind `num_entries` stays as it is in the room.
+    A child has the values of its second parent from `start` to `end` - 1. The others fill the rest
+    from `end` on, wrapping around, in the order in which its first parent has them from there.
+    Davis, "Applying adaptive algorithms to epistatic domains", 1985. What is behind `num_entries`
+    stays as it is in `children`.
     """
     tile, entries = block.whole, parents.num_entries
     n = parents.permutations.shape[1] if entries is None else entries
@@ -176,11 +143,11 @@ def ox_rows(block: Block, parents: Parents, room: Room) -> Room:
     is_left = ~parents.is_second(load(parents.positions, (parents.second, value))) & counts
     number = jnp.cumsum(is_left.astype(jnp.int32), axis=1) - 1
     place = parents.swapped(around(jnp.maximum(number, 0)))
-    children = store(room.children, (tile.row, place), value, is_left)
+    children = store(children, (tile.row, place), value, is_left)
     others = load(parents.permutations, (parents.second, tile.column))
     is_others = tile.only_real(parents.is_second(tile.column))
     place = parents.swapped(tile.column)
-    return Room(store(children, (tile.row, place), others, is_others), room.links)
+    return store(children, (tile.row, place), others, is_others), links
 
 
 class PermutationTables(NamedTuple):
@@ -207,7 +174,7 @@ class PermutationOperators:
       leaves_fixed: whether children keep what their parents have in common at a position.
     """
 
-    cross: Callable[[Block, Parents, Room], Room]
+    cross: Callable[[Block, Parents, Any, Any], tuple[Any, Any]]
     leaves_fixed: bool
 
     space = "permutation"
@@ -241,9 +208,8 @@ class PermutationOperators:
             swap=(swap.first, jnp.where(draws.is_mutant, swap.second, swap.first)),
             num_entries=number,
         )
-        room = self.cross(block, parents, Room(children, links))
-        tables = PermutationTables(positions, room.links)
-        return island._replace(tables=tables, children=room.children)
+        children, links = self.cross(block, parents, children, links)
+        return island._replace(tables=PermutationTables(positions, links), children=children)
 
     def updated(
         self, tables: PermutationTables, tile: Tile, individuals: jax.Array, where: jax.Array
@@ -284,10 +250,3 @@ class PermutationOperators:
         new = list(map(values, block.tiles, words))
         memory.barrier()  # all words have been read
         return new
-
-
-def _size(parent: jax.Array) -> int:
-    if jnp.ndim(parent) != 1 or jnp.result_type(parent) != jnp.int32:
-        kind = f"{jnp.result_type(parent)}{list(jnp.shape(parent))}"
-        raise TypeError(f"a parent is {kind}, expected a permutation, int32[n]")
-    return jnp.shape(parent)[0]

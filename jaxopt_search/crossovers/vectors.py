@@ -64,7 +64,7 @@ class VectorOperators:
     space = "vector"
 
     def check(self, problem: Any, solution: jax.Array) -> None:
-        """Refuses nothing: `spaces.check` has looked at the domains."""
+        """Refuses nothing: `contracts.check_spaces` has looked at the domains."""
 
     def tables(self, population: jax.Array) -> tuple[()]:
         return ()

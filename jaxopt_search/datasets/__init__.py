@@ -8,22 +8,25 @@ asked for.
 from jaxopt_search.datasets.generators import (
     clustered_tsp,
     grid_tsp,
+    mycielski_graph,
     planted_qap,
     planted_tsp,
-    uniform_qap,
-    uniform_tsp,
-)
-from jaxopt_search.datasets.graphs import (
-    mycielski_graph,
     queen_graph,
     random_graph,
     toroidal_grid,
+    uniform_qap,
+    uniform_tsp,
 )
 from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
-from jaxopt_search.datasets.loading import load
-from jaxopt_search.datasets.qaplib import load_qaplib, load_qaplib_solution, orient
-from jaxopt_search.datasets.registry import names
-from jaxopt_search.datasets.tsplib import load_atsp, load_tour, load_tsplib
+from jaxopt_search.datasets.readers import (
+    load_atsp,
+    load_qaplib,
+    load_qaplib_solution,
+    load_tour,
+    load_tsplib,
+    orient,
+)
+from jaxopt_search.datasets.registry import load, names
 
 __all__ = [
     "GraphInstance",

@@ -1,17 +1,28 @@
-"""Random instances, and instances whose optimum is known by construction."""
+"""Generated instances: tours, assignments, and graphs to color and to cut.
+
+Some have an optimum that is known by construction. Random graphs are drawn as by rudy, the
+generator of the G-set's graphs, so that the same arguments give the same graphs on any platform.
+"""
 
 import itertools
-import numbers
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
+from jaxopt_search.checks import check_count, check_share
+from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
 
 MAX_SIZE = 10**9
 """Largest extent of generated coordinates."""
 
 MAX_CITIES, MAX_FACILITIES = 10**8, 2**14
 """The most that are generated: their coordinates or matrices take some gigabytes."""
+
+MAX_EDGES = 10**7
+"""Most edges of a generated graph."""
+
+_BITS = 2**31 - 1
 
 
 def uniform_tsp(n: int, *, seed: int, size: int = 1_000_000) -> TSPInstance:
@@ -28,7 +39,7 @@ def uniform_tsp(n: int, *, seed: int, size: int = 1_000_000) -> TSPInstance:
       >>> instance.name, instance.coordinates.shape
       ('uniform-100-s0', (100, 2))
     """
-    n, size = _integer("n", n, 1, MAX_CITIES), _integer("size", size, 1, MAX_SIZE)
+    n, size = check_count("n", n, 1, MAX_CITIES), check_count("size", size, 1, MAX_SIZE)
     points = _generator(seed).integers(0, size, (n, 2))
     extra = "" if size == 1_000_000 else f"-size{size}"
     return _points(f"uniform-{n}{extra}-s{seed}", points)
@@ -56,9 +67,9 @@ def clustered_tsp(
       >>> instance.name, instance.coordinates.shape
       ('clustered-300-c3-s0', (300, 2))
     """
-    n, size = _integer("n", n, 1, MAX_CITIES), _integer("size", size, 1, MAX_SIZE)
+    n, size = check_count("n", n, 1, MAX_CITIES), check_count("size", size, 1, MAX_SIZE)
     count = max(1, n // 100) if num_clusters is None else num_clusters
-    count = _integer("num_clusters", count, 1, n)
+    count = check_count("num_clusters", count, 1, n)
     rng = _generator(seed)
     centers = rng.integers(0, size, (count, 2))
     around = centers[rng.integers(0, count, n)]
@@ -90,9 +101,9 @@ def grid_tsp(rows: int, columns: int, *, spacing: int = 10, seed: int | None = N
       >>> grid_tsp(3, 3).best_known, grid_tsp(2, 3).best_known
       (94, 60)
     """
-    rows, columns = _integer("rows", rows, 2), _integer("columns", columns, 2)
-    n = _integer("rows * columns", rows * columns, 1, MAX_CITIES)
-    spacing = _integer("spacing", spacing, 1, MAX_SIZE // max(rows, columns))
+    rows, columns = check_count("rows", rows, 2, None), check_count("columns", columns, 2, None)
+    n = check_count("rows * columns", rows * columns, 1, MAX_CITIES)
+    spacing = check_count("spacing", spacing, 1, MAX_SIZE // max(rows, columns))
     points = spacing * np.indices((rows, columns)).reshape(2, n).T
     name = f"grid-{rows}x{columns}-d{spacing}"
     if seed is not None:
@@ -121,7 +132,7 @@ def planted_tsp(n: int, *, seed: int) -> TSPInstance:
       >>> instance.matrix.shape, instance.is_optimal
       ((50, 50), True)
     """
-    n = _integer("n", n, 3, 2**15)
+    n = check_count("n", n, 3, 2**15)
     rng = _generator(seed)
     potential = rng.integers(1, n + 1, n)
     slack = np.triu(rng.integers(0, n, (n, n)), 1)
@@ -151,7 +162,7 @@ def uniform_qap(n: int, *, seed: int) -> QAPInstance:
       >>> instance.name, instance.flow.shape, instance.best_known
       ('uniform-qap-12-s0', (12, 12), None)
     """
-    n = _integer("n", n, 1, MAX_FACILITIES)
+    n = check_count("n", n, 1, MAX_FACILITIES)
     rng = _generator(seed)
     flow, distance = (np.triu(rng.integers(0, 100, (n, n)), 1) for _ in range(2))
     name = f"uniform-qap-{n}-s{seed}"
@@ -188,8 +199,8 @@ def planted_qap(rows: int, columns: int, *, seed: int) -> QAPInstance:
       >>> instance.flow.shape, instance.is_optimal
       ((12, 12), True)
     """
-    rows, columns = _integer("rows", rows, 1), _integer("columns", columns, 1)
-    n = _integer("rows * columns", rows * columns, 2, MAX_FACILITIES)
+    rows, columns = check_count("rows", rows, 1, None), check_count("columns", columns, 1, None)
+    n = check_count("rows * columns", rows * columns, 2, MAX_FACILITIES)
     rng = _generator(seed)
     cells = np.indices((rows, columns)).reshape(2, n).T
     distance = np.abs(cells[:, None] - cells[None, :]).sum(-1)
@@ -211,7 +222,7 @@ def planted_qap(rows: int, columns: int, *, seed: int) -> QAPInstance:
     )
 
 
-def _groups(rows: int, columns: int):
+def _groups(rows: int, columns: int) -> Iterator[list[int]]:
     """Yields the neighboring pairs, rows of three, Ls and 2 x 2 blocks of a grid, as cells."""
     block = [(0, 0), (0, 1), (1, 0), (1, 1)]
     straight = [(0, 0), (0, 1), (0, 2)]
@@ -229,12 +240,198 @@ def _points(name: str, points: np.ndarray, **fields) -> TSPInstance:
 
 
 def _generator(seed: int) -> np.random.Generator:
-    return np.random.default_rng(_integer("seed", seed, 0))
+    return np.random.default_rng(check_count("seed", seed, 0, None))
 
 
-def _integer(name: str, value: int, low: int, high: int | None = None) -> int:
-    limits = f"at least {low}" if high is None else f"in {low}..{high}"
-    good = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not good or value < low or (high is not None and value > high):
-        raise ValueError(f"{name} is {value!r}, expected an integer {limits}")
-    return int(value)
+def queen_graph(rows: int, columns: int) -> GraphInstance:
+    """Returns the cells of a board, with edges where a queen could move from one to the other.
+
+    A coloring with as many colors as the longer side has cells fills the board with placements of
+    peaceful queens. These are the graphs `queenR_C` of DIMACS, whose files list each
+    edge twice; the chromatic numbers of 5 x 5 to 9 x 9 are 5, 7, 7, 9 and 10.
+
+    Args:
+      rows, columns: at least 1 each; cell (r, c) is vertex `r * columns + c`.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Example:
+      >>> graph = queen_graph(8, 8)
+      >>> graph.n, len(graph.edges)
+      (64, 728)
+    """
+    rows, columns = check_count("rows", rows, 1, 10**3), check_count("columns", columns, 1, 10**3)
+    n = check_count("rows * columns", rows * columns, 1, 10**4)
+    row, column = np.divmod(np.arange(n), columns)
+    down, right = row[:, None] - row, column[:, None] - column
+    is_move = (down == 0) | (right == 0) | (np.abs(down) == np.abs(right))
+    return _instance(f"queen{rows}_{columns}", n, np.argwhere(np.triu(is_move, 1)))
+
+
+def mycielski_graph(k: int) -> GraphInstance:
+    """Returns Mycielski's graph without triangles that needs k + 1 colors, `mycielK` of DIMACS.
+
+    It starts from one edge, which is `k = 1`. A step gives each vertex v a copy that is joined to
+    the neighbors of v, and joins all copies to one more vertex (Mycielski, "Sur le coloriage des
+    graphes", 1955); so k = 2 is the cycle of 5 vertices, and k = 3 the graph of Groetzsch.
+
+    Args:
+      k: 1 to 12.
+
+    Raises:
+      ValueError: `k` is out of range.
+
+    Example:
+      >>> graph = mycielski_graph(3)
+      >>> graph.n, len(graph.edges)
+      (11, 20)
+    """
+    k = check_count("k", k, 1, 12)
+    n, edges = 2, np.array([[0, 1]])
+    for _ in range(k - 1):
+        to_copy = [edges + np.array(shift) for shift in ([0, n], [n, 0])]
+        to_top = np.column_stack([np.arange(n, 2 * n), np.full(n, 2 * n)])
+        n, edges = 2 * n + 1, np.concatenate([edges, *to_copy, to_top])
+    return _instance(f"myciel{k}", n, edges)
+
+
+def random_graph(n: int, density: float, seed: int, weights: Sequence[int] = (1,)) -> GraphInstance:
+    """Returns a random graph with a given share of all edges, as rudy draws it.
+
+    Edges are drawn until there are `n * (n - 1) / 2 * density` different ones, rounded to nearest:
+    two vertices at a time, and again if they are equal or have an edge. Then the weights are
+    drawn from the same seed. So graphs of the G-set (Helmberg and Rendl, "A spectral bundle method
+    for semidefinite programming", 2000) are
+
+    - G1 to G5: `random_graph(800, 0.06, seed)` with the seeds 8001 to 8005,
+    - G6 to G10: the same with `weights=(-1, 1)`,
+    - G43 to G47: `random_graph(1000, 0.02, seed)` with the seeds 10001 to 10005.
+
+    The random numbers are from GB_FLIP and the graph is from GB_RAND (Knuth, "The Stanford
+    GraphBase", 1993), on which rudy (Rinaldi, 1995) is built. Tests check the graphs' digests.
+
+    Args:
+      n: number of vertices, at least 1.
+      density: the share of all edges, from 0 to 1.
+      seed: 0 to 2**31 - 1.
+      weights: what an edge's weight is drawn from, each equally likely.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Example:
+      >>> graph = random_graph(800, 0.06, seed=8001)
+      >>> graph.n, len(graph.edges)
+      (800, 19176)
+    """
+    n = check_count("n", n, 1, 10**6)
+    wanted = math.floor(n * (n - 1) / 2 * float(check_share("density", density)) + 0.5)
+    check_count("number of edges", wanted, 0, MAX_EDGES)
+    below = _Flip(seed).below
+    pairs: dict[tuple[int, int], None] = {}  # a set that keeps the order
+    while len(pairs) < wanted:
+        u, v = below(n), below(n)
+        if u != v:
+            pairs[min(u, v), max(u, v)] = None
+    name = f"random-{n}-d{float(density):g}"
+    return _weighted(name, n, pairs, seed, weights)
+
+
+def toroidal_grid(
+    rows: int, columns: int, seed: int, weights: Sequence[int] = (-1, 1)
+) -> GraphInstance:
+    """Returns a grid whose opposite sides are joined, with random weights, as rudy draws them.
+
+    Each vertex has four neighbors. Of the G-set (see `random_graph`), with n = 800, these are G11:
+    `toroidal_grid(100, 8, seed=8001)`, G12: `(50, 16, seed=8002)` and G13: `(25, 32, seed=8003)`.
+
+    Args:
+      rows, columns: at least 3 each; cell (r, c) is vertex `r * columns + c`.
+      seed: 0 to 2**31 - 1.
+      weights: what an edge's weight is drawn from, each equally likely.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Example:
+      >>> graph = toroidal_grid(100, 8, seed=8001)
+      >>> graph.n, len(graph.edges), sorted(set(graph.weights.tolist()))
+      (800, 1600, [-1, 1])
+    """
+    rows, columns = check_count("rows", rows, 3, None), check_count("columns", columns, 3, None)
+    n = check_count("rows * columns", rows * columns, 9, MAX_EDGES // 2)
+    cells = [divmod(cell, columns) for cell in range(n)]
+    right = [(cell, r * columns + (c + 1) % columns) for cell, (r, c) in enumerate(cells)]
+    down = [(cell, (r + 1) % rows * columns + c) for cell, (r, c) in enumerate(cells)]
+    return _weighted(f"torus-{rows}x{columns}", n, right + down, seed, weights)
+
+
+def _weighted(
+    name: str, n: int, pairs: Iterable[tuple[int, int]], seed: int, weights: Sequence[int]
+) -> GraphInstance:
+    """Returns the graph of these edges, in the order in which they were made, with random weights.
+
+    Weights are drawn for one vertex after the other, and each one's edges to later vertices, the
+    last made first: the order of the GraphBase's lists of neighbors.
+    """
+    values = [check_count("a weight", value, -(2**31), 2**31 - 1) for value in weights]
+    if not values:
+        raise ValueError("weights is empty, expected at least one")
+    later: list[list[int]] = [[] for _ in range(n)]
+    for u, v in pairs:
+        later[min(u, v)].append(max(u, v))
+    edges = [(u, v) for u, others in enumerate(later) for v in reversed(others)]
+    below = _Flip(seed).below
+    drawn = [values[below(len(values))] for _ in edges]
+    extra = "" if values == [1] else "-w" + ",".join(map(str, values))
+    return _instance(f"{name}{extra}-s{seed}", n, edges, drawn)
+
+
+def _instance(
+    name: str, n: int, edges: Sequence | np.ndarray, weights: Sequence[int] | None = None
+) -> GraphInstance:
+    """Returns an instance with its edges in ascending order."""
+    pairs = np.asarray(edges, np.int64).reshape(-1, 2)
+    values = np.ones(len(pairs), np.int64) if weights is None else np.asarray(weights, np.int64)
+    pairs = np.sort(pairs, axis=1)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    return GraphInstance(name=name, n=n, edges=pairs[order], weights=values[order])
+
+
+class _Flip:
+    """Knuth's portable random numbers, GB_FLIP of "The Stanford GraphBase" (1993).
+
+    A subtractive generator, x[k] = x[k - 24] - x[k - 55] modulo 2**31, that hands out each block of
+    55 numbers from the last to the first.
+    """
+
+    def __init__(self, seed: int):
+        shifted = check_count("seed", seed, 0, _BITS)
+        table, previous, current, place = [0] * 55, shifted, 1, 21
+        table[54] = shifted
+        while place:
+            table[place - 1] = current
+            shifted = shifted >> 1 | (shifted & 1) << 30
+            previous, current = current, (previous - current - shifted) & _BITS
+            place = (place + 21) % 55
+        self._block = np.array(table, np.int64)
+        for _ in range(5):
+            self._refill()
+        self._left.pop()
+
+    def below(self, m: int) -> int:
+        """Returns a uniform number from 0 to m - 1."""
+        limit = 2**31 - 2**31 % m  # what is at or above it would favor small remainders
+        while True:
+            if not self._left:
+                self._refill()
+            if (number := self._left.pop()) < limit:
+                return number % m
+
+    def _refill(self) -> None:
+        block = self._block
+        for start, stop, back in ((0, 24, -31), (24, 48, 24), (48, 55, 24)):
+            block[start:stop] -= block[start - back : stop - back]
+            block[start:stop] &= _BITS
+        self._left = block.tolist()

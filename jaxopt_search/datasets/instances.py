@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+from typing import Any
 
 import numpy as np
 
@@ -41,39 +42,37 @@ class TSPInstance:
     comment: str = ""
 
     def __post_init__(self):
-        if self.edge_weight_type == "EXPLICIT":
-            if self.matrix is None or self.coordinates is not None:
-                raise ValueError("edge_weight_type is 'EXPLICIT', expected matrix and nothing else")
-            check_square("matrix", self.matrix)
-            if not np.array_equal(self.matrix, self.matrix.T):
-                raise ValueError("matrix is not symmetric, expected a symmetric matrix")
-            if self.matrix.diagonal().any():
-                raise ValueError("matrix has a nonzero diagonal, expected zeros")
-            return
-        if self.edge_weight_type not in distances.EDGE_WEIGHTS:
+        kind, is_explicit = self.edge_weight_type, self.edge_weight_type == "EXPLICIT"
+        if not is_explicit and kind not in distances.EDGE_WEIGHTS:
             expected = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
-            raise ValueError(
-                f"edge_weight_type is {self.edge_weight_type!r}, expected one of {expected}"
-            )
-        if self.coordinates is None or self.matrix is not None:
-            raise ValueError(
-                f"edge_weight_type is {self.edge_weight_type!r}, expected coordinates and no matrix"
-            )
-        check_coordinates(self.coordinates)
+            raise ValueError(f"edge_weight_type is {kind!r}, expected one of {expected}")
+        if (self.matrix is not None, self.coordinates is None) != (is_explicit, is_explicit):
+            expected = "matrix and no coordinates" if is_explicit else "coordinates and no matrix"
+            raise ValueError(f"edge_weight_type is {kind!r}, expected {expected}")
+        if not is_explicit:
+            check_coordinates(self.data)
+            return
+        check_square("matrix", self.data)
+        if not np.array_equal(self.data, self.data.T):
+            raise ValueError("matrix is not symmetric, expected a symmetric matrix")
+        if self.data.diagonal().any():
+            raise ValueError("matrix has a nonzero diagonal, expected zeros")
+
+    @property
+    def data(self) -> Any:
+        """The matrix or the coordinates, whichever is given."""
+        return self.matrix if self.coordinates is None else self.coordinates
 
     @property
     def n(self) -> int:
         """The number of cities."""
-        data = self.matrix if self.coordinates is None else self.coordinates
-        assert data is not None  # checked on construction
-        return len(data)
+        return len(self.data)
 
     def distances(self) -> np.ndarray:
         """Returns the [n, n] int64 distances; 8 n^2 bytes, computed by each call if need be."""
         if self.matrix is not None:
             return self.matrix
-        assert self.coordinates is not None  # checked on construction
-        return distances.distance_matrix(self.coordinates, self.edge_weight_type)
+        return distances.distance_matrix(self.data, self.edge_weight_type)
 
     def tour_length(self, tour: np.ndarray) -> int:
         """Returns the exact length of the closed tour, as a Python integer.
@@ -87,8 +86,7 @@ class TSPInstance:
         tour = check_permutation(tour, self.n, "tour")
         if self.matrix is not None:
             return sum(self.matrix[tour, np.roll(tour, -1)].tolist())
-        assert self.coordinates is not None  # checked on construction
-        return distances.tour_length(self.coordinates, self.edge_weight_type, tour)
+        return distances.tour_length(self.data, self.edge_weight_type, tour)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,9 +141,9 @@ class QAPInstance:
           ValueError: `assignment` is not a permutation.
         """
         p = check_permutation(assignment, self.n, "assignment")
-        placed = self.distance[np.ix_(p, p)]
-        flow = self.flow
-        if self.n**2 * _largest(flow) * _largest(placed) >= 2**63:
+        flow, placed = self.flow, self.distance[np.ix_(p, p)]
+        largest = [max(abs(int(each.max())), abs(int(each.min()))) for each in (flow, placed)]
+        if self.n**2 * largest[0] * largest[1] >= 2**63:
             flow, placed = flow.astype(object), placed.astype(object)
         return int((flow * placed).sum())
 
@@ -206,9 +204,7 @@ def digest(instance: TSPInstance | QAPInstance | GraphInstance) -> str:
     elif isinstance(instance, GraphInstance):
         kind, arrays = f"graph {instance.n}", (instance.edges, instance.weights)
     else:
-        data = instance.matrix if instance.coordinates is None else instance.coordinates
-        assert data is not None  # checked on construction
-        kind, arrays = instance.edge_weight_type, (data,)
+        kind, arrays = instance.edge_weight_type, (instance.data,)
     found = hashlib.sha256(kind.encode())
     for array in arrays:
         found.update(repr(array.shape).encode())
@@ -237,7 +233,3 @@ def check_coordinates(coordinates: np.ndarray) -> None:
     if bad.any():
         worst = float(coordinates[bad][0])
         raise ValueError(f"coordinates contains {worst}, expected values within +-1e12")
-
-
-def _largest(matrix: np.ndarray) -> int:
-    return max(abs(int(matrix.max())), abs(int(matrix.min())))

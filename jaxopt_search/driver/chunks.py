@@ -13,7 +13,7 @@ from jaxopt_search.driver import progress
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions, Timer
 from jaxopt_search.engine.processes import Team
-from jaxopt_search.guards.interrupts import held_back, noted, sigterm_as_ctrl_c
+from jaxopt_search.interrupts import held_back, noted, sigterm_as_ctrl_c
 from jaxopt_search.results import Status
 
 _FAILED = max(Status) + 1  # what observers have brought about in one of several processes

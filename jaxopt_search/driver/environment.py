@@ -8,13 +8,14 @@ import jax
 import numpy as np
 
 import jaxopt_search
+from jaxopt_search.engine.devices import describe, platform_of
 
 
 def of(devices: tuple[jax.Device, ...]) -> dict[str, str]:
     """Returns the versions, the devices and the processor by which a result was made."""
     return of_host() | {
-        "platform": devices[0].platform,
-        "devices": f"{len(devices)} x {devices[0].device_kind}",
+        "platform": platform_of(devices[0]),
+        "devices": describe(devices),
     }
 
 

@@ -9,10 +9,8 @@ from typing import Any
 
 from jaxopt_search.checks import MAX_INT32, MAX_STEPS, check_count, check_number
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.engine.device_split import Devices, find_devices
+from jaxopt_search.engine.devices import Devices, find_devices
 from jaxopt_search.engine.processes import ALONE, Team
-from jaxopt_search.engine.tracing import is_traced
-from jaxopt_search.guards.forks import refuse_orphans
 from jaxopt_search.results import Status
 
 DEFAULT_SECONDS = 10.0
@@ -194,12 +192,3 @@ def resolve(
         history_size=history_size,
         show_progress=show_progress,
     )
-
-
-def refuse_tracers(*arguments: Any, caller: str = "solve") -> None:
-    """Refuses to drive a run from inside a traced function, or where JAX would hang."""
-    refuse_orphans()
-    if is_traced(arguments):
-        raise RuntimeError(
-            f"{caller} is a host driver and was called inside jit or vmap; use run there"
-        )

@@ -7,17 +7,26 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxopt_search import contracts
 from jaxopt_search.backends import Choice, Implementation, random
 from jaxopt_search.checks import check_count, check_number, check_option, highest_cost_that_meets
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Snapshot
-from jaxopt_search.driver.options import RunOptions, refuse_tracers
+from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.driver.starts import LateStarts, Starts, check_starts, check_state
-from jaxopt_search.engine import starting, stepping
-from jaxopt_search.engine.device_split import DeviceSplit
+from jaxopt_search.engine import memory, starting, stepping
+from jaxopt_search.engine.compile import Program
+from jaxopt_search.engine.devices import Devices, find_devices, refuse_tracers
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.state import MAX_PATIENCE, RunState, check_interval
-from jaxopt_search.guards import contracts, spaces
+from jaxopt_search.engine.memory import MemoryEstimate
+from jaxopt_search.engine.split import DeviceSplit
+from jaxopt_search.engine.state import (
+    MAX_PATIENCE,
+    RunState,
+    check_interval,
+    make_rules,
+    with_all_limits,
+)
 from jaxopt_search.problems.host import Original, counted_on_device
 from jaxopt_search.types import Exchange, Problem, Search
 
@@ -117,7 +126,7 @@ def make_plan(
     if is_optional:
         check_option("target", target, (_OPTIMUM,))
         goal = original.best_known if original is not None and original.is_optimal else None
-    spaces.check(problem, search, exchange)
+    contracts.check_spaces(problem, search, exchange)
     timer = options.timer
     if problem.is_trivial:
         timer.max_steps = 0
@@ -212,3 +221,64 @@ def _saved_shapes(
     if original is not None and original.num_entries is not None:
         solution = jax.ShapeDtypeStruct((original.num_entries,), solution.dtype)
     return SavedRun(starting.shape(problem, search, num_searches), *held), solution
+
+
+def memory_estimate(
+    problem: Problem,
+    search: Search,
+    num_searches: int = 128,
+    *,
+    exchange: Exchange | None = None,
+    devices: Devices = None,
+    implementation: Implementation = "auto",
+) -> MemoryEstimate:
+    """Returns how many bytes `solve` takes on the device that holds most, and what for.
+
+    It allocates nothing. It compiles the run's programs, since what they need besides their
+    arguments only XLA knows; that takes some seconds, which `solve` saves where it is called with
+    the same shapes afterwards. Not counted are start solutions that are given, a state or a
+    checkpoint that is continued, and what JAX and XLA hold for themselves; and on several devices,
+    after `jax.distributed.initialize`, what programs need besides, as XLA does not tell it there.
+
+    Args:
+      problem: what is minimized; its arrays may be shapes, such as `jax.eval_shape` returns. Then
+        the problem may be too large for any device.
+      search: the algorithm, likewise.
+      num_searches: S, how many searches run side by side.
+      exchange: as in `solve`; its arrays may be shapes.
+      devices, implementation: as in `solve`.
+
+    Raises:
+      ValueError: for arguments out of range, or more searches than arrays can index.
+      TypeError: for what is no problem, search or exchange.
+      RuntimeError: if called under `jit`, or in a forked process.
+
+    Example:
+      >>> import jax, jax.numpy as jnp, jaxopt_search as js
+      >>> cities = jax.ShapeDtypeStruct((1000, 2), jnp.float32)
+      >>> problem = jax.eval_shape(lambda xy: js.tsp_from_coords(xy, metric="EUCLID"), cities)
+      >>> search = js.simulated_annealing(js.Relocate(), 1.0)
+      >>> needed = memory_estimate(problem, search, num_searches=10_000)
+      >>> needed.instance, needed.states // 10**6 >= 120
+      (8016, True)
+    """
+    refuse_tracers(problem, search, exchange, caller="memory_estimate")
+    contracts.check_problem(problem)
+    contracts.check_search(search)
+    contracts.check_exchange(exchange)
+    contracts.check_spaces(problem, search, exchange)
+    num_searches = check_count("num_searches", num_searches, 1, None)
+    memory.check_size(contracts.solution_shape(problem), num_searches)
+    problem = counted_on_device(problem)
+    split = DeviceSplit(find_devices(devices))
+    chosen = stepping.choose(implementation, split.first, problem, search).implementation
+    shape = starting.shape(problem, search, num_searches)
+    dtype = shape.device_best.dtype
+    rules = with_all_limits(make_rules(search, dtype, exchange=exchange), search, dtype)
+    programs = dict[str, Program]()
+    if split.compiles_ahead:
+        problem, search, brought = split.brought((problem, search, exchange))
+        rules, key = rules._replace(exchange=brought), split.brought(random.as_key(0))
+        programs = split.programs(problem, search, shape, rules, chosen)
+        programs["start"] = starting.program(key, problem, search, None, num_searches)
+    return memory.of_programs(programs, (problem, search, exchange), shape, split.devices)

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxopt_search import contracts
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.checks import check_permutation
 from jaxopt_search.driver import checkpoints, starts
 from jaxopt_search.driver.plan import Plan
 from jaxopt_search.engine.outcome import Outcome
-from jaxopt_search.guards import spaces
 from jaxopt_search.results import History, Record, Status
 from jaxopt_search.types import Problem
 
@@ -149,7 +149,7 @@ class Best:
         check, solution = starts.check_of(self.problem), x
         if check is not None:
             solution = check(x, "its best solution")
-        elif self.problem.space == spaces.PERMUTATION:
+        elif self.problem.space == contracts.PERMUTATION:
             check_permutation(x, len(x), "its best solution")
         self.x, self._counted = x, self._cost(solution)
         self.fun = self._if_feasible(solution, self._counted)

@@ -13,24 +13,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search import contracts
 from jaxopt_search.backends import Choice, Implementation
 from jaxopt_search.checks import MAX_INT32, check_count
-from jaxopt_search.driver import ahead, checkpoints, chunks, environment, memory_use, starts
+from jaxopt_search.driver import checkpoints, chunks, environment, starts
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions, resolve
 from jaxopt_search.driver.plan import Plan, SavedRun, make_plan
 from jaxopt_search.driver.results import Best, Recorder, Report
-from jaxopt_search.engine import device_split, room, starting, stepping
+from jaxopt_search.engine import memory, starting, stepping
+from jaxopt_search.engine.compile import compile_all
+from jaxopt_search.engine.devices import Devices, host_driver
+from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits, with_best
-from jaxopt_search.engine.tracing import host_driver
-from jaxopt_search.guards import contracts
-from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.problems.host import counted_in_full
 from jaxopt_search.results import History, Hit, Record, Result, Status
 from jaxopt_search.types import Exchange, Problem, Search
 
-_LONGEST_FIRST = ("steps", "exchange", "adoption", "start", "look")
+_LONGEST_FIRST = ("steps", "exchange", "start", "look")
 """Programs in the order in which they are traced, by how long they then compile."""
 
 
@@ -51,7 +52,7 @@ def solve(
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
-    devices: device_split.Devices = None,
+    devices: Devices = None,
     check_every: int | None = None,
     chunk_steps: int | None = None,
     callback: Callable[[Report], Any] | None = None,
@@ -369,16 +370,16 @@ class Run:
         own, split = (plan.problem, self.search), plan.split
         shape = starting.shape(*own, plan.num_searches)
         rules = self._rules(shape.device_best.dtype)
-        programs, later = split.programs(*own, shape, rules, self.choice.implementation)
+        programs = split.programs(*own, shape, rules, self.choice.implementation)
         if plan.key is not None:
             given = plan.starts and starts.shapes(plan.starts, plan.num_searches)
             key, given = split.brought((plan.key, given))
             programs["start"] = starting.program(key, *own, given, plan.num_searches)
         programs = {name: programs[name] for name in sorted(programs, key=_LONGEST_FIRST.index)}
-        ahead.compile_all(programs.values(), self._build_starts, later)
+        compile_all(programs.values(), self._build_starts)
         parts = plan.problem, self.search, self.exchange
         try:
-            needed = memory_use.of_programs(programs, parts, shape, split.devices)
+            needed = memory.of_programs(programs, parts, shape, split.devices)
         except Exception:
             reason = ""
             if self.choice.implementation == "triton":
@@ -389,7 +390,7 @@ class Run:
             self._compile_ahead(note_needed)
             return
         note_needed(needed.total)
-        room.check(parts, needed, plan.num_searches, split.devices)
+        memory.check_fit(parts, needed, plan.num_searches, split.devices)
 
     def _build_starts(self) -> None:
         """Builds start solutions that were put off until programs compile; it does so once."""

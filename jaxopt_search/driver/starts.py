@@ -15,8 +15,8 @@ from jax import lax
 from jaxopt_search.backends import counts, random
 from jaxopt_search.backends.costs import cost_change, cost_of, meets
 from jaxopt_search.checks import plain_array
-from jaxopt_search.engine import exchanging, outcome, starting
-from jaxopt_search.engine.state import RunState
+from jaxopt_search.engine import outcome, starting
+from jaxopt_search.engine.state import RunState, best_costs, settled
 from jaxopt_search.neighborhoods.swap import positions
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.results import Result, Status
@@ -219,8 +219,8 @@ def reopened(problem: Problem, search: Search, state: RunState, target: Any) -> 
 
 def retargeted(problem: Problem, search: Search, state: RunState, target: Any) -> RunState:
     """Returns the state with the hits that meet `target`, and the status that follows."""
-    settled = exchanging.settled(problem, search, state.searches)
-    costs = exchanging.best_costs(search, settled, state.index)
+    searches = settled(problem, search, state.searches)
+    costs = best_costs(search, searches, state.index)
     never = counts.never(costs.shape)
     hit = jax.tree.map(lambda at, none: jnp.where(meets(costs, target), at, none), state.hit, never)
     status = jnp.where(counts.is_never(hit).all(), Status.RUNNING, Status.TARGET)
@@ -236,7 +236,7 @@ def _is_of(problem: Problem, search: Search, state: RunState) -> jax.Array:
     random start. And whether what is fixed is in its place.
     """
     solutions = jax.vmap(search.best, (None, 0))(problem, state.searches)
-    costs = exchanging.best_costs(search, state.searches, state.index)
+    costs = best_costs(search, state.searches, state.index)
     exact = jax.vmap(cost_of, (None, 0))(problem, solutions)
     start = problem.init(jax.random.key(0, impl="threefry2x32"))
     is_right = exact == costs

@@ -26,6 +26,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxlib import version
 
+from jaxopt_search.engine.devices import devices_of, platform_version, words_of
+from jaxopt_search.pytrees import IgnoredByJit
+
 _DIGITS = 16
 _PACKAGE = pathlib.Path(__file__).parents[1]
 _TRUSTED = (_PACKAGE.name, "jax", "jaxlib", "numpy", "builtins")
@@ -138,9 +141,7 @@ class _Words:
 
     def _described(self, part: Any) -> Any:
         kind: Any = type(part)
-        if (place := _place(part)) or (
-            getattr(kind, "all_are_equal", False) and (place := _place(kind))
-        ):
+        if (place := _place(part)) or (isinstance(part, IgnoredByJit) and (place := _place(kind))):
             return place
         if _is_array(kind, part):
             return _words_of_array(part)
@@ -279,8 +280,7 @@ def of_call(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
     devices = devices_of(leaves)
     if len(devices) != 1:
         return None
-    (device,) = devices
-    where = device.id, device.platform, device.device_kind, jax.device_count()
+    where = words_of(devices[0])
     program = jitted.__module__, jitted.__qualname__, sorted(static.items()), where
     return of_parts(program, structure, tuple(map(kind_of, leaves)))
 
@@ -311,13 +311,6 @@ def settings() -> dict[str, Any]:
     return dict(sorted(jax.config.values.items()))  # attributes tell of some of them only
 
 
-def devices_of(tree: Any) -> list[jax.Device]:
-    """Returns the devices of arrays, and of shapes that are told where they lie, each once."""
-    known = (jax.Array, jax.ShapeDtypeStruct)
-    placed = [leaf.sharding for leaf in jax.tree.leaves(tree) if isinstance(leaf, known)]
-    return list(set().union(*(sharding.device_set for sharding in placed if sharding is not None)))
-
-
 def kind_of(leaf: Any) -> tuple[Any, ...]:
     """Returns the dtype and the shape of a leaf, and whether its type is weak."""
     aval = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
@@ -341,8 +334,14 @@ def _found_surroundings() -> tuple[str, ...]:
         code.update(path.read_bytes())
     versions = jax.__version__, version.__version__, platform.python_version()
     flags = os.environ.get("XLA_FLAGS", ""), os.environ.get("LIBTPU_INIT_ARGS", "")
-    device = jax.local_devices()[0].client.platform_version
-    return code.hexdigest(), *versions, *flags, device, platform.platform(), _instructions()
+    return (
+        code.hexdigest(),
+        *versions,
+        *flags,
+        platform_version(),
+        platform.platform(),
+        _instructions(),
+    )
 
 
 def _instructions() -> str:

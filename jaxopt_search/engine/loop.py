@@ -9,38 +9,43 @@ does not depend on how it is cut into calls of `advance`.
 """
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.backends import Implementation, counts, loops, random
+from jaxopt_search import contracts
+from jaxopt_search.backends import Implementation, counts, loops, memory, random
 from jaxopt_search.backends.costs import meets
 from jaxopt_search.checks import int32
-from jaxopt_search.engine import collectives, events, exchanging, stepping
-from jaxopt_search.engine.apart import exchanged
-from jaxopt_search.engine.events import Events, Run
-from jaxopt_search.engine.kept_programs import Program, kept
-from jaxopt_search.engine.starting import device_of, init, no_info
+from jaxopt_search.engine import devices, stepping
+from jaxopt_search.engine.compile import Program, jit
+from jaxopt_search.engine.devices import device_of, is_traced
+from jaxopt_search.engine.exchange import choose, exchange_now
+from jaxopt_search.engine.starting import init, no_info
 from jaxopt_search.engine.state import (
     MAX_PATIENCE,
     Later,
     Rules,
     RunState,
     Since,
+    best_costs,
     device_target,
+    drifts,
     make_rules,
+    settled,
     with_all_limits,
     with_best,
 )
 from jaxopt_search.engine.stepping import Fixed, Running
-from jaxopt_search.engine.tracing import is_traced
-from jaxopt_search.guards import contracts, spaces
-from jaxopt_search.guards.forks import refuse_orphans
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Problem, Search, Solution
+
+REFRESH_EVERY = 10_000
+"""Steps after which running float costs are computed again."""
 
 
 def run(
@@ -91,7 +96,7 @@ def run(
 def _ended(problem: Problem, search: Search, state: RunState, target: Any) -> RunState:
     """Returns the state with its last status, and with the hits that are true."""
     with loops.varying_alike(problem, search, state) as (problem, search, state):
-        state = _confirmed(state, _settled_costs(problem, search, state), target)
+        state = _confirm(state, _settled_costs(problem, search, state), target)
     ended = jnp.where(_num_hits(state, None) > 0, Status.TARGET, Status.MAX_STEPS)
     is_running = state.status == Status.RUNNING
     return state._replace(status=jnp.where(is_running, ended.astype(jnp.int32), state.status))
@@ -138,7 +143,7 @@ def advance(
     """
     refuse_orphans()
     contracts.check_exchange(exchange)
-    spaces.check(problem, search, exchange)
+    contracts.check_spaces(problem, search, exchange)
     traced = is_traced((problem, search, state))
     if implementation == "auto" and loops.axes_of((problem, search, state)):
         implementation = "xla"  # JAX does not tell kernels over which axes of a mesh values vary
@@ -185,7 +190,7 @@ def program(
     return Program(_advance, (problem, search, state, np.int32(0), rules), static)
 
 
-@functools.partial(kept, static_argnames=("implementation", "axis_name"))
+@functools.partial(jit, static_argnames=("implementation", "axis_name"))
 def _advance(
     problem: Problem,
     search: Search,
@@ -198,61 +203,103 @@ def _advance(
 ) -> RunState:
     inputs = problem, search, state, num_steps, rules
     with loops.varying_alike(*inputs) as (problem, search, state, num_steps, rules):
-        return _advanced(problem, search, state, num_steps, rules, implementation, axis_name)
-
-
-def _advanced(
-    problem: Problem,
-    search: Search,
-    state: RunState,
-    num_steps: jax.Array,
-    rules: Rules,
-    implementation: Implementation,
-    axis_name: str | None,
-) -> RunState:
-    run = Run(problem, search, rules, implementation, axis_name)
-
-    def goes_on(carry: tuple[RunState, jax.Array]) -> jax.Array:
-        state, left = carry
-        return (state.status == Status.RUNNING) & (left > 0)
-
-    def block(carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
-        """Steps up to the next event, and the events that are due then."""
-        state, left = carry
-        length, is_due = events.next_events(run, state, left)
-        state = _steps(run, state, length)
-        state = _refresh(run, state, is_due)
-        state = events.when_due("stop_test", is_due, functools.partial(_stop_test, run), state)
-        if isinstance(rules.exchange, Later):
-            left = jnp.where(is_due["exchange"], length, left)  # the last block
+        call = _Call(problem, search, rules, implementation, axis_name)
+        state = _test_at_the_start(call, state)
+        state, _ = loops.while_loop(
+            lambda carry: (carry[0].status == Status.RUNNING) & (carry[1] > 0),
+            functools.partial(_advance_to_event, call),
+            (state, num_steps),
+        )
+        if isinstance(rules.exchange, Later):  # an exchange follows, which drift does not touch
+            costs = best_costs(search, state.searches, state.index)
         else:
-            state = events.when_due("exchange", is_due, functools.partial(_exchange, run), state)
-        return events.noted(run, state, is_due), left - length
-
-    state = _tested_at_the_start(run, state)
-    state, _ = loops.while_loop(goes_on, block, (state, num_steps))
-    if isinstance(rules.exchange, Later):  # it goes on, and drift is nobody's concern yet
-        costs = exchanging.best_costs(search, state.searches, state.index)
-    else:
-        costs = _settled_costs(problem, search, state)
-    return with_best(problem, state, collectives.minimum(costs.min(), axis_name))
+            costs = _settled_costs(problem, search, state)
+        return with_best(problem, state, devices.minimum(costs.min(), axis_name))
 
 
-def _tested_at_the_start(run: Run, state: RunState) -> RunState:
+class _Call(NamedTuple):
+    """What stays the same during a call, within the compiled program."""
+
+    problem: Problem
+    search: Search
+    rules: Rules
+    implementation: Implementation
+    axis_name: str | None
+
+
+class _Due(NamedTuple):
+    """Which events are due, [] bool each; None for an event that there never is."""
+
+    refresh: jax.Array | None
+    stop_test: jax.Array | None
+    exchange: jax.Array | None
+
+
+def _advance_to_event(call: _Call, carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
+    """Makes steps up to the next event, and the events that are due then."""
+    state, left = carry
+    length, due = _next_event(call, state, left)
+    state = _steps(call, state, length)
+    state = _refresh(call, state, due)
+    if due.stop_test is not None:
+        test = functools.partial(_stop_test, call)
+        state = lax.cond(due.stop_test, test, lambda state: state, state)
+    rule = call.rules.exchange
+    if isinstance(rule, Later):
+        left = jnp.where(due.exchange, length, left)  # the last steps of this program
+    elif rule is not None:
+        meet = functools.partial(exchange_now, rule, call.problem, call.search)
+        meet = functools.partial(meet, axis_name=call.axis_name)
+        state = lax.cond(due.exchange, meet, lambda state: state, state)
+    since = state.since
+    if due.refresh is not None:
+        since = since._replace(refresh=jnp.where(due.refresh, 0, since.refresh))
+    if due.exchange is not None:
+        since = since._replace(exchange=jnp.where(due.exchange, 0, since.exchange))
+    if due.stop_test is not None:
+        since = since._replace(stop_test=jnp.where(due.stop_test, 0, since.stop_test))
+    else:  # stop tests of a later call are counted from the start, too
+        since = since._replace(stop_test=_since_stop_test(call, state))
+    return state._replace(since=since), left - length
+
+
+def _next_event(call: _Call, state: RunState, left: jax.Array) -> tuple[jax.Array, _Due]:
+    """Returns the steps until the next event, at most `left`, and what is due then."""
+    rules, refresh, stop_test, exchange = call.rules, None, None, None
+    if drifts(state.device_best):
+        refresh = jnp.maximum(jnp.int32(REFRESH_EVERY) - state.since.refresh, 1)
+    may_end = rules.target is not None or rules.patience is not None
+    if may_end or call.search.is_done is not None:
+        stop_test = jnp.maximum(rules.check_every - _since_stop_test(call, state), 1)
+    if rules.exchange is not None:
+        exchange = jnp.maximum(rules.exchange.every - state.since.exchange, 1)
+    until = _Due(refresh, stop_test, exchange)
+    limits = counts.until_carry(state.step), stepping.max_steps(call.implementation)
+    length = functools.reduce(jnp.minimum, (*jax.tree.leaves(until), *limits), left)
+    # Else XLA would compile all of it again for whatever depends on it.
+    return memory.computed_once((length, jax.tree.map(lambda at: at == length, until)))
+
+
+def _since_stop_test(call: _Call, state: RunState) -> jax.Array:
+    """Returns the steps since the last stop test; `check_every` may have changed since."""
+    return lax.rem(state.since.stop_test, call.rules.check_every)
+
+
+def _test_at_the_start(call: _Call, state: RunState) -> RunState:
     """Returns the state, ended if a start meets the target: before the first step.
 
     What an exchange has brought is tested after the next step, also if the run is cut between.
     """
-    target = run.rules.target
+    target = call.rules.target
     hit = jax.vmap(stepping.note_hit, in_axes=(None, None, 0, 0, None))(
-        run.search, target, state.searches, state.hit, state.step
+        call.search, target, state.searches, state.hit, state.step
     )
-    axis_name = run.axis_name
+    axis_name = call.axis_name
     num_new = _num_hits(state._replace(hit=hit), axis_name) - _num_hits(state, axis_name)
     is_met = (num_new > 0) & meets(state.device_best, target)
     status = jnp.where(is_met, jnp.int32(Status.TARGET), state.status)
     has_exchanged = (state.since.exchange == 0) & ~counts.is_zero(state.step)
-    later = run.rules.exchange
+    later = call.rules.exchange
     continues = later.continues if isinstance(later, Later) else jnp.bool_(False)
     tested = state._replace(hit=hit, status=status)
     choose = functools.partial(jnp.where, has_exchanged | continues)
@@ -262,14 +309,14 @@ def _tested_at_the_start(run: Run, state: RunState) -> RunState:
     return jax.tree.map(choose, state, tested)._replace(info=info)
 
 
-def _steps(run: Run, state: RunState, length: jax.Array) -> RunState:
+def _steps(call: _Call, state: RunState, length: jax.Array) -> RunState:
     """Returns the state after `length` steps, between which nothing else happens."""
     running = stepping.run(
-        Fixed(run.problem, run.search, state.step, run.rules.target),
+        Fixed(call.problem, call.search, state.step, call.rules.target),
         random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high),
         Running(state.searches, state.hit, state.info),
         length,
-        run.implementation,
+        call.implementation,
     )
     return state._replace(
         step=counts.add(state.step, length),
@@ -280,69 +327,63 @@ def _steps(run: Run, state: RunState, length: jax.Array) -> RunState:
     )
 
 
-def _refresh(run: Run, state: RunState, is_due: Events) -> RunState:
+def _refresh(call: _Call, state: RunState, due: _Due) -> RunState:
     """Recomputes costs that have drifted before anything is decided by them."""
-    if not exchanging.drifts(state.device_best):
+    if not drifts(state.device_best):
         return state
-    where = jnp.full_like(state.index, is_due["refresh"], bool)
-    if "exchange" in is_due:
-        where |= is_due["exchange"]
-    if "stop_test" in is_due:
-        where |= is_due["stop_test"] & _claims(run, state)
+    where = jnp.full_like(state.index, due.refresh, bool)
+    if due.exchange is not None:
+        where |= due.exchange
+    if due.stop_test is not None:
+        where |= due.stop_test & _claims(call, state)
 
     def refreshed(state: RunState, where: jax.Array) -> RunState:
-        fresh = exchanging.settled(run.problem, run.search, state.searches)
-        return state._replace(searches=exchanging.choose(where, fresh, state.searches))
+        fresh = settled(call.problem, call.search, state.searches)
+        return state._replace(searches=choose(where, fresh, state.searches))
 
     return lax.cond(where.any(), refreshed, lambda state, where: state, state, where)
 
 
-def _claims(run: Run, state: RunState) -> jax.Array:
+def _claims(call: _Call, state: RunState) -> jax.Array:
     """Returns which searches say that they have met the target, or improved on all, [S] bool."""
     claims = ~counts.is_never(state.hit)
-    if run.rules.patience is not None:
-        costs = exchanging.best_costs(run.search, state.searches, state.index)
+    if call.rules.patience is not None:
+        costs = best_costs(call.search, state.searches, state.index)
         claims |= costs < state.device_tested
     return claims & (state.index >= 0)
 
 
-def _stop_test(run: Run, state: RunState) -> RunState:
-    rules = run.rules
-    costs = exchanging.best_costs(run.search, state.searches, state.index)
-    state = _confirmed(state, costs, rules.target)
-    best_cost = collectives.minimum(costs.min(), run.axis_name)
+def _stop_test(call: _Call, state: RunState) -> RunState:
+    rules = call.rules
+    costs = best_costs(call.search, state.searches, state.index)
+    state = _confirm(state, costs, rules.target)
+    best_cost = devices.minimum(costs.min(), call.axis_name)
     stale = jnp.minimum(state.stale, MAX_PATIENCE) + state.since.stop_test
     stale = jnp.where(best_cost < state.device_tested, 0, stale)
     device_tested = jnp.minimum(best_cost, state.device_tested)
     status = state.status
     if rules.patience is not None:
         status = jnp.where(stale >= rules.patience, jnp.int32(Status.PATIENCE), status)
-    is_done = run.search.is_done
+    is_done = call.search.is_done
     if is_done is not None:
         goes_on = (state.index >= 0) & ~jax.vmap(is_done)(state.searches)
-        num_left = collectives.total(jnp.sum(goes_on, dtype=jnp.int32), run.axis_name)
+        num_left = devices.total(jnp.sum(goes_on, dtype=jnp.int32), call.axis_name)
         status = jnp.where(num_left == 0, jnp.int32(Status.LOCAL_OPTIMA), status)
     if rules.target is not None:
-        has_hit = _num_hits(state, run.axis_name) > 0
+        has_hit = _num_hits(state, call.axis_name) > 0
         status = jnp.where(has_hit, jnp.int32(Status.TARGET), status)
     return state._replace(device_tested=device_tested, stale=stale, status=status)
 
 
-def _exchange(run: Run, state: RunState) -> RunState:
-    exchange = run.rules.exchange
-    assert exchange is not None and not isinstance(exchange, Later)
-    return exchanged(exchange, run.problem, run.search, state, run.axis_name)
-
-
 def _settled_costs(problem: Problem, search: Search, state: RunState) -> jax.Array:
     """Returns [S] best costs without drift; the state itself stays: a run may be cut anywhere."""
-    settled = exchanging.settled(problem, search, state.searches)
-    return exchanging.best_costs(search, settled, state.index)
+    searches = settled(problem, search, state.searches)
+    return best_costs(search, searches, state.index)
 
 
-def _confirmed(state: RunState, costs: jax.Array, target: jax.Array | None) -> RunState:
+def _confirm(state: RunState, costs: jax.Array, target: jax.Array | None) -> RunState:
     """Returns the state without the hits of searches whose true cost, [S], misses the target."""
-    if target is None or not exchanging.drifts(costs):
+    if target is None or not drifts(costs):
         return state
     never = counts.never(state.index.shape)
     hit = jax.tree.map(lambda at, none: jnp.where(meets(costs, target), at, none), state.hit, never)
@@ -351,4 +392,4 @@ def _confirmed(state: RunState, costs: jax.Array, target: jax.Array | None) -> R
 
 def _num_hits(state: RunState, axis_name: str | None) -> jax.Array:
     has_hit = (state.index >= 0) & ~counts.is_never(state.hit)
-    return collectives.total(jnp.sum(has_hit, dtype=jnp.int32), axis_name)
+    return devices.total(jnp.sum(has_hit, dtype=jnp.int32), axis_name)

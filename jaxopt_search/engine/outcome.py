@@ -12,11 +12,23 @@ from jax import lax
 
 from jaxopt_search.backends import counts, loops
 from jaxopt_search.backends.counts import Steps
-from jaxopt_search.engine import exchanging
-from jaxopt_search.engine.kept_programs import kept
-from jaxopt_search.engine.state import RunState
+from jaxopt_search.engine.compile import jit
+from jaxopt_search.engine.state import RunState, best_costs, settled
 from jaxopt_search.results import Hit, Status
 from jaxopt_search.types import Cost, Problem, Search, Solution
+
+_REST = np.dtype(
+    [
+        ("step_high", np.uint32),
+        ("step_low", np.uint32),
+        ("status", np.int32),
+        ("hit_high", np.uint32),
+        ("hit_low", np.uint32),
+        ("winner", np.int32),
+        ("best_search", np.int32),
+        ("accepted", np.float32),
+    ]
+)
 
 
 class Outcome(NamedTuple):
@@ -51,7 +63,7 @@ def look(problem: Problem, search: Search, state: RunState) -> Outcome:
     return read(jax.device_get(fetched))._replace(all_best=everyone)
 
 
-@kept
+@jit
 def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost, jax.Array, Any]:
     """Returns the best solution, its cost, all the rest as words, and what `all_best` returns.
 
@@ -63,7 +75,7 @@ def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost
     first = jnp.argmin(costs)
     counted = state.step.high, state.step.low, state.status, count.high, count.low
     rest = (*counted, winner, state.index[first], accepted)
-    words = jnp.stack([lax.bitcast_convert_type(number, jnp.uint32) for number in rest])
+    words = jnp.stack([lax.bitcast_convert_type(each, jnp.uint32) for each in rest])  # `_REST`
     solution = jax.tree.map(lambda leaf: leaf[first], solutions)
     return solution, costs[first], words, (solutions, costs)
 
@@ -71,16 +83,18 @@ def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost
 def read(fetched: Sequence[Any]) -> Outcome:
     """Returns what `packed` has put together, once the first three are on the host."""
     solution, cost, words = fetched
-    status, winner, best_search = words[[2, 5, 6]].view(np.int32).tolist()
-    count = int(Steps(*words[3:5]))
+    rest = words.view(_REST)[0]
+    winner = rest["winner"].item()
     return Outcome(
-        solution,
-        cost,
-        int(Steps(*words[:2])),
-        Status(status),
-        best_search,
-        Hit(count, winner) if winner >= 0 else None,
-        words[7:].view(np.float32).item(),
+        solution=solution,
+        cost=cost,
+        step=int(Steps(rest["step_high"], rest["step_low"])),
+        status=Status(rest["status"].item()),
+        best_search=rest["best_search"].item(),
+        first_hit=Hit(int(Steps(rest["hit_high"], rest["hit_low"])), winner)
+        if winner >= 0
+        else None,
+        accepted=rest["accepted"].item(),
     )
 
 
@@ -118,8 +132,8 @@ def best_on_device(problem: Problem, search: Search, state: RunState) -> tuple[S
     """Like `best`, but with the cost as the device counts."""
     _check_one_run(state)
     with loops.varying_alike(problem, search, state) as (problem, search, state):
-        searches = exchanging.settled(problem, search, state.searches)
-        costs = exchanging.best_costs(search, searches, state.index)
+        searches = settled(problem, search, state.searches)
+        costs = best_costs(search, searches, state.index)
         winner = jnp.argmin(costs)
         winning = jax.tree.map(lambda leaf: leaf[winner], searches)
         return search.best(problem, winning), costs[winner]
@@ -131,9 +145,9 @@ def all_best(problem: Problem, search: Search, state: RunState) -> tuple[Solutio
 
     They are as the device counts.
     """
-    searches = exchanging.settled(problem, search, state.searches)
+    searches = settled(problem, search, state.searches)
     solutions = jax.vmap(search.best, in_axes=(None, 0))(problem, searches)
-    return solutions, exchanging.best_costs(search, searches, state.index)
+    return solutions, best_costs(search, searches, state.index)
 
 
 @jax.jit

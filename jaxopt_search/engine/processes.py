@@ -19,7 +19,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxopt_search.guards import capacity
+from jaxopt_search.errors import is_about_memory
 
 # What goes wrong between processes shows where results are waited for, as one of several errors.
 _OF_XLA = re.compile(r"[A-Z_]{5,}: ")
@@ -114,7 +114,7 @@ class Team:
         try:
             yield
         except (jax.errors.JaxRuntimeError, ValueError) as error:
-            is_told = _OF_XLA.match(str(error)) and not capacity.is_about_memory(error)
+            is_told = _OF_XLA.match(str(error)) and not is_about_memory(error)
             if not self.is_shared or not is_told:
                 raise
             number, line = jax.process_count(), str(error).splitlines()[0]
@@ -153,11 +153,26 @@ def _from_all(array: Any) -> np.ndarray:
     return np.asarray(multihost_utils.process_allgather(np.asarray(array), tiled=True))
 
 
+def has(device: jax.Device) -> bool:
+    """Returns whether a device is of this process."""
+    return device.process_index == jax.process_index()
+
+
+def is_first() -> bool:
+    """Returns whether this process is the first of all."""
+    return jax.process_index() == 0
+
+
+def are_alone() -> bool:
+    """Returns whether there is no other process."""
+    return jax.process_count() == 1
+
+
 ALONE = Team(())
 """One process, where no devices are known."""
 
 
-def check(devices: Sequence[jax.Device]) -> tuple[jax.Device, ...]:
+def in_order(devices: Sequence[jax.Device]) -> tuple[jax.Device, ...]:
     """Returns devices in order of their processes.
 
     Raises:

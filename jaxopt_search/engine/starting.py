@@ -10,17 +10,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.core import Tracer
 
+from jaxopt_search import contracts
 from jaxopt_search.backends import counts, loops, random
 from jaxopt_search.checks import check_count
-from jaxopt_search.engine import exchanging, kept_programs, room
-from jaxopt_search.engine.kept_programs import Program, kept
-from jaxopt_search.engine.state import RunState, Since
-from jaxopt_search.engine.tracing import default_device, is_traced
-from jaxopt_search.guards import capacity, contracts, spaces
-from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.engine import memory
+from jaxopt_search.engine.compile import Program, jit, noted
+from jaxopt_search.engine.devices import default_device, is_traced
+from jaxopt_search.engine.fingerprints import kind_of
+from jaxopt_search.engine.state import RunState, Since, best_costs, start_searches
+from jaxopt_search.interrupts import held_back, refuse_orphans
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange, Info, Problem, Search, Solution
 
@@ -59,7 +58,7 @@ def init(
     solution, _ = contracts.check_problem(problem)
     contracts.check_search(search)
     num_searches = check_count("num_searches", num_searches, 1, None)
-    spaces.check(problem, search)
+    contracts.check_spaces(problem, search)
     original, num_given = problem.host, _num_given(solutions)
     if original is not None and original.starts is not None and num_given < num_searches:
         raise ValueError(
@@ -70,7 +69,7 @@ def init(
     if is_traced((words, problem, search, solutions)):
         return _init(words, problem, search, solutions, num_searches=num_searches)
     check_room(problem, search, solution, num_searches, [default_device()])
-    with capacity.memory_errors_explained(f"num_searches={num_searches}"):
+    with memory.memory_errors_explained(f"num_searches={num_searches}"):
         return start(words, problem, search, solutions, num_searches)
 
 
@@ -113,24 +112,21 @@ def check_room(
     Raises:
       ValueError, MemoryError: with the sizes.
     """
-    capacity.check_size(solution, num_searches)
+    memory.check_size(solution, num_searches)
     state = shape(problem, search, num_searches)
     parts = problem, search, exchange
-    needed = room.estimate(parts, state, devices, solution=solution)
-    room.check(parts, needed, num_searches, devices)
+    needed = memory.estimate(parts, state, devices, solution=solution)
+    memory.check_fit(parts, needed, num_searches, devices)
 
 
 def shape(problem: Problem, search: Search, num_searches: int) -> RunState:
     """Returns the shapes and dtypes of the state of a run; remembered for shapes alike."""
     key = random.as_argument(0)
-    one = kept_programs.noted_shapes("state", _start_one, key, problem, search)
+    leaves, structure = jax.tree.flatten((key, problem, search))
+    find = functools.partial(_start_one.eval_shape, key, problem, search)
+    one = noted("state", structure, tuple(map(kind_of, leaves)), find)
     searches = jax.tree.map(lambda leaf: leaf.update(shape=(num_searches, *leaf.shape)), one)
     return _first_state.eval_shape(key, problem, search, searches)
-
-
-def device_of(array: jax.Array) -> jax.Device:
-    """Returns a device that holds `array`; one of JAX's default platform while it is traced."""
-    return jax.local_devices()[0] if isinstance(array, Tracer) else next(iter(array.devices()))
 
 
 def fresh(
@@ -148,7 +144,7 @@ def fresh(
         if _num_given(solutions) < num_searches:
             drawn = jax.vmap(problem.init)(keys)
             solutions = drawn if solutions is None else _in_front(solutions, drawn)
-        searches = exchanging.start(keys, problem, search, solutions)
+        searches = start_searches(keys, problem, search, solutions)
         return loops.varying(_first_state(key, problem, search, searches))
 
 
@@ -168,7 +164,7 @@ def _first_state(key: random.Key, problem: Problem, search: Search, searches: An
     """Returns the state of a run from those of its searches, leaves [S, ...]."""
     num_searches = len(jax.tree.leaves(searches)[0])
     index = lax.iota(jnp.int32, num_searches)
-    never_yet, best_cost = jnp.int32(0), exchanging.best_costs(search, searches, index).min()
+    never_yet, best_cost = jnp.int32(0), best_costs(search, searches, index).min()
     return RunState(
         key=key,
         step=counts.zero(),
@@ -198,4 +194,4 @@ def no_info(size: int) -> Info:
     return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
 
 
-_init = kept(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once
+_init = jit(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once

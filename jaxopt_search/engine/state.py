@@ -1,3 +1,5 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """What a run is: where it stands, and the rules by which it continues and ends."""
 
 from typing import Any, NamedTuple
@@ -7,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends import random
-from jaxopt_search.backends.costs import no_target
+from jaxopt_search.backends.costs import no_nan, no_target
 from jaxopt_search.backends.counts import Steps
 from jaxopt_search.checks import MAX_INT32, highest_cost_that_meets, int32, number
-from jaxopt_search.types import Cost, Exchange, Info, Problem, Search
+from jaxopt_search.types import Cost, Exchange, Info, Problem, Search, null_delta
 
 MAX_PATIENCE = 2**30 - 1
 """The largest `patience` and `check_every`: two of them add up in int32."""
@@ -32,7 +34,7 @@ class RunState(NamedTuple):
 
     Attributes:
       key: the run's key, two uint32 words.
-      step: steps made by each search: a number of 64 bits, see `portable.counts.Count`.
+      step: steps made by each search: a number of 64 bits, see `backends.counts.Count`.
       since: steps since the last refresh, stop test and exchange.
       best_cost: [] best of all searches, at the end of the last `init`, `advance` or `run`.
       device_best: [] the same as the device counts, like all costs below.
@@ -78,7 +80,7 @@ class Rules(NamedTuple):
 
 
 class Later(NamedTuple):
-    """Stands in `Rules` for an exchange that is a program of its own: see `apart`.
+    """Stands in `Rules` for an exchange that is a program of its own: `exchange.exchange_apart`.
 
     Where it is due, the program of the steps ends.
 
@@ -157,3 +159,31 @@ def _of_dtype(target: Any, dtype: Any) -> jax.Array:
     elif jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(target.dtype, jnp.floating):
         target = jnp.floor(target)
     return number(target, dtype)
+
+
+def start_searches(keys: jax.Array, problem: Any, search: Search, solutions: Any) -> Any:
+    """Returns the states, leaves [S, ...], of searches that start at solutions.
+
+    Args:
+      keys: [S] typed, from which a search draws whatever else its start takes.
+      solutions: leaves [S, ...].
+    """
+    return jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, solutions)
+
+
+def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
+    """Returns [S] the best cost of each search; the highest number for padding and for NaN."""
+    costs = no_nan(jax.vmap(search.best_cost)(searches))
+    return jnp.where(index >= 0, costs, null_delta(costs.dtype))
+
+
+def drifts(costs: Any) -> bool:
+    """Returns whether running costs differ from true ones in time: sums of floats do."""
+    return jnp.issubdtype(costs.dtype, jnp.floating)
+
+
+def settled(problem: Any, search: Search, searches: Any) -> Any:
+    """Returns the states of searches with costs recomputed if they may have drifted: float ones."""
+    if not drifts(jax.eval_shape(jax.vmap(search.best_cost), searches)):
+        return searches
+    return jax.vmap(search.refresh, in_axes=(None, 0))(problem, searches)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search import backends
+from jaxopt_search import backends, contracts
 from jaxopt_search.backends import (
     Choice,
     Implementation,
@@ -27,8 +27,7 @@ from jaxopt_search.backends import (
 )
 from jaxopt_search.backends.costs import meets
 from jaxopt_search.backends.counts import Steps
-from jaxopt_search.engine import kept_programs
-from jaxopt_search.guards import contracts
+from jaxopt_search.engine.compile import noted
 from jaxopt_search.types import Info
 
 _DRAWN_AHEAD = 2**14  # words, which stay in a core's cache
@@ -98,7 +97,7 @@ def run(
         case "native":
             return _natively(fixed, keys, running, num_steps)
         case _:
-            return _in_a_kernel(fixed, keys, running, num_steps, implementation == "interpret")
+            return _in_a_kernel(fixed, keys, running, num_steps, implementation)
 
 
 def _side_by_side(
@@ -153,7 +152,7 @@ def _one_search(
 
 
 def _in_a_kernel(
-    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array, interpret: bool
+    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array, implementation: str
 ) -> Running:
     def step(i: jax.Array, shared: tuple[Fixed, Any], own: tuple[random.Key, Running]) -> Any:
         fixed, controls = shared
@@ -167,7 +166,7 @@ def _in_a_kernel(
         (fixed, _controls(fixed, backends.MAX_STEPS)),
         (keys, running),
         num_warps=fixed.search.num_warps(fixed.problem, num_searches),
-        interpret=interpret,
+        implementation=implementation,
     )[1]
 
 
@@ -267,7 +266,7 @@ def _own_obstacle(problem: Any, search: Any) -> str:
 @functools.lru_cache(maxsize=256)
 def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     find = functools.partial(_found_obstacle, structure, leaves)
-    return kept_programs.noted("obstacle", structure, leaves, find)
+    return noted("obstacle", structure, leaves, find)
 
 
 def _found_obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
@@ -285,6 +284,6 @@ def _found_obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
         problem: Any, search: Any, made: Steps, keys: random.Key, running: Running
     ) -> Running:
         fixed = Fixed(problem, search, made, None)
-        return _in_a_kernel(fixed, keys, running, jnp.int32(1), interpret=False)
+        return _in_a_kernel(fixed, keys, running, jnp.int32(1), "triton")
 
     return portability.obstacle(launch, problem, search, *jax.eval_shape(start, problem, search))

@@ -155,7 +155,7 @@ def _pricing(problem: Any, tallied: Tallied) -> Callable[[jax.Array], Cost]:
         is_none = (number >= n) | (size < 2)
         return jnp.where(is_none, null_delta(change.dtype), change)
 
-    if memory.is_in_kernel() or memory.takes_turns():
+    if memory.is_in_kernel():
         return lambda number: price(number, look_up(jnp.minimum(number, n - 1)))
     # All at once and in order: looking things up by their numbers is slow on a CPU.
     rows, columns = _shape(n)

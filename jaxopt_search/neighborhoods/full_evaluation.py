@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search.backends.costs import cost_change, cost_of
-from jaxopt_search.guards.contracts import solution_shape
+from jaxopt_search.contracts import solution_shape
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import (
     Cost,

@@ -62,7 +62,7 @@ class Guided(Enumerable):
 
     @property
     def is_portable(self) -> bool:
-        return bool(heuristics.member(self.heuristic, "is_portable"))
+        return self.heuristic.is_portable
 
     def init(self, problem: Any, solution: jax.Array) -> Tallied:
         if not problem.has_hooks:
@@ -136,9 +136,9 @@ class Guided(Enumerable):
 
     def _allowed(self, problem: Any, state: Tallied) -> Allowed:
         is_movable = None
-        if hasattr(self.heuristic, "is_movable"):
+        if self.heuristic.is_movable is not None:
             is_movable = functools.partial(self.heuristic.is_movable, problem, state)
-        if hasattr(self.heuristic, "allows"):
+        if self.heuristic.allows is not None:
 
             def allows(variable: jax.Array, value: jax.Array, needed: None) -> jax.Array:
                 return self.heuristic.allows(problem, state, variable, value)
@@ -161,7 +161,7 @@ class Guided(Enumerable):
     def _number(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
         """Returns how many possibilities variables have."""
         size = load(problem.domain_sizes, variable)
-        if not hasattr(self.heuristic, "num_possibilities"):
+        if self.heuristic.num_possibilities is None:
             return size
         number = self.heuristic.num_possibilities(problem, state, variable)
         return jnp.minimum(jnp.maximum(number, jnp.int32(0)), size)
@@ -170,7 +170,7 @@ class Guided(Enumerable):
         self, problem: Any, state: Tallied, variable: jax.Array, number: jax.Array
     ) -> tuple[Any, ...]:
         """Returns the aggregates over all possibilities of each variable."""
-        aggregates = heuristics.aggregates_of(self.heuristic)
+        aggregates = self.heuristic.aggregates
         if not aggregates:
             return ()
 

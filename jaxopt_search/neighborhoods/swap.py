@@ -11,7 +11,7 @@ from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import another, below
 from jaxopt_search.checks import check_suits
-from jaxopt_search.guards.contracts import solution_shape
+from jaxopt_search.contracts import solution_shape
 from jaxopt_search.types import Entries, Enumerable, EnumerableMoves, null_delta
 
 

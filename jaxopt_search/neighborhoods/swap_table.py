@@ -12,14 +12,14 @@ from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems import permutation
-from jaxopt_search.problems.qap.differences import (
+from jaxopt_search.problems.qap.problem import (
+    QAP,
     Parts,
     differences,
     product,
     second_difference,
     square,
 )
-from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.types import Entries, Enumerable, Rank, null_delta
 
 

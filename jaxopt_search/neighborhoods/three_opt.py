@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.backends.memory import load
-from jaxopt_search.backends.packed_pairs import Pairs, load_pair
+from jaxopt_search.backends.memory import Pairs, load, load_pair
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods import array_tour

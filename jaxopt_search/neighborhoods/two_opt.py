@@ -16,8 +16,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import memory
-from jaxopt_search.backends.memory import load
-from jaxopt_search.backends.packed_pairs import PACKED_BELOW, Pairs, load_pair, pack
+from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, load, load_pair, pack
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_option, check_suits
 from jaxopt_search.neighborhoods import array_tour

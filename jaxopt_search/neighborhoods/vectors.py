@@ -246,7 +246,7 @@ class _Swaps(Moves):
     num_words = 2
 
     def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
-        return _propose(solution, words)
+        return Swap().propose(problem, solution, words)
 
     def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
         return Swap().apply(problem, solution, move)
@@ -278,7 +278,7 @@ class SwapValues(VectorNeighborhood):
     def propose(
         self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
     ) -> Positions:
-        return _propose(representation.solution, words)
+        return Swap().propose(problem, representation.solution, words)
 
     def delta(self, problem: Any, representation: Vector, move: Positions) -> Cost:
         if isinstance(representation, Evaluated):
@@ -314,10 +314,6 @@ class SwapValues(VectorNeighborhood):
 
     def undone(self, problem: Any, representation: Vector, move: Positions) -> Entries:
         return (move.first, move.second), (move.second, move.first)
-
-
-def _propose(solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
-    return Swap().propose(None, solution, words)
 
 
 def _is_null(problem: Any, solution: jax.Array, move: Positions) -> jax.Array:

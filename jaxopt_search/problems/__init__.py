@@ -13,10 +13,8 @@ from jaxopt_search.problems.finite import (
 from jaxopt_search.problems.qap.build import qap, qap_from_instance
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.problems.queens.problem import NQueens, greedy_placement, hoffman, nqueens
-from jaxopt_search.problems.tsp.build import tsp_from_instance
-from jaxopt_search.problems.tsp.coordinates import tsp_from_coords
+from jaxopt_search.problems.tsp.build import tsp, tsp_from_coords, tsp_from_instance
 from jaxopt_search.problems.tsp.curves import curve_tours
-from jaxopt_search.problems.tsp.matrices import tsp
 from jaxopt_search.problems.tsp.problem import TSP
 
 __all__ = [

@@ -4,12 +4,14 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+
+from jaxopt_search.pytrees import IgnoredByJit
 
 
 def nothing(solution: np.ndarray) -> str:
@@ -81,12 +83,11 @@ def counted_in_full(problem: Any) -> Any:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Original:
+class Original(IgnoredByJit):
     """The instance as it was given: exact costs, and what is known about it.
 
-    A problem carries it as a static field. All of them compare equal, so that two instances of
-    one size share their compiled code. Therefore nothing traced may depend on it. JAX's cache keeps
-    the first one alive. Its functions are no closures, so that a problem can be pickled.
+    A problem carries it as a static field. Its functions are no closures, so that a problem can be
+    pickled.
 
     Attributes:
       cost: maps a solution to its exact cost, an `int` for integer instances.
@@ -106,7 +107,7 @@ class Original:
         than the device can count; else None.
       note: a sentence about what was done to the data, or "".
       num_entries: how many entries of a solution are the user's, if the device's have more: see
-        `padding`. Those behind are nothing to him.
+        `padding`. The rest is padding.
     """
 
     cost: Callable[[np.ndarray], int | float]
@@ -122,14 +123,12 @@ class Original:
     note: str = ""
     num_entries: int | None = None
 
-    all_are_equal: ClassVar[bool] = True  # for programs kept: `engine.kept_programs`
-
     def is_feasible(self, solution: np.ndarray) -> bool:
         """Returns whether a solution avoids everything forbidden."""
         return not self.remaining(solution)
 
     def own(self, solutions: np.ndarray) -> np.ndarray:
-        """Returns what the user knows of solutions, [..., n], of those on the device."""
+        """Returns the user's part of solutions on the device, [..., n]."""
         return solutions[..., : self.num_entries]
 
     @property
@@ -150,12 +149,6 @@ class Original:
         in_full = [self.in_full(cost) for cost in costs.tolist()]
         fits = max(map(abs, in_full)) < 2**63
         return np.array(in_full, np.int64 if fits else object)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Original)
-
-    def __hash__(self) -> int:
-        return hash(Original)
 
 
 def _refuse(*_: Any) -> Any:

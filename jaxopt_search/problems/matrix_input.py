@@ -1,15 +1,20 @@
-"""Checks on matrices and coordinates that users hand in, shared by all problems; on the host."""
+"""Checks on matrices and coordinates that users hand in, shared by all problems.
+
+Of arrays that are being traced, inside `jit` or `vmap`, only shapes and dtypes can be checked.
+"""
 
 import dataclasses
-import math
 from typing import Any, Literal, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
+
+from jaxopt_search.checks import plain_array, real_array
+from jaxopt_search.problems.bounds import check_bytes
 
 DType: TypeAlias = Literal["int32", "float32"]
-
-_MOSTLY = 256  # times as large as the rest
 
 
 def on_device(values: Any, dtype: Any) -> jax.Array:
@@ -20,7 +25,7 @@ def on_device(values: Any, dtype: Any) -> jax.Array:
 def quick_shape(values: Any) -> tuple[int, ...]:
     """Returns the shape of an array, or of nested lists if they are not ragged.
 
-    Unlike `np.shape`, it copies no list to tell.
+    Unlike `np.shape`, it copies no list.
     """
     if isinstance(values, list | tuple):
         return (len(values), *quick_shape(values[0])) if values else (0,)
@@ -28,7 +33,7 @@ def quick_shape(values: Any) -> tuple[int, ...]:
 
 
 def is_stack(data: Any) -> bool:
-    """Returns whether data are matrices of several instances, be they right or wrong."""
+    """Returns whether data have the form of matrices of several instances."""
     if isinstance(data, list | tuple):
         return any(len(quick_shape(one)) == 2 for one in data)
     return len(quick_shape(data)) == 3
@@ -74,6 +79,35 @@ def refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str, hint: str = "
         raise ValueError(f"{name}[{where}] is {text}, expected a finite number{hint}")
 
 
+def finite_matrix(values: Any, name: str) -> np.ndarray:
+    """Returns a matrix as int64 or float64, all finite, that is not too large for a device."""
+    if len(shape := quick_shape(values)) == 2:
+        check_bytes(4 * shape[0] * shape[1], f"{name} of shape {shape}")
+    matrix = real_array(values, name)
+    refuse_first(matrix, ~np.isfinite(matrix), name)
+    return matrix
+
+
+def integer_pairs(values: Any, name: str) -> np.ndarray:
+    """Returns a list of pairs of integers, [k, 2]."""
+    pairs = plain_array(values, name)
+    if pairs.size == 0 and pairs.shape in ((0,), (0, 2)):
+        return np.zeros((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"{name} has shape {pairs.shape}, expected (k, 2)")
+    if not np.issubdtype(pairs.dtype, np.integer):
+        raise ValueError(f"{name} has dtype {pairs.dtype}, expected integers")
+    return pairs
+
+
+def has_exact_costs(dtype: DType | None, what: str, *arrays: np.ndarray) -> bool:
+    """Returns whether an instance is one of integers, from its numbers and what the user wants."""
+    is_exact = all(map(is_integral, arrays))
+    if dtype == "int32" and not is_exact:
+        raise ValueError(f"dtype is 'int32', expected None or 'float32' for fractional {what}")
+    return is_exact and dtype != "float32"
+
+
 def is_integral(values: np.ndarray) -> bool:
     """Returns whether all values are integers that a float64 holds exactly."""
     if values.dtype.kind == "i":
@@ -91,11 +125,6 @@ def is_nearly_symmetric(matrix: np.ndarray, least: float = 0.0) -> bool:
     return bool((np.abs(matrix - matrix.T) <= 1e-6 * scale).all())
 
 
-def largest_of(array: np.ndarray) -> Any:
-    """Returns the largest absolute value, a Python number."""
-    return max(array.max().item(), -array.min().item())
-
-
 def as_told(problem: Any, is_symmetric: bool | None, text: str) -> Any:
     """Returns a problem that is as symmetric as the user says, if he does.
 
@@ -109,23 +138,50 @@ def as_told(problem: Any, is_symmetric: bool | None, text: str) -> Any:
     return dataclasses.replace(problem, is_symmetric=is_symmetric)
 
 
-def power_of_two(largest: float) -> float:
-    """Returns the largest power of two up to `largest`, which is above 0."""
-    return 2.0 ** (math.frexp(largest)[1] - 1)
+def is_traced(*trees: Any) -> bool:
+    """Returns whether some array among the leaves is being traced."""
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
 
 
-def is_mostly_common(whole: float, left: float) -> bool:
-    """Returns whether numbers have most of their size in common: float32 has better uses.
+def traced_numbers(array: Any, name: str, dtype: Any = None) -> jax.Array:
+    """Returns real numbers as int32 or float32.
 
     Args:
-      whole: the largest of them.
-      left: the largest one after the common part is taken off; if 0, nothing needs the precision.
+      dtype: of the two, or None for the one that suits.
+
+    Raises:
+      ValueError: for int32 from floats.
+      TypeError: for complex numbers, keys and the like.
     """
-    return whole > _MOSTLY * left > 0
+    array = jnp.asarray(array)
+    is_real = any(jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer, bool))
+    if not is_real:
+        raise TypeError(f"{name} has dtype {array.dtype}, expected real numbers")
+    is_float = jnp.issubdtype(array.dtype, jnp.floating)
+    if is_float and dtype == "int32":
+        raise ValueError(f"dtype is 'int32', expected None or 'float32': {name} may be fractional")
+    return array.astype(dtype or (jnp.float32 if is_float else jnp.int32))
 
 
-def unit_note(unit: float) -> str:
-    """Returns a sentence that names the device's unit; "" if it is 1."""
-    if unit == 1:
-        return ""
-    return f"temperatures count in units of 2**{math.frexp(unit)[1] - 1} (problem.host.unit)"
+def traced_square(array: Any, name: str, dtype: Any = None) -> jax.Array:
+    """Returns a matrix, [n, n] int32 or float32."""
+    matrix = traced_numbers(array, name, dtype)
+    check_square(matrix, name)
+    return matrix
+
+
+def traced_symmetry(is_symmetric: bool | None) -> bool:
+    """Returns `is_symmetric`, which must be given where entries cannot be compared."""
+    if is_symmetric not in (True, False):
+        raise ValueError(
+            f"is_symmetric is {is_symmetric!r}, expected True or False for matrices that are being"
+            " traced"
+        )
+    return is_symmetric
+
+
+def refuse_options_if_traced(**options: Any) -> None:
+    """Refuses options, by name, that are not None, for arrays that are being traced."""
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f"{name} is given, expected None for arrays that are being traced")

@@ -2,8 +2,8 @@
 
 A padded problem has `capacity`, the static length of its solutions, and `num_entries`, [] int32 on
 the device: the size of the instance. Its solutions are permutations of which only the first
-`num_entries` entries ever change; entry i behind them is i. What is behind is never drawn, priced
-or summed, so that a search takes the same course whatever the capacity is.
+`num_entries` entries ever change; entry i behind them is i. These are never drawn, priced or
+summed, so that a search takes the same course whatever the capacity is.
 """
 
 import dataclasses
@@ -78,7 +78,7 @@ def with_room(values: Any, capacity: int) -> np.ndarray:
 
 
 def of_padded(host: Original, n: int, capacity: int) -> Original:
-    """Returns what the host keeps of an instance of n entries that is padded."""
+    """Returns the host part of an instance of n entries that is padded."""
     return dataclasses.replace(
         host,
         cost=functools.partial(_of_own, host.cost, n),

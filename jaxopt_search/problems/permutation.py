@@ -19,7 +19,7 @@ def random_permutation(
     Args:
       key: typed.
       capacity: its length.
-      num_entries: [] int32; only so many entries are permuted, and those behind them stay in place.
+      num_entries: [] int32; only this many first entries are permuted.
         None for all.
     """
     positions, bits = lax.iota(jnp.int32, capacity), words(key, capacity)

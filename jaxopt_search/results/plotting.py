@@ -1,7 +1,6 @@
 """Pictures of solutions and runs. Needs matplotlib, the extra `plot`; imported when first used."""
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -158,7 +157,7 @@ def plot_result(result: Result, ax: Any = None) -> Any:
       >>> course.get_xlabel(), course.get_ylabel()
       ('seconds', 'best cost so far')
     """
-    draw = _picture_of(result)
+    draw = None if result.problem is None else result.problem.picture(result.x)
     both: Any = ax if np.iterable(ax) else None
     if draw is None:
         return np.array([_course(result, ax if both is None else both[0])])
@@ -248,26 +247,9 @@ def plot_convergence(
 
 
 def _course(result: Result, ax: Any) -> Any:
-    return plot_convergence([result], best_known=_best_known(result), ax=ax)
-
-
-def _best_known(result: Result) -> int | float | None:
-    """Returns the best known cost, of which a result has the gap; None where gaps say nothing."""
-    best_known = getattr(getattr(result.problem, "host", None), "best_known", None)
-    return best_known or None  # from 0 there are no percents
-
-
-def _picture_of(result: Result) -> Callable[[Any], Any] | None:
-    """Returns what draws a solution, or None: it is told by what its problem has."""
-    problem, x = result.problem, result.x
-    coords = getattr(getattr(problem, "host", None), "coords", None)
-    if coords is not None:
-        return functools.partial(plot_tour, coords, x)
-    if hasattr(problem, "matrices_on_host"):
-        return functools.partial(plot_assignment, *problem.matrices_on_host(), x)
-    if hasattr(problem, "evaluation") and isinstance(x, np.ndarray):
-        return functools.partial(plot_board, x)
-    return None
+    host = result.problem.host if result.problem is not None else None
+    best_known = host.best_known if host is not None else None
+    return plot_convergence([result], best_known=best_known or None, ax=ax)  # of 0 there is no gap
 
 
 def detached_axes(size: tuple[float, float] = (6.4, 4.8), columns: int = 1) -> Any:

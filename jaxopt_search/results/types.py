@@ -5,12 +5,15 @@ import enum
 import io
 import os
 import pathlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxopt_search.files import whole
-from jaxopt_search.results import text
+
+_WIDTH = 12  # of the names in a summary
+_SHOWN = 6  # entries of a solution, from its beginning
 
 
 class Status(enum.IntEnum):
@@ -165,7 +168,7 @@ class Result(NamedTuple):
         saving.save(self, path)
 
     def __repr__(self) -> str:
-        return text.line(
+        return _line(
             "Result",
             fun=self.fun,
             gap=self.gap,
@@ -178,18 +181,18 @@ class Result(NamedTuple):
     def __str__(self) -> str:
         hit = self.first_hit
         course = [
-            ("steps", f"{text.large(self.nit)} of each of {len(self.costs)} searches"),
-            ("priced", f"{text.large(self.nfev)} moves"),
-            ("target met", hit and f"by search {hit.search}, after {text.large(hit.step)}"),
+            ("steps", f"{_large(self.nit)} of each of {len(self.costs)} searches"),
+            ("priced", f"{_large(self.nfev)} moves"),
+            ("target met", hit and f"by search {hit.search}, after {_large(hit.step)}"),
         ]
-        return text.summary(
+        return _summary(
             [
-                ("cost", text.cost(self.fun, self.gap)),
+                ("cost", cost_text(self.fun, self.gap)),
                 ("success", "yes" if self.success else "no"),
                 ("ended", self.message),
                 *(course if self.nit else []),
-                *text.circumstances(self),
-                ("solution", text.solution(self.x)),
+                *_circumstances(self),
+                ("solution", _solution(self.x)),
             ]
         )
 
@@ -227,7 +230,7 @@ class StackedResult(NamedTuple):
         saving.save(self, path)
 
     def __repr__(self) -> str:
-        return text.line(
+        return _line(
             "StackedResult",
             fun=self.fun,
             success=self.success,
@@ -239,16 +242,16 @@ class StackedResult(NamedTuple):
     def __str__(self) -> str:
         fun = self.fun
         costs = fun.tolist()  # which may be beyond int64
-        spread = f", from {text.number(min(costs))} to {text.number(max(costs))}"
-        return text.summary(
+        spread = f", from {_number(min(costs))} to {_number(max(costs))}"
+        return _summary(
             [
                 ("instances", str(len(fun))),
-                ("mean cost", text.number(sum(costs) / len(costs)) + spread),
+                ("mean cost", _number(sum(costs) / len(costs)) + spread),
                 ("success", "yes" if self.success else "no"),
                 ("ended", self.status.name),
-                ("steps", f"{text.large(self.nit)} of each search"),
-                ("priced", f"{text.large(self.nfev)} moves"),
-                *text.circumstances(self),
+                ("steps", f"{_large(self.nit)} of each search"),
+                ("priced", f"{_large(self.nfev)} moves"),
+                *_circumstances(self),
             ]
         )
 
@@ -303,7 +306,7 @@ class QueensResult(NamedTuple):
         saving.save(self, path)
 
     def __repr__(self) -> str:
-        return text.line(
+        return _line(
             "QueensResult",
             solutions=self.solutions,
             success=self.success,
@@ -313,13 +316,78 @@ class QueensResult(NamedTuple):
 
     def __str__(self) -> str:
         number, n = self.solutions.shape
-        return text.summary(
+        return _summary(
             [
                 ("placements", f"{number:,} different valid ones of {n:,} queens"),
                 ("success", "yes" if self.success else "no"),
                 ("ended", self.message),
                 ("found", f"{self.num_found:,}, those found again included"),
-                *text.circumstances(self),
-                ("first", text.solution(self.solutions[0]) if number else None),
+                *_circumstances(self),
+                ("first", _solution(self.solutions[0]) if number else None),
             ]
         )
+
+
+# Results as text: one line, or a summary of about ten.
+
+
+def _line(name: str, **values: Any) -> str:
+    """Returns what stands for a result in one line; values that are None are left out."""
+    shown = (f"{key}={_short(value)}" for key, value in values.items() if value is not None)
+    return f"{name}({', '.join(shown)})"
+
+
+def _summary(rows: Iterable[tuple[str, str | None]]) -> str:
+    """Returns one line for each name and text; those without a text are left out."""
+    return "\n".join(f"{name:<{_WIDTH}}{text}" for name, text in rows if text is not None)
+
+
+def _number(value: float) -> str:
+    """Returns a cost: an integer with all its digits, a float with ten."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.10g}"
+
+
+def cost_text(value: float, gap: float | None) -> str:
+    """Returns a cost, with its gap where that is known."""
+    above = "" if gap is None else f" ({gap:.3%} above the best known)"
+    return _number(value) + above
+
+
+def _large(count: int) -> str:
+    """Returns a count: below a million with all its digits."""
+    return f"{count:,}" if count < 10**6 else f"{count:.2e}"
+
+
+def _solution(x: Any) -> str:
+    """Returns the beginning of a solution and its shape; of one that is no array, its type."""
+    if not isinstance(x, np.ndarray):
+        return f"a {type(x).__name__}"
+    if x.ndim != 1 or x.size <= _SHOWN:
+        return str(x.tolist()) if x.size <= _SHOWN else f"an array of shape {x.shape}"
+    return f"{str(x[:_SHOWN].tolist())[:-1]}, ...], {x.size} entries"
+
+
+def _circumstances(result: Any) -> list[tuple[str, str]]:
+    """Returns rows of a summary: how long it took, on what, and by which versions."""
+    env, versions = result.env, ("jaxopt_search", "jax", "numpy", "python")
+    devices = env.get("devices", "")
+    if env.get("platform") == "cpu" and "cpu" in env:
+        devices += f" ({env['cpu']})"
+    compiling, others = result.compile_seconds, result.elapsed - result.compile_seconds
+    return [
+        ("time", f"{_seconds(compiling)} to compile, {_seconds(others)} to search"),
+        ("ran on", ", ".join(filter(None, (devices, env.get("implementation"))))),
+        ("versions", ", ".join(f"{name} {env[name]}" for name in versions if name in env)),
+    ]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return _solution(value) if value.ndim == 1 else f"<array {value.shape}>"
+    if isinstance(value, list):
+        return f"<{len(value)} arrays>"
+    return getattr(value, "name", None) or repr(value)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3g} s" if value < 10 else f"{value:.1f} s"

@@ -88,7 +88,7 @@ class SampledSearch(TrajectorySearch[StateT]):
             move = memory.compiled_apart(lambda *words: hood.propose(*at, words), *words)
             return move, memory.compiled_apart(lambda move: hood.delta(*at, move), move)
 
-        moves, deltas = memory.each_lane(price, *words[: hood.num_words])
+        moves, deltas = price(*words[: hood.num_words])
         state, is_made = self.choose_and_make(stream, control, problem, state, words, moves, deltas)
         return state, Info(accepted=is_made.astype(jnp.int32))
 

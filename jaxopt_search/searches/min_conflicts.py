@@ -93,7 +93,7 @@ class MinConflicts(SampledSearch[MinConflictsState]):
                 move = hood.propose_at(*at, place, words)
                 return place, move, hood.delta(*at, move)
 
-            place, moves, deltas = memory.each_lane(price, load(state.place, own), *words)
+            place, moves, deltas = price(load(state.place, own), *words)
             memory.barrier()
             is_own = (lane < self.moves_per_search) & where
             state = state._replace(place=memory.store(state.place, own, place, is_own))

@@ -10,37 +10,34 @@ import jax
 from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, refuse_tracers, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
 from jaxopt_search.driver.plan import Plan, make_plan
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.engine.tracing import host_driver
 from jaxopt_search.exchanges import recombine
-from jaxopt_search.guards.capacity import memory_errors_explained
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.matrix_input import DType
 from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.problems.qap.build import as_qap, as_qaps, is_several, negated
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
-from jaxopt_search.results import Result
+from jaxopt_search.results import History, Result, StackedResult
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.annealed import (
+from jaxopt_search.solvers.recipes import (
     Ingredients,
+    Recipe,
     chosen,
     for_all,
     plan_annealing,
     refuse_for_several,
     starts_with,
 )
-from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.solvers.many_qaps import TabuRecipe, stack_of_assignments
-from jaxopt_search.solvers.maximizing import opposite, opposite_callback, opposite_target
-from jaxopt_search.solvers.stacked import Stack, solve_stack
+from jaxopt_search.solvers.stacked import Stack, TabuRecipe, solve_stack, stack_of_assignments
 from jaxopt_search.types import Exchange
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
@@ -87,7 +84,7 @@ def solve_qap(
     resume: str | os.PathLike | bool | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
-    devices: device_split.Devices = "all",
+    devices: Devices = "all",
     show_progress: bool = False,
 ) -> Result | Any:
     """Returns a good assignment, by memetic tabu search or by population annealing of swaps.
@@ -130,8 +127,8 @@ def solve_qap(
     """
     arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
     refuse_tracers(key, arrays, caller="solve_qap")
-    if maximize:
-        callback = opposite_callback(callback)
+    if maximize and callable(callback):
+        callback = _Opposite(callback)
     options = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,
@@ -147,7 +144,8 @@ def solve_qap(
     with options.team.same_call():
         check_option("method", method, ("auto", "annealing", "tabu"))
         if maximize:
-            flow, target = negated(flow), opposite_target(target)
+            flow = negated(flow)
+            target = target if target is None or isinstance(target, str) else -target
         if is_several(flow):
             others = {"partial_match": partial_match, "initial": initial, "callback": callback}
             others |= {"state": state, "exchange": exchange}
@@ -168,11 +166,11 @@ def solve_qap(
                 target=target,
             )
             run = functools.partial(execute, *planned)
-    return opposite(run()) if maximize else run()
+    return _opposite(run()) if maximize else run()
 
 
 def _is_on_cpu(options: RunOptions) -> bool:
-    return options.devices[0].platform == "cpu"
+    return is_cpu(options.devices[0])
 
 
 def _plan(
@@ -226,7 +224,7 @@ def _plan(
 
 
 def _annealing_recipe(devices: tuple[jax.Device, ...]) -> Recipe:
-    recipe = for_all(_QAP_ON_CPU if devices[0].platform == "cpu" else _QAP, devices)
+    recipe = for_all(_QAP_ON_CPU if is_cpu(devices[0]) else _QAP, devices)
     if runs_kernels(devices[0]):
         return recipe
     return recipe._replace(check_every=None)  # the default: steps are slower
@@ -265,3 +263,28 @@ def _tabu_searches(capacity: int, is_on_cpu: bool) -> int:
         return _TABU_ON_CPU
     # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
     return _TABU if capacity <= 64 else _TABU // 2
+
+
+# A maximum is the minimum of the opposite problem: what goes in and comes out changes its sign.
+# `0 - x` in place of `-x` gives no negative zero.
+
+
+class _Opposite:
+    """A user's callback, which is shown the maximum so far."""
+
+    def __init__(self, callback: Callable[[Report], Any]):
+        self._callback = callback
+        for name in ("notes", "recall"):
+            if hasattr(callback, name):
+                setattr(self, name, getattr(callback, name))
+
+    def __call__(self, report: Report) -> Any:
+        return self._callback(report._replace(fun=0 - report.fun))
+
+
+def _opposite(result: Result | StackedResult) -> Any:
+    """Returns the result of a maximization, from that of the opposite problem."""
+    if isinstance(result, StackedResult):
+        return result._replace(fun=0 - result.fun)
+    history = History(line._replace(best=0 - line.best) for line in result.history)
+    return result._replace(fun=0 - result.fun, costs=0 - result.costs, history=history)

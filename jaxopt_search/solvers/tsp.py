@@ -12,40 +12,37 @@ from jaxopt_search.backends import random, runs_kernels
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, refuse_tracers, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
 from jaxopt_search.driver.plan import Plan
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
-from jaxopt_search.engine import device_split
+from jaxopt_search.engine import memory
+from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.engine.tracing import host_driver
-from jaxopt_search.guards import capacity
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.matrix_input import DType, is_stack
 from jaxopt_search.problems.tsp import assignment, candidates
-from jaxopt_search.problems.tsp.build import as_tsp
+from jaxopt_search.problems.tsp.build import as_tsp, stack_of_coords
 from jaxopt_search.problems.tsp.construction import (
     SECONDS_PER_CITY,
     constructed_tour,
     constructed_tours,
 )
-from jaxopt_search.problems.tsp.coordinates import stack_of_coords
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import Result
-from jaxopt_search.solvers import host_scales
-from jaxopt_search.solvers.annealed import (
+from jaxopt_search.solvers import scales
+from jaxopt_search.solvers.recipes import (
     Ingredients,
+    Recipe,
     chosen,
     for_all,
     plan_annealing,
     refuse_for_several,
     starts_with,
 )
-from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.solvers.many_tsps import stack_of_tours
-from jaxopt_search.solvers.stacked import solve_stack
+from jaxopt_search.solvers.stacked import solve_stack, stack_of_tours
 from jaxopt_search.types import Exchange
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
@@ -96,7 +93,7 @@ _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every
 
 def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
     """Returns how `solve_tsp` anneals n cities on a device, or one of a platform."""
-    is_on_cpu = (device if isinstance(device, str) else device.platform) == "cpu"
+    is_on_cpu = is_cpu(device)
     is_fused = is_on_cpu or runs_kernels(device)
     if not is_symmetric:
         recipe = _ASYMMETRIC_TSP_ON_CPU if is_on_cpu else _ASYMMETRIC_TSP
@@ -134,7 +131,7 @@ def solve_tsp(
     resume: str | os.PathLike | bool | None = None,
     callback: Callable[[Report], Any] | None = None,
     history_size: int = 1000,
-    devices: device_split.Devices = "all",
+    devices: Devices = "all",
     show_progress: bool = False,
 ) -> Result | Any:
     """Returns a short tour: many are annealed by 2-opt and Or-opt, and then recombined.
@@ -218,7 +215,7 @@ def solve_tsp(
             refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
             recipe = _STACKED_TSP_ON_CPU if _is_on_cpu(options) else _STACKED_TSP
             recipe = chosen(recipe, num_searches, moves_per_search)
-            with capacity.memory_errors_explained(f"num_searches={recipe.num_searches}"):
+            with memory.memory_errors_explained(f"num_searches={recipe.num_searches}"):
                 stack = stack_of_tours(stack_of_coords(data), recipe, options)
             run = functools.partial(solve_stack, stack, key, options)
         else:
@@ -238,7 +235,7 @@ def solve_tsp(
 
 
 def _is_on_cpu(options: RunOptions) -> bool:
-    return options.devices[0].platform == "cpu"
+    return is_cpu(options.devices[0])
 
 
 def _plan(
@@ -263,7 +260,7 @@ def _plan(
     recipe = for_all(tsp_recipe(problem.is_symmetric, devices[0], padded.capacity), devices)
     recipe = chosen(recipe, *wishes)
     num = recipe.num_searches
-    capacity.check_tours(int(problem.n), num, num, devices[:1])
+    memory.check_tours(int(problem.n), num, num, devices[:1])
     near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
     ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
     if state is options.resume is None:
@@ -283,13 +280,13 @@ def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | N
     """Returns the moves for a padded instance, its temperatures, and its crossover."""
     if near is None:
         near, extra = assignment.likeliest(problem, recipe.num_candidates)
-        scale = extra.mean(where=np.isfinite(extra)) or host_scales.near_distance(problem)
+        scale = extra.mean(where=np.isfinite(extra)) or scales.near_distance(problem)
         neighborhood = three_opt_on_lists(padded, near, recipe.num_candidates)
         return Ingredients(neighborhood, (recipe.hottest * scale, recipe.coldest * scale))
-    away = host_scales.near_distance(problem)
+    away = scales.near_distance(problem)
     coldest = recipe.coldest * away
     neighborhood = on_lists(padded, near, recipe.num_candidates)
-    hottest = recipe.hottest * (host_scales.tree_edge(problem) or away)
+    hottest = recipe.hottest * (scales.tree_edge(problem) or away)
     return Ingredients(neighborhood, (hottest, coldest), edge_assembly(padded))
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxopt_search.checks import check_count
-from jaxopt_search.driver import ahead
-from jaxopt_search.driver.options import refuse_tracers
+from jaxopt_search.engine.devices import refuse_tracers
 from jaxopt_search.solvers.qap import solve_qap
 from jaxopt_search.solvers.queens import solve_nqueens
 from jaxopt_search.solvers.tsp import solve_tsp
@@ -48,7 +47,6 @@ def warm_up(solver: Any, *instance: Any, **options: Any) -> float:
     if len(instance) == 1 and isinstance(instance[0], int | float | np.generic):
         instance = _STAND_INS[solver](check_count("size", instance[0]))
     solver(*instance, **options | {"max_steps": 0, "max_seconds": None} | _NO_FILES)
-    ahead.wait_for_later()
     return time.perf_counter() - began
 
 

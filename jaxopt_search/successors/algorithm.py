@@ -105,7 +105,7 @@ def turn(of: Variables, key: Key, drawn: Any, place: jax.Array, course: Course) 
         return heuristics.hook(heuristic, "could_not_assign", problem, state, variable, where)
 
     state = memory.when(where & is_possible, assign, state)
-    if heuristics.member(heuristic, "could_not_assign") is not None:
+    if heuristic.could_not_assign is not None:
         state = memory.when(where & ~is_possible, give_up, state)
     state = heuristics.hook(heuristic, "after_variable", problem, state, variable, where)
     memory.barrier()
@@ -154,7 +154,7 @@ def assign_in_turn(
     take_turn = functools.partial(turn, of, key, drawn)
     course = begin(of, state, active)
     num_turns = bit_sets.count(course.left)
-    if heuristics.member(of.heuristic, "active_now") is not None:
+    if of.heuristic.active_now is not None:
         num_turns = jnp.int32(of.heuristic.num_variables)
 
         def take_turn(place: jax.Array, course: Course) -> Course:
@@ -172,7 +172,7 @@ def assign_side_by_side(
 ) -> tuple[Any, jax.Array]:
     """Like `assign_in_turn`, for states [X, ...] at once: each turn is one of all states."""
     states, drawn = jax.vmap(functools.partial(open_state, of))(states), None
-    if heuristics.member(of.heuristic, "independent"):
+    if of.heuristic.independent:
         variables = lax.iota(jnp.int32, of.heuristic.num_variables)
         draw_all = jax.vmap(functools.partial(draw_for, of), (None, None, 0))
         drawn = jax.vmap(draw_all, (0, 0, None))(keys, states, variables)
@@ -355,7 +355,7 @@ def _row(tree: Any, place: jax.Array | int) -> Any:
 
 
 def _aggregate_all(heuristic: Any, rated: _Rated) -> tuple[Any, ...]:
-    return tuple(_aggregate(one, rated) for one in heuristics.aggregates_of(heuristic))
+    return tuple(_aggregate(one, rated) for one in heuristic.aggregates)
 
 
 def _aggregate(aggregate: Aggregate, rated: _Rated) -> Any:

@@ -16,9 +16,7 @@ from jaxopt_search.backends import bit_sets, random
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.successors import algorithm, heuristics
 from jaxopt_search.successors.algorithm import Course, Variables
-from jaxopt_search.successors.heuristics import HOOKS, Aggregate, member
-
-_NEEDED = ("num_variables", "max_possibilities", "rate", "weight", "assign")
+from jaxopt_search.successors.heuristics import HOOKS, Aggregate, LocalHeuristic
 
 Kind: TypeAlias = tuple[Any, tuple[Any, ...]]
 """The structure of heuristics, problem and states, and the shapes and dtypes of the leaves."""
@@ -44,18 +42,16 @@ def as_types(heuristic: Any) -> tuple[Any, ...]:
     """Returns the heuristics of all types of variables.
 
     Raises:
-      TypeError: for what lacks what a heuristic must have, or is no pytree.
+      TypeError: for what is no heuristic, or no pytree.
       ValueError: if there is none.
     """
     types = tuple(heuristic) if type(heuristic) in (tuple, list) else (heuristic,)
     if not types:
         raise ValueError("heuristic is empty, expected a LocalHeuristic or several")
     for one in types:
-        if isinstance(one, type):
-            raise TypeError(f"heuristic is the class {one.__name__}, expected an object of it")
         kind = type(one).__name__
-        for needed in (name for name in _NEEDED if not hasattr(one, name)):
-            raise TypeError(f"heuristic is a {kind} without {needed}, expected a LocalHeuristic")
+        if not isinstance(one, LocalHeuristic):
+            raise TypeError(f"heuristic is a {kind}, expected a LocalHeuristic")
         if jax.tree_util.all_leaves([one]):
             raise TypeError(
                 f"heuristic is a {kind}, expected a pytree; decorate the class with"
@@ -109,21 +105,22 @@ def look_at(kind: Kind) -> Shapes:
 
 def _check_numbers(heuristic: Any) -> None:
     kind = type(heuristic).__name__
-    for name, number, most in (
-        ("num_variables", heuristic.num_variables, MAX_INT32),
-        ("max_possibilities", heuristic.max_possibilities, heuristics.MAX_POSSIBILITIES),
-        ("max_weight", member(heuristic, "max_weight"), heuristics.MAX_WORD),
+    for name, most in (
+        ("num_variables", MAX_INT32),
+        ("max_possibilities", heuristics.MAX_POSSIBILITIES),
+        ("max_weight", heuristics.MAX_WORD),
     ):
+        number: Any = getattr(heuristic, name, None)
         is_integer = isinstance(number, int | np.integer) and not isinstance(number, bool)
         if not is_integer or not 1 <= number <= most:
             raise ValueError(f"{kind}.{name} is {number!r}, expected an integer from 1 to {most}")
     for name in ("before_variable", "after_variable", "active_now"):
-        if member(heuristic, "independent") and member(heuristic, name) is not None:
+        if heuristic.independent and getattr(heuristic, name) is not None:
             raise ValueError(
                 f"{kind}.independent is True beside {name}, expected one of the two: independent"
                 " variables are drawn all at once, before any has its turn"
             )
-    aggregates = member(heuristic, "aggregates")
+    aggregates = heuristic.aggregates
     is_tuple = isinstance(aggregates, tuple | list)
     if not is_tuple or not all(isinstance(one, Aggregate) for one in aggregates):
         raise TypeError(f"{kind}.aggregates is {aggregates!r:.80}, expected a tuple of Aggregates")
@@ -132,7 +129,7 @@ def _check_numbers(heuristic: Any) -> None:
 def _check_functions(heuristic: Any, problem: Any, state: Any) -> None:
     """Calls each function of a heuristic once, for the dtypes and shapes that it returns."""
     kind, variable, where = type(heuristic).__name__, jnp.int32(0), jnp.bool_(True)
-    count = member(heuristic, "num_possibilities")
+    count = heuristic.num_possibilities
     if count is not None and not callable(count):
         raise TypeError(f"{kind}.num_possibilities is no function; see max_possibilities")
     if count is not None:
@@ -142,7 +139,7 @@ def _check_functions(heuristic: Any, problem: Any, state: Any) -> None:
     rating = heuristic.rate(problem, state, variable, possibility)
     _check_lanes(f"{kind}.rate", rating, possibility.shape)
     folded: list[Any] = []
-    for place, aggregate in enumerate(heuristics.aggregates_of(heuristic)):
+    for place, aggregate in enumerate(heuristic.aggregates):
         name = f"{kind}.aggregates[{place}]"
         value = rating if aggregate.of is None else aggregate.of(rating)
         _check_lanes(f"{name}.of", value, possibility.shape)
@@ -237,7 +234,7 @@ def check(heuristic: Any, problem: Any, states: Any, active: Any = None) -> None
     Example:
       >>> import jaxopt_search as js
       >>> @jax.tree_util.register_static
-      ... class HighestFirst:
+      ... class HighestFirst(js.successors.LocalHeuristic):
       ...     num_variables, max_possibilities = 2, 3
       ...     def rate(self, problem, state, variable, possibility):
       ...         return possibility
@@ -267,7 +264,7 @@ def _in_fixed_order(heuristic: Any, problem: Any) -> Variables:
 
 def _check_type(heuristic: Any, problem: Any, state: Any, active: jax.Array, where: str) -> Any:
     """Returns a state after its variables of a type."""
-    of, is_independent = _in_fixed_order(heuristic, problem), member(heuristic, "independent")
+    of, is_independent = _in_fixed_order(heuristic, problem), heuristic.independent
     state = algorithm.open_state(of, state)
     course = algorithm.begin(of, state, active)
     is_active = _is_in(course.left, heuristic)
@@ -332,7 +329,7 @@ def _check_state(
         (~seen.is_rated, "rate", lambda at: "a NaN, which forbids it"),
         (weights < 0, "weight", lambda at: f"{weights[at]}, expected 0 or more"),
         (
-            weights > member(heuristic, "max_weight"),
+            weights > heuristic.max_weight,
             "weight",
             lambda at: f"{weights[at]}, above its max_weight",
         ),
@@ -355,7 +352,7 @@ def _look(heuristic: Any, problem: Any, given: Any) -> _Seen:
         true, never = jnp.bool_(True), jnp.bool_(False)
         state = heuristics.hook(heuristic, "before_variable", problem, given, variable, true)
         number = jnp.int32(heuristic.max_possibilities)
-        if (count := member(heuristic, "num_possibilities")) is not None:
+        if (count := heuristic.num_possibilities) is not None:
             number = count(problem, state, variable)
         rating, aggregates = algorithm.rate_all(heuristic, problem, state, variable)
         weights = heuristic.weight(problem, rating, aggregates)

@@ -22,11 +22,11 @@ from jaxopt_search.backends import (
 )
 from jaxopt_search.backends.random import Key
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.engine import device_split, split_entries
-from jaxopt_search.engine.device_split import Devices
+from jaxopt_search.engine.devices import Devices, default_device, find_devices, is_cpu
+from jaxopt_search.engine.memory import free_bytes
 from jaxopt_search.engine.processes import Team
-from jaxopt_search.engine.tracing import default_device
-from jaxopt_search.guards import capacity, forks
+from jaxopt_search.engine.split import split_up
+from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.successors import algorithm, checking, heuristics
 from jaxopt_search.successors.algorithm import Order, Ratings, Variables
 from jaxopt_search.successors.checking import Kind, Shapes
@@ -124,7 +124,7 @@ def generate(
     Example:
       >>> import jax, jax.numpy as jnp, jaxopt_search as js
       >>> @jax.tree_util.register_static
-      ... class OtherThanBefore:
+      ... class OtherThanBefore(js.successors.LocalHeuristic):
       ...     num_variables, max_possibilities = 3, 2
       ...     def rate(self, problem, state, variable, possibility):
       ...         before = js.memory.load(state, jnp.maximum(variable - 1, 0))
@@ -137,7 +137,7 @@ def generate(
       >>> generate(0, OtherThanBefore(), None, colors, num_successors=3).states.tolist()
       [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
-    forks.refuse_orphans()
+    refuse_orphans()
     types = checking.as_types(heuristic)
     num_successors = check_count("num_successors", num_successors)
     check_option("order", order, ("fixed", "random"))
@@ -159,7 +159,7 @@ def generate(
         index = np.arange(num_states, dtype=np.uint32)
         if active is not None:
             active = tuple(np.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
-        return split_entries.split_up(found, _on_each(setup), shared, (states, active, index))
+        return split_up(found, _on_each(setup), shared, (states, active, index))
     if donate and num_successors == 1:
         return _donating(setup, shared, states, active, None)
     return _keeping(setup, shared, states, active, None)
@@ -187,9 +187,9 @@ def run(
         index = lax.iota(jnp.uint32, num_states)
     if active is None:
         active = tuple(jnp.asarray(bit_sets.full(one.num_variables)) for one in types)
-    active = tuple(jnp.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
-    states, active, index = jax.tree.map(
-        lambda leaf: jnp.repeat(leaf, times, axis=0), (states, active, index)
+    sets = tuple(jnp.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
+    states, sets, index = jax.tree.map(
+        lambda leaf: jnp.repeat(leaf, times, axis=0), (states, sets, index)
     )
     number = lax.iota(jnp.uint32, num_states * times) % jnp.uint32(times)
     keys = random.successor_key(random.as_key(key), index, number)
@@ -197,12 +197,12 @@ def run(
         "xla": algorithm.assign_side_by_side,
         "native": _assign_natively,
         "triton": _assign_in_kernels,
-        "interpret": functools.partial(_assign_in_kernels, interpret=True),
+        "interpret": functools.partial(_assign_in_kernels, implementation="interpret"),
     }[setup.implementation]
-    assigned = []
+    assigned: list[jax.Array] = []
     for number, heuristic in enumerate(types):
         of = Variables(heuristic, problem, number, setup.order, setup.ratings)
-        states, done = assign(of, keys, states, active[number])
+        states, done = assign(of, keys, states, sets[number])
         assigned.append(done)
     return Successors(states, index.astype(jnp.int32), tuple(assigned))
 
@@ -228,7 +228,7 @@ def _assign_natively(
         own, drawn = of._replace(heuristic=heuristic, problem=problem), None
         with memory.one_search("native"):
             state = algorithm.open_state(own, state)
-            if heuristics.member(heuristic, "independent"):
+            if heuristic.independent:
                 drawn = algorithm.draw_in_turn(own, key, state, active)
             nothing = jnp.zeros_like(active)
             return algorithm.assign_in_turn(own, key, drawn, state, active, nothing)
@@ -240,7 +240,7 @@ def _assign_natively(
 
 
 def _assign_in_kernels(
-    of: Variables, keys: Key, states: Any, active: jax.Array, interpret: bool = False
+    of: Variables, keys: Key, states: Any, active: jax.Array, implementation: str = "triton"
 ) -> tuple[Any, jax.Array]:
     """Like `algorithm.assign_side_by_side`, in a program per state.
 
@@ -259,7 +259,7 @@ def _assign_in_kernels(
             (heuristic, problem), own = shared if between else (shared, ())
             return body(of._replace(heuristic=heuristic, problem=problem), own, carry)
 
-        options = {"num_warps": num_warps, "interpret": interpret}
+        options = {"num_warps": num_warps, "implementation": implementation}
         return backends.launch(one, jnp.int32(1), data, carry, between=between, **options)
 
     def draw_one(of: Variables, given: Any, carry: Any) -> Any:
@@ -274,8 +274,8 @@ def _assign_in_kernels(
         return key, drawn, state, active, assigned
 
     drawn = None
-    if heuristics.member(of.heuristic, "independent"):
-        if heuristics.member(of.heuristic, "before_state") is not None:
+    if of.heuristic.independent:
+        if of.heuristic.before_state is not None:
             states = launch(lambda of, given, state: algorithm.open_state(of, state), states)
         variables = jnp.tile(lax.iota(jnp.int32, n), num_states)
         _, drawn = launch(draw_one, (variables, jnp.zeros_like(variables)), (keys, states))
@@ -290,7 +290,7 @@ def _choose(
 ) -> Choice:
     """Returns which implementation runs, and why; arguments as in `backends.choose`."""
     types = checking.look_at(kind).types
-    portable = all(heuristics.member(one, "is_portable") for one in types)
+    portable = all(one.is_portable for one in types)
     find_obstacle = functools.partial(_why_not_portable, kind)
     return backends.choose(implementation, device, portable, is_traced, find_obstacle)
 
@@ -311,7 +311,7 @@ def _why_not_portable(kind: Kind) -> str:
 def _devices_of(devices: Devices, states: Any) -> tuple[jax.Device, ...]:
     """Returns the devices that are to run it: of None, the first one of the states."""
     if devices is not None:
-        return device_split.find_devices(devices)
+        return find_devices(devices)
     for leaf in jax.tree.leaves(states):
         if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer):
             return (min(leaf.devices(), key=lambda device: device.id),)
@@ -375,8 +375,7 @@ def _choose_ratings(
     estimate = functools.partial(_estimate, kind, num_successors, implementation)
     if estimate("stored") < _SMALL:
         return "stored" if ratings == "auto" else ratings
-    is_shared = devices[0].platform == "cpu"
-    free = capacity.free_bytes(devices[0]) * (1 if is_shared else len(devices))
+    free = free_bytes(devices[0]) * (1 if is_cpu(devices[0]) else len(devices))
     if ratings == "auto":
         chosen = "stored" if estimate("stored") <= _SHARE * free else "recomputed"
     else:
@@ -410,11 +409,11 @@ def _estimate(
 def _aside(shapes: Shapes, heuristic: Any, implementation: Implementation, ratings: Ratings) -> int:
     """Returns the bytes that the variables of a type take in each state."""
     num_draws, drawn = 1, 0
-    if heuristics.member(heuristic, "independent") and heuristic.num_variables > 1:
+    if heuristic.independent and heuristic.num_variables > 1:
         num_draws, drawn = heuristic.num_variables, 4 * heuristic.num_variables
     if implementation not in ("xla", "native"):
         return drawn
-    aggregates = heuristics.aggregates_of(heuristic)
+    aggregates = heuristic.aggregates
     # Sums in parts of 16 bits, up to and including each lane, and those before it.
     per_lane = sum(_size(one.neutral) for one in aggregates)
     per_lane += 32 if heuristics.is_wide(heuristic) else 8

@@ -1,8 +1,9 @@
 """What a local heuristic is: the part of a successor function that a user writes."""
 
+import abc
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -41,7 +42,7 @@ class Aggregate:
     of: Callable[[Rating], Any] | None = None
 
 
-class LocalHeuristic(Protocol):
+class LocalHeuristic(abc.ABC):
     """Rates what a variable may be assigned, one possibility on its own, and assigns it.
 
     Koester, Gross, Krueger, "FANG: Fast and Efficient Successor-State Generation for Heuristic
@@ -49,43 +50,63 @@ class LocalHeuristic(Protocol):
     variables of one type. All of its functions are portable: they read buffers of `problem` and
     `state` by `memory.load`, write those of `state` by `memory.store`, and compute elementwise. A
     leaf of a state that has one number per state is a scalar, all others are buffers.
-
-    It may also have the following:
-
-    - `aggregates`: a tuple of `Aggregate`s, () if it has none.
-    - `num_possibilities(problem, state, variable)`, [] int32: how many possibilities there are now,
-      those from 0 on; `max_possibilities` if it has none. Taken to be within 0 and that.
-    - `could_not_assign(problem, state, variable, where)`: the state after a variable for which all
-      weights are 0.
-    - `before_state(problem, state, where)` and `after_state`, `before_variable(problem, state,
-      variable, where)` and `after_variable`: the state before and after the variables of this type,
-      and before and after one of them.
-    - `active_now(problem, state, left)`: the set of variables that are active, of those of this
-      type. It is called before the first variable and after each one, all hooks included, with the
-      set that is left, as `bit_sets.read` returns it, and returns `left` with variables
-      `bit_sets.added` and `bit_sets.removed`; that is how `assign` and the hooks, by what they
-      write into the state, activate and deactivate variables (section 3.4). A variable has one turn
-      in a successor: it is skipped if it is not active then, and not activated again after it.
-    - `max_weight`: no weight is above it. If the sum of all weights then stays below 2**32, it is
-      kept in one word, which is faster and changes nothing else.
-    - `independent`: True if no assignment of a variable of this type changes the weights of another
-      one, and their order does not matter. They are then rated all at once, before the first is
-      assigned, so that there must be no `before_variable`, `after_variable` or `active_now`.
-      `check` looks whether it is so.
-    - `is_portable = True`, which says that all of its functions are; needed for the compiled loops
-      of a CPU. For a GPU's kernel it is found out.
     """
 
-    @property
-    def num_variables(self) -> int:
-        """The number of variables of this type; static."""
-        ...
+    num_variables: int
+    """The number of variables of this type; static."""
+    max_possibilities: int
+    """The most possibilities that a variable of this type has, up to 2**24; static."""
 
-    @property
-    def max_possibilities(self) -> int:
-        """The most possibilities that a variable of this type has, up to 2**24; static."""
-        ...
+    aggregates: tuple[Aggregate, ...] = ()
+    """What `weight` needs to know of the ratings of all possibilities."""
+    num_possibilities: Any = None
+    """`num_possibilities(problem, state, variable)`, [] int32: how many possibilities there are
+    now, those from 0 on; taken to be within 0 and `max_possibilities`. None for that many.
+    """
+    max_weight: int = MAX_WORD
+    """No weight is above it. If the sum of all weights then stays below 2**32, it is kept in one
+    word, which is faster and changes nothing else.
+    """
+    independent: bool = False
+    """Whether no assignment of a variable of this type changes the weights of another one, and
+    their order does not matter. They are then rated all at once, before the first is assigned, so
+    that there must be no `before_variable`, `after_variable` or `active_now`. `check` looks whether
+    it is so.
+    """
+    is_portable: bool = False
+    """Whether all of its functions are portable; needed for the compiled loops of a CPU. For a
+    GPU's kernel it is found out.
+    """
+    could_not_assign: Any = None
+    """`could_not_assign(problem, state, variable, where)`: the state after a variable for which all
+    weights are 0.
+    """
+    before_state: Any = None
+    """`before_state(problem, state, where)`: the state before the variables of this type."""
+    after_state: Any = None
+    """The state after them, likewise."""
+    before_variable: Any = None
+    """`before_variable(problem, state, variable, where)`: the state before one of them."""
+    after_variable: Any = None
+    """The state after it, likewise."""
+    active_now: Any = None
+    """`active_now(problem, state, left)`: the set of variables that are active, of those of this
+    type. It is called before the first variable and after each one, all hooks included, with the
+    set that is left, as `bit_sets.read` returns it, and returns `left` with variables
+    `bit_sets.added` and `bit_sets.removed`; that is how `assign` and the hooks, by what they write
+    into the state, activate and deactivate variables (section 3.4). A variable has one turn in a
+    successor: it is skipped if it is not active then, and not activated again after it.
+    """
+    allows: Any = None
+    """`allows(problem, state, variable, possibility)`, elementwise: which possibilities have a
+    weight above 0, if `Guided` can tell that faster than by the weights.
+    """
+    is_movable: Any = None
+    """`is_movable(problem, state, variable)`, elementwise: which variables have a possibility that
+    is allowed, likewise.
+    """
 
+    @abc.abstractmethod
     def rate(
         self, problem: Any, state: Any, variable: jax.Array, possibility: jax.Array, /
     ) -> Rating:
@@ -100,8 +121,8 @@ class LocalHeuristic(Protocol):
         Returns:
           A pytree of arrays [M], integers, floats or bools.
         """
-        ...
 
+    @abc.abstractmethod
     def weight(self, problem: Any, rating: Rating, aggregates: tuple[Any, ...], /) -> jax.Array:
         """Returns the weights of possibilities, which are drawn with chances weight / sum.
 
@@ -112,8 +133,8 @@ class LocalHeuristic(Protocol):
         Returns:
           [M] int32 or uint32; what is not above 0 is forbidden.
         """
-        ...
 
+    @abc.abstractmethod
     def assign(
         self,
         problem: Any,
@@ -129,52 +150,32 @@ class LocalHeuristic(Protocol):
           variable, possibility: [] int32.
           where: [] bool; if it does not hold, the state must stay as it is.
         """
-        ...
 
 
-_OPTIONAL: dict[str, Any] = {
-    "aggregates": (),
-    "num_possibilities": None,
-    "max_weight": MAX_WORD,
-    "independent": False,
-    "is_portable": False,
-    "active_now": None,
-    **dict.fromkeys(HOOKS),
-}
-
-
-def member(heuristic: Any, name: str) -> Any:
-    """Returns an optional member of a heuristic, or its default; None is as good as no function."""
-    return getattr(heuristic, name, _OPTIONAL[name])
-
-
-def hook(heuristic: Any, name: str, problem: Any, state: Any, *arguments: jax.Array) -> Any:
+def hook(
+    heuristic: LocalHeuristic, name: str, problem: Any, state: Any, *arguments: jax.Array
+) -> Any:
     """Returns the state after one of the `HOOKS`; the same state if it is missing."""
-    call = member(heuristic, name)
+    call = getattr(heuristic, name)
     return state if call is None else call(problem, state, *arguments)
 
 
-def active_now(heuristic: Any, problem: Any, state: Any, left: jax.Array) -> jax.Array:
+def active_now(heuristic: LocalHeuristic, problem: Any, state: Any, left: jax.Array) -> jax.Array:
     """Returns the set of variables that are active; `left` if `active_now` is missing."""
-    call = member(heuristic, "active_now")
+    call = heuristic.active_now
     return left if call is None else call(problem, state, left)
-
-
-def aggregates_of(heuristic: Any) -> tuple[Aggregate, ...]:
-    """Returns the aggregates of a heuristic, () if it has none."""
-    return tuple(member(heuristic, "aggregates"))
 
 
 def is_wide(heuristic: LocalHeuristic) -> bool:
     """Returns whether a sum of weights may take more than 32 bits."""
-    return member(heuristic, "max_weight") * heuristic.max_possibilities > MAX_WORD
+    return heuristic.max_weight * heuristic.max_possibilities > MAX_WORD
 
 
 def num_possibilities(
     heuristic: LocalHeuristic, problem: Any, state: Any, variable: jax.Array
 ) -> int | jax.Array:
     """Returns how many possibilities a variable has: a Python integer where that never changes."""
-    most, count = heuristic.max_possibilities, member(heuristic, "num_possibilities")
+    most, count = heuristic.max_possibilities, heuristic.num_possibilities
     if count is None:
         return most
     number = jnp.asarray(count(problem, state, variable))

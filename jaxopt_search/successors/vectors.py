@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxopt_search.backends.memory import load
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.successors.heuristics import Aggregate
+from jaxopt_search.successors.heuristics import Aggregate, LocalHeuristic
 from jaxopt_search.types import Tallied, null_delta
 
 _MOST_HALVINGS = 20
@@ -29,7 +29,7 @@ class ValueRating(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class _ByDelta:
+class _ByDelta(LocalHeuristic):
     """What the heuristics here share: weights that halve with each step of the cost."""
 
     num_variables: int | None = None

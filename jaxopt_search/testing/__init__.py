@@ -4,12 +4,11 @@ Each check runs a part on small examples and raises an `AssertionError` that say
 where, and by what numbers. The library's own tests use them. Needs chex.
 """
 
-from jaxopt_search.testing.heuristics import check_heuristic
-from jaxopt_search.testing.implementations import check_implementations
+from jaxopt_search.testing.comparing import check_implementations
+from jaxopt_search.testing.makers import check_crossover, check_exchange, check_heuristic
 from jaxopt_search.testing.neighborhoods import check_neighborhood
 from jaxopt_search.testing.problems import check_problem
 from jaxopt_search.testing.searches import check_search
-from jaxopt_search.testing.sharing import check_crossover, check_exchange
 
 __all__ = [
     "check_crossover",

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxopt_search
 from jaxopt_search.backends import random
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
@@ -20,6 +21,8 @@ Meaning = Callable[[Any], Any]
 class Solutions(NamedTuple):
     """What is known of a problem's solutions.
 
+    In the checks below, `say` maps the indices of the first wrong place to the begin of a message.
+
     Attributes:
       are_in_space: maps solutions with one leading axis to which of them are some.
       meaning: see `Meaning`.
@@ -30,51 +33,86 @@ class Solutions(NamedTuple):
     meaning: Meaning
     tolerance: float | None
 
+    def check_space(self, solutions: Any, say: Callable[..., str], axes: int = 1) -> None:
+        """Checks that solutions, with so many leading axes, are in their space."""
+        shape = jax.tree.leaves(solutions)[0].shape[:axes]
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[axes:]), solutions)
+        require(
+            self.are_in_space(flat).reshape(shape),
+            lambda *place: f"{say(*place)} is outside of its space: {at(solutions, *place)}",
+        )
+
+    def check_costs(
+        self,
+        found: Any,
+        expected: Any,
+        say: Callable[..., str],
+        scale: Any = None,
+        where: Any = True,
+    ) -> None:
+        """Checks that costs, or changes of costs of the size `scale`, agree where `where` holds."""
+        found, expected = np.asarray(found), np.asarray(expected)
+        scale = expected if scale is None else scale
+        with np.errstate(invalid="ignore"):
+            same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+            if self.tolerance is not None:
+                largest = np.maximum(np.where(np.isfinite(scale), np.abs(scale), 1), 1)
+                same = same | (np.abs(found - expected) <= self.tolerance * largest)
+        require(
+            same | ~np.asarray(where),
+            lambda *place: f"{say(*place)} is {found[place]}, expected {expected[place]}",
+        )
+
+    def differ(self, one: Any, other: Any, axes: int = 1) -> np.ndarray:
+        """Returns which solutions mean something different, [...] bool with the leading axes."""
+        one, other = (self.meaning(jax.tree.map(np.asarray, tree)) for tree in (one, other))
+        return ~np.logical_and.reduce(
+            [np.asarray(leaf) for leaf in jax.tree.leaves(same_leaves(one, other, axes=axes))]
+        )
+
+    def as_set(self, solutions: Any) -> list[bytes]:
+        """Returns something hashable for each solution, equal where they mean the same."""
+        leaves = jax.tree.leaves(self.meaning(jax.tree.map(np.asarray, solutions)))
+        return [
+            b"".join(np.asarray(leaf[i]).tobytes() for leaf in leaves)
+            for i in range(len(leaves[0]))
+        ]
+
 
 def look_at(
-    problem: Any, starts: Any, *, meaning: Meaning | None, tolerance: float, is_solution: Any
+    problem: Any,
+    starts: Any,
+    meaning: Meaning | None = None,
+    tolerance: float = 0.0,
+    is_solution: Any = None,
 ) -> Solutions:
-    """Returns what is known about a problem's solutions, given some: `starts`."""
+    """Returns what is known about a problem's solutions, given some: `starts`.
+
+    Args:
+      is_solution: the user's own test of one solution; None for one by the problem's space.
+    """
     cost = jax.eval_shape(functools.partial(cost_of, problem), of_first(starts))
     is_exact = jnp.issubdtype(cost.dtype, jnp.integer)
-    return Solutions(
-        _in_space(problem, starts, is_solution),
-        (lambda solution: solution) if meaning is None else meaning,
-        None if is_exact else tolerance,
-    )
+    shapes = _shapes_of(starts)
+
+    def are_in_space(solutions: Any) -> np.ndarray:
+        number = len(jax.tree.leaves(solutions)[0])
+        if is_solution is not None:
+            ones = (jax.tree.map(lambda leaf, i=i: leaf[i], solutions) for i in range(number))
+            return np.array([bool(is_solution(one)) for one in ones], bool)
+        if problem.space is None or _shapes_of(solutions) != shapes:
+            return np.full(number, _shapes_of(solutions) == shapes)
+        x = np.asarray(solutions)
+        if problem.space == "vector":
+            return np.all((x >= 0) & (x < np.asarray(problem.domain_sizes)), axis=1)
+        return np.all(np.sort(x, axis=1) == np.arange(x.shape[1]), axis=1)
+
+    means = (lambda solution: solution) if meaning is None else meaning
+    return Solutions(are_in_space, means, None if is_exact else tolerance)
 
 
-def _in_space(problem: Any, starts: Any, is_solution: Any) -> Callable[[Any], np.ndarray]:
-    """Returns the test of solutions: the user's own, or one by the problem's space."""
-    if is_solution is not None:
-        return lambda solutions: np.array(
-            [bool(is_solution(one)) for one in _unstacked(solutions)], bool
-        )
-    if problem.space == "vector":
-        sizes = np.asarray(problem.domain_sizes)
-        return lambda x: ((x >= 0) & (x < sizes)).all(axis=1)
-    if problem.space == "permutation":
-        return _are_permutations
-    shapes = jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype), starts)
-
-    def has_shape(solutions: Any) -> np.ndarray:
-        found = jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype), solutions)
-        return np.full(len(jax.tree.leaves(solutions)[0]), found == shapes)
-
-    return has_shape
-
-
-def _are_permutations(solutions: Any) -> np.ndarray:
-    is_array = isinstance(solutions, np.ndarray | jax.Array) and solutions.ndim == 2
-    if not is_array or solutions.dtype != np.int32:
-        return np.zeros(len(jax.tree.leaves(solutions)[0]), bool)
-    x = np.asarray(solutions)
-    return (np.sort(x, axis=1) == np.arange(x.shape[1])).all(axis=1)
-
-
-def _unstacked(tree: Any) -> list[Any]:
-    number = len(jax.tree.leaves(tree)[0])
-    return [jax.tree.map(lambda leaf, i=i: leaf[i], tree) for i in range(number)]
+def _shapes_of(solutions: Any) -> Any:
+    return jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype), solutions)
 
 
 def of_first(tree: Any) -> Any:
@@ -127,23 +165,6 @@ def same_leaves(tree: Any, other: Any, tolerance: float | None = None, axes: int
     return jax.tree.map(is_same, tree, other)
 
 
-def changes(after: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Returns `after - before`, 0 from one infinite cost to another; integers may wrap."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.where(after == before, np.zeros_like(after), after - before)
-
-
-def costs_agree(found: Any, expected: Any, scale: Any, tolerance: float | None) -> np.ndarray:
-    """Returns where costs, or changes of costs of the size `scale`, agree; NumPy arrays."""
-    found, expected = np.asarray(found), np.asarray(expected)
-    with np.errstate(invalid="ignore"):
-        same = (found == expected) | (np.isnan(found) & np.isnan(expected))
-        if tolerance is not None:
-            largest = np.maximum(np.where(np.isfinite(scale), np.abs(scale), 1), 1)
-            same = same | (np.abs(found - expected) <= tolerance * largest)
-    return same
-
-
 def require(holds: Any, say: Callable[..., str]) -> None:
     """Raises an error where `holds`, an array of truth values, does not: at the first place.
 
@@ -156,25 +177,9 @@ def require(holds: Any, say: Callable[..., str]) -> None:
 
 
 def require_leaves(holds: Any, say: Callable[..., str]) -> None:
-    """As `require`, of pytrees of truth values: `say` gets the name of a leaf, then indices."""
+    """Like `require`, of pytrees of truth values: `say` gets the name of a leaf, then indices."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(holds):
         require(leaf, functools.partial(say, jax.tree_util.keystr(path)))
-
-
-def differs_in_meaning(one: Any, other: Any, meaning: Meaning, axes: int = 1) -> np.ndarray:
-    """Returns which solutions mean something different, [...] bool with the leading axes."""
-    one, other = (meaning(jax.tree.map(np.asarray, tree)) for tree in (one, other))
-    return ~np.logical_and.reduce(
-        [np.asarray(leaf) for leaf in jax.tree.leaves(same_leaves(one, other, axes=axes))]
-    )
-
-
-def as_sets(solutions: Any, meaning: Meaning) -> list[bytes]:
-    """Returns something hashable for each solution, equal where they mean the same."""
-    leaves = jax.tree.leaves(meaning(jax.tree.map(np.asarray, solutions)))
-    return [
-        b"".join(np.asarray(leaf[i]).tobytes() for leaf in leaves) for i in range(len(leaves[0]))
-    ]
 
 
 def at(tree: Any, *place: int) -> Any:
@@ -195,11 +200,70 @@ def require_same_runs(runs: Sequence[tuple[str, Any]], what: str, is_exact: bool
       what: begins the message.
       is_exact: whether costs are integers.
     """
-    (name, expected), *others = runs
-    expected = jax.device_get(expected)
+    (name, expected), *others = jax.device_get(runs)
     for other, found in others:
         message = f"{what} differ between {name!r} and {other!r}"
-        found = jax.device_get(found)
         chex.assert_trees_all_equal_shapes_and_dtypes(expected, found, custom_message=message)
         if is_exact:
             chex.assert_trees_all_equal(expected, found, custom_message=message)
+
+
+def check_implementations(
+    search: Any,
+    problem: Any,
+    *,
+    implementations: Sequence[str] | None = None,
+    num_searches: int = 3,
+    num_steps: int = 60,
+    seed: int = 0,
+) -> None:
+    """Checks that a search makes the same steps in every implementation, bit for bit.
+
+    Of float costs, which compilers round differently, only shapes and dtypes are compared.
+
+    Args:
+      search, problem: as in `run`.
+      implementations: names of `backends.Implementation`, the first of which is right; None for
+        `"xla"` and, where the search is portable, `"native"` on CPUs and `"interpret"`, the kernel
+        without a GPU.
+      num_searches, num_steps, seed: of each run.
+
+    Raises:
+      AssertionError: naming two implementations and what differs.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.nqueens(6)
+      >>> search = js.simulated_annealing(js.QueenSwap(), 1.0)
+      >>> js.testing.check_implementations(search, problem, implementations=("xla", "native"))
+    """
+    names = _names(search, problem) if implementations is None else list(implementations)
+    runs = [
+        (
+            name,
+            jaxopt_search.run(
+                seed,
+                problem,
+                search,
+                num_searches=num_searches,
+                max_steps=num_steps,
+                implementation=name,  # type: ignore[arg-type]
+            ),
+        )
+        for name in names
+    ]
+    cost = jax.eval_shape(lambda: cost_of(problem, problem.init(jax.random.key(0))))
+    is_exact = bool(jnp.issubdtype(cost.dtype, jnp.integer))
+    what = f"{type(search).__name__}: the states after {num_steps} steps"
+    require_same_runs(runs, what, is_exact)
+
+
+def _names(search: Any, problem: Any) -> list[str]:
+    names = ["xla"]
+    if not search.is_portable(problem):
+        return names
+    names += ["native"] * (jax.default_backend() == "cpu")
+    obstacle = jaxopt_search.why_not_portable(problem, search)
+    if obstacle:
+        raise AssertionError(f"{type(search).__name__} says that it is portable, but {obstacle}")
+    return [*names, "interpret"]

@@ -1,5 +1,6 @@
-"""The laws of neighborhoods, along random walks."""
+"""The laws of neighborhoods, along random walks and of all entries of a table."""
 
+import functools
 from typing import Any, NamedTuple
 
 import chex
@@ -7,12 +8,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.backends.costs import cost_of
+from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood, is_enumerable
-from jaxopt_search.testing import comparing, moves_of_tables
-from jaxopt_search.testing.comparing import Meaning, Solutions, require
-from jaxopt_search.testing.implementations import check_implementations
-from jaxopt_search.types import null_delta
+from jaxopt_search.testing import comparing
+from jaxopt_search.testing.comparing import (
+    Meaning,
+    Solutions,
+    check_implementations,
+    require,
+)
+from jaxopt_search.types import Enumerable, null_delta
+
+_MOST_ENTRIES = 1024
 
 
 class Walks(NamedTuple):
@@ -25,8 +32,7 @@ class Walks(NamedTuple):
       delta: its price.
       is_real: whether it has another than the null delta; only then it was made.
       representation: after it.
-      solution: told from the representation.
-      by_snapshot: told from its snapshot alone.
+      solution: told from its snapshot.
       known_cost: `known_cost` of the representation, or None.
       is_kept: of each leaf of the representation, whether a rejected move left it as it was.
     """
@@ -38,7 +44,6 @@ class Walks(NamedTuple):
     is_real: Any
     representation: Any
     solution: Any
-    by_snapshot: Any
     known_cost: Any
     is_kept: Any
 
@@ -98,9 +103,7 @@ def check_neighborhood(
     """
     hood = as_neighborhood(neighborhood)
     starts = comparing.starts_of(problem, num_walks, seed)
-    known = comparing.look_at(
-        problem, starts, meaning=meaning, tolerance=tolerance, is_solution=is_solution
-    )
+    known = comparing.look_at(problem, starts, meaning, tolerance, is_solution)
     words = np.random.default_rng(seed).integers(
         0, 2**32, (hood.num_words, num_walks, num_steps), np.uint32
     )
@@ -112,7 +115,7 @@ def check_neighborhood(
     if is_enumerable(hood):
         last = jax.tree.map(lambda leaf: leaf[0, -1], walks.representation)
         for representation in (comparing.of_first(walks.start), last):
-            moves_of_tables.check(hood, problem, known, representation, words, has_all_moves)
+            _check_table(hood, problem, known, representation, words, has_all_moves)
     if implementations:
         _check_searches(hood, problem, costs)
 
@@ -131,7 +134,6 @@ def _walk(hood: Any, problem: Any, starts: Any, words: tuple[jax.Array, ...]) ->
             delta,
             is_real,
             after,
-            hood.solution(problem, after),
             hood.solution(problem, hood.snapshot(after)),
             hood.known_cost(after),
             comparing.same_leaves(rejected, representation),
@@ -171,7 +173,14 @@ def _check_steps(
     def where(walk: int, step: int) -> str:
         return f"step {step} of walk {walk}, move {comparing.at(walks.move, walk, step)}"
 
-    _check_starts(name, known, starts, walks.told)
+    known.check_space(starts, lambda i: f"problem.init: start {i}")
+    require(
+        ~known.differ(starts, walks.told),
+        lambda i: (
+            f"{name}.solution: of start {i}, {comparing.at(starts, i)}, `init`, `snapshot` and"
+            f" `solution` make {comparing.at(walks.told, i)}"
+        ),
+    )
     _check_prices(name, known, walks, costs, where)
     comparing.require_leaves(
         walks.is_kept,
@@ -191,46 +200,19 @@ def _check_steps(
     return costs
 
 
-def _check_starts(name: str, known: Solutions, starts: Any, told: Any) -> None:
-    """Checks random starts, and that `solution` undoes `init`."""
-    require(
-        known.are_in_space(starts),
-        lambda i: f"problem.init: start {i} is outside of its space: {comparing.at(starts, i)}",
-    )
-    require(
-        ~comparing.differs_in_meaning(starts, told, known.meaning),
-        lambda i: (
-            f"{name}.solution: of start {i}, {comparing.at(starts, i)}, `init`, `snapshot` and"
-            f" `solution` make {comparing.at(told, i)}"
-        ),
-    )
-
-
 def _check_solutions(name: str, known: Solutions, walks: Walks, path: Any, where: Any) -> None:
     """Checks where the steps lead: to other solutions within the space."""
-    shape, is_real = walks.delta.shape, walks.is_real
-    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), walks.solution)
-    require(
-        known.are_in_space(flat).reshape(shape),
-        lambda *place: (
-            f"{name}.commit: {where(*place)} leads out of the space of solutions, to"
-            f" {comparing.at(walks.solution, *place)}"
-        ),
-    )
-    require(
-        ~comparing.differs_in_meaning(walks.solution, walks.by_snapshot, known.meaning, axes=2),
-        lambda *place: f"{name}.snapshot: {where(*place)}: it stands for another solution",
-    )
+    known.check_space(walks.solution, lambda *place: f"{name}.commit: {where(*place)}: it", axes=2)
     earlier = jax.tree.map(lambda leaf: leaf[:, :-1], path)
     require(
-        comparing.differs_in_meaning(walks.solution, earlier, known.meaning, axes=2) | ~is_real,
+        known.differ(walks.solution, earlier, axes=2) | ~walks.is_real,
         lambda *place: (
             f"{name}.commit: {where(*place)}: accepted, it changes nothing; price such a move with"
             " types.null_delta"
         ),
     )
-    if not is_real.any():
-        raise AssertionError(f"{name}.propose: none of {is_real.size} proposed moves is real")
+    if not walks.is_real.any():
+        raise AssertionError(f"{name}.propose: none of {walks.is_real.size} proposed moves is real")
 
 
 def _check_prices(name: str, known: Solutions, walks: Walks, costs: Any, where: Any) -> None:
@@ -239,21 +221,20 @@ def _check_prices(name: str, known: Solutions, walks: Walks, costs: Any, where: 
     if walks.delta.dtype != costs.dtype:
         raise AssertionError(f"{name}.delta is {walks.delta.dtype}, but costs are {costs.dtype}")
     scale = np.maximum(np.abs(before), np.abs(after))
-    delta = np.where(walks.is_real, walks.delta, np.zeros_like(walks.delta))
-    require(
-        comparing.costs_agree(delta, comparing.changes(after, before), scale, known.tolerance),
+    with np.errstate(invalid="ignore", over="ignore"):  # integers may wrap
+        change = np.where(after == before, np.zeros_like(after), after - before)
+    known.check_costs(
+        np.where(walks.is_real, walks.delta, np.zeros_like(walks.delta)),
+        change,
         lambda *place: (
-            f"{name}.delta: {where(*place)}: the delta is {delta[place]}, but the cost goes from"
-            f" {before[place]} to {after[place]}"
+            f"{name}.delta: {where(*place)}: the cost goes from {before[place]} to {after[place]},"
+            " and the delta"
         ),
+        scale,
     )
     if walks.known_cost is not None:
-        require(
-            comparing.costs_agree(walks.known_cost, after, scale, known.tolerance),
-            lambda *place: (
-                f"{name}.known_cost: {where(*place)}: it is {walks.known_cost[place]}, but the cost"
-                f" {after[place]}"
-            ),
+        known.check_costs(
+            walks.known_cost, after, lambda *place: f"{name}.known_cost: {where(*place)}: it", scale
         )
 
 
@@ -290,3 +271,186 @@ def _check_searches(hood: Any, problem: Any, costs: np.ndarray) -> None:
     check_implementations(simulated_annealing(hood, temperature, moves_per_search=4), problem)
     if is_enumerable(hood):
         check_implementations(hill_climbing(hood), problem)
+
+
+class Entries(NamedTuple):
+    """All entries of a table, one after the other, leaves [N, ...].
+
+    Attributes:
+      number: of each, as `first` says: row * columns + column.
+      is_wanted: whether `first` finds the entry; it may pass over those that are no move.
+      delta: as `first` shows it to `rank`.
+      move: that `first` returns for it.
+      own_delta: what `delta` says of that move.
+      change: of the cost, by that move.
+      solution: after it.
+      undone: what `undone` says of the move.
+    """
+
+    number: Any
+    is_wanted: Any
+    delta: Any
+    move: Any
+    own_delta: Any
+    change: Any
+    solution: Any
+    undone: Any
+
+
+def _check_table(
+    hood: Any, problem: Any, known: Solutions, representation: Any, words: Any, has_all: bool
+) -> None:
+    """Checks the table of one representation."""
+    rows, columns = hood.shape(problem)
+    if rows * columns > _MOST_ENTRIES:
+        raise AssertionError(
+            f"{comparing.name_of(hood)} has a table of {rows} x {columns} entries: check a smaller"
+            f" instance, of at most {_MOST_ENTRIES}"
+        )
+    name, found = comparing.name_of(hood), jax.device_get(_entries(hood, problem, representation))
+    require(
+        (found.number == np.arange(rows * columns)) | ~found.is_wanted,
+        lambda i: f"{name}.first: rank sees entry {i}, returned is another",
+    )
+    is_real = found.is_wanted & (found.delta != null_delta(found.delta.dtype))
+    # Small differences of large, rounded costs.
+    wider = known._replace(tolerance=None if known.tolerance is None else 100 * known.tolerance)
+    for delta, what in ((found.delta, "first"), (found.own_delta, "delta")):
+        wider.check_costs(
+            delta,
+            found.change,
+            lambda i, what=what: (
+                f"{name}.{what}: of entry {i}, move {comparing.at(found.move, i)}, the delta"
+            ),
+            where=is_real,
+        )
+    for row, column in found.undone:
+        require(
+            ((row >= 0) & (row < rows) & (column >= 0) & (column < columns)) | ~is_real,
+            lambda i, row=row, column=column: (
+                f"{name}.undone: of entry {i} it is ({row[i]}, {column[i]}), outside of the"
+                f" table of {rows} x {columns}"
+            ),
+        )
+    if not found.undone:
+        raise AssertionError(f"{name}.undone names no entry, expected one or more")
+    _check_first(hood, problem, representation, found, is_real)
+    there, claimed = _results(known, found, is_real), hood.num_moves(problem)
+    if len(there) > claimed or (has_all and len(there) != claimed):
+        raise AssertionError(
+            f"{name}.num_moves is {claimed}, but the table of a solution leads to {len(there)}"
+            " others. If some solutions lack some moves, pass has_all_moves=False"
+        )
+    move, delta, solution = jax.device_get(
+        _proposed(hood, problem, representation, tuple(word.ravel() for word in words))
+    )
+    require(
+        [result in there for result in known.as_set(solution)] | (delta == null_delta(delta.dtype)),
+        lambda i: f"{name}.propose: move {comparing.at(move, i)} stands nowhere in the table",
+    )
+    _check_commit_and_first(hood, problem, representation)
+
+
+def _results(known: Solutions, found: Entries, is_real: np.ndarray) -> set[bytes]:
+    """Returns the different solutions to which the moves of a table lead."""
+    real = jax.tree.map(lambda leaf: leaf[is_real], found.solution)
+    return set(known.as_set(real)) if is_real.any() else set()
+
+
+@jax.jit
+def _entries(hood: Any, problem: Any, representation: Any) -> Entries:
+    rows, columns = hood.shape(problem)
+    cost = cost_of(problem, hood.solution(problem, hood.snapshot(representation)))
+
+    def at(wanted: jax.Array) -> Entries:
+        def rank(entry: jax.Array, delta: jax.Array) -> tuple[jax.Array, ...]:
+            return jnp.broadcast_to((entry != wanted).astype(jnp.int32), delta.shape), delta
+
+        first, move = hood.first(problem, representation, rank, ())
+        after = hood.commit(problem, representation, move, jnp.bool_(True))
+        solution = hood.solution(problem, hood.snapshot(after))
+        return Entries(
+            first.number,
+            first.keys[0] == 0,
+            first.keys[1],
+            move,
+            hood.delta(problem, representation, move),
+            cost_change(cost_of(problem, solution), cost),
+            solution,
+            hood.undone(problem, representation, move),
+        )
+
+    return jax.vmap(at)(jnp.arange(rows * columns, dtype=jnp.int32))
+
+
+def _check_first(
+    hood: Any, problem: Any, representation: Any, found: Entries, is_real: np.ndarray
+) -> None:
+    """Checks that `first` finds the lowest delta, and the lowest number of another table."""
+    rows, columns = hood.shape(problem)
+    other = np.random.default_rng(0).permutation(rows * columns).astype(np.int32)
+
+    def by_delta(entry: jax.Array, delta: jax.Array) -> tuple[jax.Array, ...]:
+        return delta, jnp.broadcast_to(entry, delta.shape)
+
+    def by_other(entry: jax.Array, delta: jax.Array, other: jax.Array) -> tuple[jax.Array, ...]:
+        is_null = delta == null_delta(delta.dtype)
+        return jnp.where(is_null, jnp.int32(1), jnp.int32(0)), jnp.broadcast_to(other, delta.shape)
+
+    @jax.jit
+    def look(hood: Any, problem: Any, representation: Any) -> tuple[jax.Array, jax.Array]:
+        first = functools.partial(hood.first, problem, representation)
+        table = jnp.asarray(other).reshape(rows, columns)
+        return first(by_delta, ())[0].number, first(by_other, (table,))[0].number
+
+    numbers = np.arange(len(is_real))
+    deltas = np.where(is_real, found.delta, null_delta(found.delta.dtype))
+    expected = [np.lexsort((numbers, deltas))[0], np.lexsort((other, ~is_real))[0]]
+    for what, one, right in zip(
+        ("the lowest delta", "what comes first by another table"),
+        look(hood, problem, representation),
+        expected,
+        strict=True,
+    ):
+        if int(one) != right:
+            raise AssertionError(
+                f"{comparing.name_of(hood)}.first: {what} stands in entry {right}, but it finds"
+                f" {int(one)}, of deltas {found.delta[right]} and {found.delta[int(one)]}"
+            )
+
+
+@jax.jit
+def _proposed(hood: Any, problem: Any, representation: Any, words: Any) -> Any:
+    def one(words: Any) -> tuple[Any, jax.Array, Any]:
+        move = hood.propose(problem, representation, words)
+        delta = hood.delta(problem, representation, move)
+        after = hood.commit(problem, representation, move, jnp.bool_(True))
+        return move, delta, hood.solution(problem, hood.snapshot(after))
+
+    return jax.vmap(one)(words)
+
+
+def _check_commit_and_first(hood: Any, problem: Any, representation: Any) -> None:
+    if type(hood).commit_and_first is Enumerable.commit_and_first:  # which is just both
+        return
+
+    def rank(entry: jax.Array, delta: jax.Array) -> tuple[jax.Array, ...]:
+        return delta, jnp.broadcast_to(entry, delta.shape)
+
+    @jax.jit
+    def look(hood: Any, problem: Any, representation: Any, accept: jax.Array) -> Any:
+        _, move = hood.first(problem, representation, rank, ())
+        after = hood.commit(problem, representation, move, accept)
+        apart = after, *hood.first(problem, after, rank, ())
+        where = problem, representation, move, accept
+        return apart, hood.commit_and_first(*where, lambda _: rank, ())
+
+    for accept in (True, False):
+        apart, together = look(hood, problem, representation, jnp.bool_(accept))
+        comparing.require_leaves(
+            comparing.same_leaves(apart, together),
+            lambda leaf, accept=accept: (
+                f"{comparing.name_of(hood)}.commit_and_first: {leaf} differs from what `commit`"
+                f" and then `first` return, where accept is {accept}"
+            ),
+        )

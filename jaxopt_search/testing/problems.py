@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search import contracts
 from jaxopt_search.backends import memory, rows
 from jaxopt_search.backends.costs import cost_of, no_nan
-from jaxopt_search.guards import contracts, spaces
 from jaxopt_search.neighborhoods.vectors import Assign, SwapValues
 from jaxopt_search.testing import comparing
-from jaxopt_search.testing.comparing import Solutions, require
+from jaxopt_search.testing.comparing import Solutions
 from jaxopt_search.testing.neighborhoods import check_neighborhood
 
 
@@ -51,16 +51,11 @@ def check_problem(
       >>> js.testing.check_problem(js.max_cut(1, edges=[[0, 1], [1, 2]]), implementations=False)
     """
     contracts.check_problem(problem)
-    spaces.check(problem)
+    contracts.check_spaces(problem)
     starts = jax.device_get(comparing.starts_of(problem, num_solutions, seed))
-    known = comparing.look_at(
-        problem, starts, meaning=None, tolerance=tolerance, is_solution=is_solution
-    )
+    known = comparing.look_at(problem, starts, None, tolerance, is_solution)
     name = type(problem).__name__
-    require(
-        known.are_in_space(starts),
-        lambda i: f"{name}.init: start {i} is outside of its space: {comparing.at(starts, i)}",
-    )
+    known.check_space(starts, lambda i: f"{name}.init: start {i}")
     costs = _check_costs(problem, name, known, starts, seed, tolerance)
     _check_perturbed(problem, name, known, starts, seed)
     _check_row_costs(problem, name, known, starts, costs)
@@ -90,17 +85,12 @@ def _check_costs(
         lambda leaf: f"{name}.init: of one key, it returns another {leaf or 'start'} without jit",
     )
     alone = np.asarray(cost_of(problem, jax.tree.map(jnp.asarray, first)))
-    require(
-        comparing.costs_agree(alone, costs[0], costs[0], known.tolerance),
-        lambda: f"{name}.cost: {alone} without jit, {costs[0]} with it, of {first}",
-    )
+    known.check_costs(alone, costs[0], lambda: f"{name}.cost: without jit, of {first}, it")
     own = no_nan(jax.jit(jax.vmap(problem.cost))(starts))
     expected = np.asarray(problem.cost_in_full(jnp.asarray(costs)))
     is_rounded = jnp.issubdtype(own.dtype, jnp.floating)
-    require(
-        comparing.costs_agree(own, expected, expected, tolerance if is_rounded else None),
-        lambda i: f"{name}.cost: {own[i]}, but device_cost means {expected[i]}, start {i}",
-    )
+    as_own = known._replace(tolerance=tolerance if is_rounded else None)
+    as_own.check_costs(own, expected, lambda i: f"{name}.cost: by device_cost, start {i}: it")
     original = problem.host
     if original is not None:
         in_full = original.all_in_full(costs)
@@ -108,15 +98,12 @@ def _check_costs(
             original.cost(jax.tree.map(lambda leaf, i=i: leaf[i], starts))
             for i in range(len(costs))
         ]
-        require(
-            comparing.costs_agree(in_full, exact, in_full, known.tolerance),
-            lambda i: f"{name}.cost: {in_full[i]} on the device, {exact[i]} on the host, start {i}",
-        )
+        known.check_costs(in_full, exact, lambda i: f"{name}.cost: by the host, start {i}: it")
     if problem.is_trivial and (costs != costs[0]).any():
         raise AssertionError(
             f"{name}.is_trivial holds, but costs are {costs.min()} to {costs.max()}"
         )
-    if (costs != costs[0]).any() and len(set(comparing.as_sets(starts, known.meaning))) == 1:
+    if (costs != costs[0]).any() and len(set(known.as_set(starts))) == 1:
         raise AssertionError(f"{name}.init: {len(costs)} keys give the same start")
     return costs
 
@@ -127,10 +114,7 @@ def _check_perturbed(problem: Any, name: str, known: Solutions, starts: Any, see
         return jax.vmap(lambda key, one: problem.perturb(key, one))(keys, solutions)
 
     found = jax.device_get(jax.jit(perturb)(starts))
-    require(
-        known.are_in_space(found),
-        lambda i: f"{name}.perturb: {comparing.at(found, i)} is outside of its space",
-    )
+    known.check_space(found, lambda i: f"{name}.perturb: of start {i} it")
 
 
 def _check_row_costs(
@@ -148,7 +132,4 @@ def _check_row_costs(
         return rows.by_rows(shape, of_block, jnp.zeros(costs.shape, costs.dtype))
 
     found = np.asarray(jax.jit(price)(starts))
-    require(
-        comparing.costs_agree(found, costs, costs, known.tolerance),
-        lambda i: f"{name}.row_costs: {found[i]}, but the cost is {costs[i]}, of row {i}",
-    )
+    known.check_costs(found, costs, lambda i: f"{name}.row_costs: of row {i} it")

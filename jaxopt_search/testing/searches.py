@@ -11,8 +11,12 @@ import numpy as np
 import jaxopt_search
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.testing import comparing
-from jaxopt_search.testing.comparing import Meaning, Solutions, require
-from jaxopt_search.testing.implementations import check_implementations
+from jaxopt_search.testing.comparing import (
+    Meaning,
+    Solutions,
+    check_implementations,
+    require,
+)
 
 
 class Standing(NamedTuple):
@@ -95,9 +99,7 @@ def check_search(
             f"{type(search).__name__}.evaluations_per_step is {evaluations!r}, expected an integer"
         )
     starts = comparing.starts_of(problem, 2 * max(num_searches, 8), seed)
-    known = comparing.look_at(
-        problem, starts, meaning=meaning, tolerance=tolerance, is_solution=is_solution
-    )
+    known = comparing.look_at(problem, starts, meaning, tolerance, is_solution)
     own, given = (
         jax.tree.map(lambda leaf, first=first: leaf[first : first + num_searches], starts)
         for first in (0, num_searches)
@@ -179,21 +181,15 @@ def _check_standing(name: str, known: Solutions, course: Course) -> None:
         ("best", found.best_cost, found.best_in_full, found.best),
         ("current", found.current_cost, found.current_in_full, found.current),
     ):
-        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), solution)
-        require(
-            known.are_in_space(flat).reshape(cost.shape),
-            lambda *place, what=what, solution=solution: (
-                f"{name}.{what}: {where(*place)} it is outside of its space:"
-                f" {comparing.at(solution, *place)}"
-            ),
-        )
-        require(
-            comparing.costs_agree(cost, in_full, in_full, known.tolerance),
-            lambda *place, what=what, cost=cost, in_full=in_full: (
-                f"{name}.{what}_cost: {where(*place)} it is {cost[place]}, but its solution costs"
-                f" {in_full[place]}"
-            ),
-        )
+
+        def say(*place: int, what: str = what) -> str:
+            return f"{name}.{what}: {where(*place)} it"
+
+        def say_cost(*place: int, what: str = what) -> str:
+            return f"{name}.{what}_cost, against the cost of its solution: {where(*place)} it"
+
+        known.check_space(solution, say, axes=2)
+        known.check_costs(cost, in_full, say_cost)
     slack = 0 if known.tolerance is None else known.tolerance * np.maximum(abs(found.best_cost), 1)
     require(
         found.best_cost <= found.current_cost + slack,
@@ -218,7 +214,7 @@ def _check_steps(name: str, known: Solutions, course: Course) -> None:
         jax.tree.map(lambda leaf, cut=cut: leaf[:, cut], current)
         for cut in (slice(None, -1), slice(1, None))
     )
-    stays = ~comparing.differs_in_meaning(after, before, known.meaning, axes=2)
+    stays = ~known.differ(after, before, axes=2)
     require(
         stays | (course.accepted > 0),
         lambda search, step: (
@@ -238,30 +234,26 @@ def _check_ends(name: str, known: Solutions, course: Course, adopts_as_current: 
     """Checks `refresh` and `adopt`."""
     last = jax.tree.map(lambda leaf: leaf[:, -1], course.standing)
     require(
-        ~comparing.differs_in_meaning(last.current, course.refreshed.current, known.meaning),
+        ~known.differ(last.current, course.refreshed.current),
         lambda i: f"{name}.refresh: it changes the current solution of search {i}",
     )
-    for what in ("best", "current"):
-        old, new = getattr(last, f"{what}_cost"), getattr(course.refreshed, f"{what}_cost")
-        require(
-            comparing.costs_agree(new, old, old, known.tolerance),
-            lambda i, what=what, old=old, new=new: (
-                f"{name}.refresh: it changes the {what} cost of search {i} from {old[i]} to"
-                f" {new[i]}"
-            ),
+    for what in ("best_cost", "current_cost"):
+        known.check_costs(
+            getattr(course.refreshed, what),
+            getattr(last, what),
+            lambda i, what=what: f"{name}.refresh: {what} of search {i} changes: it",
         )
-    kept = np.minimum(last.best_cost, course.given_cost)
-    found = course.adopted.best_cost
-    require(
-        comparing.costs_agree(found, kept, kept, known.tolerance),
+    known.check_costs(
+        course.adopted.best_cost,
+        np.minimum(last.best_cost, course.given_cost),
         lambda i: (
-            f"{name}.adopt: search {i} has best cost {found[i]} after it, expected {kept[i]}, the"
-            f" lower one of {last.best_cost[i]} before and {course.given_cost[i]} given"
+            f"{name}.adopt: of {last.best_cost[i]} before and {course.given_cost[i]} given, the"
+            f" best cost of search {i}"
         ),
     )
     if adopts_as_current:
         require(
-            ~comparing.differs_in_meaning(course.adopted.current, course.given, known.meaning),
+            ~known.differ(course.adopted.current, course.given),
             lambda i: (
                 f"{name}.adopt: search {i} continues from"
                 f" {comparing.at(course.adopted.current, i)}, expected the given solution,"

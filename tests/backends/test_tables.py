@@ -1,26 +1,20 @@
-"""Elementwise code over tables means the same at once, in a kernel, and entry by entry."""
+"""Code over tables means the same at once and in a kernel, which handles them part by part."""
 
-import contextlib
 import functools
 
-import chex
-import jax
 import jax.numpy as jnp
-import kernels
 import numpy as np
 import pytest
+from kernels import check_everywhere
 
-from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends import memory, rows, tables
 
-SHAPES = [(1, 1), (1, 5), (3, 2), (17, 9), (40, 33)]
-WAYS = {"at once": contextlib.nullcontext, "in turns": memory.in_turns}
+SHAPES = [(1, 1), (3, 2), (17, 9), (40, 33), (20, 65)]
+SQUARES = tables.Prepare(lambda row: 2 * row, lambda column: column * column)
 
 
 def table(shape, seed=0):
     return jnp.asarray(np.random.default_rng(seed).integers(-9, 9, shape), jnp.int32)
-
-
-SQUARES = tables.Prepare(lambda row: 2 * row, lambda column: column * column)
 
 
 def mix(place, entries):
@@ -28,8 +22,8 @@ def mix(place, entries):
     return a * 3 + place.here - place.row - place.there, b + a * place.column
 
 
-def update(shape, where, a, b):
-    return tables.update(shape, mix, (a, b), where, SQUARES)
+def add(place, entries):
+    return entries[0] + place.row, entries[1] - place.column
 
 
 def some_rows(shape):
@@ -37,101 +31,117 @@ def some_rows(shape):
     return sorted({shape[0] - 1, 0, shape[0] // 2}, reverse=True)
 
 
-def update_rows(shape, where, a, b):
-    rows = tuple(map(jnp.int32, some_rows(shape)))
-
-    def add(place, entries):
-        return entries[0] + place.row, entries[1] - place.column
-
-    return tables.update_rows(rows, shape[1], add, (a, b), where)
-
-
 def rank(place, entries):
-    return entries[0], entries[1] + place.column
+    return entries[0] // 6, entries[1] + place.column
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_update_changes_every_entry_where_asked(shape, way):
-    """And only where asked; rows and columns are those of the entry."""
-    a, b = table(shape), table(shape, 1)
-    row, column = np.indices(shape)
-    with WAYS[way]():
-        found = jax.jit(lambda *tables: update(shape, jnp.bool_(True), *tables))(a, b)
-        kept = jax.jit(lambda *tables: update(shape, jnp.bool_(False), *tables))(a, b)
-    chex.assert_trees_all_equal(found, (a * 3 + row - column * column, b + a * column))
-    chex.assert_trees_all_equal(kept, (a, b))
+def work(shape, where, a, b):
+    """Returns both tables after two updates, and which entries come first in three senses.
+
+    The first update is of all entries, the second one of some rows.
+    """
+
+    def change(place, entries):
+        return tuple(map(functools.partial(jnp.where, where), mix(place, entries), entries))
+
+    within = tables.within(jnp.int32(max(shape[0] - 2, 1)), jnp.int32(shape[1]))
+    (a, b), first = tables.update_and_first(shape, change, rank, (a, b), (), where, SQUARES)
+    memory.barrier()
+    some = tuple(map(jnp.int32, some_rows(shape)))
+    a, b = tables.update_rows(some, shape[1], add, (a, b), where)
+    memory.barrier()
+    inside = tables.first(shape, rank, (a, b), within=within)
+    odd = tables.first_of_some(shape, lambda row: row % 2 == 1, rank, (a, b))
+    return a, b, [value for one in (first, inside, odd) for value in (*one.keys, one.number)]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_update_rows_leaves_other_rows(shape, way):
-    """A few rows are changed, each by its number, and that only where asked."""
-    a, b = table(shape), table(shape, 1)
-    rows, column = np.array(some_rows(shape)), np.arange(shape[1])
-    expected = a.at[rows].add(rows[:, None]), b.at[rows].add(-column)
-    with WAYS[way]():
-        found = jax.jit(lambda *tables: update_rows(shape, jnp.bool_(True), *tables))(a, b)
-        kept = jax.jit(lambda *tables: update_rows(shape, jnp.bool_(False), *tables))(a, b)
-    chex.assert_trees_all_equal(found, expected)
-    chex.assert_trees_all_equal(kept, (a, b))
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_first_compares_one_key_after_the_other(shape, way):
-    """The lowest first key, of these the lowest second, of these the lowest number; ties abound."""
-    for seed in range(5):
-        a, b = table(shape, seed) // 6, table(shape, seed + 10) // 6
-        column = np.indices(shape)[1]
-        entries = zip(np.asarray(a).flat, (np.asarray(b) + column).flat, strict=True)
-        first, second, number = min((*keys, i) for i, keys in enumerate(entries))
-        with WAYS[way]():
-            found = jax.jit(lambda *tables_: tables.first(shape, rank, tables_))(a, b)
-        assert (*map(int, found.keys), int(found.number)) == (first, second, number)
-
-
-@pytest.mark.parametrize(("shape", "has_loop"), [((30, 30), False), ((33, 33), True)], ids=str)
-def test_a_kernel_loops_over_several_blocks_only(shape, has_loop):
-    """Code for further blocks, where there is one, would take as long to compile."""
-    with memory.one_search("interpreter"):
-        jaxpr = jax.make_jaxpr(functools.partial(update, shape, jnp.bool_(True)))(
-            table(shape), table(shape, 1)
+def first_by_hand(a, b, count=lambda row: True):
+    """Returns the keys and the number of the entry that comes first."""
+    found = [
+        (
+            *(
+                int(key)
+                for key in rank(tables.Place(row, column), (a[row, column], b[row, column]))
+            ),
+            i,
         )
-        of_rows = jax.make_jaxpr(functools.partial(update_rows, shape, jnp.bool_(True)))(
-            table(shape), table(shape, 1)
-        )
-    assert ("while" in str(jaxpr)) == has_loop
-    assert "while" not in str(of_rows)
+        for i, (row, column) in enumerate(np.ndindex(*a.shape))
+        if count(row)
+    ]
+    return min(found, default=(2**31 - 1, 2**31 - 1, 0))
 
 
-@pytest.mark.parametrize("shape", [(3, 2), (5, 9), (40, 33), (20, 65)], ids=str)
-def test_a_kernel_does_the_same(shape):
-    """In one block of rows or in several, on refs; and it lowers for CUDA."""
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("where", [True, False])
+def test_tables_are_updated_and_searched(shape, where):
+    """Entry by entry; ties abound, and the lowest number wins."""
+    (row, column), number = np.indices(shape), jnp.zeros((), jnp.int32)
+    first, second = table(shape), table(shape, 1)
+    a, b = np.array(first), np.array(second)
+    if where:
+        a, b = a * 3 + row - column * column, b + a * column
+    expected = first_by_hand(a, b)
+    if where:
+        some = some_rows(shape)
+        a[some] += row[some]
+        b[some] -= column[some]
+    expected += first_by_hand(a, b, lambda row: row < max(shape[0] - 2, 1))
+    expected += first_by_hand(a, b, lambda row: row % 2 == 1)
+
+    def everything(where, changed):
+        return work(shape, where, *changed[:2])
+
+    given = jnp.bool_(where), (first, second, [number] * 9)
+    check_everywhere(everything, *given, (a, b, list(map(np.int32, expected))))
+
+
+def rows_by_parts(shape, a, sums, b):
+    def body(block, carry):
+        a, sums = carry
+        for tile in block.tiles:
+            old = tile.get(a)
+            new = old * tile.get_column(b, jnp.int32(0)) + tile.column
+            a = tile.put(a, new, old > 0)
+        memory.barrier()
+        total = block.sums([tile.get(a) for tile in block.tiles])
+        return a, memory.store(sums, block.rows, total, block.is_row)
+
+    return rows.by_rows(shape, body, (a, sums))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (17, 9), (300, 35)], ids=str)
+def test_whole_rows(shape):
+    """At once and in a kernel, where rows and columns do not fill blocks."""
     a, b = table(shape), table(shape, 1)
+    new = np.asarray(a)
+    new = np.where(new > 0, new * np.asarray(b)[:, :1] + np.arange(shape[1]), new)
 
-    def everything(a, b):
-        a, b = update(shape, jnp.bool_(True), a, b)
-        memory.barrier()
-        a, b = update_rows(shape, jnp.bool_(True), a, b)
-        memory.barrier()
-        return (a, b), tables.first(shape, rank, (a, b))
+    def by_parts(b, changed):
+        return rows_by_parts(shape, *changed, b)
 
-    def body(a_ref, b_ref, out_a, out_b, out_found):
-        whole = jnp.bool_(True)
+    expected = new.astype(np.int32), new.sum(axis=1, dtype=np.int32)
+    check_everywhere(by_parts, b, (a, jnp.zeros(shape[0], jnp.int32)), expected)
 
-        def copy(place, entries):
-            return tuple(memory.load(ref, (place.row, place.column)) for ref in (a_ref, b_ref))
 
-        tables.update(shape, copy, (out_a, out_b), whole)
-        memory.barrier()
-        _, found = everything(out_a, out_b)
-        for k, value in enumerate((*found.keys, found.number)):
-            out_found[k] = value
+# By shape: for code of entries the warps, the height of a part, and its height where only some
+# rows are handled; for code of whole rows the warps and the widths of the tiles.
+CHOICES = [
+    ((1, 5), (1, 1, 1), (1, [4, 1])),
+    ((9, 9), (1, 16, 16), (1, [8, 1])),
+    ((20, 20), (4, 32, 32), (2, [16, 4])),
+    ((40, 33), (2, 16, 16), (8, [32, 1])),
+    ((65, 64), (4, 16, 16), (8, [64])),
+    ((50, 70), (8, 8, 8), (8, [64, 4, 2])),
+    ((100, 100), (8, 8, 8), (8, [64, 32, 4])),
+    ((256, 256), (8, 4, 4), (8, [256])),
+    ((1000, 3), (1, 128, 128), (8, [4])),
+    ((2, 3000), (8, 1, 1), (8, [2048, 1024])),
+]
 
-    def expected(a, b):
-        (a, b), found = everything(a, b)
-        return a, b, jnp.stack([*found.keys, found.number])
 
-    out = (*(jax.ShapeDtypeStruct(shape, jnp.int32),) * 2, jax.ShapeDtypeStruct((3,), jnp.int32))
-    kernels.check_in_kernel(body, out, expected, a, b)
+@pytest.mark.parametrize(("shape", "of_entries", "of_rows"), CHOICES, ids=str)
+def test_tables_are_cut_as_was_fastest(shape, of_entries, of_rows):
+    """Results are the same whatever is chosen here; only GPUs can tell which choice is fast."""
+    heights = tables.height_of(shape), tables.height_of(shape, is_small=False)
+    assert (tables.num_warps(shape), *heights) == of_entries
+    assert (rows.num_warps(shape), rows.widths_of(shape[1])) == of_rows

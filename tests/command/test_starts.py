@@ -7,7 +7,7 @@ import types
 import pytest
 
 from jaxopt_search.command import starts
-from jaxopt_search.driver import compilation_cache
+from jaxopt_search.engine import compile
 
 
 def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
@@ -16,7 +16,7 @@ def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
     def refuse():
         raise PermissionError("others can write there")
 
-    monkeypatch.setattr(compilation_cache, "enable_compilation_cache", refuse)
+    monkeypatch.setattr(compile, "enable_compilation_cache", refuse)
     starts.use_machine(argparse.Namespace(no_cache=True, devices="all"))
     assert capsys.readouterr().err == ""
     starts.use_machine(argparse.Namespace(no_cache=False, devices="all"))
@@ -33,8 +33,9 @@ def test_progress_is_for_terminals_and_those_who_ask(monkeypatch):
         (True, False, True, False),
     ):
         monkeypatch.setattr("sys.stderr", types.SimpleNamespace(isatty=lambda: is_terminal))  # noqa: B023
-        names = ("seed", "seconds", "steps", "searches", "devices")
+        names = ("seed", "seconds", "steps", "searches", "devices", "checkpoint", "resume")
         args = types.SimpleNamespace(**dict.fromkeys(names), progress=progress, quiet=quiet)
+        args.checkpoint_every = 60
         assert starts.options_of(args)["show_progress"] is expected
 
 

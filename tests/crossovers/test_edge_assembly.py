@@ -9,7 +9,7 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-from jaxopt_search.crossovers import edge_assembly, joins, tour_ends
+from jaxopt_search.crossovers import edge_assembly
 from jaxopt_search.problems.tsp.candidates import neighbors
 
 SIZES = (4, 5, 31)
@@ -78,12 +78,14 @@ def walks_of(problem, own, given, coin):
     """By ends, and what each walk gains."""
     walks = edge_assembly._walks(problem, jnp.stack([own, given])[:, None], coin[None])
     gains = edge_assembly._gains(problem, walks)
-    return jax.tree.map(lambda leaf: leaf.ravel(), (walks, tour_ends.at(gains, walks.number)))
+    return jax.tree.map(
+        lambda leaf: leaf.ravel(), (walks, edge_assembly.take_flat(gains, walks.number))
+    )
 
 
 @jax.jit
 def tour_of(problem, mate):
-    return tour_ends.tours(problem, mate.reshape(1, problem.n, 2))[0]
+    return edge_assembly.tours_of(problem, mate.reshape(1, problem.n, 2))[0]
 
 
 def coins(n, seed):
@@ -160,7 +162,7 @@ def slowly_joined(distance, candidates, mate):
 @pytest.mark.parametrize(("n", "num_parts"), [(6, 2), (12, 3), (60, 12), (9, 1)])
 def test_parts_are_joined_as_one_by_one(n, num_parts):
     """The smallest first, by the best move; where candidates do not allow it, no tour is made."""
-    join = jax.jit(joins.joined)
+    join = jax.jit(edge_assembly.join_parts)
     num_failed = 0
     for seed in range(10):
         problem, generator = instance(n, seed), np.random.default_rng(seed)

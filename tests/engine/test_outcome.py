@@ -6,8 +6,9 @@ import pytest
 from probes import small_tsp
 
 import jaxopt_search as js
-from jaxopt_search.engine import device_split, outcome
+from jaxopt_search.engine import outcome
 from jaxopt_search.engine.outcome import Outcome
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.results import Hit, Status
 
@@ -49,7 +50,7 @@ def test_it_is_what_there_is_to_see(num_devices, dtype):
     matrix = np.asarray(small_tsp().matrix).reshape(small_tsp().n, -1)
     problem = js.tsp(matrix if dtype == "int32" else matrix + 0.5)
     state = js.init(3, problem, SEARCH, num_searches=7)
-    placement = device_split.DeviceSplit(tuple(jax.devices()[:num_devices]))
+    placement = DeviceSplit(tuple(jax.devices()[:num_devices]))
     target = float(js.best(problem, SEARCH, js.advance(problem, SEARCH, state, 60))[1]) + 2
     rules = make_rules(SEARCH, state.best_cost.dtype, target=target, check_every=20)
     placed = placement.advance(problem, SEARCH, placement.split(state), 60, rules)

@@ -10,7 +10,7 @@ from cases import matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-from jaxopt_search.engine import exchanging
+from jaxopt_search.engine import exchange
 from jaxopt_search.types import null_delta
 
 HIGHEST = int(null_delta(jnp.int32))
@@ -24,9 +24,8 @@ def states_and_tours(num_searches=5):
 
 
 def apply(rule, problem, search, state, stream=None):
-    return exchanging.apply(
-        rule, stream, problem, search, state.searches, state.ancestor, state.index, None
-    )
+    own = state.searches, state.ancestor, state.index
+    return exchange.apply(rule, stream, problem, search, *own, None)
 
 
 def copies(donors, num_searches):

@@ -44,15 +44,6 @@ def test_progress_is_plain_in_a_file_and_in_place_on_a_terminal(monkeypatch):
         assert ("\r" in text) == stream.isatty()
 
 
-def test_progress_that_cannot_be_written_ends_nothing(monkeypatch):
-    """A closed stream, and none at all."""
-    closed = io.StringIO()
-    closed.close()
-    monkeypatch.setattr(common.sys, "stderr", None)
-    for stream in (closed, None):
-        common.Progress(1, stream).step(1, "only")
-
-
 def devices_with(flags, call):
     """Returns how many CPU devices a new process sees."""
     code = f"from experiments import common; {call}; import jax; print(jax.local_device_count())"

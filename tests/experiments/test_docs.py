@@ -6,18 +6,16 @@ import pytest
 
 from experiments import common, docs
 
-COMMAND = "python -m experiments.islands.queens --report {} --markdown"
+COMMAND = "python -m experiments.islands.speed --report {} --markdown"
 TEXT = "Before.\n\n<!-- table: {} -->\nold\n<!-- end -->\n\nAfter.\n"
 
 
 @pytest.fixture
 def records(tmp_path):
-    settings = {"scheme": "coarse", "islands": 3, "population": 8, "limit": 50}
+    settings = {"n": 9, "islands": 3, "population": 8, "how": "xla"}
+    run = {"experiment": "qap_islands_speed", "settings": settings}
     path = tmp_path / "runs.jsonl"
-    for seed in range(2):
-        run = {"experiment": "nqueens_islands", "instance": "9 queens", "seed": seed}
-        run |= {"settings": settings, "reached": True}
-        common.append(path, run | {"seconds": 0.5, "generations": 20 + seed})
+    common.append(path, run | {"generations_per_s": [1000.0]})
     return path
 
 
@@ -32,8 +30,8 @@ def test_a_table_is_written_again(records, tmp_path):
     lines = path.read_text().splitlines()
     assert (lines[0], lines[-1]) == ("Before.", "After.")
     assert "old" not in lines
-    (row,) = [line for line in lines if line.startswith("| 9 queens")]
-    assert [cell.strip() for cell in row.split("|")[5:8]] == ["2/2", "20", "0.5"]
+    (row,) = [line for line in lines if line.startswith("| 9")]
+    assert [cell.strip() for cell in row.split("|")[4:7]] == ["xla", "1e+03", "3e+03"]
     assert docs.main([str(path), "--check"]) == 0
 
 
@@ -48,7 +46,7 @@ def test_a_table_without_its_records_stays(tmp_path, capsys):
     ("command", "message"),
     [
         ("rm -r docs", "expected python -m experiments"),
-        ("python -m experiments.islands.queens", "makes runs"),
+        ("python -m experiments.islands.speed", "makes runs"),
     ],
 )
 def test_only_reports_are_run(command, message, tmp_path, capsys):

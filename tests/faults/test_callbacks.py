@@ -92,8 +92,6 @@ def test_callback_that_returns_anything(answer):
     """What is neither true nor false by its type is a mistake, and no wish."""
     with pytest.raises(TypeError, match="callback returned"):
         solve(callback=lambda snapshot: answer)
-    with pytest.raises(TypeError, match="callback returned"):
-        js.solve_tsp(PROBLEM, 0, max_steps=10, devices=1, callback=lambda snapshot: answer)
 
 
 @pytest.mark.parametrize("answer", [True, jnp.asarray(True)], ids=repr)
@@ -139,17 +137,6 @@ def test_callback_that_sleeps():
     assert result.status == Status.MAX_SECONDS
     assert 0.3 <= result.elapsed < 5
     assert len(result.history) <= 5
-
-
-def test_progress_in_a_file(monkeypatch, capsys):
-    """What is no terminal gets plain lines, the first and the last among them."""
-    solve(show_progress=True)
-    text = capsys.readouterr().err
-    assert text.endswith("\n")
-    assert text.startswith("compiling (")
-    assert "\nstep 0 " in text
-    assert "step 80 " in text.splitlines()[-1]
-    assert all(character.isprintable() for character in text.replace("\n", ""))
 
 
 def test_a_callback_may_steer():

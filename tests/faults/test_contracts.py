@@ -1,7 +1,6 @@
 """Problems, searches, exchanges and callbacks that are none: one line, nothing compiled."""
 
 import dataclasses
-import enum
 import functools
 from typing import Any
 
@@ -129,17 +128,6 @@ def test_no_exchange(exchange, text):
         js.advance(small_tsp(), annealing(), state, 5, exchange=exchange)
 
 
-@pytest.mark.parametrize("callback", [5], ids=str)
-def test_no_callback(callback):
-    """The same of callbacks."""
-    with refuses(TypeError, f"callback is a {type(callback).__name__}, expected a function"):
-        solve(small_tsp(), annealing(), callback=callback)
-
-
-class Color(enum.Enum):
-    RED = 1
-
-
 @pytest.mark.parametrize(
     ("cost", "text"),
     [
@@ -157,21 +145,6 @@ def test_costs_that_are_none(cost, text):
             call()
 
 
-@pytest.mark.parametrize(
-    ("init", "text"),
-    [
-        (lambda key: None, "problem.init returns None, expected an array or a pytree of arrays"),
-        (lambda key: list(range(8)), "problem.init returns a list"),
-        (lambda key: jnp.zeros(0, jnp.int32), "problem.init returns an empty array"),
-    ],
-)
-def test_solutions_that_are_none(init, text):
-    """A solution is an array that has elements, or a pytree of such."""
-    for call in both(Own(init=init)):
-        with refuses(TypeError, text):
-            call()
-
-
 def test_cost_that_raises():
     """An exception of the user's own is that very one."""
     error = ZeroDivisionError("mine")
@@ -183,22 +156,6 @@ def test_cost_that_raises():
         with pytest.raises(ZeroDivisionError) as caught:
             call()
         assert caught.value is error
-
-
-@pytest.mark.parametrize(
-    ("initial", "text"),
-    [
-        ([0, 1, 2], "initial has a part of shape (3,) and dtype int64, expected (8,) and int32"),
-        ([[0, 1], [2]], "initial is a ragged list"),
-        ([float(i) for i in range(8)], "dtype float64, expected (8,) and int32"),
-        ([2**40, *range(1, 8)], "initial holds 1099511627776, expected what int32 can hold"),
-    ],
-    ids=_label,
-)
-def test_starts_of_an_own_problem(initial, text):
-    """Starts given as lists are arrays, and refused by shape, dtype and range."""
-    with refuses(ValueError, text):
-        solve(Own(), initial=initial)
 
 
 def test_static_arrays_are_refused_at_once():

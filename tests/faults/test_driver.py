@@ -113,15 +113,6 @@ def test_out_of_memory(monkeypatch):
         solve(state=state, num_searches=128)
 
 
-@pytest.mark.parametrize("transform", [jax.jit, jax.vmap], ids=["jit", "vmap"])
-def test_solve_under_a_transformation(transform):
-    """The driver says that it is none of JAX's functions, instead of a tracer error."""
-    keys = jnp.zeros((2, 2), jnp.uint32)
-    argument = keys[0] if transform is jax.jit else keys
-    with refuses(RuntimeError, "inside jit or vmap; use run there"):
-        transform(lambda key: solve(key).state.step.low)(argument)
-
-
 @pytest.mark.parametrize(
     ("best_known", "gap", "text"),
     [(20, -0.4, "better than the best known 20"), (0, math.inf, "")],

@@ -10,7 +10,8 @@ import pytest
 from probes import annealing, small_tsp
 
 import jaxopt_search as js
-from jaxopt_search.guards import forks
+from jaxopt_search import interrupts
+from jaxopt_search.interrupts import refuse_orphans
 
 PROBLEM = small_tsp()
 SEARCH = annealing()
@@ -29,7 +30,7 @@ def test_a_child_knows():
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         try:
-            forks.refuse_orphans()
+            refuse_orphans()
             os.write(writer, b"went on")
         except RuntimeError as error:
             os.write(writer, str(error).encode())
@@ -42,7 +43,7 @@ def test_a_child_knows():
     assert said.startswith("this process was forked from one in which JAX had started")
     assert "get_context('spawn')" in said
     assert "\n" not in said
-    forks.refuse_orphans()
+    refuse_orphans()
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_everything_that_would_hang(monkeypatch, call):
     def fail(*args, **kwargs):
         raise AssertionError("an array was made first")
 
-    monkeypatch.setattr(forks, "_is_orphan", True)
+    monkeypatch.setattr(interrupts, "_is_orphan", True)
     monkeypatch.setattr(jnp, "asarray", fail)
     with pytest.raises(RuntimeError, match="forked"):
         call()

@@ -1,22 +1,86 @@
-"""A run of thousands of short chunks takes no more memory than one of hundreds."""
+"""A run of hundreds of short chunks takes no more memory than one of dozens."""
 
-import growth
+import gc
+import pathlib
+from typing import NamedTuple
+from unittest import mock
+
+import jax
+import numpy as np
 import pytest
+
+import jaxopt_search as js
+from jaxopt_search.driver import chunks as driver_chunks
+from jaxopt_search.driver.options import Timer
+
+EVERY, STEPS, HISTORY = 30, 300, 20
+XY = np.random.default_rng(0).random((3, 12, 2))
+
+
+class Look(NamedTuple):
+    """What there is after some chunks: arrays that are alive, Python's objects, and memory."""
+
+    chunks: int
+    arrays: int
+    objects: int
+    mib: float
+
+
+def look(chunks):
+    gc.collect()
+    path = pathlib.Path("/proc/self/statm")
+    mib = int(path.read_text().split()[1]) * 4096 / 2**20 if path.exists() else 0.0
+    return Look(chunks, len(jax.live_arrays()), len(gc.get_objects()), mib)
+
+
+def looks(call):
+    """Returns what a call returns that makes chunks of one step, and what it took meanwhile."""
+    found, chunks, make = [], 0, driver_chunks._make_chunk
+
+    def made(*arguments):
+        nonlocal chunks
+        chunks += 1
+        if chunks % EVERY == 0:
+            found.append(look(chunks))
+        return make(*arguments)
+
+    gc.freeze()  # to look through what is there before takes long
+    try:
+        with (
+            mock.patch.object(driver_chunks, "_make_chunk", made),
+            mock.patch.object(Timer, "next_steps", lambda *_, **__: 1),
+        ):
+            return call(), found
+    finally:
+        gc.unfreeze()
+
+
+def solve(**options):
+    problem = js.tsp_from_coords(XY[0])
+    search = js.simulated_annealing(js.two_opt(problem), 1.0)
+    options = {"num_searches": 4, "history_size": HISTORY, "max_steps": STEPS} | options
+    return js.solve(problem, search, 0, **options)
+
+
+KINDS = {
+    "checkpoint and callback": lambda folder: solve(
+        checkpoint=folder / "run.npz", checkpoint_every=0.0, callback=lambda report: False
+    ),
+    "exchange": lambda folder: solve(exchange=js.broadcast_best(every=2)),
+    "several instances": lambda folder: js.solve_tsp(XY, devices=1, max_steps=STEPS),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.devices(2)
-@pytest.mark.parametrize("name", list(growth.kinds(None)))
+@pytest.mark.parametrize("name", KINDS)
 def test_short_chunks_leave_nothing_behind(name, tmp_path):
     """Neither arrays nor objects, nor memory of the process beyond what comes and goes."""
-    call = growth.kinds(tmp_path)[name]
-    most, every = (100 if name == "queens" else 300), 30  # of queens, calls
-    result, looks = growth.looks(lambda: call(max_steps=most), every)
-    assert len(looks) >= 5
-    early, late = looks[len(looks) // 4], looks[-1]
+    result, found = looks(lambda: KINDS[name](tmp_path))
+    assert len(found) >= 5
+    early, late = found[len(found) // 4], found[-1]
     num_chunks = late.chunks - early.chunks
     assert late.arrays - early.arrays < 10 + 0.02 * num_chunks
     assert late.objects - early.objects < 40 + 0.1 * num_chunks
     assert late.mib - early.mib < 8
     if hasattr(result, "history"):
-        assert len(result.history) <= growth.HISTORY
+        assert len(result.history) <= HISTORY

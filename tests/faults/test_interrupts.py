@@ -1,9 +1,6 @@
 """Ctrl-C while something compiles waits for that, and is not lost."""
 
-import os
 import signal
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -11,7 +8,7 @@ import pytest
 from probes import line, walk
 
 import jaxopt_search as js
-from jaxopt_search.guards.interrupts import held_back
+from jaxopt_search.interrupts import held_back
 
 
 @pytest.fixture(autouse=True)
@@ -130,44 +127,3 @@ def test_the_last_write(case, number, tmp_path, monkeypatch):
     is_broken = expected is KeyboardInterrupt
     assert (path.read_bytes() == good) is is_broken and list(tmp_path.iterdir()) == [path]
     assert signal.getsignal(number) is before
-
-
-SCRIPT = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-import jax, numpy as np
-import jaxopt_search as js
-
-problem = js.tsp_from_coords(np.random.default_rng(0).random((20, 2)))
-search = js.simulated_annealing(js.two_opt(problem), 1.0)
-wait = js.driver.ahead.Ahead.wait
-
-def told(ahead):
-    print("compiling", flush=True)
-    wait(ahead)
-    print("compiled", flush=True)
-
-js.driver.ahead.Ahead.wait = told
-js.solve(problem, search, 0, max_steps=1)
-print("solved", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_a_real_one(tmp_path):
-    """A process that is interrupted while it compiles ends by that, and not by a crash."""
-    script = tmp_path / "compile.py"
-    script.write_text(SCRIPT)
-    run = subprocess.Popen(
-        [sys.executable, script],
-        env=os.environ | {"PYTHONPATH": os.getcwd()},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert run.stdout.readline() == "compiling\n"
-    run.send_signal(signal.SIGINT)
-    said, errors = run.communicate(timeout=300)
-    assert said == "compiled\n"
-    assert errors.endswith("KeyboardInterrupt\n")
-    assert run.returncode == -signal.SIGINT

@@ -79,12 +79,3 @@ def test_rbg_keys_warn(implementation):
     assert len(caught) == 1
     assert sorted(result.x.tolist()) == list(range(8))
     assert caught[0].filename == __file__, "the warning points into the library"
-
-
-@pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey], ids=["typed", "legacy"])
-def test_deleted_keys_are_refused(make):
-    """What is no key is refused in one line that names the argument."""
-    key = make(0)
-    (jax.random.key_data(key) if make is jax.random.PRNGKey else key).delete()
-    with refuses(ValueError, "key is an array that was deleted"):
-        random.as_key(key)

@@ -50,23 +50,6 @@ def test_bad_limits_are_refused(options, text):
         js.solve(line(), countdown(), 0, **options)
 
 
-@pytest.mark.parametrize("make", [js.ring, js.broadcast_best])
-@pytest.mark.parametrize("every", [0], ids=str)
-def test_bad_exchange_is_refused(make, every):
-    """The distance of exchanges is a positive int32."""
-    with refuses(ValueError, f"every is {every}"):
-        make(every=every)
-
-
-@pytest.mark.parametrize("kind", [int, float, np.int64, np.float32])
-def test_zero_steps(kind):
-    """No steps give the start, no success; integral floats count as integers."""
-    result = solve(max_steps=kind(0))
-    assert (result.nit, result.nfev, result.x, result.fun) == (0, 0, 17, 17)
-    assert (result.status, result.success) == (Status.MAX_STEPS, False)
-    assert [record.step for record in result.history] == [0]
-
-
 @pytest.mark.parametrize("chunk_steps", [None, 1, 5, 1000])
 @pytest.mark.parametrize("check_every", [1, 4, 7, 1000])
 def test_first_hit(check_every, chunk_steps):
@@ -124,14 +107,6 @@ def test_no_target_is_met_by_the_least_cost(target):
     state = js.advance(problem, search, start, 7, target=target)
     assert (int(state.best_cost), int(state.step)) == (least, 7)
     assert int(state.status) == Status.RUNNING
-
-
-@pytest.mark.parametrize("target", [-0.5, 2.5])
-def test_fractional_target_in_run(target):
-    """The pure layer, too, meets a fractional target at the next lower integer."""
-    state = js.run(0, line(), countdown(), num_searches=1, max_steps=99, target=target)
-    step, _ = js.first_hit(state)
-    assert int(step) == 20 - math.floor(target)
 
 
 def test_seconds_are_kept():

@@ -12,9 +12,9 @@ import pytest
 from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
-from jaxopt_search.engine.device_split import DeviceSplit
-from jaxopt_search.guards import capacity
-from jaxopt_search.solvers import queens_found
+from jaxopt_search.engine import memory
+from jaxopt_search.engine.split import DeviceSplit
+from jaxopt_search.solvers import queens_runs
 
 PROBLEM = small_tsp()
 SEARCH = annealing()
@@ -42,7 +42,7 @@ def test_more_than_an_array_can_index(name):
 @pytest.mark.parametrize("name", CALLS)
 def test_more_than_there_is_memory(name, monkeypatch):
     """Too large an instance is refused with the sizes, before anything is allocated."""
-    monkeypatch.setattr(capacity, "free_bytes", lambda device: 100 * 2**20)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 100 * 2**20)
     with refuses(MemoryError, "num_searches is 1000000", "GiB at least, and 0.1 GiB are free on"):
         CALLS[name](10**6)
 
@@ -53,35 +53,35 @@ def test_what_a_gpu_has_left():
     def gpu(stats):
         return types.SimpleNamespace(platform="gpu", process_index=0, memory_stats=lambda: stats)
 
-    assert capacity.free_bytes(gpu({"bytes_limit": 100, "bytes_in_use": 30})) == 70
-    assert capacity.free_bytes(gpu(None)) == float("inf")
-    assert capacity.free_bytes(gpu({})) == float("inf")
+    assert memory.free_bytes(gpu({"bytes_limit": 100, "bytes_in_use": 30})) == 70
+    assert memory.free_bytes(gpu(None)) == float("inf")
+    assert memory.free_bytes(gpu({})) == float("inf")
 
 
 def test_what_a_machine_has_left(tmp_path, monkeypatch):
     """A CPU has what is left of the machine, its control group and the limit of the process."""
-    assert 0 < capacity.free_bytes(CPU) < 2**50
+    assert 0 < memory.free_bytes(CPU) < 2**50
     (tmp_path / "self").mkdir()
     (tmp_path / "meminfo").write_text("MemTotal:  900 kB\nMemAvailable:     700 kB\n")
     (tmp_path / "self" / "cgroup").write_text("1:name=x:/y\n0::/some/group\n")
     (tmp_path / "self" / "status").write_text("VmSize:\t  20 kB\n")
-    monkeypatch.setattr(capacity, "_PROC", tmp_path)
-    monkeypatch.setattr(capacity, "_CGROUP", tmp_path)
-    assert capacity.free_bytes(CPU) == 700 * 1024
+    monkeypatch.setattr(memory, "_PROC", tmp_path)
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    assert memory.free_bytes(CPU) == 700 * 1024
     group = tmp_path / "some" / "group"
     group.mkdir(parents=True)
     (group / "memory.current").write_text("5000\n")
     (group / "memory.stat").write_text("active_file 7\ninactive_file 1000\n")
     for limit, left in (("max", 700 * 1024), ("6000", 2000)):
         (group / "memory.max").write_text(f"{limit}\n")
-        assert capacity.free_bytes(CPU) == left
+        assert memory.free_bytes(CPU) == left
     limits = mock.Mock(RLIM_INFINITY=-1, getrlimit=lambda which: (21 * 1024, -1))
     monkeypatch.setitem(sys.modules, "resource", limits)
-    assert capacity.free_bytes(CPU) == 1024
+    assert memory.free_bytes(CPU) == 1024
     for file in ("meminfo", "self/cgroup", "self/status"):
         (tmp_path / file).unlink()
     limits.getrlimit = lambda which: (-1, -1)
-    assert capacity.free_bytes(CPU) == float("inf")
+    assert memory.free_bytes(CPU) == float("inf")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_both_ways_to_say_it(text):
     """JAX has several texts for running out of memory."""
     with (
         pytest.raises(MemoryError, match="num_searches=7; use fewer"),
-        capacity.memory_errors_explained("num_searches=7"),
+        memory.memory_errors_explained("num_searches=7"),
     ):
         raise jax.errors.JaxRuntimeError(text)
 
@@ -124,14 +124,14 @@ def test_out_of_memory_in_a_chunk(has_exchange, tmp_path, monkeypatch):
 
 def test_placements_take_room_as_they_are_found():
     """Many placements may be wanted, and few found."""
-    finds = queens_found.PlacementSet(2**31 - 1, "raw", 1000)
+    finds = queens_runs.PlacementSet(2**31 - 1, "raw", 1000)
     rng = np.random.default_rng(0)
     batches = [rng.integers(0, 1000, (size, 1000)) for size in (3, 1, 20, 40)]
     for number, batch in enumerate(batches):
         words = np.stack([np.arange(len(batch)), np.full(len(batch), number)], axis=1)
         finds.add(batch, words.astype(np.uint32))
     np.testing.assert_array_equal(finds.solutions, np.concatenate(batches))
-    assert finds._queens.nbytes < 2**20
+    assert sum(part.nbytes for part in finds._parts) < 2**20
 
 
 SCRIPT = """
@@ -139,7 +139,6 @@ import resource, sys
 import numpy as np
 import jax
 import jaxopt_search as js
-from jaxopt_search.guards import capacity
 
 points = np.random.default_rng(0).random((1000, 2))
 problem = js.tsp_from_coords(points)
@@ -156,7 +155,7 @@ calls = {
 }
 for unknown in (False, True):
     if unknown:  # as on a machine that tells less than there is, or more
-        capacity.free_bytes = lambda device: float("inf")
+        memory.free_bytes = lambda device: float("inf")
     for name, call in calls.items():
         try:
             call()

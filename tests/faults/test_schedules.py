@@ -69,14 +69,6 @@ def test_no_schedule_at_all(schedule):
         annealing(schedule)
 
 
-@pytest.mark.parametrize("number", [2, np.float64(2), np.array(2.0)], ids=repr)
-def test_kinds_of_temperatures(number):
-    """Any real number is a constant temperature; so is a function that returns one."""
-    for schedule in (number, lambda step: number):
-        value = schedules.temperature(schedules.as_schedule(schedule), jnp.int32(7))
-        assert (value.dtype, value.shape, float(value)) == (jnp.float32, (), 2.0)
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -104,11 +96,3 @@ def test_temperatures_may_be_traced():
     np.testing.assert_array_equal(swept, [found(float(one)) for one in temperatures])
     cooled = jax.vmap(lambda alpha: found(2000.0, alpha))(np.array([0.5, 1.0], np.float32))
     np.testing.assert_array_equal(cooled, [found(2000.0, alpha) for alpha in (0.5, 1.0)])
-
-
-@pytest.mark.parametrize("make", [js.geometric, lambda start, alpha: js.geometric(1.0, start)])
-@pytest.mark.parametrize("value", [np.ones(2), np.bool_(True), np.ones((1, 1))])
-def test_traced_numbers_are_numbers(make, value):
-    """One each, and no truth value."""
-    with pytest.raises(ValueError, match="expected one number"):
-        jax.jit(lambda value: make(value, 0.9).start)(value)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import annealing, countdown, line, refuses, small_tsp
+from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
 
@@ -38,23 +38,6 @@ class Own(js.Problem):
 
 def solve(problem, search=SEARCH, **options):
     return js.solve(problem, search, 0, **{"num_searches": 2, "max_steps": 9} | options)
-
-
-@pytest.mark.parametrize(
-    ("search", "text"),
-    [
-        (None, "the callback's search is None"),
-        (annealing(), "the callback's search is a SimulatedAnnealing, expected a Countdown with"),
-        ("other", "the callback's search is a str, expected"),
-    ],
-    ids=["None", "annealing", "str"],
-)
-def test_steering_to_another_search(search, text):
-    """A callback continues with a search of the same kind only."""
-    with pytest.raises(TypeError) as caught:
-        solve(line(), countdown(), callback=lambda snapshot: js.Steer(search, None))
-    assert text in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.slow

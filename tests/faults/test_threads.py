@@ -14,7 +14,7 @@ from probes import annealing, assert_same_results, small_tsp
 import jaxopt_search as js
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.portability import lower_for_cuda
-from jaxopt_search.engine import kept_programs
+from jaxopt_search.engine import compile as compiling
 
 XY = np.random.default_rng(0).random((3, 12, 2))
 QAP = js.datasets.planted_qap(3, 3, seed=0)
@@ -79,10 +79,7 @@ def check(*names):
 @pytest.mark.parametrize(
     "names",
     [
-        ("solve", "solve"),
         ("solve_tsp", "solve_qap"),
-        ("solve_tsp", "solve_tsp"),
-        ("solve_tsp of several", "solve_nqueens"),
         ("solve on two", "solve on all", "solve on all"),
     ],
     ids=" + ".join,
@@ -96,8 +93,8 @@ def test_calls_at_once_give_what_they_give_alone(names):
 @pytest.mark.parametrize("has_folder", [False, True], ids=["cold", "kept"])
 def test_programs_that_two_threads_compile_at_once(has_folder, tmp_path, monkeypatch):
     """Where nothing is compiled before; also if both write the same files of programs."""
-    monkeypatch.setattr(kept_programs, "folder", tmp_path if has_folder else None)
-    monkeypatch.setattr(kept_programs, "_loaded", {})
+    monkeypatch.setattr(compiling, "program_folder", tmp_path if has_folder else None)
+    monkeypatch.setattr(compiling, "_loaded", {})
     jax.clear_caches()
     check("solve", "solve by XLA", "solve")
     assert bool(list(tmp_path.glob("*.program"))) == has_folder
@@ -106,12 +103,10 @@ def test_programs_that_two_threads_compile_at_once(has_folder, tmp_path, monkeyp
 
 def test_what_a_thread_traces_for_is_its_own():
     """Another one may be at a kernel."""
-    with memory.one_search("gpu"), memory.in_turns():
-        seen, also_seen = at_once(
-            *2 * [lambda: (memory.is_alone(), memory.is_on_gpu(), memory.takes_turns())]
-        )
-        assert memory.is_on_gpu() and memory.takes_turns()
-    assert seen == also_seen == (False, False, False)
+    with memory.one_search("interpret"):
+        seen, also_seen = at_once(*2 * [lambda: (memory.is_alone(), memory.is_in_kernel())])
+        assert memory.is_in_kernel()
+    assert seen == also_seen == (False, False)
 
 
 def test_a_checkpoint_of_a_thread(tmp_path):

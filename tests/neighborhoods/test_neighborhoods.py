@@ -7,15 +7,15 @@ import sys
 
 import jax
 import jax.numpy as jnp
-import kernels
 import numpy as np
 import pytest
 from cases import NEIGHBORHOOD_CASES, Case, coords_tsp, largest, linear_ordering, matrix_tsp
+from kernels import check_everywhere
 
 import jaxopt_search as js
 from jaxopt_search.backends import memory
 from jaxopt_search.neighborhoods import array_tour
-from jaxopt_search.neighborhoods.relocate import LinkedTour, Relocation
+from jaxopt_search.neighborhoods.relocate import Relocation
 from jaxopt_search.types import null_delta
 
 # Whose table lacks moves in some solutions: between equal values, or that the heuristic forbids.
@@ -181,31 +181,15 @@ def test_relocate_is_portable(problem):
     """Proposing, pricing and committing do the same inside a kernel, which lowers for CUDA."""
     hood = js.Relocate()
     tour = hood.init(problem, jnp.arange(9, dtype=jnp.int32)[::-1])
-    data, structure = jax.tree.flatten(problem)
-    lanes = jnp.asarray(np.random.default_rng(0).integers(0, 2**32, (2, 8), dtype=np.uint32))
+    words = tuple(np.random.default_rng(0).integers(0, 2**32, (2, 8), dtype=np.uint32))
 
-    def body(successor_ref, predecessor_ref, lanes_ref, *refs):
-        *data_refs, deltas_ref, successor_out, predecessor_out = refs
-        always = lanes_ref[0, 0] == lanes_ref[0, 0]
-        memory.copy(successor_out, successor_ref, always)
-        memory.copy(predecessor_out, predecessor_ref, always)
-        tour = LinkedTour(successor_out, predecessor_out)
-        problem = jax.tree.unflatten(structure, data_refs)
-        words = (lanes_ref[0, :], lanes_ref[1, :])
-        moves = hood.propose(problem, tour, words)
-        deltas_ref[...] = hood.delta(problem, tour, moves)
+    def work(given, changed):
+        (problem, words), (deltas, tour) = given, changed
+        lane = jax.lax.iota(jnp.int32, 8)
+        moves = hood.propose(problem, tour, tuple(memory.load(word, lane) for word in words))
+        deltas = memory.store(deltas, lane, hood.delta(problem, tour, moves), lane >= 0)
         move = hood.propose(problem, tour, (jnp.uint32(1 << 30), jnp.uint32(1 << 31)))
-        hood.commit(problem, tour, move, jnp.bool_(True))
+        return deltas, hood.commit(problem, tour, move, jnp.bool_(True))
 
-    def expected(successor, predecessor, lanes, *data):
-        problem, tour = jax.tree.unflatten(structure, data), LinkedTour(successor, predecessor)
-        moves = hood.propose(problem, tour, (lanes[0], lanes[1]))
-        move = hood.propose(problem, tour, (jnp.uint32(1 << 30), jnp.uint32(1 << 31)))
-        return (
-            hood.delta(problem, tour, moves),
-            *hood.commit(problem, tour, move, jnp.bool_(True)),
-        )
-
-    shape = jax.ShapeDtypeStruct
-    out_shape = (shape((8,), jnp.int32), shape((9,), jnp.int32), shape((9,), jnp.int32))
-    kernels.check_in_kernel(body, out_shape, expected, *tour, lanes, *data)
+    given, changed = (problem, words), (jnp.zeros(8, jnp.int32), tour)
+    check_everywhere(work, given, changed, jax.jit(work)(given, changed))

@@ -9,7 +9,8 @@ from qaps import matrices
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-from jaxopt_search.engine import exchanging
+from jaxopt_search.engine import exchange
+from jaxopt_search.engine.state import start_searches
 
 QAP = js.qap(*matrices(7, "asymmetric")).padded()
 TSP, ORDER, QUEENS = matrix_tsp(9), linear_ordering(7), js.nqueens(12)
@@ -55,12 +56,10 @@ def test_without_it_the_same_is_chosen_from_both():
     words = jnp.array([3, 4], jnp.uint32), jnp.array([5, 6], jnp.uint32)
     keys = random.typed_key(words)
     solutions = jnp.tile(jnp.arange(QAP.capacity, dtype=jnp.int32), (2, 1))
-    states = exchanging.start(keys[::-1], QAP, search, solutions)
+    states = start_searches(keys[::-1], QAP, search, solutions)
     starts = jnp.array([True, False])
-    everyone = jnp.ones(2, bool)
-    offer = exchanging.Offer(solutions, jnp.arange(2), everyone, starts, words)
-    found, _ = exchanging.adopted(js.recombine(every=1), QAP, search, states, jnp.arange(2), offer)
-    new = exchanging.start(keys, QAP, search, solutions)
+    found = exchange.adopt_or_start(search, QAP, states, solutions, starts, words)
+    new = start_searches(keys, QAP, search, solutions)
     old = jax.vmap(search.adopt, in_axes=(None, 0, 0))(QAP, states, solutions)
     for place, expected in enumerate((new, old)):
         chex.assert_trees_all_equal(at(place, found), at(place, expected))

@@ -51,6 +51,16 @@ def test_neither_devices_nor_neighbors_in_the_stack_change_a_run():
     assert (three.x != js.solve_tsp(points, 6, **QUICK).x).any()
 
 
+def test_copies_of_cities_make_no_tour_longer():
+    """Thirty of each, in any order, beside an instance without any: both tours are the shortest."""
+    places, random = np.random.default_rng(0).random((7, 2)), np.random.default_rng(1)
+    points = [random.permutation(np.repeat(places, 30, axis=0)), places]
+    result = js.solve_tsp(points, **QUICK | {"max_steps": 300})
+    assert [sorted(tour.tolist()) for tour in result.x] == [list(range(210)), list(range(7))]
+    np.testing.assert_allclose(result.fun, shortest(places), rtol=1e-12)
+    np.testing.assert_allclose(result.fun, list(map(length, points, result.x)), rtol=1e-12)
+
+
 def test_a_limit_of_seconds_ends_all_runs(capsys):
     """A short limit leaves longer tours."""
     points = np.random.default_rng(2).random((3, 20, 2))
@@ -137,7 +147,7 @@ def test_a_list_of_one_size_is_a_stack():
         ([None], "coords[1] has dtype object, expected integers or floats"),
         ([POINTS[0], [["a", "b"]]], "coords[2] has dtype <U1, expected integers or floats"),
         ([[[0, 1], [np.nan, 1]]], "coords[1][1,0] is NaN, expected a finite number"),
-        ([[[0, 0], [0, 1e308]]], "distances of coords[1] reach 1e+308, expected ones that"),
+        ([[[0, 0], [0, 1e308]]], "distances of coords[1] reach 1e+308, expected 0 to"),
     ],
 )
 def test_bad_lists_are_refused(bad, text):
@@ -161,7 +171,7 @@ def test_no_instance_at_all(empty):
         (np.zeros((0, 5, 2)), {}, r"coords has shape \(0, 5, 2\), expected \(B, n, 2\)"),
         (np.zeros((2, 5, 3)), {}, r"coords has shape \(2, 5, 3\)"),
         (np.where(np.arange(2) == 1, np.nan, POINTS), {}, r"coords\[0,0,1\] is NaN"),
-        (np.full((2, 5, 2), [0, 4e307]) * np.arange(5)[:, None], {}, "float64 can add up"),
+        (np.full((2, 5, 2), [0, 4e307]) * np.arange(5)[:, None], {}, "float64 sums"),
         (POINTS, {"target": 1}, "target is 1, expected None"),
         (POINTS, {"num_searches": 0}, "num_searches is 0"),
         (POINTS, {"moves_per_search": 0}, "moves_per_search is 0"),

@@ -6,8 +6,8 @@ import jax
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.engine.device_split import DeviceSplit
-from jaxopt_search.guards import capacity
+from jaxopt_search.engine import memory
+from jaxopt_search.engine.split import DeviceSplit
 
 WHERE = {"one": slice(1), "the last": slice(3, 4), "four": slice(4), "two": slice(2, 4)}
 
@@ -44,9 +44,9 @@ def test_searches_are_refused_by_all_that_they_take(count, monkeypatch):
     def call():
         js.solve_nqueens(9, 3, num_searches=500, devices=count)
 
-    least, most = needed(monkeypatch, capacity, "check_searches", 0, call)
+    least, most = needed(monkeypatch, memory, "check_searches", 0, call)
     assert most > 1.2 * least
-    monkeypatch.setattr(capacity, "free_bytes", lambda device: (least + most) / 2)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: (least + most) / 2)
     monkeypatch.setattr(DeviceSplit, "split", lambda *_: pytest.fail("something was allocated"))
     with pytest.raises(MemoryError, match="num_searches is 500, .* GiB, and .* use fewer searches"):
         call()
@@ -56,9 +56,9 @@ def test_repairs_are_refused_by_all_that_they_take(monkeypatch):
     def call():
         js.solve_nqueens(10_000, devices=1)
 
-    least, most = needed(monkeypatch, capacity, "check_bytes", 0, call)
+    least, most = needed(monkeypatch, memory, "check_bytes", 0, call)
     assert most > 1.2 * least
-    monkeypatch.setattr(capacity, "free_bytes", lambda device: (least + most) / 2)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: (least + most) / 2)
     with pytest.raises(MemoryError, match="n is 10000, .* GiB, and .* use fewer queens"):
         call()
 

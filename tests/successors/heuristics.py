@@ -196,63 +196,6 @@ class Positions(Noting):
         return state._replace(values=values, last=last)
 
 
-class Points(NamedTuple):
-    """The problem of `Manhattan`: [num_variables] int32 goals."""
-
-    goal_x: Any
-    goal_y: Any
-
-
-class Walkers(NamedTuple):
-    """The state of `Manhattan`: [num_variables] int32 points."""
-
-    x: Any
-    y: Any
-
-
-def _highest(of=None):
-    kwargs = {} if of is None else {"of": of}
-    return js.successors.Aggregate(jnp.maximum, np.int32(-(2**31)), **kwargs)
-
-
-@jax.tree_util.register_static
-@dataclasses.dataclass(frozen=True)
-class Manhattan:
-    """The paper's heuristic: each point goes to one of its side * side - 1 neighbors.
-
-    Nearer to the goal is better: the weight is what the distance lacks to the longest.
-    """
-
-    num_variables: int
-    side: int
-    aggregates: tuple = (_highest(),)
-    is_portable = True
-
-    @property
-    def max_possibilities(self):
-        return self.side**2 - 1
-
-    def moved(self, problem, state, variable, possibility):
-        cell = possibility + (possibility >= self.max_possibilities // 2).astype(jnp.int32)
-        dx, dy = cell % self.side - self.side // 2, cell // self.side - self.side // 2
-        return memory.load(state.x, variable) + dx, memory.load(state.y, variable) + dy
-
-    def rate(self, problem, state, variable, possibility):
-        x, y = self.moved(problem, state, variable, possibility)
-        goal_x, goal_y = (memory.load(goal, variable) for goal in problem)
-        return jnp.abs(x - goal_x) + jnp.abs(y - goal_y)
-
-    def weight(self, problem, rating, aggregates):
-        (longest,) = aggregates
-        return longest - rating
-
-    def assign(self, problem, state, variable, possibility, where):
-        x, y = self.moved(problem, state, variable, possibility)
-        return Walkers(
-            memory.store(state.x, variable, x, where), memory.store(state.y, variable, y, where)
-        )
-
-
 class Rated(NamedTuple):
     """A rating of `Mapped`."""
 

@@ -112,30 +112,6 @@ class _PlainAllDifferent(_Plain):
         super().assign(state, variable, possibility)
 
 
-class _PlainManhattan(reference.Heuristic):
-    aggregates = ((lambda a, b: max(a, b), (-(2**31),), lambda rating: rating),)
-
-    def __init__(self, heuristic, problem):
-        self.num_variables, self.side = heuristic.num_variables, heuristic.side
-        self.max_possibilities = self.side**2 - 1
-        self.goals = list(zip(*(np.asarray(goal).tolist() for goal in problem), strict=True))
-        reach = range(-(self.side // 2), self.side // 2 + 1)
-        self.steps = [(dx, dy) for dy in reach for dx in reach if dx or dy]
-
-    def rate(self, state, variable, possibility):
-        goal, step = self.goals[variable], self.steps[possibility]
-        x, y = state.x[variable] + step[0], state.y[variable] + step[1]
-        return (abs(x - goal[0]) + abs(y - goal[1]),)
-
-    def weight(self, rating, aggregates):
-        return aggregates[0][0] - rating[0]
-
-    def assign(self, state, variable, possibility):
-        step = self.steps[possibility]
-        state.x[variable] += step[0]
-        state.y[variable] += step[1]
-
-
 def _better_pair(a, b):
     return a if (a[0], -a[1]) >= (b[0], -b[1]) else b
 
@@ -177,7 +153,6 @@ _PLAIN = {
     parts.Apart: _PlainApart,
     parts.Switching: _PlainSwitching,
     parts.AllDifferent: _PlainAllDifferent,
-    parts.Manhattan: _PlainManhattan,
     parts.Mapped: _PlainMapped,
 }
 

@@ -17,7 +17,7 @@ STATES = jnp.full((2, NUM_VARIABLES), -1, jnp.int32)
 
 @js.pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Tabled:
+class Tabled(js.successors.LocalHeuristic):
     """Ratings, weights and counts as given: all of them data, so that it is compiled once.
 
     Attributes:

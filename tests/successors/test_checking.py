@@ -65,7 +65,7 @@ def test_check_is_content_with_what_is_right():
         js.successors.check(tabled(sight=1), None, STATES, two)
 
 
-class Twos:
+class Twos(js.successors.LocalHeuristic):
     """Two variables of three values, each with a weight of 1 or what `bad` makes of it."""
 
     num_variables, max_possibilities = 2, 3

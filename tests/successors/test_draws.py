@@ -1,7 +1,6 @@
 """What is drawn follows the weights, and the random order is a uniform permutation.
 
-Every bound holds for nearly any seed, so seeds are drawn; and each test is shown to have power: it
-rejects draws that are wrong in a way in which an engine could be.
+Every bound holds for nearly any seed, so seeds are drawn.
 """
 
 import itertools
@@ -10,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 from successors import heuristics as parts
-from successors import reference
 
 import jaxopt_search as js
 
@@ -91,8 +89,7 @@ AXES = {"key": 0, "state": 1, "successor": 2, "variable": 3}
 def test_draws_follow_the_weights_and_are_independent():
     """Chi-square over states, successors and keys; what weighs 0 is never drawn.
 
-    Neighbors along each axis of the stream have nothing to do with each other; copies of one draw
-    in five would be found.
+    Neighbors along each axis of the stream have nothing to do with each other.
     """
     draws, seeds = engine_draws()
     for k, (shape, weights) in enumerate(SHAPES.items()):
@@ -100,47 +97,6 @@ def test_draws_follow_the_weights_and_are_independent():
     alike = draws[..., :2]  # modulo 5, draws of these two are uniform
     for axis, number in AXES.items():
         assert neighbors(alike, number) > HIGHLY_UNLIKELY, (axis, seeds)
-        copied = np.where(_RANDOM.random(alike.shape) < 0.2, np.roll(alike, 1, number), alike)
-        assert neighbors(copied, number) < HIGHLY_UNLIKELY, (axis, "the test has no power")
-
-
-def by_prefix_sums(weights, words, total=None, weighing=lambda w: w, first=0):
-    """Returns what the words draw in lane order, and with arguments what a faulty engine would."""
-    lanes = reference.num_lanes(MOST)
-    in_lanes = np.arange(MOST)
-    in_lanes = in_lanes[np.lexsort((in_lanes // lanes, in_lanes % lanes))]
-    sums = np.cumsum(weighing(weights)[in_lanes])
-    total = int(sums[-1]) if total is None else total(int(sums[-1]))
-    values = np.asarray([(word * total >> 64) + first for word in words])
-    places = np.searchsorted(sums, values, side="right")
-    return in_lanes[np.minimum(places, MOST - 1)]
-
-
-FAULTS = {
-    "the sum wraps": {"total": lambda total: total % 2**32},
-    "the sum saturates": {"total": lambda total: min(total, 2**32 - 1)},
-    "weights are signed": {"weighing": lambda w: np.where(w < 2**31, w, 0)},
-    "weights are floats of 8 bits": {"weighing": lambda w: np.asarray(w, np.float16).astype(int)},
-    "from 1 to the sum": {"first": 1},
-    "only one block": {"weighing": lambda w: np.where(np.arange(MOST) < 256, w, 0)},
-    "the last is out of reach": {"total": lambda total: max(total - 1, 1)},
-}
-
-
-def worst(**fault):
-    """Returns the lowest p-value over all shapes of weights."""
-    words = _RANDOM.integers(0, 2**64, NUM_DRAWS, dtype=np.uint64).tolist()
-    with np.errstate(over="ignore", invalid="ignore"):
-        return min(
-            p_value(by_prefix_sums(weights, words, **fault), weights) for weights in SHAPES.values()
-        )
-
-
-def test_the_test_of_weights_has_power():
-    """It takes right draws for right, and finds each of these faults."""
-    assert worst() > HIGHLY_UNLIKELY
-    for name, fault in FAULTS.items():
-        assert worst(**fault) < HIGHLY_UNLIKELY, name
 
 
 ACTIVE = (3, 31, 32, 70)
@@ -172,39 +128,6 @@ def test_a_random_order_is_a_uniform_permutation():
     )
     orders = np.asarray(found.states.values)[:, ACTIVE]
     assert order_p_value(orders) > HIGHLY_UNLIKELY, seed
-
-
-def gap_order(words):
-    """Returns positions if the next active variable from a random one on comes next."""
-    rest, positions = list(range(4)), [0] * 4
-    for position, word in enumerate(words):
-        start = word * 71 >> 32
-        chosen = next((v for v in rest if ACTIVE[v] >= start), rest[0])
-        rest.remove(chosen)
-        positions[chosen] = position
-    return positions
-
-
-def modulo_order(words):
-    """Returns positions if variables are sorted by a few bits, equal ones in ascending order."""
-    order = sorted(range(4), key=lambda v: words[v] % 16)
-    return [order.index(v) for v in range(4)]
-
-
-def true_order(words):
-    """Returns positions as the reference has them."""
-    rest, positions = list(range(4)), [0] * 4
-    for position, word in enumerate(words):
-        positions[rest.pop(word * len(rest) >> 32)] = position
-    return positions
-
-
-def test_the_test_of_orders_has_power():
-    """It takes a uniform permutation for one, and finds two that are nearly so."""
-    words = _RANDOM.integers(0, 2**32, (NUM_ORDERS, 4)).tolist()
-    assert order_p_value(np.asarray([true_order(w) for w in words])) > HIGHLY_UNLIKELY
-    for fault in (gap_order, modulo_order):
-        assert order_p_value(np.asarray([fault(w) for w in words])) < HIGHLY_UNLIKELY, fault
 
 
 def test_variables_that_must_differ_do():
@@ -249,4 +172,3 @@ def test_variables_that_must_differ_do():
         assert (values[:, 2:] == parts.UNTOUCHED).all()
         share = stats.binomtest(int(is_first.sum()), number).pvalue
         assert is_first.all() if order == "fixed" else share > HIGHLY_UNLIKELY, seed
-    assert stats.binomtest(600, number).pvalue < HIGHLY_UNLIKELY  # 60 to 40 is found

@@ -72,7 +72,8 @@ def case(name):
     rng = np.random.default_rng(len(name))
     match name:
         case "sizes for xla" | "sizes for native" | "sizes for a kernel":
-            heuristics, total = tables(rng, [(3, most) for most in SIZES[name]])
+            rating = "pair" if name == "sizes for native" else "uint32"
+            heuristics, total = tables(rng, [(3, most) for most in SIZES[name]], rating=rating)
             return Case(heuristics, parts.COUPLED, parts.states(3, total), None, 2)
         case "many variables":
             heuristics, total = tables(rng, [(70, 32)])
@@ -99,11 +100,6 @@ def case(name):
             ratings[1] = np.nan
             heuristic = parts.mapped(ratings, [4096, 300, 0, 17, 257, 33])
             return Case((heuristic,), (), parts.states(3, 6))
-        case "manhattan":
-            points, goals = rng.integers(0, 50, (2, 3, 4)), rng.integers(0, 50, (2, 4))
-            walkers = parts.Walkers(*(jnp.asarray(p, jnp.int32) for p in points))
-            problem = parts.Points(*(jnp.asarray(goal, jnp.int32) for goal in goals))
-            return Case((parts.Manhattan(4, 7),), problem, walkers, None, 2)
     raise KeyError(name)
 
 
@@ -165,7 +161,7 @@ def test_a_single_state_and_a_problem_that_is_not_read():
     """A loop over one state is none, and what nothing reads once crashed the compiler of loops."""
 
     @jax.tree_util.register_static
-    class Highest:
+    class Highest(js.successors.LocalHeuristic):
         num_variables, max_possibilities, is_portable = 2, 3, True
 
         def rate(self, problem, state, variable, possibility):
@@ -233,7 +229,7 @@ def test_keys_and_heuristics_may_be_traced():
 
 def test_donated_states_are_gone():
     """With one successor each they are overwritten; without being donated they stay."""
-    given = case("manhattan")._replace(num_successors=1)
+    given = case("all different")._replace(num_successors=1)
     wanted = comparing.expected(SEED, *given)
     comparing.assert_equal(generate(given), wanted, given.states)
     states = jax.tree.map(jnp.copy, given.states)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxopt_search.backends import memory
+from jaxopt_search.successors import LocalHeuristic
 
 FNV_PRIME = 16777619
 UNTOUCHED, WITHOUT_VALUE = -1, -2
@@ -80,7 +81,7 @@ def noted(state, where, event, number, variable=None, possibility=None):
     return state._replace(trace=jnp.where(where, trace, state.trace))
 
 
-class Noting:
+class Noting(LocalHeuristic):
     """The hooks that only enter what happened."""
 
     is_portable = True

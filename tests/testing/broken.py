@@ -148,12 +148,12 @@ class FirstOfBefore(js.Flip, Static):
 
 
 NEIGHBORHOODS = {
-    WrongDelta: r"WrongDelta\.delta: step \d+ of walk \d+, move .*: the delta is .* cost goes from",
+    WrongDelta: r"WrongDelta\.delta: step \d+ of walk \d+, move .*: the cost goes from .* delta is",
     DeltaOfAnotherType: r"delta is float32, but costs are int32",
     NullIsFree: r"accepted, it changes nothing; price such a move with types\.null_delta",
     IgnoresAccept: r"IgnoresAccept\.commit: step 0 of walk 0, .*: rejected, it changes",
-    LeavesTheSpace: r"LeavesTheSpace\.commit: .* leads out of the space of solutions",
-    WrongKnownCost: r"known_cost: step 0 of walk 0, .*: it is 17, but the cost",
+    LeavesTheSpace: r"LeavesTheSpace\.commit: .*: it is outside of its space",
+    WrongKnownCost: r"known_cost: step 0 of walk 0, .*: it is 17, expected",
     StaleTally: r"StaleTally\.delta: step 1 of walk",
     ReversedLanes: r"lane \d+ of 300 gives .*, by itself",
     OtherSnapshot: r"OtherSnapshot\.solution: of start 0, .* make",
@@ -210,23 +210,23 @@ SEARCHES = {
     ),
     "best is a lie": (
         {"best_cost": lambda search, state: search.best_cost(state) - 1},
-        r"Broken\.best_cost: after step 0 of search 0 it is \d+, but its solution costs \d+",
+        r"Broken\.best_cost, .*: after step 0 of search 0 it is \d+, expected \d+",
     ),
     "current is a lie": (
         {"current_cost": lambda search, state: search.current_cost(state) + 1},
-        r"Broken\.current_cost: after step 0",
+        r"Broken\.current_cost, .*: after step 0",
     ),
     "forgets the best": (
         {"adopt": lambda search, problem, state, solution: search.init(problem, solution)},
-        r"adopt: search \d has best cost \d+ after it, expected \d+, the lower one of",
+        r"adopt: of \d+ before and \d+ given, the best cost of search \d is \d+, expected \d+",
     ),
     "adopts nothing": (
         {"adopt": lambda search, problem, state, solution: state},
-        r"Broken\.adopt: search \d",
+        r"Broken\.adopt: ",
     ),
     "refreshes wrongly": (
         {"refresh": lambda search, problem, state: state._replace(cost=state.cost + 1)},
-        r"current_cost: after refresh of search 0 it is",
+        r"current_cost, .*: after refresh of search 0 it is",
     ),
     "is never done": (
         {"is_done": lambda search, state: jnp.bool_(True)},
@@ -265,11 +265,11 @@ HOOKS = {
         lambda tally: jax.tree.map(lambda leaf: leaf + 1, tally),
         r"Assign\.(commit|delta)",
     ),
-    "row_costs": (lambda costs: costs + 1, r"row_costs: -?\d+, but the cost is -?\d+, of row 0"),
-    "cost": (lambda cost: cost + 1, r"Broken\.cost: -?\d+, but device_cost means -?\d+"),
+    "row_costs": (lambda costs: costs + 1, r"row_costs: of row 0 it is -?\d+, expected -?\d+"),
+    "cost": (lambda cost: cost + 1, r"Broken\.cost: by device_cost, start \d+: it is"),
     "device_cost": (
         lambda cost: cost + 1,
-        r"Broken\.cost: -?\d+ on the device, -?\d+ on the host",
+        r"Broken\.cost: by the host, start \d+: it is",
     ),
     "init": (lambda vector: vector * 2, r"Broken\.init: start \d+ is outside of its space"),
 }

@@ -1,11 +1,11 @@
 """Which problems are on vectors: each variable has one of finitely many values."""
 
-from jaxopt_search.problems.finite.generalized_assignment.build import generalized_assignment
-from jaxopt_search.problems.finite.generalized_assignment.problem import GeneralizedAssignment
-from jaxopt_search.problems.finite.graph_coloring.build import graph_coloring
-from jaxopt_search.problems.finite.graph_coloring.problem import GraphColoring
-from jaxopt_search.problems.finite.qubo.build import max_cut, qubo
-from jaxopt_search.problems.finite.qubo.problem import QUBO
+from jaxopt_search.problems.finite.generalized_assignment import (
+    GeneralizedAssignment,
+    generalized_assignment,
+)
+from jaxopt_search.problems.finite.graph_coloring import GraphColoring, graph_coloring
+from jaxopt_search.problems.finite.qubo import QUBO, max_cut, qubo
 from jaxopt_search.problems.finite.vector import random_vector
 
 __all__ = [

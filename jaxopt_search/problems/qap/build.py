@@ -5,32 +5,32 @@ Everything is checked here, on the host, before anything is compiled.
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array, real_array
+from jaxopt_search.checks import check_best_known, check_option, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
-from jaxopt_search.guards.forks import refuse_orphans
-from jaxopt_search.problems import permutation, traced_input
+from jaxopt_search.interrupts import refuse_orphans
+from jaxopt_search.problems import bounds, matrix_input, permutation
+from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.host import ON_DEVICE, Original
 from jaxopt_search.problems.matrix_input import (
     DType,
     as_told,
     check_square,
-    is_integral,
+    finite_matrix,
+    has_exact_costs,
+    integer_pairs,
+    is_nearly_symmetric,
     is_stack,
     on_device,
     quick_shape,
-    refuse_first,
-    unit_note,
 )
-from jaxopt_search.problems.qap import common_part, ranges
-from jaxopt_search.problems.qap.fixed import with_fixed
-from jaxopt_search.problems.qap.problem import QAP
-
-_MAX_MATRIX_BYTES = 2**30
+from jaxopt_search.problems.qap.problem import QAP, Partial
 
 
 def qap(
@@ -79,19 +79,16 @@ def qap(
     """
     check_option("dtype", dtype, (None, "int32", "float32"))
     check_best_known(best_known)
-    if traced_input.is_traced(flow, distance):
-        symmetric = traced_input.check_symmetry(is_symmetric)
-        traced_input.refuse_options(partial_match=partial_match, best_known=best_known)
+    if matrix_input.is_traced(flow, distance):
+        symmetric = matrix_input.traced_symmetry(is_symmetric)
+        matrix_input.refuse_options_if_traced(partial_match=partial_match, best_known=best_known)
         return _traced_qap(flow, distance, symmetric, dtype)
-    flow, distance = (
-        _checked_matrix(_as_integers(flow), "flow"),
-        _checked_matrix(distance, "distance"),
-    )
+    flow, distance = finite_matrix(_as_integers(flow), "flow"), finite_matrix(distance, "distance")
+    check_square(flow, "flow")
+    check_square(distance, "distance")
     _check_same_shape(flow, distance)
-    is_exact = is_integral(flow) and is_integral(distance)
-    if dtype == "int32" and not is_exact:
-        raise ValueError("dtype is 'int32', expected None or 'float32' for fractional matrices")
-    build = _float_qap if dtype == "float32" or not is_exact else _integer_qap
+    is_exact = has_exact_costs(dtype, "matrices", flow, distance)
+    build = _integer_qap if is_exact else _float_qap
     problem = as_told(build(flow, distance, best_known), is_symmetric, "flow and distance are")
     return problem if partial_match is None else with_fixed(problem, partial_match)
 
@@ -124,15 +121,15 @@ def as_qap(
       data: a `QAP`, a `QAPInstance`, or the flow matrix.
       distance: the distance matrix; None unless `data` is a matrix.
       partial_match: as in `qap`; None if `data` is a `QAP`.
-      dtype: likewise.
+      dtype: as in `qap`, likewise.
     """
-    if isinstance(data, QAP):
-        for name, value in (("partial_match", partial_match), ("dtype", dtype)):
-            if value is not None:
-                raise ValueError(f"{name} is given with a QAP, expected None")
     if isinstance(data, QAP | QAPInstance):
-        if distance is not None:
-            raise ValueError(f"distance is given with a {type(data).__name__}, expected None")
+        refused = {"distance": distance}
+        if isinstance(data, QAP):
+            refused |= {"partial_match": partial_match, "dtype": dtype}
+        for name, value in refused.items():
+            if value is not None:
+                raise ValueError(f"{name} is given with a {type(data).__name__}, expected None")
         problem = data if isinstance(data, QAP) else qap_from_instance(data, dtype=dtype)
         return problem if partial_match is None else with_fixed(problem, partial_match)
     if distance is None:
@@ -166,10 +163,15 @@ def as_qaps(flow: Any, distance: Any = None, dtype: DType | None = None) -> list
             f"flow holds {len(flow)} and distance {num_others} matrices, expected as many, 1 or"
             " more"
         )
-    pairs = list(zip(flow, distance, strict=True))
 
     def build(dtype: DType | None) -> list[QAP]:
-        return [_numbered(i, *pair, dtype) for i, pair in enumerate(pairs)]
+        problems = []
+        for i, (one, other) in enumerate(zip(flow, distance, strict=True)):
+            try:
+                problems.append(qap(one, other, dtype=dtype))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"instance {i}: {error}") from None
+        return problems
 
     problems = build(dtype)
     return problems if len({one.flow.dtype for one in problems}) == 1 else build("float32")
@@ -196,68 +198,76 @@ def _as_integers(flow: Any) -> Any:
     return plain_array(flow, "flow").astype(np.int8)
 
 
-def _numbered(number: int, flow: Any, distance: Any, dtype: DType | None) -> QAP:
-    """Returns one instance of several; if it is bad, the error says which."""
-    try:
-        return qap(flow, distance, dtype=dtype)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"instance {number}: {error}") from None
-
-
 def _integer_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None) -> QAP:
     """Returns an exact instance, counted in multiples of a common divisor if necessary."""
     flow, distance = flow.astype(np.int64), distance.astype(np.int64)
     exact = QAPInstance(name="", flow=flow, distance=distance)
     unit = 1
-    bounds = ranges.bounds(flow, distance)
-    if not bounds.fit:
+    found = bounds.qap_bounds(flow, distance)
+    if not found.fit:
         divisors = [max(int(np.gcd.reduce(matrix, axis=None)), 1) for matrix in (flow, distance)]
         flow, distance = flow // divisors[0], distance // divisors[1]
-        unit, bounds = divisors[0] * divisors[1], ranges.bounds(flow, distance)
-    if not bounds.fit:
-        raise ValueError(
-            f"flow and distance give costs from {bounds.low:.6g} to {bounds.high:.6g} and swaps"
-            f" that change them by up to {bounds.delta:.6g}, beyond int32 ({MAX_INT32}); use"
-            " dtype='float32' for inexact costs"
-        )
+        unit, found = divisors[0] * divisors[1], bounds.qap_bounds(flow, distance)
+    if not found.fit:
+        raise found.refusal("flow and distance give", "swaps")
     host = Original(
         cost=exact.cost,
         check=functools.partial(permutation.check, exact.n),
         unit=unit,
-        offset=bounds.offset,
+        offset=found.offset,
         best_known=best_known,
     )
-    return _on_device(flow, distance, bounds.offset, jnp.int32, host)
+    return _on_device(flow, distance, found.offset, jnp.int32, host)
 
 
 def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None) -> QAP:
     """Returns an instance of float32 matrices."""
     given = flow.astype(np.float64), distance.astype(np.float64)
-    ranges.check_float_range(*given)
-    parts, note = [common_part.split_off(matrix) for matrix in given], ""
-    if not _is_symmetric(*given) and all(part.is_nearly_symmetric() for part in parts):
+    bounds.check_qap_floats(*given)
+    (shared, own), note = _split(given), ""
+    if not _is_symmetric(*given) and all(map(_is_nearly_symmetric, own, shared)):
         given = tuple(matrix / 2 + matrix.T / 2 for matrix in given)
-        parts = [common_part.split_off(matrix) for matrix in given]
+        shared, own = _split(given)
         note = "flow and distance were symmetrized (they differed by a relative 1e-6 at most)"
-    ranges.check_float_range(*(part.own for part in parts))
-    units = ranges.float_units(*(part.own for part in parts))
-    parts = [part.counted_in(unit) for part, unit in zip(parts, units, strict=True)]
-    unit = units[0] * units[1]
+    bounds.check_qap_floats(*own)
+    units = bounds.qap_units(*own)
+    own = [matrix / unit for matrix, unit in zip(own, units, strict=True)]
     counted = [matrix / unit for matrix, unit in zip(given, units, strict=True)]
+    (a, x), (b, y) = (
+        (off / unit, on / unit) for (off, on), unit in zip(shared, units, strict=True)
+    )
+    n, unit = len(flow), units[0] * units[1]
+    on = [matrix.trace().item() for matrix in own]
+    off = [matrix.sum().item() - trace for matrix, trace in zip(own, on, strict=True)]
+    # What every assignment costs by the numbers that entries share.
+    offset = b * off[0] + a * off[1] + n * (n - 1) * a * b
+    offset += y * on[0] + x * on[1] + n * x * y
     host = Original(
         cost=functools.partial(_float_cost, *counted, unit),
-        check=functools.partial(permutation.check, len(flow)),
+        check=functools.partial(permutation.check, n),
         unit=unit,
-        offset=common_part.shared_cost(*parts),
+        offset=offset,
         best_known=best_known,
         note="; ".join(filter(None, (note, unit_note(unit)))),
     )
-    return _on_device(parts[0].own, parts[1].own, 0, jnp.float32, host)
+    return _on_device(*own, 0, jnp.float32, host)
+
+
+def _split(matrices: tuple[np.ndarray, ...]) -> tuple[list[tuple[float, float]], list[np.ndarray]]:
+    """Returns the numbers shared by the entries of each matrix, and the matrices without them."""
+    shared = [bounds.shared_entries(matrix) for matrix in matrices]
+    pairs = zip(matrices, shared, strict=True)
+    return shared, [bounds.without_entries(matrix, *part) for matrix, part in pairs]
+
+
+def _is_nearly_symmetric(own: np.ndarray, shared: tuple[float, float]) -> bool:
+    """Returns whether it is; if anything was taken off, as exact as its largest entry."""
+    return is_nearly_symmetric(own, largest_of(own) if any(shared) else 0.0)
 
 
 def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | None) -> QAP:
     flow, distance = (
-        traced_input.square(matrix, name, dtype)
+        matrix_input.traced_square(matrix, name, dtype)
         for matrix, name in ((flow, "flow"), (distance, "distance"))
     )
     _check_same_shape(flow, distance)
@@ -290,20 +300,6 @@ def _on_device(
     )
 
 
-def _checked_matrix(values: Any, name: str) -> np.ndarray:
-    """Returns [n, n] int64 or float64, all finite."""
-    shape = quick_shape(values)
-    if len(shape) == 2 and 4 * shape[0] * shape[1] > _MAX_MATRIX_BYTES:
-        raise ValueError(
-            f"{name} has shape {shape}, expected fewer facilities: it takes"
-            f" {4 * shape[0] * shape[1] / 2**30:.1f} GiB on each device, and 1 GiB is the limit"
-        )
-    matrix = real_array(values, name)
-    check_square(matrix, name)
-    refuse_first(matrix, ~np.isfinite(matrix), name)
-    return matrix
-
-
 def _check_same_shape(flow: Any, distance: Any) -> None:
     if flow.shape != distance.shape:
         raise ValueError(f"distance has shape {distance.shape}, expected {flow.shape} as flow has")
@@ -317,3 +313,55 @@ def _float_cost(
     flow: np.ndarray, distance: np.ndarray, unit: float, assignment: np.ndarray
 ) -> float:
     return (flow * distance[np.ix_(assignment, assignment)]).sum().item() * unit
+
+
+def with_fixed(problem: QAP, partial_match: Any) -> QAP:
+    """Returns a QAP with some facilities fixed to locations.
+
+    Args:
+      problem: a QAP of which nothing is fixed.
+      partial_match: as in `qap`.
+    """
+    n = problem.capacity
+    facilities, locations = _checked_pairs(partial_match, n).T
+    # The last one has nowhere else to go.
+    facilities, locations = facilities[: n - 1], locations[: n - 1]
+    free = np.setdiff1d(np.arange(n), facilities).astype(np.int32)
+    assignment = np.empty(n, np.int32)
+    assignment[facilities] = locations
+    assignment[free] = np.setdiff1d(np.arange(n), locations)
+    is_free = np.isin(np.arange(n), free).astype(np.int32)
+    partial = Partial(*map(jax.device_put, (assignment, free, is_free)))
+    check = functools.partial(_check_fixed, problem.host.check, facilities, locations)
+    host = dataclasses.replace(problem.host, check=check)
+    return dataclasses.replace(problem, partial=partial, host=host)
+
+
+def _checked_pairs(partial_match: Any, n: int) -> np.ndarray:
+    """Returns [k, 2] int32: facilities and locations in range, each once."""
+    pairs = integer_pairs(partial_match, "partial_match")
+    for column, what in zip(pairs.T, ("facility", "location"), strict=True):
+        outside = column[(column < 0) | (column >= n)]
+        if outside.size:
+            raise ValueError(f"partial_match has {what} {outside[0]}, expected 0 to {n - 1}")
+        values, counts = np.unique(column, return_counts=True)
+        if (counts > 1).any():
+            raise ValueError(f"partial_match has {what} {values[counts > 1][0]} twice")
+    return pairs.astype(np.int32)
+
+
+def _check_fixed(
+    check: Callable[[Any, str], np.ndarray],
+    facilities: np.ndarray,
+    locations: np.ndarray,
+    values: Any,
+    name: str,
+) -> np.ndarray:
+    assignment = check(values, name)
+    for facility, location in zip(facilities, locations, strict=True):
+        if assignment[facility] != location:
+            raise ValueError(
+                f"{name} has facility {facility} at location {assignment[facility]}, expected"
+                f" {location}, as partial_match says"
+            )
+    return assignment

@@ -13,7 +13,7 @@ from jaxopt_search.problems.qap.problem import QAP
 _MOST_STARTS, _ENTRIES = 64, 40_000  # of the tables of all starts
 _MOST_WORK = 3e7  # entries that all steps of a start look at; that takes a quarter of a second
 _MOST_GREEDY = 300  # facilities of which one after the other is placed
-_OF_ALL = 1e-9  # so much does the flow to all count, next to the flow to those placed
+_OF_ALL = 1e-9  # weight of the flow to all, compared with the flow to those placed
 _LEAST_GAIN = 1e-12  # of the cost, which rounding stays below
 
 

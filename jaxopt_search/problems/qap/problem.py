@@ -7,7 +7,8 @@ float32 ones. `build` builds instances.
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -20,8 +21,11 @@ from jaxopt_search.backends.rows import Block
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import on_device
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Problem
+
+Parts: TypeAlias = tuple[jax.Array, ...]
+"""Flows that leave and flows that come, or distances; of symmetric matrices flows both ways."""
 
 _PERTURBED_FACILITIES = 4
 
@@ -52,11 +56,7 @@ class Partial(NamedTuple):
         )
 
 
-@functools.partial(
-    pytree,
-    data_fields=("flow", "distance", "offset", "partial", "num_entries"),
-    meta_fields=("capacity", "is_symmetric", "device_units", "host"),
-)
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class QAP(Problem):
     """A QAP instance on the device. Build it with `qap` or `qap_from_instance`.
@@ -82,10 +82,10 @@ class QAP(Problem):
     offset: jax.Array = dataclasses.field(repr=False)
     partial: Partial | None = dataclasses.field(repr=False)
     num_entries: jax.Array | None = None
-    capacity: int
-    is_symmetric: bool
-    device_units: Units = SAME
-    host: Original = dataclasses.field(repr=False)
+    capacity: int = static()
+    is_symmetric: bool = static()
+    device_units: Units = static(default=SAME)
+    host: Original = static(repr=False)
 
     space = "permutation"
 
@@ -187,6 +187,11 @@ class QAP(Problem):
         """
         return self.device_units.in_full(self.device_cost(assignment))
 
+    def picture(self, assignment: np.ndarray) -> Callable[[Any], Any]:
+        from jaxopt_search.results import plotting
+
+        return functools.partial(plotting.plot_assignment, *self.matrices_on_host(), assignment)
+
     def device_cost(self, assignment: jax.Array) -> jax.Array:
         """Returns the cost in the device's units, less `offset`; mostly the same as `cost`.
 
@@ -269,3 +274,41 @@ class QAP(Problem):
         if self.is_symmetric:
             return own + others + others
         return own + others + times(flow(r, s) - flow(s, r), distance(b, a) - distance(a, b))
+
+
+def square(problem: QAP, matrix: jax.Array) -> jax.Array:
+    """Returns a matrix as [capacity, capacity], with zeros from n on."""
+    n, size = problem.n, problem.capacity
+    if problem.num_entries is None:
+        return matrix.reshape(n, n)
+    row, column = (lax.broadcasted_iota(jnp.int32, (size, size), axis) for axis in (0, 1))
+    entry = load(matrix, row * n + column)
+    return jnp.where((row < n) & (column < n), entry, jnp.zeros_like(entry))
+
+
+def differences(
+    problem: QAP, matrix: Any, pair: tuple[jax.Array, jax.Array], k: jax.Array
+) -> Parts:
+    """Returns the entry of the first of `pair` minus the second's, in column and row `k`.
+
+    Where matrices are symmetric, one of the two.
+    """
+    n, (i, j) = problem.n, pair
+    coming = load(matrix, i * n + k) - load(matrix, j * n + k)
+    if problem.is_symmetric:
+        return (coming,)
+    return load(matrix, k * n + i) - load(matrix, k * n + j), coming
+
+
+def product(flow: Parts, distance: Parts) -> jax.Array:
+    """Returns the sum of flows times distances."""
+    return functools.reduce(jnp.add, map(floats.product, flow, distance))
+
+
+def second_difference(problem: QAP, matrix: Any, i: jax.Array, j: jax.Array) -> jax.Array:
+    """Returns the entries within `i` and `j` minus those between them."""
+
+    def entry(i: jax.Array, j: jax.Array) -> jax.Array:
+        return load(matrix, i * problem.n + j)
+
+    return entry(i, i) + entry(j, j) - entry(i, j) - entry(j, i)

@@ -5,6 +5,7 @@ The cost is the number of pairs that attack each other along a diagonal, 0 for a
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -19,18 +20,14 @@ from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.queens.attacks import Scheme, scheme
 from jaxopt_search.problems.queens.attacks.device import histogram
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Problem
 
 MAX_QUEENS = 2**29
 """Diagonals are numbered in int32."""
 
 
-@functools.partial(
-    pytree,
-    data_fields=("count", "num_entries"),
-    meta_fields=("capacity", "evaluation", "host"),
-)
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class NQueens(Problem):
     """The placements of n queens as permutations. Build it with `nqueens`.
@@ -43,11 +40,11 @@ class NQueens(Problem):
       host: what the host keeps.
     """
 
-    capacity: int
-    evaluation: str
+    capacity: int = static()
+    evaluation: str = static()
     count: Scheme | None = dataclasses.field(repr=False)
     num_entries: jax.Array | None = None
-    host: Original = dataclasses.field(repr=False)
+    host: Original = static(repr=False)
 
     space = "permutation"
 
@@ -89,6 +86,11 @@ class NQueens(Problem):
     def perturb(self, key: jax.Array, queens: jax.Array) -> jax.Array:
         """Returns a placement near `queens`: two neighboring groups of rows change places."""
         return permutation.exchange_segments(key, queens, self.n)
+
+    def picture(self, queens: np.ndarray) -> Callable[[Any], Any]:
+        from jaxopt_search.results import plotting
+
+        return functools.partial(plotting.plot_board, queens)
 
     def cost(self, queens: jax.Array) -> jax.Array:
         """Returns the number of attacking pairs, [] int32, if it is below 2**31."""

@@ -39,7 +39,7 @@ def fingerprint(
       queens: [n] int32, the column of the queen in each row.
       distinct: `"symmetry"` for the same words of all placements that are turned or mirrored into
         one another.
-      num_entries: [] int32, only so many first rows have queens; None for all.
+      num_entries: [] int32, only this many first rows have queens; None for all.
 
     Example:
       >>> queens = jnp.array([1, 3, 0, 2])

@@ -1,18 +1,49 @@
-"""TSP instances from what users have: a matrix, coordinates, or an instance that was read."""
+"""TSP instances from what users have: a matrix, coordinates, or an instance that was read.
+
+Everything is checked here, on the host, before anything is compiled.
+"""
 
 import dataclasses
-from typing import Any, Literal
+import functools
+import math
+from typing import Any, Literal, TypeAlias
 
-from jaxopt_search.checks import check_option, real_array
-from jaxopt_search.datasets import distances
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, pack
+from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
+from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
-from jaxopt_search.problems.matrix_input import DType, may_be_rows, quick_shape
-from jaxopt_search.problems.tsp.coordinates import Storage, tsp_from_coords
-from jaxopt_search.problems.tsp.matrices import tsp
-from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.interrupts import refuse_orphans
+from jaxopt_search.problems import bounds, matrix_input, permutation
+from jaxopt_search.problems.bounds import largest_of, unit_note
+from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.matrix_input import (
+    DType,
+    as_told,
+    check_places,
+    check_square,
+    has_exact_costs,
+    is_integral,
+    is_nearly_symmetric,
+    may_be_rows,
+    on_device,
+    quick_shape,
+    refuse_first,
+)
+from jaxopt_search.problems.tsp import construction, traced
+from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, TSP
 
-METRICS = (None, "MATRIX", "EUCLID", *distances.EDGE_WEIGHTS)
+Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
+METRICS = (None, "MATRIX", "EUCLID", *metrics.EDGE_WEIGHTS)
 """The values of `metric` that `solve_tsp` accepts."""
+
+_HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
+_MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
+_ROWS = 128  # of a matrix, computed at once
+_FAR = 2048.0  # times as far as the next one is a city at most, for float32 to tell tours apart
 
 
 def tsp_from_instance(instance: TSPInstance, *, storage: Storage = "auto") -> TSP:
@@ -51,7 +82,7 @@ def as_tsp(
       metric: the rule by which coordinates give distances, as in `tsp_from_coords`, or `"MATRIX"`
         for a matrix, also of two or three cities. None for the Euclidean metric of coordinates.
       dtype: as in `tsp`; `data` is a matrix if it is given.
-      forbidden: likewise.
+      forbidden: as in `tsp`, likewise.
     """
     check_option("metric", metric, METRICS)
     if isinstance(data, TSP | TSPInstance):
@@ -78,3 +109,400 @@ def as_tsp(
             " metric='MATRIX' if these are distances"
         )
     return tsp(data)
+
+
+def tsp(
+    distances: Any,
+    *,
+    dtype: DType | None = None,
+    forbidden: Literal["inf"] | None = None,
+    is_symmetric: bool | None = None,
+    allow_negative: bool = False,
+    best_known: float | None = None,
+) -> TSP:
+    """Returns a TSP instance from a matrix of distances.
+
+    Integers, and floats that are all integral, make an exact integer instance. The diagonal is
+    ignored. Asymmetric distances are allowed; an asymmetry of float distances within a relative
+    1e-6 is taken for rounding noise and averaged out.
+
+    Float distances are of any size. Where float32 could not hold them or their squares (the largest
+    is below 1e-12 or above 1e16 or so), the device counts in a power of two, `problem.host.unit`;
+    temperatures are then in this unit. Where most of each distance is a cost of leaving one city
+    and of coming to the other, these costs, which all tours share, are left out on the device.
+    Costs and targets are always in full.
+
+    Inside `jit` or `vmap`, `distances` may be traced: integers become int32 and floats float32 as
+    they are, with sums that must fit, and only shape and dtype are checked. Such an instance is for
+    `run`, `init` and `advance`; `solve` needs one that the host knows.
+
+    Where random tours cost more than int32 holds, searches start from constructed tours, close to
+    which costs are exact; `init` and `run` have to be given `solutions`. A search that is too hot
+    to stay there ends with an error.
+
+    Args:
+      distances: [n, n] real numbers, from row to column.
+      dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
+      forbidden: `"inf"` to read +inf as "no such edge"; `Result.feasible` tells whether a tour
+        does without them.
+      is_symmetric: whether distances are the same in both directions; None to find out, which a
+        matrix that is traced does not allow, and to refuse a triangle.
+      allow_negative: whether distances may be negative. By default they are refused, because most
+        stand for edges that are missing; traced ones are not looked at.
+      best_known: the best-known length, for `Result.gap`.
+
+    Raises:
+      ValueError: for a wrong shape, NaN, infinity, negative distances, or integers too large for
+        int32 arithmetic.
+      TypeError: for entries that are not real numbers.
+
+    Example:
+      >>> problem = tsp([[0, 3, 4, 5], [3, 0, 5, 4], [4, 5, 0, 3], [5, 4, 3, 0]])
+      >>> int(problem.cost(jnp.arange(4)))
+      16
+    """
+    refuse_orphans()
+    check_option("dtype", dtype, (None, "int32", "float32"))
+    check_option("forbidden", forbidden, (None, "inf"))
+    check_best_known(best_known)
+    if matrix_input.is_traced(distances):
+        symmetric = matrix_input.traced_symmetry(is_symmetric)
+        matrix_input.refuse_options_if_traced(forbidden=forbidden, best_known=best_known)
+        return traced.of_matrix(distances, symmetric, dtype)
+    matrix = _checked_matrix(distances, allow_inf=forbidden == "inf")
+    if is_symmetric is None and _is_triangle(matrix):
+        raise ValueError(
+            "distances are 0 on one side of the diagonal; of a triangle pass d + d.T (tsp(d,"
+            " is_symmetric=False) takes them as they are)"
+        )
+    if not allow_negative and (matrix < 0).any():
+        row, column = np.argwhere(matrix < 0)[0].tolist()
+        raise ValueError(
+            f"distance[{row},{column}] is {matrix[row, column]}, expected 0 or more; for an edge"
+            " that is missing give inf and forbidden='inf', and for distances that are negative"
+            " tsp(..., allow_negative=True)"
+        )
+    allowed = np.isfinite(matrix)
+    is_exact = has_exact_costs(dtype, "distances", matrix[allowed])
+    matrix = np.where(allowed, matrix, 0).astype(np.int64 if is_exact else np.float64)
+    problem = (_integer_tsp if is_exact else _float_tsp)(matrix, allowed, best_known)
+    return as_told(problem, is_symmetric, "distances are")
+
+
+def _integer_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None) -> TSP:
+    """Returns an exact instance, counted in multiples of a common divisor if necessary.
+
+    Args:
+      matrix: [n, n] int64, 0 where an edge is not `allowed`.
+    """
+    n, largest = len(matrix), largest_of(matrix)
+    has_forbidden, unit = not allowed.all(), 1
+    if bounds.tour_bound(n, bounds.dearest_edge(n, largest, has_forbidden)) > MAX_INT32:
+        unit = max(int(np.gcd.reduce(matrix, axis=None)), 1)
+        matrix, largest = matrix // unit, largest // unit
+    dearest = bounds.dearest_edge(n, largest, has_forbidden)
+    matrix[~allowed] = dearest
+    bounds.check_tour_deltas(dearest)
+    least = n * min(matrix.min().item(), 0)
+    host = Original(
+        cost=functools.partial(_matrix_cost, matrix, unit),
+        check=functools.partial(permutation.check, n),
+        remaining=functools.partial(_forbidden_edges, allowed),
+        max_feasible=min(n * largest, dearest + least - 1) if has_forbidden else None,
+        unit=unit,
+        best_known=best_known,
+    )
+    if bounds.tour_bound(n, dearest) > MAX_INT32:
+        host = construction.with_good_starts(host)
+    return _on_device(matrix, jnp.int32, host)
+
+
+def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None) -> TSP:
+    """Returns an instance of float32 distances.
+
+    Args:
+      matrix: [n, n] float64, 0 where an edge is not `allowed`.
+    """
+    n, has_forbidden, note = len(matrix), not allowed.all(), ""
+    bounds.check_tour_floats(n, largest_of(matrix))
+    leaving, coming = bounds.shared_by_cities(matrix, allowed)
+    own = np.where(allowed, bounds.without_cities(matrix, leaving, coming), 0)
+    if not np.array_equal(matrix, matrix.T):
+        mean, least = (leaving + coming) / 2, largest_of(own) if leaving.any() else 0.0
+        if is_nearly_symmetric(bounds.without_cities(matrix, mean, mean), least):
+            matrix, leaving, coming = matrix / 2 + matrix.T / 2, mean, mean
+            own = np.where(allowed, bounds.without_cities(matrix, mean, mean), 0)
+            note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
+    largest = largest_of(own)
+    unit = bounds.tour_unit(n, bounds.dearest_edge(n, largest, has_forbidden))
+    own, largest = own / unit, largest / unit
+    own[~allowed] = bounds.dearest_edge(n, largest, has_forbidden)
+    if has_forbidden:
+        in_full = own * unit - bounds.without_cities(np.zeros_like(own), leaving, coming)
+        matrix[~allowed] = in_full[~allowed]
+    host = Original(
+        cost=functools.partial(_matrix_cost, matrix, 1),
+        check=functools.partial(permutation.check, n),
+        remaining=functools.partial(_forbidden_edges, allowed),
+        max_feasible=n * largest if has_forbidden else None,
+        unit=unit,
+        offset=math.fsum([*leaving, *coming]) / unit,
+        best_known=best_known,
+        note="; ".join(filter(None, (note, unit_note(unit)))),
+    )
+    return _on_device(own, jnp.float32, host)
+
+
+def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
+    return TSP(
+        matrix=on_device(matrix.ravel(), dtype),
+        capacity=len(matrix),
+        metric="MATRIX",
+        is_symmetric=np.array_equal(matrix, matrix.T),
+        device_units=host.units,
+        host=host,
+    )
+
+
+def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
+    """Returns [n, n] int64 or float64 with a zero diagonal."""
+    shape = quick_shape(distances)
+    if len(shape) == 2 and shape[0] == shape[1]:
+        bounds.check_matrix_of(shape[0], "tsp_from_coords(..., storage='coordinates')")
+    matrix = real_array(distances, "distances")
+    if matrix.ndim == 2 and matrix.shape[1] == 2 and matrix.shape[0] > 2:
+        raise ValueError(
+            f"distances has shape {matrix.shape}, expected (n, n); for coordinates use"
+            " tsp_from_coords"
+        )
+    hint = "; of places in space, pass distances" if matrix.shape[1:] == (3,) else ""
+    check_square(matrix, "distances", hint)
+    matrix = matrix.copy()
+    np.fill_diagonal(matrix, 0)
+    is_bad = ~np.isfinite(matrix)
+    if allow_inf:
+        is_bad &= ~np.isposinf(matrix)
+    refuse_first(matrix, is_bad, "distance", "; forbidden='inf' allows it")
+    return matrix
+
+
+def _is_triangle(matrix: np.ndarray) -> bool:
+    """Returns whether all is 0 on one side of the diagonal, and not on the other."""
+    below = any(row[:i].any() for i, row in enumerate(matrix))
+    return below != any(row[i + 1 :].any() for i, row in enumerate(matrix))
+
+
+def _matrix_cost(matrix: np.ndarray, unit: int, tour: np.ndarray) -> int | float:
+    lengths = matrix[tour, np.roll(tour, -1)].tolist()
+    return unit * sum(lengths) if matrix.dtype.kind == "i" else math.fsum(lengths)
+
+
+def _forbidden_edges(allowed: np.ndarray, tour: np.ndarray) -> str:
+    number = int((~allowed[tour, np.roll(tour, -1)]).sum())
+    if not number:
+        return ""
+    return f"{number} forbidden edge{' remains' if number == 1 else 's remain'}"
+
+
+def tsp_from_coords(
+    coords: Any,
+    *,
+    metric: str = "EUCLID",
+    storage: Storage = "auto",
+    best_known: float | None = None,
+) -> TSP:
+    """Returns a TSP instance from coordinates in the plane.
+
+    Under `"EUCLID"` they are of any size; see `tsp` about units. A city more than 2048 times as far
+    away as the next one stands nearer on the device; costs are in full.
+
+    Inside `jit` or `vmap`, `coords` may be traced. Then distances are Euclidean, of float32, and
+    only shape and dtype are checked; see `tsp`.
+
+    Args:
+      coords: [n, 2] real numbers; for `"GEO"` latitude and longitude as DDD.MM, degrees and
+        minutes. Minutes of 60 or more are computed with as TSPLIB does, and named in
+        `Result.message`: they are mostly decimal degrees.
+      metric: `"EUCLID"` for float32 distances, or one of TSPLIB's integer rules `"EUC_2D"`,
+        `"CEIL_2D"`, `"ATT"`, `"GEO"`.
+      storage: where distances come from on the device, `"matrix"` (n * n * 4 bytes) or
+        `"coordinates"`. `"auto"` takes what is faster. Integer rules can be computed exactly only
+        from integer coordinates that are not too far apart, and never for GEO; otherwise a matrix
+        is used. For integer rules the choice changes no result.
+      best_known: the best-known length, for `Result.gap`.
+
+    Raises:
+      ValueError: for a wrong shape, NaN or infinity, an unknown metric, or a matrix too large.
+      TypeError: for entries that are not real numbers.
+
+    Example:
+      >>> problem = tsp_from_coords([[0, 0], [3, 0], [3, 4], [0, 4]], metric="EUC_2D")
+      >>> int(problem.cost(jax.numpy.arange(4)))
+      14
+    """
+    refuse_orphans()
+    check_option("metric", metric, ("EUCLID", *metrics.EDGE_WEIGHTS))
+    check_option("storage", storage, ("auto", "matrix", "coordinates"))
+    check_best_known(best_known)
+    if matrix_input.is_traced(coords):
+        matrix_input.refuse_options_if_traced(best_known=best_known)
+        return traced.of_coords(coords, metric, storage)
+    points = checked_coords(coords)
+    storage = _storage(points, metric, storage)
+    if metric == "EUCLID":
+        bounds.check_tour_floats(len(points), diameters(points).item())
+    else:
+        bounds.check_tour_deltas(_longest(points, metric))
+    is_exact = metric != "EUCLID"
+    near, left_out = (points, 0) if is_exact else drawn_near(points)
+    unit = 1 if is_exact else bounds.tour_unit(len(points), diameters(near).item())
+    places = near / unit
+    host = Original(
+        cost=functools.partial(_coords_cost, points, metric),
+        check=functools.partial(permutation.check, len(points)),
+        unit=unit,
+        offset=left_out / unit if left_out else 0,
+        best_known=best_known,
+        coords=points / unit,
+        note=_minutes_note(points) if metric == "GEO" else unit_note(unit),
+    )
+    if is_exact and bounds.tour_bound(len(points), _longest(points, metric)) > MAX_INT32:
+        host = construction.with_good_starts(host)
+    dtype, matrix, pairs = jnp.int32 if is_exact else jnp.float32, None, None
+    if storage == "matrix":
+        way_out = "storage='coordinates'" if is_computable(points, metric) else "metric='EUCLID'"
+        bounds.check_matrix_of(len(points), way_out)
+        full = metrics.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
+        matrix, metric = on_device(full.ravel(), dtype), "MATRIX"
+    else:
+        # Float coordinates count from the middle of most cities, where they are the most exact.
+        x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
+        can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
+        pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
+    return TSP(
+        matrix=matrix,
+        coords=pairs,
+        capacity=len(points),
+        metric=metric,
+        is_symmetric=True,
+        device_units=host.units,
+        host=host,
+    )
+
+
+def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
+    """Returns where distances come from: `"matrix"` or `"coordinates"`."""
+    can_compute = is_computable(points, metric)
+    if wanted == "coordinates" and not can_compute:
+        raise ValueError(
+            f"storage is 'coordinates', expected 'matrix': the {metric} distances of these"
+            " coordinates cannot be computed exactly in int32"
+        )
+    if wanted != "auto":
+        return wanted
+    is_small = len(points) <= _MATRIX_CITIES_ON_CPU and jax.default_backend() == "cpu"
+    return "matrix" if is_small or not can_compute else "coordinates"
+
+
+def middle(points: np.ndarray) -> np.ndarray:
+    """Returns the medians of coordinates [n, 2] along both axes, [2]; the upper one of two."""
+    return np.sort(points, axis=0)[len(points) // 2]
+
+
+def drawn_near(points: np.ndarray) -> tuple[np.ndarray, float]:
+    """Returns coordinates on which float32 can tell tours apart, and how much shorter all are.
+
+    The distances of one city very far from all others would drown what lies between these. Drawn
+    nearer on a straight line, it is nearer to all of them by the same, but for 1 / 4000 of what
+    lies between them.
+    """
+    away = points - middle(points)
+    distance = np.hypot(*away.T)
+    far, most = distance.argmax(), _FAR * np.sort(distance)[-2:][0]
+    if len(points) < 4 or not 0 < most < distance[far]:
+        return points, 0.0
+    near = points.copy()
+    near[far] -= (1 - most / distance[far]) * away[far]
+    return near, 2 * float(distance[far] - most)
+
+
+def _longest(points: np.ndarray, metric: str) -> float:
+    """Returns an upper bound of all distances under a rule that gives integers."""
+    # Rounding adds up to 1.
+    return diameters(points).item() + 1 if metric in DISTANCES else _HALF_THE_EQUATOR
+
+
+def _minutes_note(points: np.ndarray) -> str:
+    """Returns a sentence about the first city whose minutes are none; "" if there is no such."""
+    minutes = np.round(100 * np.abs(points - np.trunc(points)), 6)
+    if (minutes < 60).all():
+        return ""
+    city, axis = np.argwhere(minutes >= 60)[0].tolist()
+    return (
+        f"coords[{city},{axis}] is {points[city, axis]:g}, which as DDD.MM has minutes of 60 or"
+        " more; of decimal degrees, give the whole part + 0.6 * the fraction"
+    )
+
+
+def checked_coords(coords: Any, name: str = "coords") -> np.ndarray:
+    """Returns [n, 2] float64."""
+    points = real_array(coords, name)
+    check_places(points, name)
+    refuse_first(points, ~np.isfinite(points), name)
+    return points.astype(np.float64)
+
+
+def stack_of_coords(coords: Any) -> list[np.ndarray]:
+    """Returns the coordinates of B instances, [n, 2] float64 each, checked.
+
+    Args:
+      coords: [B, n, 2], or B arrays [n, 2] of whatever sizes.
+    """
+    if isinstance(coords, list | tuple):
+        stack = [checked_coords(one, f"coords[{i}]") for i, one in enumerate(coords)]
+        for i, points in enumerate(stack):
+            size = diameters(points).item()
+            bounds.check_tour_floats(len(points), size, f"distances of coords[{i}]")
+    else:
+        points = real_array(coords, "coords").astype(np.float64)
+        if points.ndim != 3 or points.shape[2] != 2 or not points.size:
+            raise ValueError(f"coords has shape {points.shape}, expected (B, n, 2) with B, n >= 1")
+        refuse_first(points, ~np.isfinite(points), "coords")
+        bounds.check_tour_floats(points.shape[1], diameters(points).max().item())
+        stack = list(points)
+    if len(stack) > 1 and max(map(len, stack)) == 1:
+        raise ValueError(
+            f"coords are {len(stack)} instances of one city each; of one instance pass [n, 2],"
+            " such as coords[:, 0]"
+        )
+    return stack
+
+
+def diameters(points: np.ndarray) -> np.ndarray:
+    """Returns the diagonals of the boxes around coordinates [..., n, 2]."""
+    with np.errstate(over="ignore"):
+        return np.hypot(*np.moveaxis(np.ptp(points, axis=-2), -1, 0))
+
+
+def is_computable(points: np.ndarray, metric: str) -> bool:
+    """Returns whether the device computes these distances exactly from coordinates."""
+    can_round = metric in DISTANCES and is_integral(points)
+    return metric == "EUCLID" or (can_round and diameters(points).item() <= MAX_DISTANCE)
+
+
+def _euclid_matrix(points: np.ndarray) -> np.ndarray:
+    (x, y), n = np.ascontiguousarray(points.T), len(points)
+    matrix = np.empty((n, n))
+    for low in range(0, n, _ROWS):
+        high = low + _ROWS
+        dx, dy = x[low:high, None] - x[low:], y[low:high, None] - y[low:]
+        np.sqrt(dx * dx + dy * dy, out=matrix[low:high, low:])
+        matrix[high:, low:high] = matrix[low:high, high:].T
+    return matrix
+
+
+def _coords_cost(points: np.ndarray, metric: str, tour: np.ndarray) -> int | float:
+    if metric == "EUCLID":
+        steps = points[tour] - points[np.roll(tour, -1)]
+        return math.fsum(np.hypot(*steps.T))
+    return metrics.tour_length(points, metric, tour)

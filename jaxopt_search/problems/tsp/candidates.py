@@ -49,23 +49,22 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
         return np.zeros((1, 1), np.int32)
     by_matrix = problem.matrix is not None and (kind == "nearest" or coords is None)
     table = problem.distances_on_host() if by_matrix else np.asarray(coords)
-    first, place = _places(table)
+    first, place = places(table)
     if len(first) < n:
         table = table[np.ix_(first, first)] if by_matrix else table[first]
     lists = _of_places(table, min(num, len(first) - 1), kind, by_matrix)
     return lists if len(first) == n else _of_cities(lists, place, num)
 
 
-def _places(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def places(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the first city of each place, ascending, and the place of each city, [n].
 
     Args:
       table: [n, n] distances or [n, 2] coordinates; where a city is follows from its row.
     """
     number_of: dict[bytes, int] = {}
-    zero = table.dtype.type(0)  # which makes -0 the same as 0
-    place = [number_of.setdefault((row + zero).tobytes(), len(number_of)) for row in table]
-    place = np.array(place)
+    rows = table + table.dtype.type(0)  # which makes -0 the same as 0
+    place = np.array([number_of.setdefault(row.tobytes(), len(number_of)) for row in rows])
     return np.unique(place, return_index=True)[1], place
 
 
@@ -154,7 +153,7 @@ def _squared(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def _each_block(
     fn: Callable[[np.ndarray], Any], rows: np.ndarray, size: int | None = None
 ) -> list[Any]:
-    """Returns `fn(block)` of so many rows after the others, in threads."""
+    """Returns `fn(block)` of each block of `size` rows, in threads."""
     size = size or _ROWS
     blocks = [rows[low : low + size] for low in range(0, len(rows), size)]
     if len(blocks) < 2:

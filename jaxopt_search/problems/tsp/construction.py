@@ -1,7 +1,9 @@
 """TSP: good tours, built on the host.
 
 Greedy edges and 2-opt with Or-opt, by NumPy within milliseconds each, typically within 6 % of the
-shortest; where distances depend on the direction, from assignments.
+shortest; where distances depend on the direction, from assignments. Greedy tours are on average
+about 1.16 times as long as the shortest, where going to the nearest city each time makes it 1.25
+times: Bentley, "Fast algorithms for geometric traveling salesman problems", 1992.
 """
 
 import dataclasses
@@ -14,10 +16,10 @@ from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.tsp import assignment, candidates, descent
 from jaxopt_search.problems.tsp.descent import Distance
-from jaxopt_search.problems.tsp.greedy import greedy_tour
 from jaxopt_search.problems.tsp.problem import TSP
 
 _NUM_CANDIDATES = 8
+_NEAR_ENDS = 5  # ends of other paths that an end of one may be joined to, as far as they are left
 _MOST_STARTS = 8  # that differ
 _SHORTEST, _LONGEST = 0.7, 1.3  # as which a greedy choice may see an edge of length 1
 SECONDS_PER_CITY = 12e-6
@@ -69,8 +71,42 @@ def constructed_tours(
     return np.array(better, np.int32)
 
 
+def greedy_tour(problem: TSP, near: np.ndarray, distance: Distance) -> np.ndarray:
+    """Returns a tour of the shortest edges that still fit, of those to candidates, [n] int64.
+
+    An edge fits if it leaves no city three and closes no cycle. What is left are paths, whose ends
+    are joined in the same way to near ends of others, until there is one.
+
+    Args:
+      problem: of symmetric distances.
+      near: [n, K] candidates.
+      distance: of its cities.
+    """
+    n = num_paths = len(near)
+    links: list[list[int]] = [[] for _ in range(n)]  # of each city, its neighbors on its path
+    other_end, cities = list(range(n)), np.arange(n)  # of the path that ends in a city
+    while num_paths > 1:
+        first, second = np.repeat(cities, near.shape[1]), near.ravel()
+        order = np.argsort(distance(first, second), kind="stable")
+        for a, b in zip(first[order].tolist(), second[order].tolist(), strict=True):
+            if len(links[a]) < 2 and len(links[b]) < 2 and other_end[a] != b and a != b:
+                links[a].append(b)
+                links[b].append(a)
+                end, start = other_end[a], other_end[b]
+                other_end[end], other_end[start] = start, end
+                num_paths -= 1
+        cities = np.array([city for city, beside in enumerate(links) if len(beside) < 2])
+        near = candidates.nearest_among(problem, cities, _NEAR_ENDS)
+    before, tour = -1, [int(cities[0])]
+    for _ in range(n - 1):
+        beside = links[tour[-1]]
+        before, city = tour[-1], beside[0] if beside[0] != before else beside[1]
+        tour.append(city)
+    return np.array(tour)
+
+
 def with_good_starts(host: Original) -> Original:
-    """Returns what the host keeps of an instance of which random tours cost too much for int32.
+    """Returns the host part of an instance of which random tours cost too much for int32.
 
     Sums wrap around there, so costs are right within 2**31 of 0, as are those of all tours that a
     search at a sensible temperature meets if it starts from a good one. If not, the lowest cost is

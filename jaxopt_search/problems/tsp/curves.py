@@ -78,7 +78,7 @@ def tours_through(
     """Like `curve_tours`, but through [capacity, 2] float32 points.
 
     Args:
-      num_cities: [] int32, so many first points count, and the others lie among them; None for all.
+      num_cities: [] int32, how many first points count; the others lie among them. None for all.
     """
     index = lax.iota(jnp.uint32, num_tours)
     keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index)

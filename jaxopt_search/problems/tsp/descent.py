@@ -133,14 +133,11 @@ def descend(tours: np.ndarray, near: np.ndarray, distance: Distance) -> np.ndarr
     to_near = distance(np.broadcast_to(np.arange(n)[:, None], near.shape), near)
     least = _LEAST_GAIN * float(np.abs(to_near).max())
     every, looking = list(map(ArrayTour, tours)), np.split(np.arange(num * n), num)
-    own = np.tile(np.arange(n), num)
-
-    def between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return distance(own[a], own[b])
-
     for _ in range(_MAX_ROUNDS):
-        now, touched = _sides(every, own, between), [set[int]() for _ in every]
-        for cities in _at_once(looking):
+        now, touched = _neighbors(every, distance), [set[int]() for _ in every]
+        # All tours at once if few cities are left, so that memory does not grow with their number.
+        at_once = sum(map(len, looking)) <= _AT_ONCE
+        for cities in [np.concatenate(looking)] if at_once else looking:
             for number, move in _moves(now, cities, near, to_near, least):
                 is_made = every[number].make(move)
                 touched[number].update(move if is_made else (move.city, move.near))
@@ -153,22 +150,14 @@ def descend(tours: np.ndarray, near: np.ndarray, distance: Distance) -> np.ndarr
     return np.stack([tour.city for tour in every])
 
 
-def _at_once(looking: list[np.ndarray]) -> list[np.ndarray]:
-    """Returns the cities of all tours as one array if they are few; else those of each.
-
-    So what their moves take in memory does not grow with the number of tours.
-    """
-    return [np.concatenate(looking)] if sum(map(len, looking)) <= _AT_ONCE else looking
-
-
-class _Sides(NamedTuple):
+class Neighbors(NamedTuple):
     """The neighbors of the cities of all tours, N in all: city c of tour t has number t * n + c.
 
     Attributes:
       own: [N] cities by number.
       sides: [2 N] numbers of those before, then of those after.
       length: [2 N] how far they are.
-      distance: maps numbers to distances.
+      distance: maps cities to distances.
     """
 
     own: np.ndarray
@@ -176,40 +165,39 @@ class _Sides(NamedTuple):
     length: np.ndarray
     distance: Distance
 
+    def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Returns the distances between cities by their numbers."""
+        return self.distance(self.own[a], self.own[b])
 
-def _sides(tours: list[ArrayTour], own: np.ndarray, distance: Distance) -> _Sides:
-    """Returns what is known of the cities of tours as they are now.
 
-    Args:
-      own, distance: as in the result.
-    """
-    num, n = len(own), len(own) // len(tours)
-    each = np.stack([tour.city for tour in tours]) + np.arange(0, num, n)[:, None]
+def _neighbors(tours: list[ArrayTour], distance: Distance) -> Neighbors:
+    each = np.stack([tour.city for tour in tours])
+    own, num = np.tile(np.arange(each.shape[1]), len(tours)), each.size
+    each = each + np.arange(0, num, each.shape[1])[:, None]
     city, following = each.ravel(), np.concatenate([each[:, 1:], each[:, :1]], axis=1).ravel()
-    step, sides, length = distance(city, following), np.empty(2 * num, np.int64), np.empty(2 * num)
+    step = distance(own[city], own[following])
+    sides, length = np.empty(2 * num, np.int64), np.empty(2 * num)
     for here, there in ((following, city), (num + city, following)):
         sides[here], length[here] = there, step
-    return _Sides(own, sides, length, distance)
+    return Neighbors(own, sides, length, distance)
 
 
-class _Joins(NamedTuple):
-    """Edges to put in, `head` to `other`, each of which is parted from one of its neighbors.
+class _Join(NamedTuple):
+    """An edge to put in for each of P pairs of cities, each of which loses a neighbor.
 
     Attributes:
-      head, other: [R, P] cities.
-      back, front: [R, P] 0 if that is the one before them, n if it is the one after them.
-      joined: [P] lengths of the edges.
+      head, other: [P] numbers of the cities that it joins.
+      back, front: [P] the side on which they lose one: 0 for the neighbor before, N for the next.
     """
 
     head: np.ndarray
     back: np.ndarray
     other: np.ndarray
     front: np.ndarray
-    joined: np.ndarray
 
 
 def _moves(
-    now: _Sides, cities: np.ndarray, near: np.ndarray, to_near: np.ndarray, least: float
+    now: Neighbors, cities: np.ndarray, near: np.ndarray, to_near: np.ndarray, least: float
 ) -> list[tuple[int, Move]]:
     """Returns the best move for each of some cities, each side of it and each candidate.
 
@@ -225,28 +213,43 @@ def _moves(
     near, joined = near[own, rank] + (city - own), to_near[own, rank]
     # The segment of Or-opt starts at the city, or at the candidate, and goes to either side of the
     # other one. 2-opt is of the first kind.
-    joins = _Joins(
-        head=np.stack([city, city, near, near]),
-        back=np.stack([this, this, this, that]),
-        other=np.stack([near, near, city, city]),
-        front=np.stack([this, that, this, this]),
-        joined=joined,
-    )
-    gains = _gains(joins, now)
+    joins = [
+        _Join(city, this, near, this),
+        _Join(city, this, near, that),
+        _Join(near, this, city, this),
+        _Join(near, that, city, this),
+    ]
+    or_opt = [gain for join in joins for gain in or_opt_gains(now, join, joined)]
+    gains = np.stack([two_opt_gains(now, joins[0], joined), *or_opt])
     best = gains.argmax(axis=0)
     gain = np.take_along_axis(gains, best[None], axis=0)[0]
     (index,) = np.nonzero(gain > least)
     index = index[np.argsort(-gain[index], kind="stable")]
-    return _as_moves(joins, now, best[index], index)
+    which, size = np.divmod(np.maximum(best[index] - 1, 0), MAX_SEGMENT)
+    chosen = _Join(*(np.stack(parts)[which, index] for parts in zip(*joins, strict=True)))
+    return _as_moves(now, chosen, np.where(best[index] > 0, size + 1, 0))
 
 
-def _gains(joins: _Joins, now: _Sides) -> np.ndarray:
-    """Returns what the moves of joins gain, [1 + R * MAX_SEGMENT, P].
+def two_opt_gains(now: Neighbors, join: _Join, joined: np.ndarray) -> np.ndarray:
+    """Returns the gains of 2-opt, [P]: the two neighbors that are lost are joined, too.
 
-    First 2-opt of the first joins, then Or-opt of all of them, with segments of each size.
+    Args:
+      joined: [P] the lengths of the edges that are put in.
     """
-    head, back, other, front, joined = joins
-    _, sides, length, distance = now
+    head, back, other, front = join
+    away, beyond = now.sides[back + head], now.sides[front + other]
+    kept = now.length[back + head] + now.length[front + other] - joined
+    return kept - now.between(away, beyond)
+
+
+def or_opt_gains(now: Neighbors, join: _Join, joined: np.ndarray) -> list[np.ndarray]:
+    """Returns the gains of Or-opt with segments of 1, 2, ... cities, [P] each.
+
+    A segment that begins at `head` is put between `other` and the neighbor that this loses; -inf
+    where these are of the segment.
+    """
+    head, back, other, front = join
+    _, sides, length, _ = now
     away, beyond = sides[back + head], sides[front + other]
     kept = length[back + head] + length[front + other] - joined
     last, ahead, is_wrong, gains = head, len(now.own) - back, other == away, list[np.ndarray]()
@@ -254,24 +257,23 @@ def _gains(joins: _Joins, now: _Sides) -> np.ndarray:
         last = sides[ahead + last] if size else head
         behind = sides[ahead + last]
         is_wrong = is_wrong | (last == other) | (last == beyond) | (behind == away)
-        gain = kept + length[ahead + last] - distance(away, behind) - distance(last, beyond)
+        gain = kept + length[ahead + last] - now.between(away, behind) - now.between(last, beyond)
         gains.append(np.where(is_wrong, -np.inf, gain))
-    two_opt = kept[:1] - distance(away[:1], beyond[:1])
-    return np.concatenate([two_opt, *np.stack(gains, axis=1)])
+    return gains
 
 
-def _as_moves(
-    joins: _Joins, now: _Sides, number: np.ndarray, index: np.ndarray
-) -> list[tuple[int, Move]]:
-    """Returns moves of joins, by their numbers among those that `_gains` prices."""
-    row, size = np.divmod(np.maximum(number - 1, 0), MAX_SEGMENT)
-    head, back, other, front = (part[row, index] for part in joins[:4])
-    own, sides, *_ = now
+def _as_moves(now: Neighbors, join: _Join, size: np.ndarray) -> list[tuple[int, Move]]:
+    """Returns moves, each with the number of its tour.
+
+    Args:
+      size: [P] of the segment of Or-opt; 0 for 2-opt.
+    """
+    (head, back, other, front), (own, sides, *_) = join, now
     last, ahead = head, len(own) - back
-    for reached in range(MAX_SEGMENT - 1):
+    for reached in range(1, MAX_SEGMENT):
         last = np.where(reached < size, sides[ahead + last], last)
-    ends = head, sides[back + head], other, sides[front + other]
-    segment = (np.where(number > 0, own[part], _NONE) for part in (last, sides[ahead + last]))
-    parts = (part.tolist() for part in (*(own[part] for part in ends), *segment))
+    ends = (own[part] for part in (head, sides[back + head], other, sides[front + other]))
+    segment = (np.where(size > 0, own[part], _NONE) for part in (last, sides[ahead + last]))
     tours = (head - own[head]) // (own[-1] + 1)
+    parts = (part.tolist() for part in (*ends, *segment))
     return list(zip(tours.tolist(), map(Move, *parts), strict=True))

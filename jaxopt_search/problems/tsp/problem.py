@@ -19,12 +19,11 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import floats
-from jaxopt_search.backends.memory import load
-from jaxopt_search.backends.packed_pairs import Pairs, load_pair
+from jaxopt_search.backends.memory import Pairs, load, load_pair
 from jaxopt_search.backends.rows import Block, Tile
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Problem
 
 Place: TypeAlias = Any
@@ -34,11 +33,7 @@ MAX_DISTANCE = 1_300_000
 """Distances up to here are rounded exactly on the device, in int32."""
 
 
-@functools.partial(
-    pytree,
-    data_fields=("matrix", "coords", "num_entries"),
-    meta_fields=("capacity", "metric", "is_symmetric", "device_units", "host"),
-)
+@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSP(Problem):
     """A TSP instance on the device. Build it with `tsp`, `tsp_from_coords`, `tsp_from_instance`.
@@ -59,11 +54,11 @@ class TSP(Problem):
     matrix: jax.Array | None = dataclasses.field(default=None, repr=False)
     coords: Pairs | None = dataclasses.field(default=None, repr=False)
     num_entries: jax.Array | None = None
-    capacity: int
-    metric: str
-    is_symmetric: bool
-    device_units: Units = SAME
-    host: Original = dataclasses.field(repr=False)
+    capacity: int = static()
+    metric: str = static()
+    is_symmetric: bool = static()
+    device_units: Units = static(default=SAME)
+    host: Original = static(repr=False)
 
     space = "permutation"
 
@@ -124,6 +119,13 @@ class TSP(Problem):
         """
         return self.device_units.in_full(self.device_cost(tour))
 
+    def picture(self, tour: np.ndarray) -> Callable[[Any], Any] | None:
+        if self.host.coords is None:
+            return None
+        from jaxopt_search.results import plotting
+
+        return functools.partial(plotting.plot_tour, self.host.coords, tour)
+
     def device_cost(self, tour: jax.Array) -> jax.Array:
         """Returns the length in the device's units, [] int32 or float32; mostly as `cost`."""
         position = lax.iota(jnp.int32, self.capacity)
@@ -162,7 +164,7 @@ class TSP(Problem):
         return self.between(self.place(a), self.place(b))
 
     def place(self, city: jax.Array) -> Place:
-        """Returns what the distances of cities follow from, of the shape of `city`; portable.
+        """Returns the places of cities, of the shape of `city`; portable.
 
         Args:
           city: int32, any shape.

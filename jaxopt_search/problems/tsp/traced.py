@@ -7,15 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.backends.packed_pairs import Pairs, load_pair
-from jaxopt_search.problems import traced_input
+from jaxopt_search.backends.memory import Pairs, load_pair
+from jaxopt_search.problems import bounds, matrix_input
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.matrix_input import check_places
-from jaxopt_search.problems.tsp import ranges
 from jaxopt_search.problems.tsp.candidates import SAME_PLACE, Kind
 from jaxopt_search.problems.tsp.problem import TSP
 
-_CHOSEN = np.int32(2**30)  # no city has so many chosen ones near it
+_CHOSEN = np.int32(2**30)  # no city has this many chosen ones near it
 _MIXER = np.uint32(0x9E3779B1)  # odd, so that products differ
 
 
@@ -23,7 +22,7 @@ def of_coords(coords: Any, metric: str, storage: str) -> TSP:
     """Returns the TSP of Euclidean distances between places, [n, 2]; see `tsp_from_coords`."""
     if metric != "EUCLID":
         raise ValueError(f"metric is {metric!r}, expected 'EUCLID' for coords that are traced")
-    traced_input.numbers(coords, "coords")
+    matrix_input.traced_numbers(coords, "coords")
     points = jnp.asarray(coords)
     check_places(points, "coords")
     # Before they are rounded to float32, which large ones that are close together do not survive.
@@ -33,7 +32,7 @@ def of_coords(coords: Any, metric: str, storage: str) -> TSP:
     problem = of_points(points.astype(jnp.float32))
     if storage != "matrix":
         return problem
-    ranges.check_memory(len(points), "storage='coordinates'")
+    bounds.check_matrix_of(len(points), "storage='coordinates'")
     return _of_square(_all_distances(problem), is_symmetric=True)
 
 
@@ -56,8 +55,8 @@ def of_points(points: jax.Array, num_cities: jax.Array | None = None) -> TSP:
 
 def of_matrix(distances: Any, is_symmetric: bool, dtype: str | None) -> TSP:
     """Returns the TSP of a matrix of distances, [n, n]; see `tsp`."""
-    matrix = traced_input.square(distances, "distances", dtype)
-    ranges.check_memory(len(matrix), "tsp_from_coords")
+    matrix = matrix_input.traced_square(distances, "distances", dtype)
+    bounds.check_matrix_of(len(matrix), "tsp_from_coords")
     matrix = jnp.where(jnp.eye(len(matrix), dtype=bool), jnp.zeros_like(matrix), matrix)
     return _of_square(matrix, is_symmetric)
 
@@ -74,7 +73,7 @@ def _of_square(matrix: jax.Array, is_symmetric: bool) -> TSP:
 
 def is_on_device_only(problem: TSP) -> bool:
     """Returns whether the host does not know the instance, be it for now or ever."""
-    return traced_input.is_traced(problem) or problem.host is ON_DEVICE
+    return matrix_input.is_traced(problem) or problem.host is ON_DEVICE
 
 
 def neighbors(problem: TSP, num_candidates: int, kind: Kind) -> jax.Array:

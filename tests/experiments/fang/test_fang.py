@@ -1,17 +1,15 @@
 """FANG's tables: the heuristic of the paper, the compiled core, and what is recorded."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.fang import __main__ as script
-from experiments.fang import compiled, draws, heuristic, paper, runs, tables
-from experiments.fang.heuristic import Goals, Nearer, Points
+from experiments.fang import compiled, heuristic, paper, runs, tables
+from experiments.fang.heuristic import Nearer
 from experiments.fang.paper import Row, Time
 from jaxopt_search.backends import portability, random
 from jaxopt_search.successors import generation
@@ -34,7 +32,7 @@ def test_the_compiled_core_makes_the_same_successors(how, moved):
     goals, points, expected = moved
     if how == "numba":
         pytest.importorskip("numba")
-        loop = compiled.compiled(17, 16)
+        loop = one_core.compiled(compiled.build, 17, 16)
     else:
         loop = compiled.build(lambda fn: fn, 17, 16)
     x, y = (np.copy(leaf) for leaf in points)
@@ -68,48 +66,6 @@ def test_the_heuristic_becomes_a_kernel(in_floats):
     assert portability.obstacle(launch, *given) == ""
 
 
-@pytest.mark.parametrize(("side", "load"), [(3, 1), (5, 3)])
-def test_possibilities_are_the_cells_around_a_point(side, load):
-    """Each once but for its own; rated by sums of distances; assigned where it is said."""
-    nearer = Nearer(num_variables=2, side=side, load=load)
-    goals, points = heuristic.start(1, nearer, seed=1)
-    problem, state = jax.tree.map(jnp.asarray, (goals, Points(points.x[0], points.y[0])))
-    number, variable = nearer.max_possibilities, jnp.int32(1)
-    assert number == side * side - 1
-    cells = []
-    for possibility in range(number):
-        there = nearer.assign(problem, state, variable, jnp.int32(possibility), jnp.bool_(True))
-        assert (there.x[0], there.y[0]) == (state.x[0], state.y[0])
-        cells.append((int(there.x[1]), int(there.y[1])))
-    kept = nearer.assign(problem, state, variable, jnp.int32(0), jnp.bool_(False))
-    assert np.array_equal(kept.x, state.x) and np.array_equal(kept.y, state.y)
-    x, y, half = int(state.x[1]), int(state.y[1]), side // 2
-    window = {(x + dx, y + dy) for dx in range(-half, half + 1) for dy in range(-half, half + 1)}
-    assert set(cells) == window - {(x, y)} and len(set(cells)) == number
-
-    own = range(load, 2 * load)  # goals of variable 1
-    as_floats = dataclasses.replace(nearer, in_floats=True)
-    distances = [
-        sum(abs(a - int(goals.x[k])) + abs(b - int(goals.y[k])) for k in own) for a, b in cells
-    ]
-    rating = nearer.rate(problem, state, variable, jnp.arange(number, dtype=jnp.int32))
-    np.testing.assert_array_equal(rating, distances)
-    in_bits = as_floats.rate(problem, state, variable, jnp.arange(number, dtype=jnp.int32))
-    np.testing.assert_array_equal(in_bits - rating, np.float32(2**23).view(np.int32))
-    weight = np.asarray(nearer.weight(problem, rating, (jnp.max(rating),)))
-    np.testing.assert_array_equal(weight, max(distances) + 1 - np.array(distances))
-    assert weight.min() == 1
-
-
-def test_no_weight_is_above_what_is_promised():
-    """A goal in a corner of the window, the farthest cell opposite: the promise is met exactly."""
-    nearer = Nearer(num_variables=1, side=5, load=2)
-    problem, state = Goals(*jnp.full((2, 2), 2)), Points(*jnp.zeros((2, 1), jnp.int32))
-    rating = nearer.rate(problem, state, jnp.int32(0), jnp.arange(24, dtype=jnp.int32))
-    weight = nearer.weight(problem, rating, (jnp.max(rating),))
-    assert int(weight.max()) == nearer.max_weight == 17
-
-
 def record(row, way, seconds, devices=1, in_a_program=()):
     setting = runs.Setting(*row, way, devices)
     return {
@@ -121,22 +77,6 @@ def record(row, way, seconds, devices=1, in_a_program=()):
         "seconds_in_a_program": list(in_a_program),
         "compile_seconds": 1.25,
     }
-
-
-def cells(line):
-    return [cell.strip() for cell in line.strip("|").split("|")]
-
-
-def test_draws_follow_the_weights_and_no_others():
-    """The test passes for the weights that were drawn by, and fails for slightly other ones."""
-    weights = np.where(np.arange(300) % 3, 2**32 - 1, 0).astype(np.uint32)
-    counts = draws.sample(weights, "native", 8192, seed=0)
-    assert counts.sum() == 8192 and not counts[weights == 0].any()
-    assert draws.chance_above(*draws.chi_square_of(counts, weights)) > 1e-6
-    others = weights // (1 + (np.arange(300) < 150)).astype(np.uint32)
-    assert draws.chance_above(*draws.chi_square_of(counts, others)) < 1e-9
-    again = draws.sample(weights, "native", 8192, seed=1)
-    assert not np.array_equal(counts, again)
 
 
 @pytest.fixture
@@ -160,26 +100,3 @@ def test_the_command_measures_and_reports(tiny, tmp_path, capsys):
     capsys.readouterr()
     assert script.main(["--report", out]) == 0
     assert capsys.readouterr().out == printed and "288" in printed
-
-
-def test_the_command_draws(tmp_path, monkeypatch, capsys):
-    """A line for each shape, and one for each way, since different ways draw the same numbers."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
-    monkeypatch.setattr(draws, "sample", lambda weights, *_: (weights > 0) * 50)
-    out = str(tmp_path / "draws.jsonl")
-    command = [
-        "--draws",
-        "--ways",
-        "xla,native",
-        "--weights",
-        "equal,only the last",
-        "--seeds",
-        "2",
-    ]
-    assert script.main([*command, "--out", out, "--markdown"]) == 0
-    lines = [cells(line) for line in capsys.readouterr().out.splitlines()]
-    assert lines[2][:3] == ["equal", "xla", "1224"]
-    assert lines[3] == ["only the last", "xla", "777", "5", "776", "100", "0", "0.0", "0", "1.000"]
-    for way, line in zip(("xla", "native"), lines[6:], strict=True):
-        assert line[:2] == ["all", way] and line[5] == "122500"
-    assert len(common.read(out)) == 8

@@ -3,7 +3,6 @@
 import os
 import re
 
-import numpy as np
 import pytest
 
 import jaxopt_search as js
@@ -18,11 +17,6 @@ QUEENS = cases.queens_case(8)
 ENV = {"jaxopt_search": "1.2", "devices": "1 x cpu"}
 
 
-def plan(*own, **changes):
-    fields = {"states": runs.STATES, "peers": {}, "seconds": 1.0, "seeds": range(2)}
-    return runs.Plan(cases=own, env=ENV, **(fields | changes))
-
-
 class Answers:
     """Stands in for measured processes; keeps what it was asked."""
 
@@ -34,8 +28,7 @@ class Answers:
         answer = {"process_seconds": 4.0, "import_seconds": 0.75, "call_seconds": 2.5}
         if not request.calls:
             return answer | {"env": ENV}
-        if request.peer is None:
-            answer |= {"first_step_seconds": 1.5, "env": ENV | {"implementation": "native"}}
+        answer |= {"first_step_seconds": 1.5, "env": ENV | {"implementation": "native"}}
         (size,) = {len(request.calls[-1].arrays[0])}
         return answer | {"solution": list(range(size))}
 
@@ -46,41 +39,6 @@ def answers(monkeypatch):
     for module in (runs, script):
         monkeypatch.setattr(module, "answer", found)
     return found
-
-
-@pytest.mark.parametrize(
-    ("state", "sizes", "seeds"),
-    [("cold", [12], [3]), ("cached", [12], [3]), ("second_size", [13, 12], [3, 3]),
-     ("second_call", [12, 12], [4, 3])],
-)  # fmt: skip
-def test_the_measured_call_is_the_last(state, sizes, seeds):
-    """Of the instance of the case, with the seed of the record; what comes before differs."""
-    made = runs.calls(MATRIX, state, 3)
-    assert [len(call.arrays[0]) for call in made] == sizes
-    assert [call.seed for call in made] == seeds
-
-
-def test_a_record_by_hand():
-    """The cost is counted anew, whatever the solver says; what peers do not tell is None."""
-    answer = {"call_seconds": 2.5, "fun": 1.5, "solution": list(range(12)), "env": ENV}
-    cost = CITIES.tour_length(np.arange(12))
-    record = runs.record(XY, {"seconds": 1.0}, 7, answer)
-    assert (record["fun"], record["cost"], record["overhead"]) == (1.5, cost, 1.5)
-    assert record["gap"] == (cost - CITIES.best_known) / CITIES.best_known
-    assert (record["seed"], record["n"], record["first_step_seconds"]) == (7, 12, None)
-    with pytest.raises(ValueError, match="permutation"):
-        runs.record(XY, {"seconds": 1.0}, 7, answer | {"solution": [0] * 12})
-
-
-def test_a_cache_is_filled_once_before_it_is_measured(answers, tmp_path):
-    """By the same call of a process that is not recorded; other states have none."""
-    records = runs.execute(plan(XY, states=("cold", "cached")), common.Runs(None))
-    assert [r["settings"]["state"] for r in records] == ["cold", "cached"] * 2
-    with_cache = [cache is not None for _, cache in answers.asked]
-    assert with_cache == [False, True, True, False, True]
-    assert len({cache for _, cache in answers.asked if cache}) == 1
-    filling, measured = (answers.asked[i][0] for i in (1, 2))
-    assert filling == measured
 
 
 def test_command_writes_records_and_continues(answers, monkeypatch, tmp_path, capsys):

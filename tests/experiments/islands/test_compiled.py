@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
+from experiments import one_core
 from experiments.islands import compiled as compiled_islands
 from experiments.islands.compiled import Setup
 from jaxopt_search.crossovers import permutations
@@ -23,7 +24,7 @@ def loop(request):
     if request.param == "plain":
         return compiled_islands.build(lambda fn: fn)
     pytest.importorskip("numba")
-    return compiled_islands.compiled()
+    return one_core.compiled(compiled_islands.build)
 
 
 def test_children_agree_with_the_library():
@@ -97,7 +98,7 @@ def test_it_takes_as_many_generations_as_the_library():
     start = js.init(0, problem, search, num_searches=num_runs)
     _, is_there = jax.jit(lambda state: jax.lax.scan(step, state, None, 400))(start)
     ours = 401 - np.asarray(is_there).sum(axis=0)
-    loop = compiled_islands.compiled()
+    loop = one_core.compiled(compiled_islands.build)
     pair, setup = (instance.flow, instance.distance), Setup(population=16)
     ends = [
         compiled_islands.run(

@@ -1,11 +1,10 @@
 """Solvers of the QAP: what each returns is what it says."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
 import jaxopt_search as js
+from experiments import one_core
 from experiments.multistart import compiled_tabu
 from experiments.peers import levels
 from experiments.peers import qap as peers_qap
@@ -16,8 +15,8 @@ INSTANCE = js.datasets.planted_qap(3, 3, seed=0)
 @pytest.mark.parametrize("name", peers_qap.SOLVERS)
 def test_solvers_find_a_planted_optimum(name, monkeypatch):
     """Nine facilities take none of them a second; costs in the course are true."""
-    if name == "compiled tabu" and not importlib.util.find_spec("numba"):
-        monkeypatch.setattr(compiled_tabu, "compiled", lambda: compiled_tabu.build(lambda fn: fn))
+    if name == "compiled tabu" and not one_core.has_numba():
+        monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
         monkeypatch.setattr(peers_qap.metadata, "version", lambda name: "none")
         monkeypatch.setattr(peers_qap, "_STEPS_BETWEEN_LOOKS", 3600)
     monkeypatch.setattr(peers_qap.JaxoptSearch, "devices", 1)

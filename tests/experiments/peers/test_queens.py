@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from queens import all_valid
 
+from experiments import one_core
 from experiments.peers import queens as peers_nqueens
 from experiments.queens import compiled as compiled_queens
 
@@ -14,9 +15,7 @@ PACKAGES = {"python-constraint2": "constraint", "ortools": "ortools"}
 
 @pytest.fixture
 def without_numba(monkeypatch):
-    monkeypatch.setattr(
-        compiled_queens, "placer", lambda: compiled_queens.build_placer(lambda fn: fn)
-    )
+    monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
     monkeypatch.setattr(peers_nqueens.metadata, "version", lambda name: "none")
 
 

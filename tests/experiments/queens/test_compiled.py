@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from queens import slow_count
 
+from experiments import one_core
 from experiments.queens import compiled as compiled_queens
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
@@ -31,7 +32,10 @@ def test_numba_keeps_the_course_of_plain_loops():
     """Of 300 steps of annealing with cooling, and of its counts."""
     outcomes = []
     for anneal, count in (
-        (compiled_queens.annealer("diagonals"), compiled_queens.counter("pairs")),
+        (
+            one_core.compiled(compiled_queens.build_annealer, "diagonals"),
+            one_core.compiled(compiled_queens.build_counter, "pairs"),
+        ),
         (
             compiled_queens.build_annealer(as_it_is, "pairs"),
             compiled_queens.build_counter(as_it_is, "diagonals"),

@@ -1,16 +1,9 @@
 """The script of N-Queens: its tables by hand, small runs, and what it leaves out."""
 
-import functools
-import importlib.util
-
-import numpy as np
 import pytest
 
-import jaxopt_search as js
-from experiments import common
+from experiments import common, one_core
 from experiments.queens import __main__ as nqueens
-from experiments.queens import annealing as nqueens_annealing
-from experiments.queens import compiled as compiled_queens
 from experiments.queens import runs as runs_of
 
 
@@ -18,21 +11,11 @@ def cells(text):
     return [line.split() for line in text.splitlines()]
 
 
-HAS_NUMBA = importlib.util.find_spec("numba") is not None
-
-
-def as_it_is(function):
-    """Compiles nothing: what the tests do without numba."""
-    return function
-
-
 @pytest.fixture
 def without_numba(monkeypatch):
     """Compiled loops as plain Python, whether numba is installed or not."""
-    monkeypatch.setattr(nqueens.importlib.util, "find_spec", lambda name: name)
-    for name in ("counter", "annealer"):
-        build = functools.partial(getattr(compiled_queens, f"build_{name}"), as_it_is)
-        monkeypatch.setattr(compiled_queens, name, build)
+    monkeypatch.setattr(one_core, "has_numba", lambda: True)
+    monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
 
 
 @pytest.fixture
@@ -61,7 +44,7 @@ def test_a_run_of_all_schemes(script):
     """Each is measured once per seed, and all count the same attacks."""
     printed, runs = script("--figure", "4", "--sizes", "9,12", "--runs", "2")
     schemes = {run["settings"]["scheme"] for run in runs}
-    compiled = {"numba", "numba_histogram"} if HAS_NUMBA else set()
+    compiled = {"numba", "numba_histogram"} if one_core.has_numba() else set()
     assert schemes == {*nqueens.evaluation.SCHEMES, *compiled}
     assert len(runs) == 2 * 2 * len(schemes)
     assert len({(run["n"], run["seed"], run["attacks"]) for run in runs}) == 4
@@ -81,20 +64,6 @@ def test_a_run_of_threads(script):
     assert [row[1] for row in printed[1:]] == ["threads", "range_reduce", "fork_join"]
 
 
-def test_an_evaluation_of_nothing_leaves_the_rest():
-    """A step without evaluation proposes, tests and makes moves as any other does."""
-    cooling = compiled_queens.Cooling(1e9)
-    free, counted = (
-        nqueens_annealing.start(30, name, cooling, 0) for name in ("nothing", "histogram")
-    )
-    for annealing in (free, counted):
-        annealing.advance(7)
-    assert free.steps == counted.steps == 7
-    np.testing.assert_array_equal(
-        *(one.state.searches.representation.solution for one in (free, counted))
-    )
-
-
 def test_a_run_of_annealing_to_the_end(script, without_numba):
     """To valid placements, each search by itself; the temperature falls."""
     flags = ["--anneal", "30", "--runs", "2", "--temperature", "2", "--alpha", "0.5"]
@@ -105,30 +74,6 @@ def test_a_run_of_annealing_to_the_end(script, without_numba):
         ("numba_histogram", "2/2"),
     ]
     assert all(run["valid"] == 1 and run["settings"]["alpha"] == 0.5 for run in runs)
-
-
-def test_searches_side_by_side_are_timed_one_by_one(monkeypatch):
-    """Each by the look that finds it; one that never does costs the limit."""
-    clock = [7.0]
-
-    class Annealing:
-        steps = 0
-
-        def advance(self, steps, target):
-            self.steps += steps
-            clock[0] += 0.25
-
-        def attacks(self):
-            return np.array([self.steps < 2000, 3, self.steps < 1000]).astype(int)
-
-        def solutions(self):
-            return np.array([js.hoffman(8), np.arange(8), np.arange(8)])
-
-    monkeypatch.setattr(nqueens_annealing.time, "perf_counter", lambda: clock[0])
-    outcome = nqueens_annealing.to_the_end(Annealing(), 1.0)
-    assert outcome["found_after"] == [[0.5, 2000], [0.25, 1000]]
-    assert outcome["valid"] == 1
-    assert (outcome["seconds"], outcome["steps"]) == (1.25, 5000)  # the first look after the limit
 
 
 @pytest.mark.slow

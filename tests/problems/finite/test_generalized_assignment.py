@@ -143,14 +143,9 @@ def test_bounds_are_proven():
         (lambda: js.generalized_assignment(ONES, ONES, [1]), "capacities has shape (1,)"),
         (lambda: js.generalized_assignment(ONES * np.nan, ONES, [1, 1]), "costs[0,0] is NaN"),
         (lambda: js.generalized_assignment(ONES, -ONES, [1, 1]), "loads[0,0] is -1, expected"),
-        (lambda: js.generalized_assignment(ONES, ONES / 2, [1, 1]), "loads[0,0] is 0.5"),
-        (lambda: js.generalized_assignment(ONES, ONES, [1, -1]), "capacities[1] is -1"),
-        (lambda: js.generalized_assignment(ONES, ONES, [1, np.inf]), "capacities[1] is inf"),
         (lambda: js.generalized_assignment(ONES, ONES * 2**29, [1, 1]), "capacities sum to"),
-        (lambda: js.generalized_assignment(ONES, ONES * 1e30, [1, 1]), "capacities sum to"),
         (lambda: js.generalized_assignment(ONES * 1e38, ONES, [1, 1]), "multiply by a constant"),
         (lambda: js.generalized_assignment(ONES / 2, ONES, [1, 1], dtype="int32"), "dtype is"),
-        (lambda: js.generalized_assignment(ONES, ONES, [1, 1], best_known="x"), "best_known is"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(make, text):

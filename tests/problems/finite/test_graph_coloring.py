@@ -79,26 +79,23 @@ def test_random_graphs_of_a_kind_share_compiled_code():
     shapes = [jax.tree.map(jnp.shape, kind) for kind in kinds]
     assert len({int(kind.graph.num_edges) for kind in kinds}) > 1
     assert len({jax.tree.structure(kind) for kind in kinds}) == 1
-    assert all(shape.graph == shapes[0].graph for shape in shapes)
+    assert all(jax.tree.leaves(shape) == jax.tree.leaves(shapes[0]) for shape in shapes)
 
 
 @pytest.mark.parametrize(
     ("graph", "options", "text"),
     [
         ([[0, 1], [2, 2], [0, 2]], {}, "graph[1] is (2, 2), expected two different vertices"),
-        ([[0, 1], [2, -1], [0, 2]], {}, "graph[1] is (2, -1), expected vertices 0 to 2"),
         (PATH, {"num_vertices": 3}, "graph[2] is (2, 3), expected vertices 0 to 2"),
         ([[1, 2], [2, 3], [3, 1]], {"num_vertices": 3}, "counts vertices from 1"),
         ([[0.0, 1.0]], {}, "graph has dtype float64, expected integers"),
         ([0, 1], {}, "graph has shape (2,), expected (m, 2), edges, or (n, n)"),
-        (np.zeros((3, 4), int), {}, "graph has shape (3, 4)"),
         ([], {}, "graph has no edges, expected num_vertices"),
         (np.eye(3, dtype=int), {}, "graph[0, 0] is 1, expected 0: no vertex"),
         (np.triu(np.ones((3, 3), int), 1), {}, "graph[0, 1] is 1 and graph[1, 0] is 0"),
         (2 * (1 - np.eye(3, dtype=int)), {}, "graph[0, 1] is 2, expected 0 or 1"),
         (1 - np.eye(3, dtype=int), {"num_vertices": 4}, "num_vertices is 4, expected 3"),
         (PATH, {"num_colors": 0}, "num_colors is 0, expected an integer from 1"),
-        (PATH, {"num_colors": 2.5}, "num_colors is 2.5"),
         (PATH, {"num_colors": 2**30}, f"expected at most {(2**31 - 1) // 4} for 4 vertices"),
     ],
     ids=str,
@@ -114,7 +111,7 @@ def test_bad_starts_and_problems_are_refused():
     climb = js.hill_climbing(js.Assign())
     with refuses(ValueError, "initial[0][2] is 2, expected 0 to 1"):
         js.solve(problem, climb, 0, num_searches=1, initial=[[0, 1, 2, 1]])
-    with refuses(ValueError, "solutions are permutations, expected vectors"):
+    with refuses(ValueError, "expected space = 'vector' for Assign"):
         js.solve(js.nqueens(5), climb, 0)
     guided = js.hill_climbing(js.Guided(js.successors.ByDelta()))
     with pytest.raises(TypeError, match="a Labeling without assign_delta, expected one with hooks"):
@@ -222,14 +219,8 @@ def test_tabu_on_conflicts_is_tabucol():
     assert num_forbidden > 100
 
 
-def test_a_tenure_per_cost_out_of_range_is_refused():
-    for share in (-1, float("nan"), float("inf"), "much"):
-        with refuses(ValueError, "tenure_per_cost is"):
-            js.tabu_search(js.Assign(), tenure_per_cost=share)
-
-
 @jax.tree_util.register_static
-class Weighted:
+class Weighted(js.successors.LocalHeuristic):
     """Weights whose sum takes more than 32 bits, without `allows`; value 2 is forbidden."""
 
     is_portable = True
@@ -341,23 +332,6 @@ def test_weights_halve_with_each_so_much_cost():
     found = js.successors.ByDelta(halving=3).weight(None, rating, (jnp.int32(-5),))
     wanted = [2 ** (20 - min(more // 3, 20)) * (more != 5) for more in range(70)]
     assert found.tolist() == wanted
-
-
-@pytest.mark.parametrize(
-    ("heuristic", "text"),
-    [
-        (js.successors.ByDelta(), "num_variables is None"),
-        (js.successors.ByDelta(5, 3), "num_variables is 5, expected at most 4"),
-        (js.successors.ByDelta(4, 2), "max_possibilities is 2, expected 3"),
-    ],
-    ids=str,
-)
-def test_a_heuristic_that_does_not_fit_the_problem_is_refused(heuristic, text):
-    """As many variables and values as there are are not left out or made up in silence."""
-    problem, colors = js.graph_coloring(PATH, 3), jnp.zeros((1, 4), jnp.int32)
-    states = js.types.Tallied(colors, jax.vmap(problem.tally)(colors))
-    with pytest.raises(ValueError, match=text):
-        js.successors.generate(0, heuristic, problem, states)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 import jax
 import jax.numpy as jnp
-import kernels
 import numpy as np
 import pytest
+from jax import lax
+from kernels import check_everywhere
 from qaps import KINDS, all_assignments, all_pairs, assert_same, double_sum, exchanged, matrices
 from scipy import optimize
 
 import jaxopt_search as js
+from jaxopt_search.backends import memory
 from jaxopt_search.problems.host import SAME
 from jaxopt_search.problems.qap.build import as_qap, qap
 
@@ -61,39 +63,20 @@ def test_swap_delta_is_the_change_in_cost(n, kind):
     assert_same(found, expected)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_lanes_are_scalars_side_by_side(kind):
-    """Pricing M swaps at once is the same as one by one, dtype included, jitted or not."""
-    problem = qap(*matrices(5, kind))
-    p = problem.init(jax.random.key(0))
-    r, s = all_pairs(5)
-    lanes = problem.swap_delta(p, r, s)
-    one = problem.swap_delta(p, r[7], s[7])
-    assert (one.dtype, one.shape) == (problem.flow.dtype, ())
-    assert_same(lanes[7], one)
-    assert_same(lanes, jax.jit(jax.vmap(problem.swap_delta, in_axes=(None, 0, 0)))(p, r, s))
-
-
-@pytest.mark.parametrize(
-    ("kind", "shape"), [("symmetric", ()), ("diagonal", (8,)), ("float", (8,)), ("float", ())]
-)
-def test_swap_delta_is_portable(kind, shape):
-    """A kernel computes the same delta from refs, and lowers for CUDA."""
+@pytest.mark.parametrize(("kind", "lane"), [("symmetric", 0), ("diagonal", None), ("float", None)])
+def test_swap_delta_is_portable(kind, lane):
+    """A kernel computes the same delta from refs, for a lane or for several."""
     problem = qap(*matrices(9, kind))
-    data, structure = jax.tree.flatten(problem)
     p = problem.init(jax.random.key(0))
-    r, s = (row.reshape(-1)[:8].reshape(8) for row in all_pairs(9)[:, ::7])
+    r, s = (row.reshape(-1)[:8] for row in all_pairs(9)[:, ::7])
 
-    def price(p, r, s, *data):
-        first = (slice(None),) if shape else (0,)
-        return jax.tree.unflatten(structure, data).swap_delta(p, r[first], s[first])
+    def price(given, deltas):
+        (problem, p, r, s), at = given, jnp.int32(lane) if lane == 0 else lax.iota(jnp.int32, 8)
+        delta = problem.swap_delta(p, memory.load(r, at), memory.load(s, at))
+        return memory.store(deltas, at, delta, at >= 0)
 
-    def body(*refs):
-        *inputs, out = refs
-        out[...] = price(*inputs)
-
-    out_shape = jax.ShapeDtypeStruct(shape, problem.flow.dtype)
-    kernels.check_in_kernel(body, out_shape, price, p, r, s, *data)
+    given, none = (problem, p, r, s), jnp.zeros(8, problem.flow.dtype)
+    check_everywhere(price, given, none, jax.jit(price)(given, none))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -20,8 +20,8 @@ from qaps import (
 )
 
 import jaxopt_search as js
-from jaxopt_search.datasets import qaplib
-from jaxopt_search.problems.qap import ranges
+from jaxopt_search.datasets import readers
+from jaxopt_search.problems.bounds import Bounds, largest_swap, qap_bounds, qap_costs
 from jaxopt_search.problems.qap.build import as_qap, as_qaps, qap, qap_from_instance
 
 
@@ -30,7 +30,7 @@ def largest_that_fits(flow, distance):
     low, high = 1, 2**30
     while low < high:
         middle = (low + high + 1) // 2
-        is_fit = ranges.bounds(flow, distance * middle).fit
+        is_fit = qap_bounds(flow, distance * middle).fit
         low, high = (middle, high) if is_fit else (low, middle - 1)
     return distance * low
 
@@ -43,12 +43,12 @@ def assert_costs_differ_exactly(problem, exact, costs):
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "asymmetric", "diagonal", "negative"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_costs_at_the_limits_of_int32(kind, seed):
     """All assignments of 6 facilities, as dear as is accepted, and all swaps of some of them."""
     flow, distance = matrices(6, kind, seed)
     distance = largest_that_fits(flow, distance)
-    bounds = ranges.bounds(flow, distance)
+    bounds = qap_bounds(flow, distance)
     assert bounds.high - bounds.low > 2**30
     problem, orders = qap(flow, distance), all_assignments(6)
     assert problem.host.unit == 1
@@ -71,26 +71,26 @@ def test_bounds_hold(kind):
     for seed, n in itertools.product(range(30), (2, 3, 5)):
         flow, distance = matrices(n, kind, seed)
         problem, orders = qap(flow, distance), all_assignments(n)
-        low, high, *_ = ranges.bounds(flow, distance)
+        low, high, *_ = qap_bounds(flow, distance)
         costs = np.asarray(costs_of(problem, orders))
         assert low <= costs.min() <= costs.max() <= high
         deltas = np.asarray(deltas_of(problem, orders))
-        assert abs(deltas).max() <= ranges._delta_bound(flow, distance)
+        assert abs(deltas).max() <= largest_swap(flow, distance)
 
 
 def test_bounds_of_large_entries():
     """Bounds are exact where sums of products are beyond 64 bits."""
     flow, distance = 2 * matrices(5, "asymmetric")
-    expected = [2**46 * bound for bound in ranges._cost_bounds(flow, distance)]
+    expected = [2**46 * bound for bound in qap_costs(flow, distance)]
     assert expected[1] > 2**63
-    assert [*ranges._cost_bounds(flow * 2**23, distance * 2**23)] == expected
+    assert [*qap_costs(flow * 2**23, distance * 2**23)] == expected
 
 
 def test_range_of_costs_that_fits():
     """With many facilities it is the range of costs that counts: 2**32 - 2, and no more."""
     flow, distance = matrices(40, "symmetric")
     scale = largest_that_fits(flow, distance)[0, 1] // distance[0, 1]
-    accepted, refused = (ranges.bounds(flow, distance * k) for k in (scale, scale + 1))
+    accepted, refused = (qap_bounds(flow, distance * k) for k in (scale, scale + 1))
     assert max(accepted.delta, refused.delta) < 2**30
     assert accepted.high - accepted.low <= 2**32 - 2 < refused.high - refused.low
 
@@ -99,7 +99,7 @@ def test_range_of_costs_that_fits():
 def test_deltas_that_fit(largest, is_fit):
     """With two facilities it is the one swap: the largest int32 is left to null moves."""
     flow, distance = np.array([[0, 1], [0, 0]]), np.array([[0, 0], [largest, 1]])
-    assert ranges.bounds(flow, distance) == (0, largest, largest, is_fit)
+    assert qap_bounds(flow, distance) == Bounds(0, largest, largest, is_fit)
     if is_fit:
         deltas = deltas_of(qap(flow, distance), all_assignments(2))
         assert deltas[0].tolist() == [0, largest, largest, 0]
@@ -137,8 +137,8 @@ def walk(problem, key, starts, num_swaps):
 def published(path, solution_cost):
     """Checks a published solution on the host; returns the instance, its problem and this."""
     instance = js.datasets.load_qaplib(path)
-    _, _, found = qaplib.load_qaplib_solution(path.with_suffix(".sln"))
-    solution = qaplib.orient(instance, solution_cost, found)
+    _, _, found = readers.load_qaplib_solution(path.with_suffix(".sln"))
+    solution = readers.orient(instance, solution_cost, found)
     problem = qap_from_instance(instance)
     assert problem.host.unit == 1
     assert problem.host.cost(solution) == solution_cost

@@ -1,6 +1,5 @@
 """N-Queens: the problem, its constructions, and its neighborhood."""
 
-import functools
 import itertools
 
 import chex
@@ -16,11 +15,8 @@ from ways import PORTABLE
 import jaxopt_search as js
 from jaxopt_search.backends import random
 from jaxopt_search.neighborhoods.swap import Positions
-from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.problem import count_on_host
 from jaxopt_search.types import null_delta
-
-slow = functools.partial(pytest.param, marks=pytest.mark.slow)
 
 
 def moves(n):
@@ -44,11 +40,9 @@ def annealing(**options):
     return js.simulated_annealing(js.QueenSwap(), 0.1, **options)
 
 
-@pytest.mark.parametrize("name", evaluation.SCHEMES)
-def test_cost_is_the_number_of_attacking_pairs(name):
-    """By every scheme, and on the host."""
-    problem, queens = js.nqueens(9, name), permutations(9, 20)
-    assert (problem.n, problem.evaluation) == (9, name)
+def test_cost_is_the_number_of_attacking_pairs():
+    """By a scheme, and on the host."""
+    problem, queens = js.nqueens(9, "fork_join"), permutations(9, 20)
     costs = jax.jit(jax.vmap(problem.cost))(queens)
     assert costs.dtype == jnp.int32
     assert costs.tolist() == slow_count(queens).tolist()
@@ -82,17 +76,6 @@ def test_a_greedy_placement_is_that_of_a_slow_reference(n, tries):
     np.testing.assert_array_equal(js.greedy_placement(key, n, tries), queens)
 
 
-def test_few_queens_of_greedy_placements_are_attacked():
-    """Side by side; about 40 of 1000 in the mean, where random placements have more than 600."""
-    keys = jax.random.split(jax.random.key(0), 30)
-    greedy = np.asarray(jax.jit(jax.vmap(lambda key: js.greedy_placement(key, 1000)))(keys))
-    plain = np.asarray(jax.jit(jax.vmap(js.nqueens(1000).init))(keys))
-    np.testing.assert_array_equal(np.sort(greedy), np.tile(np.arange(1000), (30, 1)))
-    attacked = [np.mean(attacks(queens).any(axis=-1).sum(axis=-1)) for queens in (greedy, plain)]
-    assert 20 < attacked[0] < 60 and attacked[1] > 600
-    assert len(np.unique(greedy, axis=0)) == 30
-
-
 def test_hoffman_is_valid():
     for n in (1, *range(4, 301)):
         queens = js.hoffman(n)
@@ -106,10 +89,7 @@ def test_hoffman_is_valid():
         (2, "n is 2, expected 1 or at least 4: no placement of 2 queens is valid"),
         (3, "n is 3, expected 1 or at least 4"),
         (0, "n is 0, expected an integer from 1"),
-        (-4, "n is -4"),
-        (2.5, "n is 2.5"),
         (2**29 + 1, "n is 536870913, expected an integer from 1 to 536870912"),
-        ("8", "n is '8'"),
     ],
 )
 def test_sizes_without_a_placement_are_refused(n, text):
@@ -121,10 +101,9 @@ def test_sizes_without_a_placement_are_refused(n, text):
             js.nqueens(n)
 
 
-@pytest.mark.parametrize("name", [name for name in evaluation.SCHEMES if name != "fine_pairs"])
-def test_the_largest_size(name):
+def test_the_largest_size():
     """Diagonals of 2**29 queens still have numbers in int32; nothing is computed."""
-    problem = js.nqueens(2**29, name)
+    problem = js.nqueens(2**29)
     queens = jax.ShapeDtypeStruct((problem.n,), jnp.int32)
     assert jax.eval_shape(problem.cost, queens).dtype == jnp.int32
 
@@ -133,10 +112,7 @@ def test_the_largest_size(name):
     ("n", "initial", "text"),
     [
         (4, [0, 1, 1, 3], "initial holds 1 twice"),
-        (4, [0, 1, 2, 4], "initial holds 4"),
-        (4, [0, 1, 2], "initial has shape (3,), expected (4,)"),
-        (70_000, np.arange(70_000), "initial has 2449965000 attacking pairs, expected at most"),
-        (65_537, np.arange(65_537), "initial has 2147516416 attacking pairs"),
+        (65_537, np.arange(65_537), "initial has 2147516416 attacking pairs, expected"),
     ],
 )
 def test_starts_that_are_refused(n, initial, text):
@@ -271,45 +247,9 @@ def test_partners_from_which_no_queen_attacks(num_partners):
     assert abs(is_free[second].mean() - share) < 7 * error + 1 / number
 
 
-@pytest.mark.parametrize("n", [slow(2), 5])
-def test_partners_are_drawn_evenly(n):
-    """Where no partner is better than another, each other row is as likely."""
-    case = Case("", js.nqueens(n), js.QueenSwap(1))
-    state = placed(case, np.arange(n))
-    words = jnp.asarray(np.random.default_rng().integers(0, 2**32, 20_000, dtype=np.uint32))
-    for row in (0, n - 1):
-        _, second = case.neighborhood.propose_at(case.problem, state, jnp.int32(row), (words,))
-        counts, mean = np.bincount(second, minlength=n), 20_000 / (n - 1)
-        assert counts[row] == 0
-        assert np.abs(np.delete(counts, row) - mean).max() < 7 * mean**0.5 + (n == 2)
-
-
-@pytest.mark.parametrize("num_partners", [0, 65, 1.5, True])
-def test_number_of_partners_is_checked(num_partners):
-    with refuses(ValueError, f"num_partners is {num_partners}, expected an integer from 1 to 64"):
-        js.QueenSwap(num_partners)
-
-
-@pytest.mark.parametrize("n", [4, 50])
-def test_annealing_finds_valid_placements(n):
-    options = {"num_searches": 4, "max_steps": 20_000, "target": 0, "devices": 1}
-    result = js.solve(js.nqueens(n), annealing(), 0, **options)
-    assert (result.fun, result.status) == (0, js.Status.TARGET)
-    assert_valid(result.x)
-
-
-@pytest.mark.slow
-def test_problems_without_a_valid_placement():
-    """Known by hand: the best of three queens has one attacking pair."""
-    options = {"num_searches": 2, "max_steps": 200, "target": 0, "devices": 1}
-    result = js.solve(js.nqueens(3), annealing(), 0, **options)
-    assert (result.fun, result.success) == (1, False)
-
-
-@pytest.mark.parametrize(("n", "options"), [(9, {"moves_per_search": 6})], ids=str)
-def test_every_implementation_makes_the_same_searches(n, options):
-    """Abreast, one after the other and in a kernel: the same bits, down to the counters."""
-    problem, search = js.nqueens(n), annealing(**options)
+def test_every_implementation_makes_the_same_searches():
+    """Side by side, one after the other and in a kernel: the same bits, down to the counters."""
+    problem, search = js.nqueens(9), annealing(moves_per_search=6)
     assert js.why_not_portable(problem, search) == ""
     start = js.init(5, problem, search, num_searches=3)
     run = [
@@ -318,21 +258,17 @@ def test_every_implementation_makes_the_same_searches(n, options):
     ]
     for found in run[1:]:
         chex.assert_trees_all_equal(run[0], found)
-    assert (int(run[0].info.accepted.sum()) > 0) == (n > 1)
+    assert int(run[0].info.accepted.sum()) > 0
 
 
-@functools.cache
-def annealed(name):
-    """Returns the end of a run on four devices that evaluates by this scheme."""
-    devices = min(4, jax.local_device_count())
-    return js.solve(
-        js.nqueens(12, name), annealing(), 3, num_searches=4, max_steps=50, devices=devices
-    )
-
-
-@pytest.mark.parametrize("name", ["fork_join"])
-def test_searches_do_not_depend_on_the_evaluation(name):
+def test_searches_do_not_depend_on_the_evaluation():
     """A run on four devices evaluates by any kind of scheme and takes the same course."""
-    results = [annealed(by) for by in ("serial", name)]
+    devices = min(4, jax.local_device_count())
+    results = [
+        js.solve(
+            js.nqueens(12, name), annealing(), 3, num_searches=4, max_steps=50, devices=devices
+        )
+        for name in ("serial", "fork_join")
+    ]
     chex.assert_trees_all_equal(*(result.state.searches for result in results))
     assert results[1].fun == slow_count(results[1].x)

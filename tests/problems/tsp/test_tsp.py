@@ -10,8 +10,8 @@ import pytest
 import jaxopt_search as js
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.problems import permutation
-from jaxopt_search.problems.tsp import coordinates
-from jaxopt_search.problems.tsp.coordinates import is_computable
+from jaxopt_search.problems.tsp import build
+from jaxopt_search.problems.tsp.build import is_computable
 from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE
 
 ROUNDED = ["EUC_2D", "CEIL_2D", "ATT"]
@@ -127,9 +127,9 @@ def test_float_coordinates_far_from_the_origin_keep_their_precision():
 
 def test_a_matrix_of_euclidean_distances_is_whole():
     """Also where it is computed in several blocks of rows, of which one half is mirrored."""
-    coords = np.random.default_rng(0).uniform(0, 100, (2 * coordinates._ROWS + 3, 2))
+    coords = np.random.default_rng(0).uniform(0, 100, (2 * build._ROWS + 3, 2))
     expected = np.hypot(*np.moveaxis(coords[:, None] - coords, -1, 0))
-    found = coordinates._euclid_matrix(coords)
+    found = build._euclid_matrix(coords)
     np.testing.assert_array_almost_equal_nulp(found, expected, 2)
     np.testing.assert_array_equal(found, found.T)
 

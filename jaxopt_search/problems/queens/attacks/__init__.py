@@ -1,7 +1,6 @@
 """How attacking queens are counted: eight published schemes, and one that takes O(n)."""
 
 from jaxopt_search.backends.counts import Count as Total
-from jaxopt_search.problems.queens.attacks.host import table_path, tune_threads
 from jaxopt_search.problems.queens.attacks.schemes import (
     SCHEMES,
     Scheme,
@@ -19,6 +18,4 @@ __all__ = [
     "attacking_pairs",
     "list_bytes",
     "scheme",
-    "table_path",
-    "tune_threads",
 ]

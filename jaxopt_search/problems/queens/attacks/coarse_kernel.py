@@ -4,6 +4,7 @@
 """
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from jax import lax
 from jaxopt_search import backends
 from jaxopt_search.backends import counts
 from jaxopt_search.backends.counts import Count
+from jaxopt_search.backends.memory import load
 from jaxopt_search.problems.queens.attacks import device
 
 _ROWS, _COLUMNS, _NUM_WARPS = 64, 64, 2
@@ -32,23 +34,21 @@ def subtasks(queens: jax.Array, *, threshold: int) -> Count:
 
 
 def _on_its_platform(queens: jax.Array, length: int, other: device.Scheme) -> Count:
-    is_old = any(map(backends.too_old_for_triton, jax.local_devices()))
-    if is_old or not backends.has_triton() or queens.shape[0] > _MAX_QUEENS:
+    has_none = any(map(backends.refusal, jax.local_devices()))
+    if has_none or queens.shape[0] > _MAX_QUEENS:
         return other(queens)
     cuda = functools.partial(in_pieces, length=length)
     return lax.platform_dependent(queens, cuda=cuda, default=other)
 
 
-def in_pieces(queens: jax.Array, *, length: int, interpret: bool = False) -> Count:
+def in_pieces(queens: jax.Array, *, length: int, implementation: str = "triton") -> Count:
     """Counts in a kernel: a program for some queens and `length` of the queens behind each.
 
     Args:
       queens: [n] int32, n up to 2**22.
       length: queens behind that a program looks at, rounded up to whole tiles.
-      interpret: whether to run on any device, slowly, for tests.
+      implementation: the kernel's, see `backends.launch`.
     """
-    from jax.experimental import pallas as pl
-
     n = queens.shape[0]
     num_blocks = -(-n // _ROWS)
     tiles = -(-min(length, n + _COLUMNS) // _COLUMNS)
@@ -59,24 +59,26 @@ def in_pieces(queens: jax.Array, *, length: int, interpret: bool = False) -> Cou
     rising = jnp.pad((queens + row).astype(jnp.float32), room, constant_values=nothing)
     falling = jnp.pad((queens - row).astype(jnp.float32), room, constant_values=nothing)
 
-    def kernel(rising: jax.Ref, falling: jax.Ref, attacks: jax.Ref) -> None:
-        start = pl.program_id(0) * _ROWS
-        first = start + pl.program_id(1) * (tiles * _COLUMNS)
-        of_rows = _attacks_in_piece(n, tiles, start, first, (rising, falling))
-        attacks[0, 0] = jnp.sum(of_rows).astype(jnp.uint32)
+    def attacks_at(place: tuple[jax.Array, ...], diagonals: tuple[Any, ...]) -> jax.Array:
+        block, piece = place
+        start = block * _ROWS
+        first = start + piece * (tiles * _COLUMNS)
+        of_rows = _attacks_in_piece(n, tiles, start, first, diagonals)
+        return jnp.sum(of_rows).astype(jnp.uint32)
 
-    attacks = pl.pallas_call(
-        kernel,
-        grid=(num_blocks, num_pieces),
-        out_specs=pl.BlockSpec((1, 1), lambda block, piece: (block, piece)),
-        out_shape=jax.ShapeDtypeStruct((num_blocks, num_pieces), jnp.uint32),
-        **backends.options(_NUM_WARPS, interpret),
-    )(rising, falling)
+    attacks = backends.launch_grid(
+        attacks_at,
+        (num_blocks, num_pieces),
+        (rising, falling),
+        jnp.uint32,
+        num_warps=_NUM_WARPS,
+        implementation=implementation,
+    )
     return counts.total(counts.total(counts.of(attacks)))
 
 
 def _attacks_in_piece(
-    n: int, tiles: int, start: jax.Array, first: jax.Array, diagonals: tuple[jax.Ref, jax.Ref]
+    n: int, tiles: int, start: jax.Array, first: jax.Array, diagonals: tuple[Any, ...]
 ) -> jax.Array:
     """Returns how many queens behind it each of some rows attacks, [_ROWS] int32; in a kernel.
 
@@ -88,11 +90,11 @@ def _attacks_in_piece(
       diagonals: the rising and the falling one of each queen.
     """
     i = start + lax.iota(jnp.int32, _ROWS)
-    own = tuple(diagonal[i][:, None] for diagonal in diagonals)
+    own = tuple(load(diagonal, i)[:, None] for diagonal in diagonals)
 
     def attacks(tile: jax.Array) -> tuple[jax.Array, jax.Array]:
         j = first + tile * _COLUMNS + lax.iota(jnp.int32, _COLUMNS)
-        others = tuple(diagonal[j][None, :] for diagonal in diagonals)
+        others = tuple(load(diagonal, j)[None, :] for diagonal in diagonals)
         # Two sums take fewer of the scarcer instructions than a logical or.
         is_on = [(a == b).astype(jnp.float32) for a, b in zip(own, others, strict=True)]
         return j, is_on[0] + is_on[1]

@@ -155,7 +155,7 @@ def histogram(queens: jax.Array, num_entries: jax.Array | None = None) -> Count:
 
     Args:
       queens: [n] int32.
-      num_entries: [] int32, only so many first rows have queens; None for all.
+      num_entries: [] int32, only this many first rows have queens; None for all.
     """
     on = jnp.concatenate(on_diagonals(queens, num_entries)).astype(jnp.uint32)
     others = jnp.where(on > 0, on - 1, on)

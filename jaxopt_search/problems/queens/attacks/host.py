@@ -1,22 +1,16 @@
 """Counting attacking pairs on threads of the host: functions from a numpy placement to an int.
 
 A thread compares some queens with all behind them; NumPy does that without holding Python's lock.
-`tune_threads` measures which number of threads is best for which size, and keeps the table for this
-machine.
 
 Source: "Parallel schemes of the N-Queens fitness function on CPU and GPU", Algorithms 2 to 6.
 """
 
 import functools
 import itertools
-import json
 import os
-import platform
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
@@ -30,12 +24,10 @@ def threads(queens: np.ndarray, num_threads: int | None = None) -> int:
 
     Args:
       queens: [n] integers.
-      num_threads: None for the number that `tune_threads` found best at about this size, or of
-        cores where nothing was measured.
+      num_threads: None for the number of cores.
     """
-    n = len(queens)
-    num_threads = num_threads or best_num_threads(n, load_table())
-    blocks, attacks = _blocks(0, n), _attacks(queens)
+    num_threads = num_threads or num_cores()
+    blocks, attacks = _blocks(0, len(queens)), _attacks(queens)
 
     def part(first: int) -> int:
         return sum(attacks(*block) for block in blocks[first::num_threads])
@@ -117,76 +109,6 @@ HOST: dict[str, Callable[..., int]] = {
     "range_reduce": range_reduce,
     "fork_join": fork_join,
 }
-
-
-def tune_threads(
-    sizes: Sequence[int] = (100, 300, 1000, 3000, 10_000),
-    counts: Sequence[int] | None = None,
-    repeats: int = 5,
-) -> dict[int, dict[int, float]]:
-    """Measures `threads`, and keeps for this machine which number of them is best at which size.
-
-    Args:
-      sizes: n of the placements.
-      counts: numbers of threads to try; None for powers of two up to twice the cores.
-      repeats: how many counts are timed, of which the fastest is taken.
-
-    Returns:
-      Seconds by size and number of threads. `table_path` says where the best are written.
-
-    Example:
-      >>> seconds = tune_threads([50], counts=[1, 2], repeats=1)
-      >>> {n: sorted(times) for n, times in seconds.items()}
-      {50: [1, 2]}
-    """
-    counts = counts or [1 << k for k in range((2 * num_cores()).bit_length())]
-    seconds: dict[int, dict[int, float]] = {}
-    for n in sizes:
-        queens = np.random.default_rng(n).permutation(n).astype(np.int32)
-        seconds[n] = {count: _fastest(queens, count, repeats) for count in counts}
-    best = {str(n): min(times, key=lambda count: times[count]) for n, times in seconds.items()}
-    path = table_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(best))
-    return seconds
-
-
-def _fastest(queens: np.ndarray, num_threads: int, repeats: int) -> float:
-    threads(queens, num_threads)
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        threads(queens, num_threads)
-        times.append(time.perf_counter() - began)
-    return min(times)
-
-
-def table_path() -> Path:
-    """Returns the file with this machine's best numbers of threads, in the user's cache folder.
-
-    Example:
-      >>> print(table_path())
-      /...threads-...json
-    """
-    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(folder) / "jaxopt_search" / f"threads-{platform.node()}-{num_cores()}.json"
-
-
-def load_table() -> dict[int, int]:
-    """Returns the best number of threads by size; empty if none were measured or can be read."""
-    try:
-        read = json.loads(table_path().read_text())
-        table = {int(n): int(count) for n, count in read.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
-    return table if all(n > 0 and count > 0 for n, count in table.items()) else {}
-
-
-def best_num_threads(n: int, table: Mapping[int, int]) -> int:
-    """Returns the number of threads for the size in `table` that is nearest to `n` as a ratio."""
-    if not table:
-        return num_cores()
-    return table[min(table, key=lambda size: abs(np.log(size / max(n, 1))))]
 
 
 @functools.cache

@@ -74,7 +74,11 @@ def scheme(name: str, n: int, **options: int | None) -> Scheme:
         for option, value in (known | options).items()
     }
     if name == "fine_pairs":
-        _check_list(n, chosen["max_bytes"])
+        if (num_bytes := list_bytes(n)) > (most := chosen["max_bytes"]):
+            raise MemoryError(
+                f"the list of all pairs of {n} queens takes {num_bytes:,} bytes, more than"
+                f" max_bytes={most:,}; 'fine_index' needs none"
+            )
         return Partial(device.fine_pairs, device.pair_list(n))
     return Partial(_with_options(name, **chosen))
 
@@ -87,14 +91,6 @@ def list_bytes(n: int) -> int:
       3996000
     """
     return n * (n - 1) // 2 * _BYTES_PER_PAIR
-
-
-def _check_list(n: int, max_bytes: int) -> None:
-    if list_bytes(n) > max_bytes:
-        raise MemoryError(
-            f"the list of all pairs of {n} queens takes {list_bytes(n):,} bytes, more than"
-            f" max_bytes={max_bytes:,}; 'fine_index' needs none"
-        )
 
 
 @functools.cache
@@ -119,12 +115,7 @@ def _called_back(count: Callable[[np.ndarray], int], queens: jax.Array) -> Count
 
 
 @jax.jit
-def _one(scheme: Scheme, queens: jax.Array) -> Count:
-    return scheme(queens)
-
-
-@jax.jit
-def _several(scheme: Scheme, queens: jax.Array) -> Count:
+def _counted(scheme: Scheme, queens: jax.Array) -> Count:
     return jax.lax.map(scheme, queens)
 
 
@@ -165,6 +156,6 @@ def attacking_pairs(queens: Any, evaluation: str = "histogram", **options: int |
             f"queens has shape {queens.shape} and dtype {queens.dtype}, expected [n] or [B, n]"
             " integers from 0 to n - 1"
         )
-    count = scheme(evaluation, n, **options)
-    placed = jnp.asarray(queens, jnp.int32)
-    return as_python((_one if queens.ndim == 1 else _several)(count, placed))
+    placed = jnp.asarray(queens.reshape(-1, n), jnp.int32)
+    found = as_python(_counted(scheme(evaluation, n, **options), placed))
+    return found if queens.ndim == 2 else int(found[0])

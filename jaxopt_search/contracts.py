@@ -1,0 +1,207 @@
+"""Checks that a user's parts keep the contracts of `types`; on the host, nothing compiled.
+
+An exception that the user's code raises comes out as it is.
+"""
+
+import types
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search.types import Exchange, Problem, Search, Solution, VectorProblem
+
+PERMUTATION = "permutation"
+_EXPECTED = {
+    PERMUTATION: "permutations of 0 to n - 1, [n] int32",
+    "vector": "vectors of a js.VectorProblem",
+}
+_MAKERS = {"TSPInstance": "tsp_from_instance", "QAPInstance": "qap_from_instance"}
+
+
+def solution_shape(problem: Any) -> Any:
+    """Returns the shapes and dtypes of a solution, as `jax.ShapeDtypeStruct`s.
+
+    Raises:
+      TypeError: if `problem.init` returns anything but arrays.
+    """
+    # Within a kernel leaves are references, which have a shape and a dtype, too.
+    kinds = jax.tree.map(jax.typeof, problem)
+    shapes = jax.tree.map(lambda kind: jax.ShapeDtypeStruct(kind.shape, kind.dtype), kinds)
+    return _start.eval_shape(shapes)
+
+
+@jax.jit
+def _start(problem: Any) -> Solution:
+    solution = problem.init(jax.random.key(0, impl="threefry2x32"))
+    leaves = jax.tree.leaves(solution)
+    kinds = (int, float, complex, np.ndarray, np.generic, jax.Array)
+    is_list_of_numbers = isinstance(solution, list) and not any(map(np.ndim, leaves))
+    if not leaves or is_list_of_numbers or not all(isinstance(leaf, kinds) for leaf in leaves):
+        kind = "None" if solution is None else f"a {type(solution).__name__}"
+        raise TypeError(f"problem.init returns {kind}, expected an array or a pytree of arrays")
+    if not all(map(np.size, leaves)):
+        raise TypeError("problem.init returns an empty array, expected one that has elements")
+    return solution
+
+
+@jax.jit
+def _cost(problem: Any, solution: Solution) -> jax.Array:
+    cost = problem.device_cost(solution)
+    if not isinstance(cost, int | float | np.ndarray | np.generic | jax.Array):
+        kind = "None" if cost is None else f"a {type(cost).__name__}"
+        raise TypeError(f"problem.cost returns {kind}, expected one number, int32 or float32")
+    cost = jnp.asarray(cost)
+    if cost.shape:
+        raise TypeError(
+            f"problem.cost returns an array of shape {cost.shape}, expected one number of shape ()"
+        )
+    if cost.dtype not in ("int32", "int64", "float32", "float64"):
+        raise TypeError(
+            f"problem.cost returns a number of dtype {cost.dtype}, expected int32 or float32; add"
+            " .astype to it"
+        )
+    return cost
+
+
+def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
+    """Returns the shapes of a solution and of its cost.
+
+    Required is a `types.Problem`, a pytree whose leaves are arrays. Its `init` returns an array or
+    a pytree of arrays that are not empty, its `cost` one number, int32 or float32. Unsigned and
+    narrow costs are refused because their differences wrap, bool ones because they have none.
+
+    Raises:
+      TypeError: naming what is missing or wrong.
+    """
+    check_has_members(problem)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(problem):
+        try:
+            jax.typeof(leaf)
+        except TypeError:
+            raise TypeError(
+                f"problem{jax.tree_util.keystr(path)} is a {type(leaf).__name__}, expected an"
+                " array; mark fields that are not arrays as static"
+            ) from None
+    solution = solution_shape(problem)
+    try:
+        return solution, _cost.eval_shape(problem, solution)
+    except Exception as error:
+        given = jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", solution)
+        error.add_note(f"problem.cost was given what problem.init returns: {given}")
+        raise
+
+
+def check_has_members(problem: Any) -> None:
+    """Refuses what is no problem, or no pytree; leaves may be shapes."""
+    _check_part("problem", problem, Problem, _maker_of(problem))
+
+
+def _maker_of(data: Any) -> str:
+    """Returns what a problem is, and how what is no problem yet becomes one."""
+    kind = type(data).__name__
+    if isinstance(data, list | tuple | np.ndarray | jax.Array):
+        return "one such as tsp_from_coords makes of coordinates, and tsp or qap of matrices"
+    if kind in _MAKERS:
+        return f"one such as {_MAKERS[kind]} makes of it"
+    return "one such as tsp returns"
+
+
+def check_search(search: Any, name: str = "search") -> None:
+    """Refuses what is no `types.Search`, or no pytree.
+
+    Raises:
+      TypeError: saying what it is.
+    """
+    _check_part(name, search, Search, "one such as simulated_annealing returns")
+
+
+def check_exchange(exchange: Any) -> None:
+    """Refuses what is no `types.Exchange`, or no pytree, unless it is None.
+
+    Raises:
+      TypeError: saying what it is.
+    """
+    if exchange is not None:
+        _check_part("exchange", exchange, Exchange, "None or one such as ring returns")
+
+
+def _check_part(name: str, part: Any, base: type, expected: str) -> None:
+    if not isinstance(part, base):
+        found = "None" if part is None else f"a {type(part).__name__}"
+        if isinstance(part, type):
+            found = f"the class {part.__name__}"
+        elif isinstance(part, types.FunctionType):
+            found = f"the function {part.__name__}"
+        raise TypeError(f"{name} is {found}, expected a js.{base.__name__}, {expected}")
+    if jax.tree_util.all_leaves([part]):
+        raise TypeError(
+            f"{name} is a {type(part).__name__}, expected a pytree; decorate the class with"
+            " jaxopt_search.pytree or jax.tree_util.register_static"
+        )
+    _refuse_static_arrays(name, part, jax.tree.structure(part))
+
+
+def _refuse_static_arrays(name: str, part: Any, structure: Any) -> None:
+    """Refuses a part whose static fields, at any depth, hold arrays."""
+    static = list(structure.node_data() or ())
+    while static:
+        value = static.pop()
+        if isinstance(value, tuple | list):
+            static += value
+        elif isinstance(value, np.ndarray | jax.Array):
+            own = (key for key, held in getattr(part, "__dict__", {}).items() if held is value)
+            raise TypeError(
+                f"{name} has a static array ({next(own, type(value).__name__)}), which JAX cannot"
+                " compare; expected it as a leaf, not marked static, or as a tuple of numbers"
+            )
+    for child in structure.children():
+        _refuse_static_arrays(name, part, child)
+
+
+def check_spaces(problem: Problem, search: Any = None, exchange: Any = None) -> None:
+    """Refuses a search or an exchange that is not made for a problem's solutions.
+
+    A problem on vectors must keep the contract of `types.VectorProblem`.
+
+    Raises:
+      ValueError: if a part is for another space, or domain sizes are out of range.
+      TypeError: if a problem on vectors lacks what `types.VectorProblem` says.
+    """
+    parts = *(() if search is None else search.parts), *(() if exchange is None else (exchange,))
+    for part in parts:
+        if part.space not in (None, problem.space):
+            kind, own = type(problem).__name__, problem.space
+            found = f"says space = {own!r}" if own else "does not say what its solutions are"
+            raise ValueError(
+                f"problem is a {kind} and {found}, expected space = {part.space!r} for"
+                f" {type(part).__name__}: {_EXPECTED.get(part.space, part.space)}"
+            )
+    if isinstance(problem, VectorProblem):
+        _check_vectors(problem)
+
+
+def _check_vectors(problem: VectorProblem) -> None:
+    """Refuses a problem on vectors that does not keep the contract of `types.VectorProblem`."""
+    name = f"problem is a {type(problem).__name__} on vectors"
+    for needed in ("domain_sizes", "max_domain"):
+        if not hasattr(problem, needed):
+            raise TypeError(f"{name} without {needed}, see js.VectorProblem")
+    assert problem.has_hooks in (True, False)  # which raises where there are some but not all
+    sizes, most = problem.domain_sizes, problem.max_domain
+    if not isinstance(most, int) or isinstance(most, bool):
+        raise TypeError(f"{name} whose max_domain is {most!r}, expected a static integer")
+    start = solution_shape(problem)
+    if not isinstance(start, jax.ShapeDtypeStruct) or start.ndim != 1 or start.dtype != jnp.int32:
+        raise TypeError(f"{name} whose solutions are {start}, expected [n] int32")
+    shape, dtype = jnp.shape(sizes), jnp.result_type(sizes)
+    if shape != start.shape or dtype != jnp.int32:
+        raise TypeError(
+            f"{name} whose domain_sizes are {dtype}{list(shape)}, expected int32{list(start.shape)}"
+        )
+    if isinstance(sizes, jax.core.Tracer | jax.ShapeDtypeStruct):
+        return
+    sizes = np.asarray(sizes)
+    if wrong := sizes[(sizes < 1) | (sizes > most)].tolist():
+        raise ValueError(f"{name} with a domain of size {wrong[0]}, expected 1 to {most}")

@@ -1,0 +1,644 @@
+"""Strict readers of TSPLIB and QAPLIB files: one clear line with file and line number, or numbers.
+
+Reinelt, TSPLIB95, 1995; Burkard, Karisch and Rendl, QAPLIB, 1997. Files are not trusted. Python's
+`int` and `float` accept `1_000`, `nan`, `0x1F` (with a base) and digits of any script, so each
+token is matched against a pattern of plain ASCII numbers first. Everything works on bytes.
+"""
+
+import io
+import itertools
+import os
+import pathlib
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from jaxopt_search.checks import check_count
+from jaxopt_search.datasets import distances
+from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
+from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
+
+MAX_BYTES = 256 * 2**20
+
+INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
+REAL = re.compile(rb"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
+_TOKEN = re.compile(rb"\S+")
+_SPACE = re.compile(rb"\s")
+_BLOCK = 1 << 20  # bytes split into tokens at a time
+
+_KEYWORD = re.compile(rb"^[ \t]*([A-Z][A-Z0-9_]*)[ \t]*(?::(.*))?$", re.MULTILINE)
+_KEY = re.compile(
+    "NAME|TYPE|COMMENT|DIMENSION|CAPACITY|EDGE_WEIGHT_TYPE|EDGE_WEIGHT_FORMAT|EDGE_DATA_FORMAT"
+    "|NODE_COORD_TYPE|DISPLAY_DATA_TYPE"
+)
+_SECTION = re.compile(
+    "(NODE_COORD|EDGE_WEIGHT|DISPLAY_DATA|FIXED_EDGES|TOUR|DEPOT|DEMAND|EDGE_DATA)_SECTION"
+)
+_READ = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION", "FIXED_EDGES_SECTION")
+
+# For symmetric matrices a column form is the row form of the other triangle.
+_LOWER, _LOWER_DIAG = ("LOWER_ROW", "UPPER_COL"), ("LOWER_DIAG_ROW", "UPPER_DIAG_COL")
+_UPPER, _UPPER_DIAG = ("UPPER_ROW", "LOWER_COL"), ("UPPER_DIAG_ROW", "LOWER_DIAG_COL")
+_FORMATS = ("FULL_MATRIX", *_LOWER, *_LOWER_DIAG, *_UPPER, *_UPPER_DIAG)
+
+
+class Source:
+    """The bytes of a text file, with errors that name file and line.
+
+    Attributes:
+      path: the path as given.
+      data: the content, each line ending turned into a line feed.
+      size: of the content as read, in bytes.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike, max_bytes: int, what: str, stream: BinaryIO | None = None
+    ):
+        """Reads the file, or in its place a stream, which `path` then only names."""
+        max_bytes = check_count("max_bytes", max_bytes, 1, sys.maxsize - 1)
+        self.path = os.fspath(path)
+        if "\0" in self.path:
+            raise ValueError(f"path is {self.path!r}, expected a path without NUL")
+        if stream is None:
+            status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode):
+                raise InstanceFormatError(f"{self.path}:1: not a regular file, expected {what}")
+            self._check_size(status.st_size, max_bytes)
+            with open(path, "rb") as file:
+                data = file.read(max_bytes + 1)
+        else:
+            data = stream.read(max_bytes + 1)
+        self.size = len(data)
+        self._check_size(self.size, max_bytes)
+        self.data = b""
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise self.error(0, f"the file is UTF-16, expected {what} in ASCII")
+        if b"\0" in data:
+            raise self.error(0, f"the file is binary (it has NUL bytes), expected {what}")
+        data = data.removeprefix(b"\xef\xbb\xbf")
+        self.data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if not self.data.strip():
+            raise self.error(0, f"the file is empty, expected {what}")
+
+    def _check_size(self, size: int, max_bytes: int) -> None:
+        if size > max_bytes:
+            raise InstanceFormatError(
+                f"{self.path}:1: the file has {size} bytes, expected at most {max_bytes} "
+                "(see max_bytes)"
+            )
+
+    def error(self, position: int, message: str) -> InstanceFormatError:
+        """Returns the error to raise for what stands at `position` in `data`."""
+        return InstanceFormatError(f"{self.path}:{self.line(position)}: {message}")
+
+    def unsupported(self, position: int, message: str) -> UnsupportedInstance:
+        """Returns the error to raise for a well-formed file that is not read."""
+        return UnsupportedInstance(f"{self.path}:{self.line(position)}: {message}")
+
+    def line(self, position: int) -> int:
+        """Returns the line, from 1, of a position in `data`."""
+        return self.data.count(b"\n", 0, position) + 1
+
+    def lines(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """Yields position and content of the lines in `data[start:stop]` that are not blank."""
+        position = start
+        for line in io.BytesIO(self.data[start:stop]):
+            if not line.isspace():
+                yield position, line
+            position += len(line)
+
+    def integers(
+        self, start: int, stop: int, counts: tuple[int, ...], what: str, end: str = "the end"
+    ) -> np.ndarray:
+        """Returns the integers in `data[start:stop]`, all of which must be integers.
+
+        Tokens are made a block at a time, so that memory stays near the file's size.
+
+        Args:
+          start, stop: the part of `data` to read.
+          counts: the numbers of integers that are right.
+          what: the words for them in errors.
+          end: the words for what must follow the last one.
+
+        Returns:
+          [m] int64, m in `counts`.
+
+        Raises:
+          InstanceFormatError: a token is no integer, or there are too few or too many.
+        """
+        blocks, found, most = [], 0, max(counts)
+        for begin, end_of_block in self._blocks(start, stop):
+            tokens = self.data[begin:end_of_block].split()
+            if found + len(tokens) > most or not all(map(INTEGER.fullmatch, tokens)):
+                raise self._wrong_token(begin, most - found, what, end)
+            found += len(tokens)
+            blocks.append(np.array(list(map(int, tokens)), np.int64))
+        if found not in counts:
+            expected = " or ".join(map(str, counts))
+            last = start + len(self.data[start:stop].rstrip())
+            raise self.error(last, f"found {found} numbers for {what}, expected {expected}")
+        return np.concatenate(blocks) if blocks else np.zeros(0, np.int64)
+
+    def _blocks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Yields ranges that cover `data[start:stop]` and end at white space."""
+        while start < stop:
+            cut = _SPACE.search(self.data, min(start + _BLOCK, stop), stop)
+            end = cut.end() if cut else stop
+            yield start, end
+            start = end
+
+    def _wrong_token(self, start: int, room: int, what: str, end: str) -> InstanceFormatError:
+        """Returns the error to raise for the first token that is no integer or beyond `room`."""
+        tokens = enumerate(_TOKEN.finditer(self.data, start))
+        match, is_surplus = next(
+            (match, number >= room)
+            for number, match in tokens
+            if number >= room or not INTEGER.fullmatch(match.group())
+        )
+        token = show(match.group())
+        if is_surplus:
+            return self.error(match.start(), f"{token} follows the last of {what}, expected {end}")
+        expected = "expected an integer"
+        if re.fullmatch(rb"[+-]?[0-9]+", match.group()):
+            expected += " of at most 18 digits"
+        elif REAL.fullmatch(match.group()):
+            expected += " without decimal point or exponent"
+        return self.error(match.start(), f"{token} among {what}, {expected}")
+
+
+def parse_real(source: Source, position: int, token: bytes, what: str) -> float:
+    """Returns a token as a finite float.
+
+    Raises:
+      InstanceFormatError: it is no plain decimal number, or its magnitude is above 1e12.
+    """
+    if not REAL.fullmatch(token):
+        raise source.error(position, f"{show(token)} as {what}, expected a number")
+    value = float(token)
+    if not abs(value) <= 1e12:
+        raise source.error(position, f"{show(token)} as {what}, expected at most 1e12 in magnitude")
+    return value
+
+
+def show(token: bytes) -> str:
+    """Returns a token in quotes, in ASCII and of bounded length, to stand in a message."""
+    text = ascii(token[:41].decode("utf-8", "replace"))
+    return text if len(token) <= 40 else f"{text[:40]}...'"
+
+
+def load_tsplib(
+    path: str | os.PathLike, *, fixed_edges: str = "refuse", max_bytes: int = MAX_BYTES
+) -> TSPInstance:
+    """Returns the symmetric instance in a TSPLIB file.
+
+    Read are TYPE TSP with EUC_2D, CEIL_2D, ATT or GEO coordinates, or an EXPLICIT integer matrix
+    in any of TSPLIB's forms. Nodes are placed by their ids, which are `1..n` or `0..n-1` in any
+    order; city `i` of the instance is the node with the i-th smallest id. The diagonal of a matrix
+    is set to zero, whatever the file says. Display data is checked and left out. GEO minutes of 60
+    and more are used as they stand, as TSPLIB's own formula does.
+
+    Args:
+      path: the file; the name of the instance is the file's name without its ending, as NAME is
+        wrong in some TSPLIB files.
+      fixed_edges: "refuse" a FIXED_EDGES_SECTION, or "ignore" it and return the unconstrained
+        instance, whose optimum is another one.
+      max_bytes: larger files are refused before they are read.
+
+    Raises:
+      InstanceFormatError: the file breaks the format; the message names the line.
+      UnsupportedInstance: another problem type, edge weight type or section.
+      OSError: the file cannot be read.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "corner.tsp")
+      >>> lines = ["TYPE: TSP", "DIMENSION: 3", "EDGE_WEIGHT_TYPE: EUC_2D", "NODE_COORD_SECTION"]
+      >>> _ = path.write_text("\\n".join([*lines, "1 0 0", "2 3 0", "3 0 4", "EOF"]))
+      >>> instance = load_tsplib(path)
+      >>> instance.name, instance.distances().tolist()
+      ('corner', [[0, 3, 4], [3, 0, 5], [4, 5, 0]])
+    """
+    if fixed_edges not in ("refuse", "ignore"):
+        raise ValueError(f"fixed_edges is {fixed_edges!r}, expected 'refuse' or 'ignore'")
+    file = _Tsplib(path, max_bytes, "TSP", "a TSPLIB instance")
+    kind = file.edge_weight_type()
+    n = file.dimension()
+    file.refuse_sections_but(_READ)
+    if "FIXED_EDGES_SECTION" in file.sections:
+        file.check_fixed_edges(n, fixed_edges)
+    is_explicit, has_places = kind == "EXPLICIT", "NODE_COORD_SECTION" in file.sections
+    matrix = file.matrix(n) if is_explicit else None
+    places = None if is_explicit and not has_places else file.nodes("NODE_COORD_SECTION", n)
+    if not is_explicit and "EDGE_WEIGHT_SECTION" in file.sections:
+        message = f"EDGE_WEIGHT_SECTION under EDGE_WEIGHT_TYPE {kind}, expected EXPLICIT"
+        raise file.source.error(file.sections["EDGE_WEIGHT_SECTION"][0], message)
+    if "DISPLAY_DATA_SECTION" in file.sections:
+        file.nodes("DISPLAY_DATA_SECTION", n)
+    return TSPInstance(
+        name=pathlib.Path(path).stem,
+        edge_weight_type=kind,
+        coordinates=None if is_explicit else places,
+        matrix=matrix,
+        comment=" ".join(file.comments),
+    )
+
+
+def load_atsp(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
+    """Returns the [n, n] int64 distances of a file of TYPE ATSP; zeros on the diagonal.
+
+    It raises what `load_tsplib` does.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "two.atsp")
+      >>> lines = ["TYPE: ATSP", "DIMENSION: 2", "EDGE_WEIGHT_TYPE: EXPLICIT"]
+      >>> lines += ["EDGE_WEIGHT_FORMAT: FULL_MATRIX", "EDGE_WEIGHT_SECTION", "0 7", "3 0", "EOF"]
+      >>> _ = path.write_text("\\n".join(lines))
+      >>> load_atsp(path).tolist()
+      [[0, 7], [3, 0]]
+    """
+    file = _Tsplib(path, max_bytes, "ATSP", "a TSPLIB instance")
+    file.refuse_sections_but(("EDGE_WEIGHT_SECTION",))
+    return file.matrix(file.dimension(), is_symmetric=False)
+
+
+def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
+    """Returns the tour in a TSPLIB tour file.
+
+    Args:
+      path: the file: TYPE TOUR, a TOUR_SECTION of ids from 1, ended by -1.
+      max_bytes: larger files are refused before they are read.
+
+    Returns:
+      [n] int32, the city at each position, counted from 0.
+
+    Raises:
+      InstanceFormatError: the file breaks the format, or holds no permutation.
+      OSError: the file cannot be read.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "small.tour")
+      >>> _ = path.write_text("\\n".join(["TYPE: TOUR", "TOUR_SECTION", "1 3 2 -1", "EOF"]))
+      >>> load_tour(path).tolist()
+      [0, 2, 1]
+    """
+    file = _Tsplib(path, max_bytes, "TOUR", "a TSPLIB tour")
+    source, (start, stop) = file.source, file.section("TOUR_SECTION")
+    if "DIMENSION" in file.header:
+        n = file.dimension(numbers_per_node=1)
+    else:  # as in rd100.opt.tour
+        n = max(1, len(source.data[start:stop].split()) - 1)
+    numbers = source.integers(start, stop, (n + 1,), f"a tour of {n} cities and -1")
+    if numbers[-1] != -1:
+        raise source.error(start, f"TOUR_SECTION ends with {numbers[-1]}, expected -1")
+    tour = numbers[:-1]
+    counts = np.bincount(tour.clip(0, n + 1), minlength=n + 2)
+    if not (counts[1 : n + 1] == 1).all():
+        missing = int(np.argmax(counts[1 : n + 1] == 0)) + 1
+        raise source.error(start, f"the tour lacks city {missing}, expected each of 1..{n} once")
+    return (tour - 1).astype(np.int32)
+
+
+class _Tsplib:
+    """A file of TSPLIB, split into header lines and sections; nothing else may stand in it.
+
+    Attributes:
+      source: its bytes.
+      header: values of keys, with their positions.
+      comments: the values of COMMENT.
+      sections: where the bodies of sections begin and end.
+    """
+
+    def __init__(self, path: str | os.PathLike, max_bytes: int, expected: str, what: str):
+        """Reads a file, whose TYPE must be the one expected."""
+        self.source = source = Source(path, max_bytes, what)
+        self.header: dict[str, tuple[int, str]] = {}
+        self.comments: list[str] = []
+        self.sections: dict[str, tuple[int, int]] = {}
+        end, section = 0, None
+        for match in _KEYWORD.finditer(source.data):
+            self._close(section, end, match.start())
+            end, section = match.end(), self._open(match)
+            if match.group(1) == b"EOF":
+                break
+        self._close(section, end, len(source.data))
+        position, value = self.key("TYPE", expected)
+        if value.split()[:1] != [expected]:  # si175 has `TSP (M.~Hofmeister)`
+            name = show(value.encode())
+            raise source.unsupported(position, f"TYPE {name} is not supported, expected {expected}")
+
+    def _open(self, match: re.Match[bytes]) -> str | None:
+        """Notes what a line with a keyword says, and returns the section that it begins, if any."""
+        keyword, value = match.group(1).decode(), match.group(2)
+        is_empty = not (value or b"").strip()
+        if keyword == "EOF" and is_empty:
+            return None
+        if keyword in self.sections or keyword in self.header:
+            raise self.source.error(match.start(1), f"a second {keyword}, expected one")
+        if is_empty and _SECTION.fullmatch(keyword):
+            return keyword
+        if value is None or not _KEY.fullmatch(keyword):
+            raise self._junk(match.start(1))
+        text = value.strip().decode("utf-8", "replace")
+        if keyword == "COMMENT":
+            self.comments.append(text)
+        else:
+            self.header[keyword] = match.start(1), text
+        return None
+
+    def _close(self, section: str | None, start: int, stop: int) -> None:
+        """Ends what began at `start`: a section takes the text, else there must be none."""
+        if section is not None:
+            self.sections[section] = start, stop
+        elif rest := re.compile(rb"\S").search(self.source.data, start, stop):
+            raise self._junk(rest.start())
+
+    def _junk(self, position: int) -> InstanceFormatError:
+        line = self.source.data[position : position + 200].splitlines()[0].rstrip()
+        return self.source.error(position, f"{show(line)}, expected a TSPLIB keyword")
+
+    def key(self, name: str, expected: str) -> tuple[int, str]:
+        """Returns the position and the value of a key of the header."""
+        if name not in self.header:
+            raise self.source.error(0, f"{name} is missing, expected {expected}")
+        return self.header[name]
+
+    def section(self, name: str) -> tuple[int, int]:
+        """Returns where the body of a section begins and ends."""
+        if name not in self.sections:
+            end = len(self.source.data.rstrip())
+            raise self.source.error(end, f"{name} is missing, expected one")
+        return self.sections[name]
+
+    def refuse_sections_but(self, known: tuple[str, ...]) -> None:
+        for section, (start, _) in self.sections.items():
+            if section not in known:
+                raise self.source.unsupported(start, f"{section} is not supported")
+
+    def edge_weight_type(self) -> str:
+        supported = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
+        position, value = self.key("EDGE_WEIGHT_TYPE", f"one of {supported}")
+        if value != "EXPLICIT" and value not in distances.EDGE_WEIGHTS:
+            name = show(value.encode())
+            message = f"EDGE_WEIGHT_TYPE {name} is not supported, expected one of {supported}"
+            raise self.source.unsupported(position, message)
+        position, places = self.header.get("NODE_COORD_TYPE", (0, ""))
+        if places == "THREED_COORDS":
+            raise self.source.unsupported(position, f"NODE_COORD_TYPE {places!r} is not supported")
+        return value
+
+    def dimension(self, numbers_per_node: int = 3) -> int:
+        """Returns DIMENSION if the file can hold that many nodes at two bytes a number."""
+        position, value = self.key("DIMENSION", "a positive integer")
+        token = value.encode()
+        if not INTEGER.fullmatch(token) or int(token) < 1:
+            message = f"DIMENSION is {show(token)}, expected a positive integer"
+            raise self.source.error(position, message)
+        n = int(token)
+        is_matrix = "EDGE_WEIGHT_SECTION" in self.sections
+        needed = n * (n - 1) // 2 if is_matrix else numbers_per_node * n
+        self._check_room(position, 2 * needed, f"DIMENSION is {n}", needed)
+        return n
+
+    def _check_room(self, position: int, size: int, what: str, needed: int) -> None:
+        if size > self.source.size:
+            message = f"{what}, expected at most what {self.source.size} bytes can hold"
+            raise self.source.error(position, f"{message} ({needed} numbers)")
+
+    def nodes(self, section: str, n: int) -> np.ndarray:
+        """Returns the [n, 2] float64 coordinates of a section of lines `id x y`, ordered by id."""
+        source, (start, stop) = self.source, self.section(section)
+        coordinates = np.empty((n + 1, 2), np.float64)  # by id; ids are 0..n-1 or 1..n
+        seen = np.full(n + 1, -1, np.int64)  # position of each id's line
+        last = start
+        for last, line in source.lines(start, stop):
+            fields = line.split(None, 3)
+            if len(fields) != 3:
+                text = show(line.strip())
+                raise source.error(last, f"{text} in {section}, expected a node id and two numbers")
+            if not INTEGER.fullmatch(fields[0]):
+                raise source.error(last, f"{show(fields[0])} as node id, expected an integer")
+            node = int(fields[0])
+            if not 0 <= node <= n:
+                raise source.error(last, f"node {node}, expected ids 1..{n} (DIMENSION is {n})")
+            if seen[node] >= 0:
+                first = source.line(seen[node])
+                message = f"node {node} appears twice (first in line {first}), expected it once"
+                raise source.error(last, message)
+            seen[node] = last
+            for axis in (0, 1):
+                what = f"coordinate of node {node}"
+                coordinates[node, axis] = parse_real(source, last, fields[1 + axis], what)
+        missing = np.flatnonzero(seen < 0)
+        message = f"expected {n} nodes (DIMENSION is {n})"
+        if missing.size == 0:
+            raise source.error(last, f"{n + 1} nodes, 0..{n}, in {section}, {message}")
+        if missing.size > 1 or missing[0] not in (0, n):
+            node = missing[1] if missing[0] == 0 else missing[0]
+            raise source.error(last, f"node {node} is missing in {section}, {message}")
+        return np.delete(coordinates, missing[0], axis=0)
+
+    def matrix(self, n: int, is_symmetric: bool = True) -> np.ndarray:
+        """Returns the [n, n] int64 matrix of an EDGE_WEIGHT_SECTION, its diagonal set to zero."""
+        expected = f"one of {', '.join(_FORMATS)}"
+        position, form = self.key("EDGE_WEIGHT_FORMAT", expected)
+        if form not in _FORMATS:
+            message = f"EDGE_WEIGHT_FORMAT is {show(form.encode())}, expected {expected}"
+            raise self.source.error(position, message)
+        start, stop = self.section("EDGE_WEIGHT_SECTION")
+        is_full, what = form == "FULL_MATRIX", f"{form} of {n} cities"
+        count = n * n if is_full else n * (n + 1 if "DIAG" in form else n - 1) // 2
+        self._check_room(position, 2 * count - 1, what, count)
+        numbers = self.source.integers(start, stop, (count,), what, "a section or EOF")
+        matrix = numbers.reshape(n, n) if is_full else _fill(numbers, n, form)
+        if is_symmetric and is_full:
+            self._check_symmetric(start, matrix)
+        np.fill_diagonal(matrix, 0)
+        return matrix
+
+    def _check_symmetric(self, position: int, matrix: np.ndarray) -> None:
+        for i, row in enumerate(matrix):
+            differs = np.flatnonzero(row != matrix[:, i])
+            if differs.size:
+                j = int(differs[0])
+                message = (
+                    f"FULL_MATRIX has {row[j]} at ({i + 1}, {j + 1}) and {matrix[j, i]} at"
+                    f" ({j + 1}, {i + 1}), expected a symmetric matrix under TYPE TSP"
+                )
+                raise self.source.error(position, message)
+
+    def check_fixed_edges(self, n: int, fixed_edges: str) -> None:
+        source, (start, stop) = self.source, self.sections["FIXED_EDGES_SECTION"]
+        if fixed_edges == "refuse":
+            message = "FIXED_EDGES_SECTION is not supported, expected none (see fixed_edges)"
+            raise source.unsupported(start, message)
+        *pairs, last = [line.split(None, 2) for _, line in source.lines(start, stop)] or [[]]
+        good = last == [b"-1"] and len(pairs) <= n
+        for pair in pairs:
+            good = good and len(pair) == 2 and all(map(INTEGER.fullmatch, pair))
+            good = good and all(1 <= int(node) <= n for node in pair)
+        if not good:
+            message = "malformed FIXED_EDGES_SECTION, expected pairs of ids and -1"
+            raise source.error(start, message)
+
+
+def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:
+    """Returns the symmetric matrix whose triangle is listed row by row in `numbers`."""
+    matrix = np.zeros((n, n), np.int64)
+    lower, diagonal = form in _LOWER + _LOWER_DIAG, int("DIAG" in form)
+    position = 0
+    for i in range(n):
+        columns = slice(0, i + diagonal) if lower else slice(i + 1 - diagonal, n)
+        width = columns.stop - columns.start
+        matrix[i, columns] = matrix[columns, i] = numbers[position : position + width]
+        position += width
+    return matrix
+
+
+def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPInstance:
+    """Returns the instance in a QAPLIB file: n, the matrix A, the matrix B.
+
+    Line breaks mean nothing. Matrices may be asymmetric, have nonzero diagonals and hold negative
+    numbers. A is taken as flow and B as distance, whatever the family calls them: the cost is the
+    sum of `A[i, j] * B[p[i], p[j]]`. Some public copies put the best known cost after n, in its
+    line or in one of its own; it becomes `best_known`, unproved. A surplus number anywhere else is
+    an error.
+
+    Args:
+      path: the file; the name of the instance is the file's name without its ending.
+      max_bytes: larger files are refused before they are read.
+
+    Raises:
+      InstanceFormatError: the file breaks the format; the message names the line.
+      OSError: the file cannot be read.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "two.dat")
+      >>> _ = path.write_text("2   0 5  1 0   0 3  2 0")
+      >>> instance = load_qaplib(path)
+      >>> instance.name, instance.flow.tolist(), instance.distance.tolist()
+      ('two', [[0, 5], [1, 0]], [[0, 3], [2, 0]])
+    """
+    source = Source(path, max_bytes, "a QAPLIB instance")
+    n, start = _size(source)
+    if 4 * n * n > source.size:
+        raise source.error(
+            0, f"n is {n}, expected at most what {source.size} bytes can hold ({2 * n * n} numbers)"
+        )
+    what = f"two {n} x {n} matrices"
+    end = len(source.data)
+    numbers = source.integers(start, end, (2 * n * n, 2 * n * n + 1), what)
+    best_known = None
+    if len(numbers) == 2 * n * n + 1:
+        if not _has_best_known(source):
+            raise source.error(
+                end - 1, f"found {len(numbers)} numbers for {what}, expected {2 * n * n}"
+            )
+        best_known, numbers = int(numbers[0]), numbers[1:]
+    return QAPInstance(
+        name=pathlib.Path(path).stem,
+        flow=numbers[: n * n].reshape(n, n).copy(),
+        distance=numbers[n * n :].reshape(n, n).copy(),
+        best_known=best_known,
+    )
+
+
+def load_qaplib_solution(
+    path: str | os.PathLike, *, max_bytes: int = MAX_BYTES
+) -> tuple[int, int, np.ndarray]:
+    """Returns size, stated cost and permutation of a QAPLIB solution file.
+
+    The permutation may be written from 1 or from 0, and with commas. QAPLIB does not say whether
+    it maps A's indices to B's or back, and its files do both: pass the result to `orient` before
+    use. The stated cost is not checked here.
+
+    Args:
+      path: the file.
+      max_bytes: larger files are refused before they are read.
+
+    Returns:
+      n, the value, and the permutation, [n] int32, counted from 0, as it stands in the file.
+
+    Raises:
+      InstanceFormatError: the file breaks the format, or holds no permutation.
+      OSError: the file cannot be read.
+
+    Example:
+      >>> import tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "three.sln")
+      >>> _ = path.write_text("3 218  3 1 2")
+      >>> load_qaplib_solution(path)
+      (3, 218, array([2, 0, 1], dtype=int32))
+    """
+    source = Source(path, max_bytes, "a QAPLIB solution")
+    source.data = source.data.replace(b",", b" ")
+    n, start = _size(source)
+    if 2 * n > source.size:
+        raise source.error(0, f"n is {n}, expected at most what {source.size} bytes can hold")
+    what = f"the value and a permutation of {n}"
+    numbers = source.integers(start, len(source.data), (n + 1,), what)
+    value, permutation = int(numbers[0]), numbers[1:]
+    ordered = np.sort(permutation)
+    base = int(ordered[0])
+    if base not in (0, 1) or not np.array_equal(ordered, np.arange(base, base + n)):
+        raise source.error(start, f"no permutation, expected each of 1..{n} or of 0..{n - 1} once")
+    return n, value, (permutation - base).astype(np.int32)
+
+
+def orient(instance: QAPInstance, value: int, permutation: np.ndarray) -> np.ndarray:
+    """Returns `permutation` or its inverse, whichever costs `value` on `instance`.
+
+    A published permutation says nothing about its direction, so both are evaluated. If both give
+    `value`, the permutation is returned as it is.
+
+    Args:
+      instance: the instance that the permutation solves.
+      value: the stated cost.
+      permutation: [n] integers, a permutation of `0..n-1`.
+
+    Returns:
+      [n] int32, an assignment in the sense of `QAPInstance.cost`.
+
+    Raises:
+      InstanceFormatError: neither costs `value`. This happens with published files: QAPLIB's
+        solution of kra32 states 88900 and costs 88700.
+      ValueError: `permutation` is no permutation of `0..n-1`.
+
+    Example:
+      >>> flow, distance = np.zeros((3, 3), np.int64), np.arange(9).reshape(3, 3)
+      >>> flow[0, 1] = 1
+      >>> instance = QAPInstance(name="three", flow=flow, distance=distance)
+      >>> [orient(instance, value, np.array([1, 2, 0])).tolist() for value in (5, 6)]
+      [[1, 2, 0], [2, 0, 1]]
+    """
+    direct = instance.cost(permutation)
+    if direct == value:
+        return np.asarray(permutation).astype(np.int32)
+    inverse = np.argsort(permutation)
+    if (other := instance.cost(inverse)) == value:
+        return inverse.astype(np.int32)
+    raise InstanceFormatError(
+        f"{instance.name}: the permutation costs {direct} and its inverse {other}, expected {value}"
+    )
+
+
+def _has_best_known(source: Source) -> bool:
+    """Returns whether a number stands by itself after n: in its line, or in one between others."""
+    lines = itertools.islice(source.lines(0, len(source.data)), 3)
+    first, second, third, *_ = [*(len(line.split(None, 2)) for _, line in lines), 0, 0]
+    return first == 2 or (first == second == 1 and third > 1)
+
+
+def _size(source: Source) -> tuple[int, int]:
+    """Returns n and the position after it."""
+    token = source.data.split(None, 1)[0]
+    start = source.data.index(token)
+    if not INTEGER.fullmatch(token) or int(token) < 1:
+        raise source.error(start, f"n is {show(token)}, expected a positive integer")
+    return int(token), start + len(token)

@@ -1,0 +1,405 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
+"""Compiling: side by side in threads, and kept in files for later processes.
+
+JAX's persistent cache saves the compiling, but finds a program by its code, for which it must be
+traced and lowered first: on a CPU that is half of what is left of a first call. Here a program is
+found by what it is made from: the library's files, the versions and settings of JAX, the machine,
+and the types, shapes and static parts of the arguments. Arguments with a class from elsewhere,
+whose code may change, are left to JAX.
+"""
+
+import concurrent.futures
+import contextlib
+import contextvars
+import functools
+import os
+import pathlib
+import pickle
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+
+from jaxopt_search import files
+from jaxopt_search.engine import fingerprints
+from jaxopt_search.engine.devices import (
+    default_device,
+    devices_of,
+    is_traced,
+    platform_of,
+    settings_left,
+)
+from jaxopt_search.files import whole
+from jaxopt_search.interrupts import held_back
+
+T = TypeVar("T")
+
+_OPTIONS = {"cpu": "xla_backend_optimization_level", "gpu": "xla_gpu_autotune_level"}
+_LEVEL_ON_CPU = 2  # 3, which is XLA's, takes longer to compile and makes nothing faster
+_LEVEL_ON_GPU = 0  # above it, XLA times variants of its kernels, which it compiles for that
+_MOST_CALLS = 16  # of one function by arguments of other kinds, whose programs stay in memory
+
+program_folder: pathlib.Path | None = None
+"""Where programs are kept; None for nowhere. `enable_compilation_cache` sets it."""
+
+_loaded: dict[str, Callable[..., Any]] = {}
+_noted: dict[str, Any] = {}
+
+# Held by threads at long work in Python, of which only one goes on at a time anyway: so those that
+# came first can soon leave it, to compile or to compute.
+_tracing = threading.RLock()
+
+
+class Jitted:
+    """A function of `jax.jit` or `jax.pmap` whose programs are compiled ahead, and kept in files.
+
+    Static arguments are those given by name, and only those.
+
+    Args:
+      jitted: the function as `jax.jit` or `jax.pmap` returns it.
+      on_platforms: the same function for platforms on which it is compiled otherwise, by name.
+      in_folder: whether programs may be kept there; those of `jax.pmap` may not.
+      in_turn: whether programs of several threads take turns, as those of several devices must: two
+        whose parts wait for one another hold threads, or streams, for which the other one waits.
+    """
+
+    def __init__(
+        self,
+        jitted: Any,
+        on_platforms: Mapping[str, Any] | None = None,
+        in_folder: bool = True,
+        in_turn: bool = False,
+    ):
+        functools.update_wrapper(self, jitted)  # first: it may bring attributes
+        self.jitted, self.in_folder, self.in_turn = jitted, in_folder, in_turn
+        self._on_platforms = on_platforms or {}
+        self.temporaries: dict[Any, int] = {}  # of programs that are compiled, by call
+
+    def __call__(self, *arguments: Any, **static: Any) -> Any:
+        return Program(self, arguments, static).ready()(*arguments)
+
+    def on_platform_of(self, arguments: Any) -> Any:
+        """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
+        leaves = jax.tree.leaves(arguments)
+        if not self._on_platforms or is_traced(leaves):
+            return self.jitted
+        platform = platform_of((devices_of(leaves) or [default_device()])[0])
+        if _is_told_how_to_compile(platform):
+            return self.jitted
+        return self._on_platforms.get(platform, self.jitted)
+
+    def make_room(self) -> None:
+        """Frees programs where there are many: a new static function in each call adds one more."""
+        if len(self.temporaries) >= _MOST_CALLS:
+            self.temporaries.clear()
+            for fn in (self.jitted, *self._on_platforms.values()):
+                if hasattr(fn, "clear_cache"):  # of `jax.pmap`, JAX keeps all
+                    fn.clear_cache()
+
+
+def jit(
+    fn: Callable[..., Any], *, static_argnames: Any = (), cpu_level: int = _LEVEL_ON_CPU
+) -> Jitted:
+    """Returns a function compiled by `jax.jit`, whose programs are kept.
+
+    Called by itself on a GPU, it is compiled without timing variants, unless the user tells XLA to.
+
+    Args:
+      static_argnames: as in `jax.jit`.
+      cpu_level: how much LLVM optimizes the function where it is called by itself on a CPU, 0 to 3,
+        unless the user tells XLA how much. Results are the same.
+    """
+    make = functools.partial(jax.jit, fn, static_argnames=static_argnames)
+    levels = {"cpu": cpu_level, "gpu": _LEVEL_ON_GPU}
+    options = {platform: {_OPTIONS[platform]: level} for platform, level in levels.items()}
+    return Jitted(make(), {name: make(compiler_options=own) for name, own in options.items()})
+
+
+def _is_told_how_to_compile(platform: str) -> bool:
+    """Returns whether the user has said how to compile for a platform, or not to compile."""
+    option = _OPTIONS.get(platform)
+    is_flag = option is not None and option in os.environ.get("XLA_FLAGS", "")
+    config: Any = jax.config  # no attribute of it tells whether it is to optimize
+    is_told_by_jax = config.jax_disable_jit or config.read("jax_disable_most_optimizations")
+    return is_flag or is_told_by_jax
+
+
+class Program(NamedTuple):
+    """One of the programs of a run: a call that is not made.
+
+    Attributes:
+      fn: what is called.
+      arguments: arrays, or their shapes (`jax.ShapeDtypeStruct`).
+      static: arguments that are given by name.
+    """
+
+    fn: Jitted
+    arguments: tuple[Any, ...]
+    static: dict[str, Any]
+
+    def ready(self) -> Callable[..., Any]:
+        """Returns what to call with such arguments, less the static ones."""
+        jitted = self.fn.on_platform_of(self.arguments)
+        if self.fn.in_turn:
+            return functools.partial(_call_in_turn, jitted)
+        if (key := self.key_of(jitted)) is not None:
+            return _loaded.get(key) or compile(self)
+        return functools.partial(jitted, **self.static) if self.static else jitted
+
+    def temporaries(self) -> int:
+        """Returns the bytes that the program needs on each device besides arguments and results.
+
+        It is compiled, unless that was done before.
+        """
+        if self.call not in self.fn.temporaries:
+            found = compile(self).memory_analysis()  # which takes a while
+            self.fn.temporaries[self.call] = 0 if found is None else int(found.temp_size_in_bytes)
+        return self.fn.temporaries[self.call]
+
+    def key_of(self, jitted: Any) -> str | None:
+        """Returns the name of its file, compiled as `jitted`; None where it is not kept in one."""
+        if program_folder is None or not self.fn.in_folder:
+            return None
+        return fingerprints.of_call(jitted, self.arguments, self.static)
+
+    @property
+    def call(self) -> tuple[Any, ...]:
+        """What tells it from other programs of its function."""
+        leaves, structure = jax.tree.flatten(self.arguments)
+        kinds = tuple(map(fingerprints.kind_of, leaves))
+        where = frozenset(devices_of(leaves))
+        return structure, kinds, tuple(sorted(self.static.items())), where
+
+
+def lower(program: Program) -> Any:
+    """Returns a program traced and lowered, a `jax.stages.Lowered`; one thread after the other."""
+    jitted = program.fn.on_platform_of(program.arguments)
+    with _tracing:
+        return jitted.lower(*program.arguments, **program.static)
+
+
+def compile(program: Program) -> Any:
+    """Returns a program, a `jax.stages.Compiled`: loaded if it is kept, else compiled and kept."""
+    key = program.key_of(program.fn.on_platform_of(program.arguments))
+    if program_folder is None or key is None:
+        return lower(program).compile()  # JAX remembers it for the call
+    if key not in _loaded:
+        path = program_folder / f"{key}.program"
+        found = _load(path, program.arguments)
+        _loaded[key] = found or _compile_and_keep(lower(program), path)
+    return _loaded[key]
+
+
+def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] | None = None) -> None:
+    """Compiles programs side by side, the first of which takes longest, on more than one core.
+
+    What goes wrong in a thread is not told: whoever needs the program compiles it then, and meets
+    the same error, or none.
+
+    Args:
+      meanwhile: is called while they compile.
+    """
+    missing = [one for one in programs if one.call not in one.fn.temporaries]
+    for one in missing:
+        one.fn.make_room()
+    pending: list[concurrent.futures.Future[Any]] = []
+    if missing and num_cores() > 1:
+        own = fingerprints.settings()
+        # Its threads are not joined: a `join` that Ctrl-C ends would have Python take a thread for
+        # ended, and not wait for it at exit.
+        pool = concurrent.futures.ThreadPoolExecutor(len(missing), "compiles")
+        for one in missing:
+            pending.append(pool.submit(contextvars.copy_context().run, _compile_there, one, own))
+        pool.shutdown(wait=False)
+    with held_back():
+        if meanwhile is not None:
+            with _tracing:
+                meanwhile()
+        concurrent.futures.wait(pending)
+
+
+def _compile_there(program: Program, settings: Any) -> None:
+    """Compiles in a thread, unless JAX's settings are for the caller's thread only."""
+    with settings_left():
+        if fingerprints.settings() == settings:
+            program.temporaries()
+
+
+def num_cores() -> int:
+    """Returns how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not everywhere
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_turn = threading.Lock()
+_last_call: tuple[int, Any] = 0, None
+
+
+def _call_in_turn(program: Callable[..., Any], *arguments: Any) -> Any:
+    """Returns what a program returns, for which the next call of another thread waits."""
+    global _last_call
+    own = threading.get_ident()
+    with _turn:
+        thread, result = _last_call
+        if thread != own:
+            with contextlib.suppress(Exception):  # what has failed is over
+                jax.block_until_ready(result)
+        made = program(*arguments)
+        _last_call = own, min(jax.tree.leaves(made), key=lambda leaf: leaf.size)
+    return made
+
+
+def _load(path: pathlib.Path, arguments: Any) -> Callable[..., Any] | None:
+    """Returns the program in a file; None if there is none that this process can run."""
+    from jax.experimental import serialize_executable
+
+    try:
+        program, result = pickle.loads(zlib.decompress(path.read_bytes()))
+        structures = jax.tree.structure((arguments, {})), jax.tree.structure(result)
+        return serialize_executable.deserialize_and_load(
+            program, *structures, execution_devices=devices_of(arguments)
+        )
+    except Exception:  # not there, torn, or of another kind: it is compiled again
+        return None
+
+
+def _compile_and_keep(lowered: Any, path: pathlib.Path) -> Any:
+    from jax.experimental import serialize_executable
+
+    hits, own = list[str](), threading.get_ident()
+
+    def note(event: str, **_: Any) -> None:
+        if event == "/jax/compilation_cache/cache_hits" and threading.get_ident() == own:
+            hits.append(event)
+
+    jax.monitoring.register_event_listener(note)
+    try:
+        compiled = lowered.compile()
+    finally:
+        jax.monitoring.unregister_event_listener(note)
+    if hits:  # a program from JAX's own cache cannot be written once more
+        return compiled
+    with contextlib.suppress(Exception):  # a full disk, or a device whose programs stay there
+        program, _, result = serialize_executable.serialize(compiled)
+        skeleton = result.unflatten(range(result.num_leaves))
+        data = zlib.compress(pickle.dumps((program, skeleton)), level=1)
+        with whole(path) as file:
+            file.write(data)
+    return compiled
+
+
+def noted(what: str, structure: Any, kinds: tuple[Any, ...], find: Callable[[], T]) -> T:
+    """Returns what `find` returns, which depends on a structure of pytrees and its leaves.
+
+    It is kept, like a program.
+
+    Args:
+      what: tells it from other notes.
+      kinds: of the leaves.
+    """
+    name = None if program_folder is None else fingerprints.of_parts(what, structure, kinds)
+    if program_folder is None or name is None:
+        return find()
+    if name not in _noted:
+        path = program_folder / f"{name}.note"
+        try:
+            _noted[name] = pickle.loads(path.read_bytes())
+        except Exception:  # not there, or torn
+            _noted[name] = found = find()
+            with contextlib.suppress(Exception):  # a full disk, or what cannot be pickled
+                data = pickle.dumps(found)
+                with whole(path) as file:
+                    file.write(data)
+    return _noted[name]
+
+
+def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib.Path:
+    """Keeps what JAX compiles from now on in a private folder, for later processes.
+
+    Turns on JAX's persistent compilation cache, and for small programs too, of which a search has
+    many: a second process that makes the same call loads them instead of compiling. This changes
+    JAX's settings for the whole process: `jax_compilation_cache_dir`, and
+    `jax_persistent_cache_min_compile_time_secs` and `jax_persistent_cache_min_entry_size_bytes`,
+    so that nothing is too small. Nothing else in this library changes any. The call can be
+    repeated, and can come after programs were compiled, which are not kept then. A cache that is
+    turned off by `jax_enable_compilation_cache` stays off.
+
+    Whoever can write to the folder can run code in your processes. So a new folder has mode 0700,
+    and an existing one is refused if it or a file in it belongs to another user or is writable by
+    the group or others, if it is a symbolic link of another user, or if it lies below a folder
+    that anyone can write to (one with the sticky bit, such as /tmp, is fine). Those who own the
+    folders above it, and their groups, are trusted. On Windows none of this is checked.
+
+    JAX loads a program only if its code, the versions of JAX and XLA, the flags, the kind and
+    number of devices, a CPU's instruction set and the folder's path are the same. So machines of
+    different kinds can share a home folder, and a folder that was moved is of no use. With some
+    Intel CPUs, XLA is reported to refuse every program it loads and to compile it again, with a
+    line on standard error (https://github.com/jax-ml/jax/issues/38445).
+
+    The main programs of the solvers are also kept whole (files `*.program`, with what is to know
+    before in `*.note`), for a single device and parts of this library only: a later process loads
+    them without tracing anything. A change of the library's files, of JAX's settings, or of the
+    machine makes new ones.
+
+    Nothing is ever deleted: remove the folder to free the space (on a CPU about 0.7 MB for each
+    solver and class of sizes), or set `jax_compilation_cache_max_size`, which is for JAX's own.
+
+    Args:
+      folder: created if need be. None for the folder that JAX is set to already, by
+        JAX_COMPILATION_CACHE_DIR for example, which is checked in the same way; where it is set
+        to none, for `jaxopt_search/programs` in XDG_CACHE_HOME or `~/.cache`.
+
+    Returns:
+      The folder in use, absolute and without symbolic links.
+
+    Raises:
+      PermissionError: others can write to the folder, or you cannot.
+      OSError: it is not a folder, or cannot be created; there is no home folder.
+      TypeError: `folder` is not a path.
+      ValueError: it is empty or not on this machine, as `gs://...`.
+
+    Example:
+      >>> import tempfile
+      >>> import jax
+      >>> import jaxopt_search as js
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     used = js.enable_compilation_cache(folder)
+      ...     used.samefile(folder), jax.config.jax_compilation_cache_dir == str(used)
+      (True, True)
+      >>> jax.config.update("jax_compilation_cache_dir", None)
+    """
+    global program_folder
+    before: str | None = getattr(jax.config, "jax_compilation_cache_dir", None)
+    used = str(files.private_folder(folder_to_use(folder)))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    if used != before:
+        from jax.experimental.compilation_cache import compilation_cache
+
+        jax.config.update("jax_compilation_cache_dir", used)
+        compilation_cache.reset_cache()  # JAX stays with the folder it has compiled with
+    program_folder = pathlib.Path(used)
+    return program_folder
+
+
+def folder_to_use(folder: str | os.PathLike | None = None) -> pathlib.Path:
+    """Returns the folder that `enable_compilation_cache` would use; nothing is created.
+
+    Raises:
+      ValueError, TypeError, FileNotFoundError: as there.
+    """
+    named = getattr(jax.config, "jax_compilation_cache_dir", None) or None
+    named = named if folder is None else folder
+    if named is None:
+        return files.cache_folder() / "programs"
+    what = "jax_compilation_cache_dir" if folder is None else "folder"
+    if not isinstance(named, str | os.PathLike):
+        raise TypeError(f"{what} is {named!r}, expected a path or None")
+    if not os.fspath(named) or "://" in str(named):
+        raise ValueError(f"{what} is {str(named)!r}, expected a folder on this machine")
+    return pathlib.Path(named)

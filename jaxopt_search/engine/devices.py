@@ -1,0 +1,271 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
+"""Devices: which there are, where arrays lie on them, and what they tell one another.
+
+`split` spreads a run over them. Nothing else asks JAX about devices.
+"""
+
+import contextlib
+import functools
+from collections.abc import Callable, Generator, Sequence
+from contextvars import ContextVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import ShapedArray, Tracer
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+from jax.sharding import Mesh, NamedSharding, Sharding, SingleDeviceSharding
+from jax.sharding import PartitionSpec as P
+
+from jaxopt_search.engine import processes
+from jaxopt_search.interrupts import refuse_orphans
+
+Parameters = ParamSpec("Parameters")
+T = TypeVar("T")
+Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
+
+AXIS = "devices"
+"""The name that `pmap` has for the devices; another name would compile for arrays of this one."""
+
+
+# Which devices there are.
+
+
+def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
+    """Returns the devices a user means.
+
+    Args:
+      devices: None for the default device; `"all"`; a platform such as `"gpu"` for all of it; how
+        many of this process's devices; one device, or several. After `jax.distributed.initialize`,
+        those of all processes count as all.
+
+    Raises:
+      ValueError: if there are no such devices, with the list of those there are.
+      RuntimeError: if JAX cannot work here; see `interrupts.refuse_orphans`.
+    """
+    refuse_orphans()
+    found = _matching_devices(devices)
+    if not found or len(set(found)) < len(found):
+        names = ", ".join(str(device) for device in jax.devices())
+        if isinstance(devices, str):
+            raise ValueError(f"devices is {devices!r}, of which JAX sees none; it sees {names}")
+        raise ValueError(f"devices is {devices!r}, expected different ones of: {names}")
+    return processes.in_order(found)
+
+
+def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
+    match devices:
+        case None:
+            return (default_device(),)
+        case "all":
+            return tuple(jax.devices())
+        case str():
+            try:
+                return tuple(jax.devices(devices)) if devices else ()
+            except RuntimeError:
+                return ()
+        case jax.Device():
+            return (devices,)
+        case bool() | np.bool_():
+            return ()
+        case int() | np.integer():
+            local = jax.local_devices()
+            return tuple(local[:devices]) if 0 < devices <= len(local) else ()
+        case Sequence() if all(isinstance(device, jax.Device) for device in devices):
+            return tuple(devices)
+        case _:
+            return ()
+
+
+def default_device() -> jax.Device:
+    """Returns JAX's default device, or the one that the user has set for it."""
+    default = getattr(jax.config, "jax_default_device", None)
+    return default if isinstance(default, jax.Device) else jax.local_devices()[0]
+
+
+def platform_of(device: jax.Device | str) -> str:
+    """Returns the platform of a device, such as `"cpu"` or `"gpu"`; of a platform, itself."""
+    return device if isinstance(device, str) else device.platform
+
+
+def is_cpu(device: jax.Device | str) -> bool:
+    """Returns whether a device, or a platform, is a CPU; a CPU's devices share one memory."""
+    return platform_of(device) == "cpu"
+
+
+def describe(devices: Sequence[jax.Device]) -> str:
+    """Returns how many devices of what kind there are, such as "4 x cpu"."""
+    return f"{len(devices)} x {devices[0].device_kind}"
+
+
+def of_this_process(device: jax.Device) -> jax.Device:
+    """Returns a device; if it is another process's, one like it of this process."""
+    return device if processes.has(device) else jax.local_devices(backend=device.platform)[0]
+
+
+def words_of(device: jax.Device) -> tuple[Any, ...]:
+    """Returns what programs depend on of a device."""
+    return device.id, device.platform, device.device_kind, jax.device_count()
+
+
+def platform_version() -> str:
+    """Returns the version of what runs programs here, as JAX tells it."""
+    return jax.local_devices()[0].client.platform_version
+
+
+def device_of(array: jax.Array) -> jax.Device:
+    """Returns a device that holds `array`; one of JAX's default platform while it is traced."""
+    return jax.local_devices()[0] if isinstance(array, Tracer) else next(iter(array.devices()))
+
+
+def devices_of(tree: Any) -> list[jax.Device]:
+    """Returns the devices of arrays, and of shapes that are told where they lie, each once."""
+    known = (jax.Array, jax.ShapeDtypeStruct)
+    placed = [leaf.sharding for leaf in jax.tree.leaves(tree) if isinstance(leaf, known)]
+    return list(set().union(*(sharding.device_set for sharding in placed if sharding is not None)))
+
+
+# Where a call is made: inside a function that is being traced, or outside, and with what settings.
+
+_NO_MESH = functools.partial(jax.set_mesh, None)
+_NO_GUARD = functools.partial(jax.transfer_guard, "allow")
+_left = ContextVar[tuple[Callable[[], Any], ...]]("left", default=())
+
+
+def is_traced(tree: Any) -> bool:
+    """Returns whether the caller is being traced, by `jit` or another transformation."""
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((_probe.bind(), tree)))
+
+
+def refuse_tracers(*arguments: Any, caller: str = "solve") -> None:
+    """Refuses to drive a run from inside a traced function, or where JAX would hang."""
+    refuse_orphans()
+    if is_traced(arguments):
+        raise RuntimeError(
+            f"{caller} is a host driver and was called inside jit or vmap; use run there"
+        )
+
+
+# An operation without a program of its own, unlike all others: what it returns tells who runs it.
+_probe = Primitive("probe")
+_probe.def_impl(lambda: np.float32(0))
+_probe.def_abstract_eval(lambda: ShapedArray((), np.dtype("float32")))
+mlir.register_lowering(_probe, mlir.lower_fun(lambda: jnp.float32(0), multiple_results=False))
+
+
+def host_driver(driver: Callable[Parameters, T]) -> Callable[Parameters, T]:
+    """Returns a driver that leaves its caller's mesh and transfer guard: it places its arrays."""
+
+    @functools.wraps(driver)
+    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> T:
+        # A traced function has its caller's; drivers refuse to be called there.
+        if is_traced(()):
+            return driver(*args, **kwargs)
+        has_mesh = not jax.sharding.get_abstract_mesh().empty
+        guards = "jax_transfer_guard_host_to_device", "jax_transfer_guard_device_to_host"
+        has_guard = any(getattr(jax.config, guard, None) for guard in guards)
+        leave = (_NO_MESH,) * has_mesh + (_NO_GUARD,) * has_guard
+        before = _left.set(leave)
+        try:
+            with settings_left():
+                return driver(*args, **kwargs)
+        finally:
+            _left.reset(before)
+
+    return called
+
+
+@contextlib.contextmanager
+def settings_left() -> Generator[None]:
+    """Leaves what the driver has left, in a thread of its own: JAX's settings are a thread's."""
+    with contextlib.ExitStack() as stack:
+        for leave in _left.get():
+            stack.enter_context(leave())
+        yield
+
+
+# Where arrays lie. It tells programs apart: one that is compiled ahead serves a call only if the
+# arrays of the call lie where the shapes said that they would.
+
+
+def in_parts(devices: Sequence[jax.Device]) -> Sharding:
+    """Returns where arrays [D, ...] lie of which each device has a part."""
+    return NamedSharding(Mesh(np.array(devices), (AXIS,)), P(AXIS))
+
+
+def everywhere(devices: Sequence[jax.Device]) -> Sharding:
+    """Returns where arrays lie that each of several devices has as a whole."""
+    return NamedSharding(Mesh(np.array(devices), (AXIS,)), P())
+
+
+def only_on(device: jax.Device) -> Sharding:
+    """Returns where arrays lie that are bound to a device."""
+    return SingleDeviceSharding(device)
+
+
+def is_bound(tree: Any) -> bool:
+    """Returns whether an array is bound to its device, and so is all that is made of it."""
+    arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
+    return any(array.committed for array in arrays)
+
+
+def is_all_on(tree: Any, device: jax.Device) -> bool:
+    """Returns whether a device is the default one and has all arrays; elsewhere they are bound."""
+    arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
+    return device == default_device() and all(
+        array.devices() == {device} and jax.typeof(array).sharding.mesh.empty for array in arrays
+    )
+
+
+def shapes(tree: Any, where: Sharding | None = None) -> Any:
+    """Returns the shapes of arrays that lie there; None for where JAX puts them."""
+
+    def shape(leaf: Any) -> jax.ShapeDtypeStruct:
+        one = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
+        kind: Any = {"dtype": one.dtype, "weak_type": one.weak_type}
+        return jax.ShapeDtypeStruct(one.shape, sharding=where, **kind)
+
+    return jax.tree.map(shape, tree)
+
+
+def split_leaf(num_devices: int, leaf: Any) -> np.ndarray:
+    """Returns a leaf [N, ...] in equal parts, [D, ...]; copies of the last entry fill them up."""
+    leaf = np.asarray(leaf)
+    filled = np.concatenate([leaf, np.repeat(leaf[-1:], -len(leaf) % num_devices, axis=0)])
+    return filled.reshape(num_devices, -1, *leaf.shape[1:])
+
+
+def split_shape(num_devices: int, leaf: Any) -> jax.ShapeDtypeStruct:
+    """Returns the shape of what `split_leaf` returns."""
+    size, *rest = leaf.shape
+    return jax.ShapeDtypeStruct((num_devices, -(-size // num_devices), *rest), leaf.dtype)
+
+
+# What devices tell one another within a program: identities where there is no device axis.
+
+
+def all_gather(tree: Any, axis_name: str | None) -> Any:
+    """Returns the leaves of all devices joined along their first axis, in device order."""
+    if axis_name is None:
+        return tree
+    return jax.tree.map(lambda leaf: lax.all_gather(leaf, axis_name, tiled=True), tree)
+
+
+def minimum(value: jax.Array, axis_name: str | None) -> jax.Array:
+    """Returns the smallest value of any device."""
+    return value if axis_name is None else lax.pmin(value, axis_name)
+
+
+def total(value: jax.Array, axis_name: str | None) -> jax.Array:
+    """Returns the sum over devices."""
+    return value if axis_name is None else lax.psum(value, axis_name)
+
+
+def device_index(axis_name: str | None) -> jax.Array:
+    """Returns the number of this device along the axis, int32."""
+    return jnp.int32(0) if axis_name is None else lax.axis_index(axis_name).astype(jnp.int32)

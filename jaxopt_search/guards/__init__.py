@@ -1,1 +1,0 @@
-"""What is refused, or held back, before it does harm."""

@@ -1,0 +1,104 @@
+"""What would crash or hang: Ctrl-C while JAX compiles, and JAX in a forked process.
+
+Raised while JAX compiles, `KeyboardInterrupt` leaves parts of the compiler in the frames of its
+traceback. If it is not caught, the process then sometimes ends in a segmentation fault; so it does
+with JAX alone. So Ctrl-C, and SIGTERM where it counts as one, are held back until that is over.
+
+In a forked process JAX's threads are gone, and what waits for them never ends. JAX itself warns
+only at the fork, in the parent.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[Callable[[], bool]]:
+    """Takes note of a Ctrl-C within the block; a second one raises `KeyboardInterrupt` at once.
+
+    Only in the main thread, and only where Ctrl-C has Python's default handler: a user's own
+    handlers are left alone. Yields a function that tells whether one has come.
+    """
+    numbers = _numbers_of(signal.default_int_handler)
+    has_come = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal has_come
+        if has_come:
+            raise KeyboardInterrupt
+        has_come = True
+
+    with _handled(numbers, note, signal.default_int_handler):
+        yield lambda: has_come
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Raises the `KeyboardInterrupt` of a Ctrl-C within the block at its end; a second one at once.
+
+    Same conditions as `noted`.
+    """
+    with noted() as has_come:
+        yield
+    if has_come():
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """Lets SIGTERM raise `KeyboardInterrupt` within the block, where nobody else handles it."""
+    numbers = [number for number in _numbers_of(signal.SIG_DFL) if number == signal.SIGTERM]
+    with _handled(numbers, signal.default_int_handler, signal.SIG_DFL):
+        yield
+
+
+def _numbers_of(handler: Any) -> list[int]:
+    """Returns which signals have a handler; none, if this is not the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    both = (signal.SIGINT, signal.SIGTERM)
+    return [number for number in both if signal.getsignal(number) is handler]
+
+
+@contextlib.contextmanager
+def _handled(numbers: list[int], handler: Any, afterwards: Any) -> Iterator[None]:
+    try:
+        for number in numbers:
+            signal.signal(number, handler)
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, afterwards)
+
+
+_is_orphan = False
+
+
+def _in_child() -> None:
+    """Notes in a forked child whether JAX had started in its parent."""
+    global _is_orphan
+    bridge = sys.modules.get("jax._src.xla_bridge")  # asking JAX by its public names starts it
+    _is_orphan |= bool(getattr(bridge, "_backends", None))
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def refuse_orphans() -> None:
+    """Refuses to work where JAX would hang.
+
+    Raises:
+      RuntimeError: in a process that was forked from one in which JAX had started.
+    """
+    if _is_orphan:
+        raise RuntimeError(
+            "this process was forked from one in which JAX had started, and would hang; start it"
+            " with multiprocessing.get_context('spawn')"
+        )

@@ -1,0 +1,339 @@
+"""Which instances int32, float32 and a device's memory hold, and in which unit; on the host.
+
+What all solutions of a float instance share is left out on the device where it is most of a cost:
+float32 has better uses. Users meet this without knowing, as with times since 1970 in place of
+distances, or the costs of visits in the distances from and to each city.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxopt_search.checks import MAX_INT32
+
+MAX_BYTES = 2**30
+_FLOAT32, _FLOAT64 = np.finfo(np.float32), np.finfo(np.float64)
+_EDGES_IN_A_DELTA = 6
+_MOSTLY_SHARED = 256  # as many times as large as the rest
+_SAMPLED_CITIES = 256
+_FORBIDDEN_AT_ONCE = 64  # edges whose sum int32 holds, where it cannot hold n of them
+_LEAST_DIAMETER = 2.0**-40  # below, squared distances of neighbors may be 0 in float32
+_LEAST_FLOAT = float(_FLOAT32.tiny / _FLOAT32.eps)
+
+
+def largest_of(array: np.ndarray) -> Any:
+    """Returns the largest absolute value, a Python number."""
+    return max(array.max().item(), -array.min().item())
+
+
+def check_bytes(num_bytes: int, what: str, advice: str = "") -> None:
+    """Refuses an instance that takes too much of a device's memory."""
+    if num_bytes > MAX_BYTES:
+        raise ValueError(
+            f"{what} takes {num_bytes / 2**30:.1f} GiB on each device, expected at most 1 GiB"
+            f"{advice}"
+        )
+
+
+def beyond_int32(what: str, other: str = "") -> ValueError:
+    """Returns the error to raise for an instance whose costs int32 does not hold."""
+    return ValueError(
+        f"{what}, beyond int32 ({MAX_INT32}); use dtype='float32'{other} for inexact costs"
+    )
+
+
+def check_float64(largest: float, most: float, name: str, sums: str, least: float = 0.0) -> None:
+    """Refuses numbers that float64 cannot add up."""
+    if not least <= largest <= most:
+        raise ValueError(
+            f"{name} reach {largest:.6g}, expected {least:.6g} to {most:.6g} for float64 {sums};"
+            " multiply by a constant"
+        )
+
+
+def float_unit(largest: float, total: float, least: float = _LEAST_FLOAT) -> float:
+    """Returns the power of two that numbers are counted in: 1 where float32 holds them.
+
+    Args:
+      largest: the largest absolute value.
+      total: what float32 must hold besides, such as their sum.
+      least: the lowest `largest` that is not counted in another unit.
+    """
+    is_held = least <= largest and total <= float(_FLOAT32.max)
+    return 1 if is_held or not largest else power_of_two(largest)
+
+
+def power_of_two(largest: float) -> float:
+    """Returns the largest power of two up to `largest`, which is above 0."""
+    return 2.0 ** (math.frexp(largest)[1] - 1)
+
+
+def unit_note(unit: float) -> str:
+    """Returns a sentence that names the device's unit; "" if it is 1."""
+    if unit == 1:
+        return ""
+    return f"temperatures count in units of 2**{math.frexp(unit)[1] - 1} (problem.host.unit)"
+
+
+class Bounds(NamedTuple):
+    """What no solution and no move exceeds, as Python integers.
+
+    Attributes:
+      low: no cost is below.
+      high: no cost is above.
+      delta: no move changes the cost by more.
+      fit: whether int32 holds entries, deltas, and costs minus `offset`.
+    """
+
+    low: int
+    high: int
+    delta: int
+    fit: bool
+
+    @property
+    def offset(self) -> int:
+        """What has to be taken off all costs."""
+        is_needed = self.low < -MAX_INT32 or self.high > MAX_INT32
+        return (self.low + self.high) // 2 if is_needed else 0
+
+    def refusal(self, name: str, moves: str, unit: int = 1) -> ValueError:
+        """Returns the error to raise for an instance that does not fit."""
+        low, high, delta = (value * unit for value in self[:3])
+        return beyond_int32(
+            f"{name} costs from {low:.6g} to {high:.6g} and {moves} that change them by up to"
+            f" {delta:.6g}"
+        )
+
+
+def qubo_bounds(
+    linear: np.ndarray, first: np.ndarray, second: np.ndarray, values: np.ndarray
+) -> Bounds:
+    """Returns bounds of costs, and of changes by flips and swaps; costs have no offset.
+
+    At worst, all negative or all positive terms count. With sides -1 and 1 in place of 0 and 1 this
+    gives other bounds, which are integer times a quarter; for cuts they are close.
+
+    Args:
+      linear: [n] int64 linear terms.
+      first, second, values: [k] int64 couplings of pairs of variables.
+    """
+    negative, positive = np.zeros_like(linear), np.zeros_like(linear)
+    for end in (first, second):
+        np.add.at(negative, end, np.minimum(values, 0))
+        np.add.at(positive, end, np.maximum(values, 0))
+
+    def total(values: np.ndarray) -> int:
+        return int(values.sum())
+
+    low = total(np.minimum(linear, 0)) + total(np.minimum(values, 0))
+    high = total(np.maximum(linear, 0)) + total(np.maximum(values, 0))
+    middle = 2 * total(linear) + total(values)
+    spread = total(np.abs(2 * linear + negative + positive)) + total(np.abs(values))
+    low, high = max(low, -((spread - middle) // 4)), min(high, (middle + spread) // 4)
+    flips = np.maximum(np.abs(linear + negative), np.abs(linear + positive))
+    delta = max(int(flips.max()), min(int(np.sort(flips)[-2:].sum()), high - low))
+    # The largest int32 is left to null moves.
+    return Bounds(low, high, delta, fit=max(-low, high, delta) < MAX_INT32)
+
+
+def qap_bounds(flow: np.ndarray, distance: np.ndarray) -> Bounds:
+    """Returns bounds of the costs of assignments and of changes by swaps."""
+    f, d = largest_of(flow), largest_of(distance)
+    if max(f, d) > MAX_INT32:
+        size = flow.size * f * d
+        return Bounds(-size, size, 2 * size, fit=False)
+    low, high = qap_costs(flow, distance)
+    delta = high - low
+    if delta >= MAX_INT32:
+        delta = min(delta, largest_swap(flow, distance))
+    # The largest int32 is left to null moves.
+    return Bounds(low, high, delta, fit=delta < MAX_INT32 and high - low <= 2 * MAX_INT32)
+
+
+def qap_costs(flow: np.ndarray, distance: np.ndarray) -> tuple[int, int]:
+    """Returns a lower and an upper bound of all costs of a QAP.
+
+    Whichever entries meet, the sum of their products is least if one matrix is sorted up and the
+    other down, and greatest if both are sorted up (the rearrangement inequality). This is tight
+    enough only for the parts that cannot mix: diagonals, and the symmetric and the antisymmetric
+    part of the rest. O(n * n * log n).
+    """
+    off_diagonal = ~np.eye(len(flow), dtype=bool)
+    parts = [
+        _rearranged(*(part[off_diagonal] for part in (flow + flow.T, distance + distance.T))),
+        _rearranged(*(part[off_diagonal] for part in (flow - flow.T, distance - distance.T))),
+    ]
+    low, high = _rearranged(flow.diagonal(), distance.diagonal())
+    return low - sum(-part[0] for part in parts) // 4, high + sum(part[1] for part in parts) // 4
+
+
+def _rearranged(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
+    """Returns the least and the greatest sum of products of the numbers of `a` and `b`, paired."""
+    a, b = np.sort(a), np.sort(b)
+    if a.size and a.size * largest_of(a) * largest_of(b) >= 2**63:
+        a, b = a.astype(object), b.astype(object)
+    return int(np.dot(a, b[::-1])), int(np.dot(a, b))
+
+
+def largest_swap(flow: np.ndarray, distance: np.ndarray) -> int:
+    """Returns an upper bound of the change in a QAP's cost by any swap; O(n**3).
+
+    A swap pairs differences of two rows or columns of one matrix with differences of entries of
+    the other: see `QAP.swap_delta`. Its terms outside the sum weigh no more than the terms that
+    the sum leaves out, by the triangle inequality.
+    """
+
+    def row_difference(matrix: np.ndarray) -> int:
+        return max(np.abs(matrix - row).sum(axis=1).max().item() for row in matrix)
+
+    def bound(a: np.ndarray, b: np.ndarray) -> int:
+        return (row_difference(a) + row_difference(a.T)) * (b.max().item() - b.min().item())
+
+    return min(bound(flow, distance), bound(distance, flow))
+
+
+def check_qap_floats(flow: np.ndarray, distance: np.ndarray) -> None:
+    """Refuses matrices of which float64 cannot hold every cost."""
+    f, d, n = largest_of(flow), largest_of(distance), len(flow)
+    least, most = float(_FLOAT64.tiny) if f and d else 0.0, float(_FLOAT64.max) / (4 * n * n)
+    sums = f"sums over {n} facilities"
+    check_float64(f, most, "entries of flow", sums)
+    check_float64(d, most, "entries of distance", sums)
+    check_float64(f * d, most, "products of flow and distance", sums, least)
+
+
+def qap_units(flow: np.ndarray, distance: np.ndarray) -> tuple[float, float]:
+    """Returns powers of two in which both matrices are counted: 1 where float32 holds products."""
+    f, d, n = largest_of(flow), largest_of(distance), len(flow)
+    # A cost has n * n products, a delta 2 * n of two differences each.
+    most = float(_FLOAT32.max) / max(n * n, 8 * n)
+    if all(not size or _LEAST_FLOAT <= size <= most for size in (f, d, f * d)):
+        return 1, 1
+    return power_of_two(f or 1.0), power_of_two(d or 1.0)
+
+
+def tour_bound(n: int, largest: Any) -> Any:
+    """Returns an upper bound on every tour's length and every partial delta."""
+    return max(n, _EDGES_IN_A_DELTA) * largest
+
+
+def dearest_edge(n: int, largest: Any, has_forbidden: bool) -> Any:
+    """Returns the largest entry of the matrix on the device: the one of forbidden edges, if any.
+
+    They make a tour dearer than every tour without one, negative distances included. Where int32
+    cannot hold the sums of such, they are at least dearer than all edges that a move exchanges.
+    """
+    if not has_forbidden:
+        return largest
+    if not isinstance(largest, int):
+        return 2 * n * (largest or 1.0)
+    full, least = 2 * n * largest + 1, _EDGES_IN_A_DELTA * largest
+    if tour_bound(n, full) <= MAX_INT32:
+        return full
+    held = MAX_INT32 // max(n, _EDGES_IN_A_DELTA)
+    return max(held if held > least else MAX_INT32 // _FORBIDDEN_AT_ONCE, least + 1)
+
+
+def check_tour_deltas(largest: Any) -> None:
+    """Refuses distances of which int32 cannot hold every delta."""
+    if (reached := tour_bound(0, largest)) > MAX_INT32:
+        raise beyond_int32(
+            f"distances up to {largest:.6g} change costs by up to {reached:.6g}",
+            " or metric='EUCLID'",
+        )
+
+
+def check_tour_floats(n: int, largest: float, name: str = "distances") -> None:
+    """Refuses distances of which float64 cannot hold every cost; a forbidden edge is as 2 n."""
+    most = float(_FLOAT64.max) / (2 * max(n, _EDGES_IN_A_DELTA) ** 2)
+    check_float64(largest, most, name, f"sums over {n} cities")
+
+
+def tour_unit(n: int, largest: float) -> float:
+    """Returns the power of two that float distances are counted in: 1 where float32 holds them.
+
+    It has to hold their sums, and squares of coordinates, even of close neighbors.
+
+    Args:
+      largest: the largest distance.
+    """
+    return float_unit(largest, max(tour_bound(n, largest), largest * largest), _LEAST_DIAMETER)
+
+
+def check_matrix_of(n: int, way_out: str) -> None:
+    """Refuses a matrix of n cities that takes too much memory, and says what to use instead."""
+    check_bytes(4 * n * n, f"a matrix of {n} cities", f"; use {way_out}")
+
+
+def is_mostly_shared(whole: float, left: float) -> bool:
+    """Returns whether numbers have most of their size in common.
+
+    Args:
+      whole: the largest of them.
+      left: the largest one after the common part is taken off; if 0, nothing needs the precision.
+    """
+    return whole > _MOSTLY_SHARED * left > 0
+
+
+def shared_entries(matrix: np.ndarray) -> tuple[float, float]:
+    """Returns the number shared by all entries off the diagonal, and by those on it; mostly 0."""
+    between, within = map(_common, (matrix[~np.eye(len(matrix), dtype=bool)], matrix.diagonal()))
+    left = largest_of(without_entries(matrix, between, within))
+    return (between, within) if is_mostly_shared(largest_of(matrix), left) else (0.0, 0.0)
+
+
+def _common(values: np.ndarray) -> float:
+    """Returns the least of some numbers if they differ little, else 0."""
+    least, most = values.min(initial=np.inf).item(), values.max(initial=-np.inf).item()
+    return least if max(most, -least) > 2 * (most - least) else 0.0
+
+
+def without_entries(matrix: np.ndarray, between: float, within: float) -> np.ndarray:
+    """Returns the matrix after numbers are taken off all entries, and off those on the diagonal."""
+    return matrix - np.where(np.eye(len(matrix), dtype=bool), within, between)
+
+
+def shared_by_cities(matrix: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the amounts each city adds to all distances from it, and to it, [n] each.
+
+    All tours share the sum, because they leave each city once and come to it once. Without it, the
+    shortest distance is 0. Zeros if it is not most of the distances.
+    """
+    nothing = np.zeros(len(matrix))
+    is_known = allowed & ~np.eye(len(matrix), dtype=bool)
+    if not is_known.any():
+        return nothing, nothing
+    for leaving, coming in ((nothing, nothing), _medians(matrix, is_known)):
+        left = without_cities(matrix, leaving, coming)
+        least = left.min(where=is_known, initial=np.inf)
+        if is_mostly_shared(largest_of(matrix), left.max(where=is_known, initial=least) - least):
+            return leaving + least / 2, coming + least / 2
+    return nothing, nothing
+
+
+def _medians(matrix: np.ndarray, is_known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the typical costs of leaving each city and of coming to it, [n] each."""
+    some = np.arange(len(matrix))[:: max(1, len(matrix) // _SAMPLED_CITIES)]
+    # Rows are compared with one of them, because their own numbers may differ much.
+    one = is_known.sum(axis=1).argmax()
+    is_in_both = is_known[:, some] & is_known[one, some]
+    leaving = _row_medians(matrix[:, some] - matrix[one, some], is_in_both)
+    coming = _row_medians((matrix[some] - leaving[some, None]).T, is_known[some].T)
+    if np.array_equal(matrix, matrix.T):
+        leaving = coming = (leaving + coming) / 2
+    return leaving, coming
+
+
+def _row_medians(matrix: np.ndarray, is_known: np.ndarray) -> np.ndarray:
+    """Returns the median of what is known of each row, the lower one of two; 0 for nothing."""
+    ordered, num = np.sort(np.where(is_known, matrix, np.inf), axis=1), is_known.sum(axis=1)
+    middle = np.take_along_axis(ordered, np.maximum(num - 1, 0)[:, None] // 2, axis=1)[:, 0]
+    return np.where(num > 0, middle, 0.0)
+
+
+def without_cities(matrix: np.ndarray, leaving: np.ndarray, coming: np.ndarray) -> np.ndarray:
+    """Returns distances after what is shared is taken off; 0 on the diagonal."""
+    left = matrix - (leaving[:, None] + coming)
+    np.fill_diagonal(left, 0)
+    return left

@@ -1,0 +1,357 @@
+"""Generalized assignment: jobs to agents of limited capacity, each job to one agent, cheaply.
+
+Ross and Soland, "A branch and bound algorithm for the generalized assignment problem", Mathematical
+Programming 8 (1975). As in Yagiura, Ibaraki and Glover, "An ejection chain approach for the
+generalized assignment problem", INFORMS Journal on Computing 16 (2004), searches may pass through
+assignments that overload agents, at a price.
+"""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search.backends import floats, tables
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
+from jaxopt_search.interrupts import refuse_orphans
+from jaxopt_search.problems.bounds import largest_of
+from jaxopt_search.problems.finite import vector
+from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.matrix_input import (
+    DType,
+    finite_matrix,
+    has_exact_costs,
+    on_device,
+    refuse_first,
+)
+from jaxopt_search.pytrees import pytree, static
+from jaxopt_search.types import Scan, VectorProblem
+
+_FLOAT32 = np.finfo(np.float32)
+
+
+class Slacks(NamedTuple):
+    """What makes moves cheap.
+
+    Attributes:
+      slack: [m] int32, how much of each agent's capacity is left; negative if it is overloaded.
+      overload: [] int32, the sum of the loads beyond the capacities.
+    """
+
+    slack: Any
+    overload: Any
+
+
+class _Shift(NamedTuple):
+    """What changes if jobs go to other agents.
+
+    Attributes:
+      cost: int32 or float32.
+      overload: int32.
+    """
+
+    cost: jax.Array
+    overload: jax.Array
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class GeneralizedAssignment(VectorProblem):
+    """An instance on the device. Build it with `generalized_assignment`.
+
+    A solution is [n] int32: the agent of each job. Its cost is the sum of the costs of the jobs
+    with their agents and, if an agent is overloaded, `fixed_penalty` and `penalty` for each unit of
+    load beyond the capacities.
+
+    Attributes:
+      costs: [n, m] int32 or float32, of each job with each agent.
+      loads: [n, m] int32, at least 0.
+      capacities: [m] int32.
+      fixed_penalty: [] int32 or float32, so high that all feasible solutions cost less than others.
+      penalty: [] of this dtype, more than one job can save with another agent.
+      domain_sizes: [n] int32, m for each job.
+      n: the number of jobs.
+      num_agents: m.
+      host: the instance as it was given.
+    """
+
+    costs: jax.Array = dataclasses.field(repr=False)
+    loads: jax.Array = dataclasses.field(repr=False)
+    capacities: jax.Array = dataclasses.field(repr=False)
+    fixed_penalty: jax.Array = dataclasses.field(repr=False)
+    penalty: jax.Array = dataclasses.field(repr=False)
+    domain_sizes: jax.Array = dataclasses.field(repr=False)
+    n: int = static()
+    num_agents: int = static()
+    host: Original = static(repr=False)
+
+    @property
+    def max_domain(self) -> int:
+        """m, the number of agents."""
+        return self.num_agents
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether there is only one solution."""
+        return self.num_agents == 1
+
+    def init(self, key: jax.Array) -> jax.Array:
+        """Returns a random solution, [n] int32, which may overload agents."""
+        return vector.random_vector(key, self.domain_sizes)
+
+    def perturb(self, key: jax.Array, solution: jax.Array) -> jax.Array:
+        """Returns a solution near `solution`: a few random jobs have random agents."""
+        return vector.perturbed(key, solution, self.domain_sizes)
+
+    def cost(self, solution: jax.Array) -> jax.Array:
+        """Returns the costs of all jobs and the penalty for overload, [] int32 or float32; O(n)."""
+        job = jnp.arange(self.n, dtype=jnp.int32)
+        costs = floats.total(load(self.costs, (job, solution)))
+        return costs + self._penalty(self.tally(solution).overload)
+
+    def tally(self, solution: jax.Array) -> Slacks:
+        """Returns the slacks of all capacities; O(n m)."""
+        is_here = solution[:, None] == jnp.arange(self.num_agents, dtype=jnp.int32)[None]
+        loads = jnp.where(is_here, self.loads, jnp.zeros_like(self.loads))
+        slack = self.capacities - jnp.sum(loads, axis=0, dtype=jnp.int32)
+        return Slacks(slack, jnp.sum(_over(slack), dtype=jnp.int32))
+
+    def assign_delta(
+        self, solution: Any, tally: Slacks, variable: jax.Array, value: jax.Array
+    ) -> jax.Array:
+        """Returns the change in cost if a job goes to an agent, O(1); portable, elementwise."""
+        here = self._of_job(tally, variable, load(solution, variable))
+        there = load(tally.slack, value)
+        entries = load(self.costs, (variable, value)), load(self.loads, (variable, value))
+        change = self._delta(tally, _moved(here, there, *entries))
+        return jnp.where(value == load(solution, variable), jnp.zeros_like(change), change)
+
+    def swap_values_delta(
+        self, solution: Any, tally: Slacks, first: jax.Array, second: jax.Array
+    ) -> jax.Array:
+        """Returns the change in cost if two jobs exchange agents, O(1); portable, elementwise."""
+        a, b = load(solution, first), load(solution, second)
+
+        def both(table: Any, here: jax.Array, there: jax.Array) -> tuple[jax.Array, jax.Array]:
+            return load(table, (here, a)), load(table, (there, b))
+
+        (own, other), (new, old) = both(self.costs, first, second), both(self.costs, second, first)
+        cost = new + old - own - other
+        (own, other), (new, old) = both(self.loads, first, second), both(self.loads, second, first)
+        at_a, at_b = load(tally.slack, a), load(tally.slack, b)
+        after = _over(at_a + own - new) + _over(at_b + other - old)
+        change = self._delta(tally, _Shift(cost, after - _over(at_a) - _over(at_b)))
+        return jnp.where(a == b, jnp.zeros_like(change), change)
+
+    def assigned(
+        self,
+        solution: Any,
+        tally: Slacks,
+        variable: jax.Array,
+        value: jax.Array,
+        where: jax.Array,
+    ) -> Slacks:
+        """Returns the slacks after a job went to an agent, if `where` holds; O(1), portable."""
+        own = load(solution, variable)
+        moves = where & (own != value)
+        slack, (here, there) = tally.slack, (load(tally.slack, one) for one in (own, value))
+        left = here + load(self.loads, (variable, own))
+        taken = there - load(self.loads, (variable, value))
+        change = _over(left) - _over(here) + _over(taken) - _over(there)
+        slack = store(store(slack, own, left, moves), value, taken, moves)
+        return Slacks(slack, tally.overload + jnp.where(moves, change, jnp.zeros_like(change)))
+
+    def scan(self, solution: Any, tally: Slacks) -> Scan:
+        """Returns how all assignments are priced in one pass."""
+
+        def delta(place: Any, entries: tuple[jax.Array, ...]) -> jax.Array:
+            return self._delta(tally, _moved(place.here, place.there, *entries))
+
+        return Scan(
+            tables=(self.costs, self.loads),
+            of_variable=lambda job: self._of_job(tally, job, tables.in_rows(solution, job)),
+            of_value=lambda agent: load(tally.slack, agent),
+            delta=delta,
+        )
+
+    def _of_job(self, tally: Slacks, job: jax.Array, own: jax.Array) -> _Shift:
+        """Returns the change if a job leaves its agent."""
+        slack = load(tally.slack, own)
+        overload = _over(slack + load(self.loads, (job, own))) - _over(slack)
+        return _Shift(-load(self.costs, (job, own)), overload)
+
+    def _delta(self, tally: Slacks, shift: _Shift) -> jax.Array:
+        after = tally.overload + shift.overload
+        return shift.cost + (self._penalty(after) - self._penalty(tally.overload))
+
+    def _penalty(self, overload: jax.Array) -> jax.Array:
+        """Returns the cost of an overload."""
+        fixed = jnp.where(overload > 0, self.fixed_penalty, jnp.zeros_like(self.fixed_penalty))
+        return fixed + floats.product(self.penalty, overload.astype(self.penalty.dtype))
+
+
+def _over(slack: jax.Array) -> jax.Array:
+    """Returns the overload where this much is left."""
+    return jnp.maximum(-slack, jnp.zeros_like(slack))
+
+
+def _moved(left: _Shift, slack: jax.Array, cost: jax.Array, taken: jax.Array) -> _Shift:
+    """Returns the change if a job, having `left` an agent, goes to another who has `slack`."""
+    return _Shift(left.cost + cost, left.overload + (_over(slack - taken) - _over(slack)))
+
+
+def generalized_assignment(
+    costs: Any,
+    loads: Any,
+    capacities: Any,
+    *,
+    dtype: DType | None = None,
+    best_known: float | None = None,
+) -> GeneralizedAssignment:
+    """Returns the problem of giving each job to one agent, within capacities, at the least cost.
+
+    On the way, solutions may overload agents. They cost more than all others: the device adds a
+    fixed penalty, as high as the costs of feasible solutions can differ, and one for each unit of
+    overload, higher than what one job can save with another agent. So moving a job always pays if
+    it reduces the overload. If a run ends with an overload, `Result.feasible` is False and
+    `Result.fun` is infinite.
+
+    Integer costs, and floats that are all integral, make an exact integer instance. To maximize
+    profits, negate them.
+
+    Args:
+      costs: [m, n] real numbers, of each agent (row) with each job (column), as in the OR-Library.
+      loads: [m, n] integers from 0 on, how much of each agent's capacity each job takes.
+      capacities: [m] integers from 0 on.
+      dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
+      best_known: the best-known cost, for `Result.gap`.
+
+    Raises:
+      ValueError: for a wrong shape, NaN, infinity, negative or fractional loads and capacities, or
+        numbers too large.
+      TypeError: for entries that are not real numbers.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = generalized_assignment([[1, 2, 3], [4, 4, 4]], [[2, 2, 2], [1, 1, 1]], [4, 9])
+      >>> result = js.solve(problem, js.hill_climbing(js.Assign()), 0, num_searches=4)
+      >>> result.fun, result.x.tolist()
+      (7, [0, 0, 1])
+    """
+    check_option("dtype", dtype, (None, "int32", "float32"))
+    check_best_known(best_known)
+    costs, loads = _matrix(costs, "costs"), _matrix(loads, "loads")
+    capacities = real_array(capacities, "capacities")
+    if loads.shape != costs.shape:
+        raise ValueError(f"loads has shape {loads.shape}, expected {costs.shape} as costs has")
+    if capacities.shape != costs.shape[:1]:
+        raise ValueError(f"capacities has shape {capacities.shape}, expected {costs.shape[:1]}")
+    loads, capacities = _amounts(loads, "loads"), _amounts(capacities, "capacities")
+    is_exact = has_exact_costs(dtype, "costs", costs)
+    costs = costs.astype(np.int64 if is_exact else np.float64)
+    _check_loads(loads, capacities)
+    return _build(costs, loads, capacities, is_exact, best_known)
+
+
+def _matrix(values: Any, name: str) -> np.ndarray:
+    matrix = finite_matrix(values, name)
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(f"{name} has shape {matrix.shape}, expected (agents, jobs)")
+    return matrix
+
+
+def _amounts(values: np.ndarray, name: str) -> np.ndarray:
+    """Returns int64, at least 0."""
+    refuse_first(values, ~np.isfinite(values), name)
+    wrong = (values < 0) | (values != np.floor(values))
+    if wrong.any():
+        where = tuple(np.argwhere(wrong)[0].tolist())
+        text = ",".join(map(str, where))
+        raise ValueError(f"{name}[{text}] is {values[where]}, expected integers from 0 on")
+    # Above 2**53, float64 holds no fractions; what does not fit is refused with the sums.
+    return np.minimum(values, 2.0**62 if values.dtype.kind == "f" else 2**62).astype(np.int64)
+
+
+def _check_loads(loads: np.ndarray, capacities: np.ndarray) -> None:
+    """Refuses loads if an agent's sum, or the sum of overloads, exceeds int32."""
+    total = sum(map(int, loads.max(axis=0)))
+    most = max(total, int(loads.sum(axis=1, dtype=object).max()), int(capacities.max()))
+    if most > MAX_INT32 // 2:
+        raise ValueError(
+            f"loads and capacities sum to {most}, expected up to {MAX_INT32 // 2}, for int32;"
+            " divide by a constant"
+        )
+
+
+def _build(
+    costs: np.ndarray, loads: np.ndarray, capacities: np.ndarray, is_exact: bool, best_known: Any
+) -> GeneralizedAssignment:
+    (m, n), dtype = costs.shape, jnp.int32 if is_exact else jnp.float32
+    low, high = (_total(part(axis=0), is_exact) for part in (costs.min, costs.max))
+    largest = int(costs.max()) - int(costs.min()) if is_exact else largest_of(costs)
+    spread = max((costs.max(axis=0) - costs.min(axis=0)).max().item(), 0)
+    # Float costs may be off by rounding: then what separates them is more than rounding.
+    fixed = high - low if is_exact else 2 * (high - low) + (abs(high) + abs(low)) * 2.0**-10
+    penalty = spread + 1 if is_exact else 2 * spread + (fixed + abs(high)) * 2.0**-20 or 1.0
+    overload = int(loads.max(axis=0).sum())
+    most = max(-low, high + fixed + penalty * overload)
+    change = high - low + fixed + penalty * overload
+    limit = MAX_INT32 if is_exact else float(_FLOAT32.max) / 8
+    if max(most, change, largest) >= limit:
+        hint = "; use dtype='float32' for inexact costs" if is_exact else "; multiply by a constant"
+        raise ValueError(
+            f"costs from {low:.6g} to {high:.6g} and penalties for an overload of up to {overload}"
+            f" reach {max(most, change):.6g}, expected below {limit:.6g}{hint}"
+        )
+    refuse_orphans()
+    cost = functools.partial(_cost_on_host, costs, loads, capacities, (fixed, penalty))
+    host = Original(
+        cost=cost,
+        check=functools.partial(vector.check_vector, np.full(n, m, np.int32)),
+        remaining=functools.partial(_remaining, loads, capacities),
+        max_feasible=high if is_exact else high + (fixed - (high - low)) / 2,
+        best_known=best_known,
+    )
+    return GeneralizedAssignment(
+        costs=on_device(costs.T, dtype),
+        loads=on_device(loads.T, jnp.int32),
+        capacities=on_device(capacities, jnp.int32),
+        fixed_penalty=on_device(fixed, dtype),
+        penalty=on_device(penalty, dtype),
+        domain_sizes=on_device(np.full(n, m), jnp.int32),
+        n=n,
+        num_agents=m,
+        host=host,
+    )
+
+
+def _total(values: np.ndarray, is_exact: bool) -> int | float:
+    return sum(map(int, values)) if is_exact else values.sum().item()
+
+
+def _overload(loads: np.ndarray, capacities: np.ndarray, solution: np.ndarray) -> int:
+    job = np.arange(loads.shape[1])
+    used = np.bincount(solution, loads[solution, job], len(capacities)).astype(np.int64)
+    return int(np.maximum(used - capacities, 0).sum())
+
+
+def _remaining(loads: np.ndarray, capacities: np.ndarray, solution: np.ndarray) -> str:
+    overload = _overload(loads, capacities, np.asarray(solution))
+    return f"an overload of {overload} remains" if overload else ""
+
+
+def _cost_on_host(
+    costs: np.ndarray,
+    loads: np.ndarray,
+    capacities: np.ndarray,
+    penalties: tuple[Any, Any],
+    solution: np.ndarray,
+) -> int | float:
+    solution, (fixed, penalty) = np.asarray(solution), penalties
+    overload = _overload(loads, capacities, solution)
+    total = costs[solution, np.arange(costs.shape[1])].sum().item()
+    return total + (fixed + penalty * overload if overload else 0)

@@ -1,1 +1,0 @@
-"""Which agent does which job, within capacities, at the least cost."""

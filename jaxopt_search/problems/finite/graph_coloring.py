@@ -1,0 +1,311 @@
+"""Graph coloring: k colors for the vertices of a graph, so that few edges join equal colors.
+
+A search for a coloring without such an edge is one of Hertz and de Werra, "Using tabu search
+techniques for graph coloring", Computing 39, 1987; the table of neighbors by color with which a
+move is priced in O(1) is from Fleurent and Ferland, "Genetic and hybrid algorithms for graph
+coloring", Annals of Operations Research 63, 1996.
+"""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.checks import MAX_INT32, check_count, plain_array
+from jaxopt_search.problems.finite import vector
+from jaxopt_search.problems.finite.vector import NeighborLists, neighbor_lists
+from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.matrix_input import on_device
+from jaxopt_search.problems.padding import list_room, with_room
+from jaxopt_search.pytrees import pytree, static
+from jaxopt_search.types import Scan, VectorProblem
+
+_TILE = 128  # neighbors that a kernel handles at once
+
+
+class Graph(NamedTuple):
+    """A simple graph on the device.
+
+    Attributes:
+      lists: of each vertex's neighbors.
+      first, second: [E] int32, the ends of each edge.
+      num_edges: [] int32; entries beyond are room, so that graphs of one kind share compiled code.
+    """
+
+    lists: NeighborLists
+    first: jax.Array
+    second: jax.Array
+    num_edges: jax.Array
+
+
+class ColorCounts(NamedTuple):
+    """What makes moves cheap.
+
+    Attributes:
+      neighbors: [n, k] int32, how many neighbors of each vertex have each color.
+      conflicts: [n] int32, how many neighbors of each vertex have its own color.
+    """
+
+    neighbors: jax.Array
+    conflicts: jax.Array
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class GraphColoring(VectorProblem):
+    """The colorings of a graph with k colors. Build it with `graph_coloring`.
+
+    A solution is [n] int32, the color of each vertex. Its cost is the number of edges whose ends
+    have the same color; 0 for a proper coloring.
+
+    Attributes:
+      domain_sizes: [n] int32, k for each vertex.
+      graph: the graph.
+      n: the number of vertices.
+      max_domain: k.
+      host: the instance as it was given.
+    """
+
+    domain_sizes: jax.Array = dataclasses.field(repr=False)
+    graph: Graph = dataclasses.field(repr=False)
+    n: int = static()
+    max_domain: int = static()
+    host: Original = static(repr=False)
+
+    @property
+    def num_colors(self) -> int:
+        """k, how many colors there are."""
+        return self.max_domain
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether there is only one coloring."""
+        return self.max_domain == 1
+
+    def init(self, key: jax.Array) -> jax.Array:
+        """Returns a random coloring, [n] int32."""
+        return vector.random_vector(key, self.domain_sizes)
+
+    def perturb(self, key: jax.Array, coloring: jax.Array) -> jax.Array:
+        """Returns a coloring near `coloring`: a few random vertices have random colors."""
+        return vector.perturbed(key, coloring, self.domain_sizes)
+
+    def cost(self, coloring: jax.Array) -> jax.Array:
+        """Returns the number of edges that join equal colors, [] int32."""
+        graph = self.graph
+        is_conflict = coloring[graph.first] == coloring[graph.second]
+        return jnp.sum(is_conflict & self._is_edge(), dtype=jnp.int32)
+
+    def tally(self, coloring: jax.Array) -> ColorCounts:
+        """Returns the neighbors of each vertex by color; O(n k + edges)."""
+        (_, first, second, _), one = self.graph, self._is_edge().astype(jnp.int32)
+        counts = jnp.zeros((self.n, self.max_domain), jnp.int32)
+        for here, there in ((first, second), (second, first)):
+            counts = counts.at[here, coloring[there]].add(one, **memory.IN_BOUNDS)
+        return ColorCounts(counts, counts[lax.iota(jnp.int32, self.n), coloring])
+
+    def assign_delta(
+        self, coloring: jax.Array, tally: ColorCounts, vertex: jax.Array, color: jax.Array
+    ) -> jax.Array:
+        """Returns the change in cost if `vertex` gets `color`; portable, O(1)."""
+        return load(tally.neighbors, (vertex, color)) - load(tally.conflicts, vertex)
+
+    def swap_values_delta(
+        self, coloring: jax.Array, tally: ColorCounts, first: jax.Array, second: jax.Array
+    ) -> jax.Array:
+        """Returns the change in cost if two vertices exchange colors; portable, O(log degree)."""
+        there = self.assign_delta(coloring, tally, first, load(coloring, second))
+        here = self.assign_delta(coloring, tally, second, load(coloring, first))
+        # Each counts the other one as a neighbor of the color that it leaves.
+        _, are_neighbors = self.graph.lists.find(first, second)
+        return there + here - 2 * are_neighbors.astype(jnp.int32)
+
+    def assigned(
+        self,
+        coloring: jax.Array,
+        tally: ColorCounts,
+        vertex: jax.Array,
+        color: jax.Array,
+        where: jax.Array,
+    ) -> ColorCounts:
+        """Returns the tally after `vertex` got `color`, if `where` holds; portable, O(degree)."""
+        old, lists = load(coloring, vertex), self.graph.lists
+        start, end = lists.range_of(vertex)
+        step = (old != color).astype(jnp.int32)
+
+        def change(which: tuple[int, ...], tally: tuple[Any, ...]) -> tuple[Any, ...]:
+            def body(i: jax.Array, is_real: jax.Array, tally: tuple[Any, ...]) -> tuple[Any, ...]:
+                neighbor = load(lists.neighbors, start + i, is_real)
+                own = load(coloring, neighbor)
+                gain = (own == color).astype(jnp.int32) - (own == old).astype(jnp.int32)
+                there, here = (jnp.broadcast_to(one, neighbor.shape) for one in (old, color))
+                # Which field, where in it, and by how much.
+                changes = (
+                    (0, (neighbor, there), -step),
+                    (0, (neighbor, here), step),
+                    (1, neighbor, gain),
+                )
+                chosen = [changes[k] for k in which]
+                after = [load(tally[field], place) + amount for field, place, amount in chosen]
+                fields = list(tally)
+                for (field, place, _), value in zip(chosen, after, strict=True):
+                    fields[field] = store(fields[field], place, value, where & is_real)
+                return tuple(fields)
+
+            return memory.each_index(end - start, lists.max_degree, body, tally, _TILE)
+
+        # XLA copies a buffer to which a loop for a CPU has two stores.
+        passes = ((0,), (1,), (2,)) if memory.is_native() else ((0, 1, 2),)
+        fields: tuple[Any, ...] = tuple(tally)
+        for which in passes:
+            fields = change(which, fields)
+        counts, conflicts = fields
+        # No vertex is its own neighbor, so these counts of it stay.
+        own = load(counts, (vertex, color))
+        return ColorCounts(counts, store(conflicts, vertex, own, where))
+
+    def scan(self, coloring: jax.Array, tally: ColorCounts) -> Scan:
+        """Returns how all assignments are priced in one pass."""
+        return Scan(
+            tables=(tally.neighbors,),
+            of_variable=lambda vertex: tables.in_rows(tally.conflicts, vertex),
+            of_value=lambda color: None,
+            delta=lambda place, entries: entries[0] - place.here,
+        )
+
+    def _is_edge(self) -> jax.Array:
+        return lax.iota(jnp.int32, self.graph.first.shape[0]) < self.graph.num_edges
+
+
+def graph_coloring(
+    graph: Any, num_colors: int, *, num_vertices: int | None = None
+) -> GraphColoring:
+    """Returns the problem of coloring the vertices of a graph so that few neighbors are alike.
+
+    The cost is the number of edges whose ends have the same color. A coloring of cost 0 is a proper
+    one; `target=0` stops there.
+
+    Args:
+      graph: [m, 2] integers, edges as pairs of vertices from 0 on; an edge that is given twice,
+        in either direction, counts once. Or an adjacency matrix, [n, n] of 0 and 1 or of booleans,
+        symmetric and with an empty diagonal. A 2 x 2 array that could be either is a matrix.
+      num_colors: k, at least 1.
+      num_vertices: n, for edges: vertices above the highest in an edge have no neighbors. None for
+        this highest vertex plus 1.
+
+    Raises:
+      ValueError: for anything else, edges from a vertex to itself, vertices out of range, a matrix
+        that is not symmetric, entries that are not integers, or numbers out of range.
+
+    Example:
+      >>> problem = graph_coloring([[0, 1], [1, 2], [2, 3], [3, 0]], 2)
+      >>> int(problem.cost(jax.numpy.array([0, 1, 0, 0])))
+      2
+    """
+    num_colors = check_count("num_colors", num_colors)
+    edges, n = _edges_of(graph, num_vertices)
+    if n * num_colors > MAX_INT32:
+        raise ValueError(
+            f"num_colors is {num_colors}, expected at most {MAX_INT32 // n} for {n} vertices: the"
+            f" vertices by colors are numbered in int32"
+        )
+    if len(edges) > MAX_INT32 // 2:
+        raise ValueError(f"graph has {len(edges)} edges, expected at most {MAX_INT32 // 2}")
+    (first, second), room = edges.T, list_room(len(edges))
+    domains = np.full(n, num_colors)
+    host = Original(
+        cost=functools.partial(_cost_on_host, edges),
+        check=functools.partial(vector.check_vector, domains),
+    )
+    lists, _ = neighbor_lists(n, first, second)
+    return GraphColoring(
+        domain_sizes=on_device(domains, jnp.int32),
+        graph=Graph(
+            lists=lists,
+            first=jnp.asarray(with_room(first, room), jnp.int32),
+            second=jnp.asarray(with_room(second, room), jnp.int32),
+            num_edges=on_device(len(edges), jnp.int32),
+        ),
+        n=n,
+        max_domain=num_colors,
+        host=host,
+    )
+
+
+def _cost_on_host(edges: np.ndarray, coloring: np.ndarray) -> int:
+    coloring = np.asarray(coloring)
+    return int(np.sum(coloring[edges[:, 0]] == coloring[edges[:, 1]], dtype=np.int64))
+
+
+def _edges_of(graph: Any, num_vertices: int | None) -> tuple[np.ndarray, int]:
+    """Returns the edges of a graph, [m, 2] int64, each once, and how many vertices it has."""
+    if num_vertices is not None:
+        num_vertices = check_count("num_vertices", num_vertices)
+    array = plain_array(graph, "graph")
+    if array.size == 0 and array.shape in ((0,), (0, 2)):
+        array = np.zeros((0, 2), np.int64)
+    if array.dtype != np.bool_ and not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"graph has dtype {array.dtype}, expected integers")
+    is_matrix = array.ndim == 2 and array.shape[0] == array.shape[1] != 2
+    is_pairs = array.ndim == 2 and array.shape[1] == 2 and array.dtype != np.bool_
+    if is_matrix or (array.shape == (2, 2) and (array.dtype == np.bool_ or _is_adjacency(array))):
+        return _edges_of_matrix(array, num_vertices)
+    if not is_pairs:
+        raise ValueError(
+            f"graph has shape {array.shape}, expected (m, 2), edges, or (n, n), a matrix"
+        )
+    return _edges_of_pairs(array, num_vertices)
+
+
+def _is_adjacency(array: np.ndarray) -> bool:
+    is_binary = ((array == 0) | (array == 1)).all()
+    return bool(is_binary and (array == array.T).all() and not array.diagonal().any())
+
+
+def _edges_of_matrix(matrix: np.ndarray, num_vertices: int | None) -> tuple[np.ndarray, int]:
+    n = len(matrix)
+    if num_vertices not in (None, n):
+        raise ValueError(
+            f"num_vertices is {num_vertices}, expected {n}, as the matrix has, or None"
+        )
+    check_count("the number of rows of graph", n)
+    for found, expected in (
+        ((matrix != 0) & (matrix != 1), "0 or 1"),
+        (np.diag(matrix.diagonal() != 0), "0: no vertex is its own neighbor"),
+    ):
+        if found.any():
+            i, j = np.argwhere(found)[0]
+            raise ValueError(f"graph[{i}, {j}] is {matrix[i, j]}, expected {expected}")
+    if (differs := matrix != matrix.T).any():
+        i, j = np.argwhere(differs)[0]
+        raise ValueError(
+            f"graph[{i}, {j}] is {matrix[i, j]} and graph[{j}, {i}] is {matrix[j, i]}, expected a"
+            " symmetric matrix"
+        )
+    return np.argwhere(np.triu(matrix)), n
+
+
+def _edges_of_pairs(pairs: np.ndarray, num_vertices: int | None) -> tuple[np.ndarray, int]:
+    if not len(pairs):
+        if num_vertices is None:
+            raise ValueError("graph has no edges, expected num_vertices, too")
+        return pairs, num_vertices
+    highest = int(pairs.max())
+    n = highest + 1 if num_vertices is None else num_vertices
+    if num_vertices is not None and highest == n and pairs.min() == 1:
+        raise ValueError(f"graph counts vertices from 1, expected 0 to {n - 1}")
+    most = min(n, MAX_INT32) - 1
+    for found, expected in (
+        ((pairs < 0) | (pairs > most), f"vertices 0 to {most}"),
+        ((pairs[:, :1] == pairs[:, 1:]), "two different vertices"),
+    ):
+        if found.any():
+            i = np.argwhere(found)[0][0]
+            raise ValueError(f"graph[{i}] is {tuple(pairs[i].tolist())}, expected {expected}")
+    return np.unique(np.sort(pairs.astype(np.int64), axis=1), axis=0), n

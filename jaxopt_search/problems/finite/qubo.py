@@ -1,0 +1,562 @@
+"""Quadratic unconstrained binary optimization (QUBO), with the maximum cut of a graph as a case.
+
+Kochenberger et al., "The unconstrained binary quadratic programming problem: a survey", Journal of
+Combinatorial Optimization 28 (2014). Flips are priced in O(1) from what each variable would add if
+it were 1, which a flip changes in O(degree): Glover and Hao, "Efficient evaluations for solving
+large 0-1 unconstrained quadratic optimisation problems", International Journal of Metaheuristics 1
+(2010). Instances are checked on the host, before anything is compiled.
+"""
+
+import dataclasses
+import functools
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search.backends import floats, loops, memory, tables
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.checks import (
+    check_best_known,
+    check_count,
+    check_option,
+    plain_array,
+    real_array,
+)
+from jaxopt_search.interrupts import refuse_orphans
+from jaxopt_search.problems import bounds
+from jaxopt_search.problems.bounds import largest_of, unit_note
+from jaxopt_search.problems.finite import vector
+from jaxopt_search.problems.finite.vector import NeighborLists, neighbor_lists
+from jaxopt_search.problems.host import SAME, Original, Units
+from jaxopt_search.problems.matrix_input import (
+    DType,
+    has_exact_costs,
+    integer_pairs,
+    refuse_first,
+)
+from jaxopt_search.pytrees import pytree, static
+from jaxopt_search.types import Scan, VectorProblem
+
+Storage: TypeAlias = Literal["auto", "dense", "sparse"]
+
+_TILE = 256  # entries of a row of a matrix that a kernel handles at once
+_SPARSE_BELOW = 1 / 8  # of all pairs: lists of neighbors are then faster
+_SAFE = 2**59  # sums up to this, a few times over, are int64
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dense:
+    """Couplings as a matrix.
+
+    Attributes:
+      matrix: [n, n] int32 or float32, symmetric, 0 on the diagonal.
+    """
+
+    matrix: jax.Array
+
+    @property
+    def dtype(self) -> Any:
+        return self.matrix.dtype
+
+    def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
+        """Returns [n], the sums of the couplings of each variable to those that are 1.
+
+        Args:
+          solution: [n] int32.
+          below: whether only variables of lower numbers count.
+        """
+        ones = solution.astype(self.dtype)[:, None]
+        matrix = jnp.tril(self.matrix, -1) if below else self.matrix
+        return floats.matmul(matrix, ones)[:, 0]
+
+    def between(self, first: jax.Array, second: jax.Array) -> jax.Array:
+        """Returns the coupling of two different variables, elementwise; portable."""
+        return load(self.matrix, (first, second))
+
+    def add_row(self, sums: Any, variable: jax.Array, factor: jax.Array, where: jax.Array) -> Any:
+        """Returns the sums plus `factor` times a row, if `where` holds; portable.
+
+        Args:
+          sums: [n] buffer.
+          variable: [] int32, the row.
+          factor: [] -1, 0 or 1, so that products are exact.
+          where: [] bool.
+        """
+        if not memory.is_in_kernel():
+            # A slice is read faster than elements by their numbers.
+            row = lax.dynamic_index_in_dim(self.matrix, variable, keepdims=False)
+            return jnp.where(where, sums + row * factor, sums)
+        n = sums.shape[0]
+
+        def add(index: jax.Array, is_inside: jax.Array, sums: Any) -> Any:
+            place = jnp.minimum(index, n - 1)
+            changed = load(sums, place) + load(self.matrix, (variable, place)) * factor
+            return store(sums, place, changed, is_inside & where)
+
+        return memory.each_index(jnp.int32(n), n, add, sums, _TILE)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sparse:
+    """Couplings by lists of neighbors.
+
+    Attributes:
+      lists: of each variable's neighbors.
+      values: [m] int32 or float32, the couplings to them.
+    """
+
+    lists: NeighborLists
+    values: jax.Array
+
+    @property
+    def dtype(self) -> Any:
+        return self.values.dtype
+
+    def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
+        """Like `Dense.sums`; neighbors are added one after the other, always in the same order."""
+        variable = lax.iota(jnp.int32, solution.shape[0])
+        start, end = self.lists.starts[:-1], self.lists.starts[1:]
+
+        def add(k: jax.Array, sums: jax.Array) -> jax.Array:
+            at = start + k
+            counts = at < end
+            neighbor = load(self.lists.neighbors, at, counts)
+            if below:
+                counts = counts & (neighbor < variable)
+            counts = counts & (load(solution, neighbor, counts) == 1)
+            value = load(self.values, at, counts)
+            return sums + jnp.where(counts, value, jnp.zeros_like(value))
+
+        none = jnp.zeros(solution.shape, self.dtype)
+        return loops.fori_loop(0, self.lists.max_degree, add, none)
+
+    def between(self, first: jax.Array, second: jax.Array) -> jax.Array:
+        """Like `Dense.between`; O(log(max_degree))."""
+        place, is_coupled = self.lists.find(first, second)
+        value = load(self.values, place)
+        return jnp.where(is_coupled, value, jnp.zeros_like(value))
+
+    def add_row(self, sums: Any, variable: jax.Array, factor: jax.Array, where: jax.Array) -> Any:
+        """Like `Dense.add_row`; O(degree)."""
+        start, end = self.lists.range_of(variable)
+
+        def add(index: jax.Array, is_inside: jax.Array, sums: Any) -> Any:
+            neighbor = load(self.lists.neighbors, start + index, is_inside)
+            change = load(self.values, start + index, is_inside) * factor
+            changed = load(sums, neighbor, is_inside) + change
+            return store(sums, neighbor, changed, is_inside & where)
+
+        return memory.each_index(end - start, self.lists.max_degree, add, sums)
+
+
+class Fields(NamedTuple):
+    """What makes moves of a QUBO cheap.
+
+    Attributes:
+      fields: [n] int32 or float32, what each variable adds to the cost if it is 1 and the others
+        stay as they are.
+    """
+
+    fields: Any
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class QUBO(VectorProblem):
+    """A QUBO instance on the device. Build it with `qubo` or `max_cut`.
+
+    A solution is [n] int32 of zeros and ones. Its cost is the sum of the linear terms of the ones
+    and of the couplings of each pair of ones.
+
+    Attributes:
+      linear: [n] int32 or float32.
+      couplings: of pairs of variables, of this dtype: a matrix or lists of neighbors.
+      domain_sizes: [n] int32, all 2.
+      n: the number of variables.
+      device_units: how `device_cost` counts.
+      host: the instance as it was given.
+    """
+
+    linear: jax.Array = dataclasses.field(repr=False)
+    couplings: Dense | Sparse = dataclasses.field(repr=False)
+    domain_sizes: jax.Array = dataclasses.field(repr=False)
+    n: int = static()
+    device_units: Units = static(default=SAME)
+    host: Original = static(repr=False)
+
+    max_domain = 2
+
+    def init(self, key: jax.Array) -> jax.Array:
+        """Returns a random solution, [n] int32: each variable is 0 or 1 with equal chances."""
+        return vector.random_vector(key, self.domain_sizes)
+
+    def perturb(self, key: jax.Array, solution: jax.Array) -> jax.Array:
+        """Returns a solution near `solution`: a few random variables have random values."""
+        return vector.perturbed(key, solution, self.domain_sizes)
+
+    def cost(self, solution: jax.Array) -> jax.Array:
+        """Returns the sum of the terms of all variables and pairs that are 1.
+
+        [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
+        """
+        return self.device_units.in_full(self.device_cost(solution))
+
+    def device_cost(self, solution: jax.Array) -> jax.Array:
+        """Returns the cost in the device's units; mostly the same as `cost`.
+
+        O(n * n), or O(n * max_degree) with lists of neighbors. Integers may wrap on the way; the
+        result is exact.
+
+        Returns:
+          [] int32 or float32.
+        """
+        added = self.linear + self.couplings.sums(solution, below=True)
+        return floats.total(jnp.where(solution == 1, added, jnp.zeros_like(added)))
+
+    def tally(self, solution: jax.Array) -> Fields:
+        """Returns the fields of all variables."""
+        return Fields(self.linear + self.couplings.sums(solution))
+
+    def assign_delta(
+        self, solution: Any, tally: Fields, variable: jax.Array, value: jax.Array
+    ) -> jax.Array:
+        """Returns the change in cost if a variable gets a value, O(1); portable, elementwise."""
+        field = load(tally.fields, variable)
+        return _step(load(solution, variable), value, field.dtype) * field
+
+    def swap_values_delta(
+        self, solution: Any, tally: Fields, first: jax.Array, second: jax.Array
+    ) -> jax.Array:
+        """Returns the change in cost if two variables exchange their values; portable, elementwise.
+
+        O(1), or O(log(max_degree)) with lists of neighbors.
+        """
+        a, b = load(solution, first), load(solution, second)
+        gained, lost = load(tally.fields, first), load(tally.fields, second)
+        coupling = self.couplings.between(first, second)
+        # Of the field of the one that becomes 1, the coupling to the one that was 1 goes.
+        change = _step(a, b, gained.dtype) * (gained - lost) - coupling
+        return jnp.where(a == b, jnp.zeros_like(change), change)
+
+    def assigned(
+        self,
+        solution: Any,
+        tally: Fields,
+        variable: jax.Array,
+        value: jax.Array,
+        where: jax.Array,
+    ) -> Fields:
+        """Returns the fields after an assignment, if `where` holds; O(degree), portable."""
+        step = _step(load(solution, variable), value, self.couplings.dtype)
+        return Fields(self.couplings.add_row(tally.fields, variable, step, where))
+
+    def scan(self, solution: Any, tally: Fields) -> Scan:
+        """Returns how all flips are priced in one pass."""
+
+        def of_variable(variable: jax.Array) -> tuple[jax.Array, jax.Array]:
+            fields = tables.in_rows(tally.fields, variable)
+            return tables.in_rows(solution, variable), fields
+
+        def delta(place: Any, entries: tuple[jax.Array, ...]) -> jax.Array:
+            own, field = place.here
+            return _step(own, place.column, field.dtype) * field
+
+        return Scan((), of_variable, lambda value: None, delta)
+
+
+def _step(before: jax.Array, after: jax.Array, dtype: Any) -> jax.Array:
+    """Returns by how much a variable grows: -1, 0 or 1."""
+    return (after - before).astype(dtype)
+
+
+def qubo(
+    matrix: Any,
+    *,
+    entries: Any = None,
+    num_variables: int | None = None,
+    dtype: DType | None = None,
+    best_known: float | None = None,
+    storage: Storage = "auto",
+) -> QUBO:
+    """Returns the QUBO that minimizes `x @ Q @ x` over vectors x of zeros and ones.
+
+    Q may be asymmetric: `Q[i, j] + Q[j, i]` is what counts. Its diagonal holds the linear terms.
+    Integers, and floats that are all integral, make an exact integer instance. Floats are of any
+    size: where float32 could not hold their sums, the device counts in a power of two,
+    `problem.host.unit`; temperatures are then in this unit. Integers that are too large are
+    counted in a common divisor in the same way. Costs and targets are always in full.
+
+    To maximize, negate the matrix.
+
+    Args:
+      matrix: [n, n] real numbers, or a sparse matrix from SciPy; with `entries`, [k] numbers, their
+        values.
+      entries: [k, 2] integers, rows and columns of what is not 0; values of repeated ones add up.
+      num_variables: n, if there are `entries`; None for the largest of them plus 1.
+      dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
+      best_known: the best-known cost, for `Result.gap`.
+      storage: `"dense"` for a matrix on the device, `"sparse"` for lists of neighbors, `"auto"` for
+        these where less than an eighth of all pairs have a coupling.
+
+    Raises:
+      ValueError: for a wrong shape, NaN, infinity, or numbers too large or too small.
+      TypeError: for entries that are not real numbers.
+
+    Example:
+      >>> problem = qubo([[-1, 2, 0], [0, -1, 2], [0, 0, -1]])
+      >>> int(problem.cost(jnp.array([1, 0, 1])))
+      -2
+    """
+    n, rows, columns, values, unit = _entries_of(
+        matrix, entries, num_variables, ("matrix", "entries", "num_variables"), dtype
+    )
+    # A variable's square is the variable itself.
+    linear, is_linear = np.zeros(n, values.dtype), rows == columns
+    np.add.at(linear, rows[is_linear], values[is_linear])
+    couplings = _merged(n, *(part[~is_linear] for part in (rows, columns, values)))
+    return _build(Terms(linear, *couplings), unit, "matrix", best_known, storage)
+
+
+def max_cut(
+    weights: Any,
+    *,
+    edges: Any = None,
+    num_vertices: int | None = None,
+    dtype: DType | None = None,
+    best_known_cut: float | None = None,
+    storage: Storage = "auto",
+) -> QUBO:
+    """Returns the maximum-cut problem of a graph: two sides with the most weight between them.
+
+    A solution is [n] int32 of the sides, 0 or 1, of the vertices. Its cost is *minus* the weight of
+    the cut, the sum of the weights of all edges between the sides. So the best cut of a run weighs
+    `-result.fun`, and a `target` is also negative. Weights may be negative.
+
+    Args:
+      weights: [n, n] real numbers, symmetric with a zero diagonal, or a sparse matrix from SciPy;
+        with `edges`, [m] numbers, or one for all edges.
+      edges: [m, 2] integers, the ends of edges, each edge once.
+      num_vertices: n, if there are `edges`; None for the largest of them plus 1.
+      dtype: as in `qubo`.
+      best_known_cut: the weight of the best known cut, for `Result.gap`.
+      storage: as in `qubo`.
+
+    Raises:
+      ValueError: as `qubo`, and for weights that are asymmetric, loops and edges given twice.
+      TypeError: as `qubo`.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = max_cut(1, edges=[[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]])
+      >>> result = js.solve(problem, js.tabu_search(js.Assign()), 0, num_searches=2, max_steps=20)
+      >>> result.fun, -problem.host.cost(result.x)
+      (-4, 4)
+    """
+    n, rows, columns, values, unit = _entries_of(
+        weights, edges, num_vertices, ("weights", "edges", "num_vertices"), dtype
+    )
+    own = rows[(rows == columns) & ((edges is not None) | (values != 0))]
+    if own.size:
+        raise ValueError(f"weights have a loop at vertex {own[0]}, expected none")
+    if edges is None:
+        first, second, sums = _symmetric(n, rows, columns, values)
+    else:
+        pairs = np.minimum(rows, columns) * n + np.maximum(rows, columns)
+        pairs, counts = np.unique(pairs, return_counts=True)
+        if (counts > 1).any():
+            i, j = divmod(pairs[counts > 1][0].item(), n)
+            raise ValueError(f"edges hold {i}-{j} twice, expected each edge once")
+        first, second, sums = _merged(n, rows, columns, values)
+    # Of an edge, minus the cut is 2 * x[i] * x[j] - x[i] - x[j], weighted.
+    linear = np.zeros(n, values.dtype)
+    for end in (first, second):
+        np.subtract.at(linear, end, sums)
+    best_known = None if best_known_cut is None else -best_known_cut
+    return _build(Terms(linear, first, second, 2 * sums), unit, "weights", best_known, storage)
+
+
+class Terms(NamedTuple):
+    """Linear terms, [n], and couplings of variables `first < second`, each pair once."""
+
+    linear: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    values: np.ndarray
+
+    def over(self, unit: int | float) -> "Terms":
+        """Returns the terms in multiples of `unit`: for integers, a common divisor."""
+        divide = np.floor_divide if self.linear.dtype.kind == "i" else np.divide
+        return self._replace(linear=divide(self.linear, unit), values=divide(self.values, unit))
+
+
+def _entries_of(
+    values: Any, entries: Any, number: Any, names: tuple[str, str, str], dtype: DType | None
+) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, int]:
+    """Returns the entries of a matrix or list: n, rows, columns, and finite values in a unit.
+
+    The values are int64 or float64, of which sums also fit. The unit is a common divisor of
+    integers whose sums would not; mostly 1.
+
+    Args:
+      values: the matrix, or with `entries` the values of these.
+      number: n, or None.
+      names: of these three arguments.
+    """
+    check_option("dtype", dtype, (None, "int32", "float32"))
+    name, entries_name, number_name = names
+    if entries is None and number is not None:
+        raise ValueError(f"{number_name} is {number!r} without {entries_name}, expected None")
+    is_sparse = entries is None and hasattr(values, "tocoo")
+    given = values.tocoo() if is_sparse else values
+    array = plain_array(given.data if is_sparse else given, name)
+    array = real_array(array.astype(np.int8) if array.dtype == np.bool_ else array, name)
+    if entries is not None:
+        n, rows, columns = _listed(entries, number, entries_name, number_name)
+        if array.shape not in ((), rows.shape):
+            raise ValueError(f"{name} has shape {array.shape}, expected {rows.shape}, as entries")
+        array = np.broadcast_to(array, rows.shape)
+    else:
+        shape = tuple(given.shape) if is_sparse else array.shape
+        if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+            raise ValueError(f"{name} has shape {shape}, expected (n, n) with n >= 1")
+        n = shape[0]
+    refuse_first(array, ~np.isfinite(array), name)
+    if is_sparse:
+        rows, columns = given.row, given.col
+    elif entries is None:
+        rows, columns = np.nonzero(array)
+        array = array[rows, columns]
+    values, unit = _summable(array, name, dtype)
+    return n, rows.astype(np.int64), columns.astype(np.int64), values, unit
+
+
+def _listed(
+    entries: Any, number: Any, name: str, number_name: str
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """Returns n, and the rows and columns of listed entries."""
+    pairs = integer_pairs(entries, name)
+    least, most = (pairs.min().item(), pairs.max().item()) if pairs.size else (0, -1)
+    n = check_count(number_name, max(most + 1, 1) if number is None else number)
+    if least < 0 or most >= n:
+        raise ValueError(f"{name} holds {least if least < 0 else most}, expected 0 to {n - 1}")
+    return n, pairs[:, 0], pairs[:, 1]
+
+
+def _summable(values: np.ndarray, name: str, dtype: DType | None) -> tuple[np.ndarray, int]:
+    """Returns values whose sums fit int64 or float64, and the unit in which they are counted."""
+    largest = largest_of(values) if values.size else 0
+    if has_exact_costs(dtype, "numbers", values):
+        values = values.astype(np.int64)
+        is_large = largest * values.size >= _SAFE
+        unit = int(np.gcd.reduce(values)) if is_large else 1
+        if largest // unit * values.size >= _SAFE:
+            raise bounds.beyond_int32(f"{name} holds {largest}")
+        return values // unit, unit
+    most = float(np.finfo(np.float64).max) / (8 * max(values.size, 1))
+    if largest > most:
+        raise ValueError(
+            f"{name} reaches {largest:.6g}, expected up to {most:.6g} for float64 sums; multiply by"
+            " a constant"
+        )
+    return values.astype(np.float64), 1
+
+
+def _merged(
+    n: int, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns pairs `first < second` with the sums of their values; zero sums are left out."""
+    pair = np.minimum(rows, columns) * n + np.maximum(rows, columns)
+    pair, inverse = np.unique(pair, return_inverse=True)
+    sums = np.zeros(pair.size, values.dtype)
+    np.add.at(sums, inverse, values)
+    pair, sums = pair[sums != 0], sums[sums != 0]
+    return pair // n, pair % n, sums
+
+
+def _symmetric(
+    n: int, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns the upper triangle of a matrix that is symmetric but for rounding noise."""
+    (*upper, above), (*lower, below) = (
+        _merged(n, rows[side], columns[side], values[side])
+        for side in (rows < columns, rows > columns)
+    )
+    is_same = all(map(np.array_equal, upper, lower))
+    if not is_same or (np.abs(above - below) > 1e-6 * np.abs(above)).any():
+        raise ValueError("weights are asymmetric, expected a symmetric matrix")
+    return upper[0], upper[1], above if above.dtype.kind == "i" else above / 2 + below / 2
+
+
+def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage: Storage) -> QUBO:
+    check_best_known(best_known)
+    n, is_dense = terms.linear.size, _is_dense(terms, name, storage)
+    if terms.linear.dtype.kind == "i":
+        counted, counted_in = _fitting(terms, unit, name)
+        cost, note = functools.partial(_cost_on_host, counted, counted_in), ""
+        dtype = jnp.int32
+    else:
+        sizes = np.abs(np.concatenate([terms.linear, terms.values]))
+        counted_in = bounds.float_unit(sizes.max().item(), sizes.sum().item() * 8)
+        cost, note = functools.partial(_cost_on_host, terms, 1), unit_note(counted_in)
+        counted, dtype = terms.over(counted_in), jnp.float32
+    refuse_orphans()
+    linear, first, second, values = counted
+    values = values.astype(np.dtype(dtype))
+    if is_dense:
+        matrix = np.zeros((n, n), values.dtype)
+        matrix[first, second] = matrix[second, first] = values
+        couplings = Dense(jnp.asarray(matrix))
+    else:
+        lists, of_neighbors = neighbor_lists(n, first, second, values)
+        couplings = Sparse(lists, jnp.asarray(of_neighbors))
+    sizes = np.full(n, 2, np.int32)
+    host = Original(
+        cost=cost,
+        check=functools.partial(vector.check_vector, sizes),
+        unit=counted_in,
+        best_known=best_known,
+        note=note,
+    )
+    return QUBO(
+        linear=jnp.asarray(linear, dtype),
+        couplings=couplings,
+        domain_sizes=jnp.asarray(sizes),
+        n=n,
+        device_units=host.units,
+        host=host,
+    )
+
+
+def _fitting(terms: Terms, unit: int, name: str) -> tuple[Terms, int]:
+    """Returns integer terms with which all costs are int32, in a larger unit if necessary."""
+    found = bounds.qubo_bounds(*terms)
+    if found.fit:
+        return terms, unit
+    divisor = int(np.gcd.reduce(np.concatenate([terms.linear, terms.values])))
+    if bounds.qubo_bounds(*terms.over(divisor)).fit:
+        return terms.over(divisor), unit * divisor
+    raise found.refusal(f"{name} gives", "moves", unit)
+
+
+def _is_dense(terms: Terms, name: str, storage: Storage) -> bool:
+    """Returns whether couplings are stored as a matrix, or refuses too many of them."""
+    check_option("storage", storage, ("auto", "dense", "sparse"))
+    n, num_pairs = terms.linear.size, terms.values.size
+    is_dense = storage == "dense"
+    if storage == "auto":
+        is_dense = num_pairs >= _SPARSE_BELOW * n * (n - 1) / 2 and 4 * n * n <= bounds.MAX_BYTES
+    size = 4 * n * n if is_dense else 16 * (n + num_pairs)
+    bounds.check_bytes(size, f"{name} of {n} variables and {num_pairs} pairs")
+    return is_dense
+
+
+def _cost_on_host(terms: Terms, unit: int, solution: np.ndarray) -> int | float:
+    """Returns the cost of a solution, of terms in multiples of a unit; exact for integers."""
+    ones = np.asarray(solution) == 1
+    pairs = terms.values[ones[terms.first] & ones[terms.second]]
+    return (terms.linear[ones].sum().item() + pairs.sum().item()) * unit

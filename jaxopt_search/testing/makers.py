@@ -1,0 +1,223 @@
+"""The laws of what makes solutions of others: exchanges, crossovers and local heuristics."""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search import successors
+from jaxopt_search.backends import random
+from jaxopt_search.testing import comparing
+from jaxopt_search.testing.comparing import require
+from jaxopt_search.types import null_delta
+
+_PADDING = 3
+
+
+def check_exchange(
+    exchange: Any, problem: Any = None, *, num_searches: int = 7, seed: int = 0
+) -> None:
+    """Checks the laws of `types.Exchange`.
+
+    - `every` is a positive integer, and `passes_on` is `"best"` or `"current"`.
+    - Donors are searches that there are, or -1, whatever the costs: different, equal, infinite.
+    - They do not depend on padding, and so not on the number of devices.
+    - `starts_anew` is one bool; `order` is a permutation that leaves padding behind.
+    - With a problem: what `combine` makes is a solution.
+
+    Args:
+      exchange: as in `run`.
+      problem: for `combine`; None if it has none.
+      num_searches: how many exchange.
+      seed: of costs and words.
+
+    Raises:
+      AssertionError: with the law, the costs and the donors.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> js.testing.check_exchange(js.ring(every=10))
+    """
+    name = type(exchange).__name__
+    if not (jnp.shape(exchange.every) == () and int(exchange.every) >= 1):
+        raise AssertionError(f"{name}.every is {exchange.every}, expected an integer from 1 up")
+    order = exchange.order
+    if order is not None:
+        _check_order(name, order, num_searches, seed)
+        return
+    if exchange.passes_on not in ("best", "current"):
+        raise AssertionError(
+            f"{name}.passes_on is {exchange.passes_on!r}, expected 'best' or 'current'"
+        )
+    rng = np.random.default_rng(seed)
+    for costs in (
+        rng.permutation(num_searches).astype(np.int32),
+        np.zeros(num_searches, np.int32),
+        rng.integers(0, 3, num_searches, np.int32),
+        np.where(rng.random(num_searches) < 0.5, np.inf, 1).astype(np.float32),
+    ):
+        _check_donors(name, exchange, costs, seed)
+    combine = exchange.combine
+    if combine is not None and problem is not None:
+        _check_children(name, combine, functools.partial(_alone, combine), problem, seed)
+
+
+def check_crossover(crossover: Any, problem: Any, *, seed: int = 0) -> None:
+    """Checks the laws of `types.Crossover`: children are solutions, and the same at any place.
+
+    Also those that `children` makes of all parents at once, if the crossover has it.
+
+    Args:
+      crossover: as `recombine` takes it.
+      problem: the instance.
+      seed: of parents and keys.
+
+    Raises:
+      AssertionError: with the parents and the child.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> js.testing.check_crossover(js.recombine(every=100).crossover, js.nqueens(6))
+    """
+    for share in map(jnp.float32, (0.0, 0.5, 1.0)):
+
+        def child(words: Any, problem: Any, own: Any, given: Any, share: Any = share) -> Any:
+            return crossover.child(random.typed_key(words), problem, own, given, share)
+
+        def children(words: Any, problem: Any, own: Any, given: Any, share: Any = share) -> Any:
+            keys = random.typed_key(words)
+            return crossover.children(keys, problem, own, given, share)
+
+        _check_children(type(crossover).__name__, children, child, problem, seed)
+
+
+def _alone(combine: Any, words: Any, problem: Any, own: Any, given: Any) -> Any:
+    """Returns what an exchange makes of one pair of solutions."""
+    words, own, given = jax.tree.map(lambda leaf: leaf[None], (words, own, given))
+    return comparing.of_first(combine(words, problem, own, given))
+
+
+def _check_donors(name: str, exchange: Any, costs: np.ndarray, seed: int) -> None:
+    num, step = len(costs), jnp.int32(exchange.every)
+
+    @functools.partial(jax.jit, static_argnames="padding")
+    def ask(exchange: Any, costs: jax.Array, padding: int) -> tuple[jax.Array, Any]:
+        stream = comparing.stream_at(random.as_key(seed), step)
+        highest = null_delta(costs.dtype)
+        costs, number = jnp.pad(costs, (0, padding), constant_values=highest), jnp.int32(num)
+        restarts = exchange.starts_anew(costs, number)
+        return exchange.donors(stream, costs, number), restarts
+
+    (donors, restarts), (padded, padded_restarts) = (
+        jax.device_get(ask(exchange, costs, padding)) for padding in (0, _PADDING)
+    )
+    if donors.shape != (num,) or donors.dtype != np.int32:
+        raise AssertionError(f"{name}.donors: {donors.dtype}{list(donors.shape)}, not int32[{num}]")
+    require(
+        (donors >= -1) & (donors < num),
+        lambda i: f"{name}.donors: search {i} of {num} continues from {donors[i]}, costs {costs}",
+    )
+    require(
+        donors == padded[:num],
+        lambda i: (
+            f"{name}.donors: search {i} continues from {donors[i]}, but with {_PADDING} more of"
+            f" padding from {padded[i]}, costs {costs}"
+        ),
+    )
+    if restarts is not None and (np.shape(restarts) != () or restarts != padded_restarts):
+        raise AssertionError(
+            f"{name}.starts_anew: {restarts}, with padding {padded_restarts}, expected one bool"
+        )
+
+
+def _check_order(name: str, order: Any, number: int, seed: int) -> None:
+    is_padding = np.arange(number + _PADDING) >= number
+    stream = comparing.stream_at(random.as_key(seed), jnp.int32(1))
+    found = np.asarray(jax.jit(lambda is_padding: order(stream, is_padding))(is_padding))
+    if not np.array_equal(np.sort(found), np.arange(number + _PADDING)):
+        raise AssertionError(f"{name}.order: {found} is no permutation")
+    if (found[:number] >= number).any():
+        raise AssertionError(f"{name}.order: {found} brings padding, {number} and on, to a search")
+
+
+def _check_children(name: str, make_all: Any, make_one: Any, problem: Any, seed: int) -> None:
+    parents = comparing.starts_of(problem, 32, seed)
+    known = comparing.look_at(problem, parents)
+    own, given = (
+        jax.tree.map(lambda leaf, s=s: leaf[s], parents) for s in (slice(0, 16), slice(16, 32))
+    )
+    words = tuple(np.random.default_rng(seed).integers(0, 2**32, (2, 16), np.uint32))
+
+    children = jax.device_get(jax.jit(make_all)(words, problem, own, given))
+    known.check_space(
+        children,
+        lambda i: f"{name}: the child of {comparing.at(own, i)} and {comparing.at(given, i)}",
+    )
+    alone = jax.jit(make_one)(
+        tuple(word[0] for word in words), problem, *map(comparing.of_first, (own, given))
+    )
+    comparing.require_leaves(
+        comparing.same_leaves(jax.device_get(alone), comparing.of_first(children)),
+        lambda leaf: f"{name}: a child by itself is another one than among others",
+    )
+
+
+def check_heuristic(
+    heuristic: Any,
+    problem: Any,
+    states: Any,
+    *,
+    active: Any = None,
+    implementations: tuple[str, ...] | None = ("xla", "native", "interpret"),
+    seed: int = 0,
+) -> None:
+    """Checks the laws of a `successors.LocalHeuristic`, in some states.
+
+    `successors.check` looks for weights, ratings, numbers of possibilities and writes that must not
+    be, and for variables that are declared independent and are not. Then successors are made in
+    several ways, which must be the same.
+
+    Args:
+      heuristic, problem, states, active: as in `successors.generate`; small examples.
+      implementations: the ways to compare, `"native"` on CPUs only; None for none.
+      seed: of the successors.
+
+    Raises:
+      AssertionError: with the state, the variable and the possibility; or with what differs.
+      TypeError: if it is no heuristic.
+
+    Example:
+      >>> import jax, jax.numpy as jnp, jaxopt_search as js
+      >>> problem = js.graph_coloring([[0, 1], [1, 2]], 2)
+      >>> colors = jnp.zeros((1, 3), jnp.int32)
+      >>> states = js.types.Tallied(colors, jax.vmap(problem.tally)(colors))
+      >>> heuristic = js.successors.ByDelta(num_variables=3, max_possibilities=2)
+      >>> js.testing.check_heuristic(heuristic, problem, states, implementations=None)
+    """
+    try:
+        successors.check(heuristic, problem, states, active)
+    except ValueError as error:
+        raise AssertionError(str(error)) from error
+    runs = [
+        (
+            name,
+            successors.generate(
+                seed,
+                heuristic,
+                problem,
+                states,
+                active=active,
+                num_successors=3,
+                implementation=name,  # type: ignore[arg-type]
+            ).states,
+        )
+        for name in implementations or ()
+    ]
+    if runs:
+        is_exact = all(
+            not jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(states)
+        )
+        kind = type(heuristic).__name__
+        comparing.require_same_runs(runs, f"{kind}: the successors", is_exact)

@@ -1,0 +1,523 @@
+"""The TSPLIB and QAPLIB readers and distance rules, on published files and on broken ones."""
+
+import csv
+import itertools
+
+import numpy as np
+import pytest
+
+from jaxopt_search.datasets import (
+    QAPInstance,
+    TSPInstance,
+    distances,
+    load_atsp,
+    load_qaplib,
+    load_qaplib_solution,
+    load_tour,
+    load_tsplib,
+    orient,
+)
+from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
+
+HEAD = "NAME: x\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\n"
+NODES = "NODE_COORD_SECTION\n1 0 0\n2 3 0\n3 0 4\n"
+GOOD = f"{HEAD}{NODES}EOF\n"
+MATRIX_HEAD = "TYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EXPLICIT\n"
+
+
+def write(tmp_path, content, name="x.tsp"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_published_tours_have_the_tabulated_length(data_dir):
+    """Each file loads, and each optimal tour measures exactly the optimum in the table.
+
+    linhp318 is the exception: its value leaves out the fixed edge between nodes 1 and 214.
+    """
+    folder = data_dir / "tsplib"
+    with open(folder / "optimal.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) > 50
+    for row in rows:
+        name = row["name"]
+        instance = load_tsplib(folder / f"{name}.tsp", fixed_edges="ignore")
+        assert (instance.name, instance.n) == (name, int(row["dimension"]))
+        assert instance.edge_weight_type == row["edge_weight_type"]
+        expected = int(row["optimal_length"])
+        if name == "linhp318":
+            expected += int(distances.euc_2d(instance.coordinates[0], instance.coordinates[213]))
+            assert expected == 45214
+        tours = [folder / f"{name}.opt.tour", folder / "lkh_tours" / f"{name}.lkh.tour"]
+        tours = [path for path in tours if path.exists()]
+        assert bool(tours) == (row["tour_file"] != "none")
+        for path in tours:
+            assert instance.tour_length(load_tour(path)) == expected, path.name
+
+
+def test_fixed_edges_are_refused_unless_ignored(data_dir):
+    """linhp318 constrains its tours, which a plain TSP would silently drop."""
+    with pytest.raises(UnsupportedInstance, match="linhp318.tsp:6: FIXED_EDGES_SECTION"):
+        load_tsplib(data_dir / "tsplib" / "linhp318.tsp")
+
+
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "expected"),
+    [
+        ("EUC_2D", (0, 0), (1, 2), 2),  # 2.236
+        ("EUC_2D", (0, 0), (2.5, 0), 3),  # a half goes up, where rint gives 2
+        ("EUC_2D", (0, 0), (0.5, 0), 1),
+        ("CEIL_2D", (0, 0), (1, 2), 3),
+        ("CEIL_2D", (0, 0), (3, 4), 5),
+        ("ATT", (0, 0), (10, 0), 4),  # sqrt(10) = 3.16 goes up
+        ("ATT", (0, 0), (0, 5), 2),  # 1.58
+        ("ATT", (0, 0), (30, 10), 10),  # exactly 10
+        ("GEO", (10.2, 20.4), (10.2, 20.4), 1),  # coincident nodes
+        ("GEO", (0, 0), (0, 180), 20039),  # half the equator: 6378.388 * 3.141592 = 20038.3
+        ("GEO", (0, 0), (0.30, 0), 56),  # thirty minutes
+        ("GEO", (0, 0), (-0.30, 0), 56),  # degrees are cut towards zero
+        ("GEO", (0, 0), (0.75, 0), 140),  # 75 minutes: TSPLIB's formula as it stands
+    ],
+)
+def test_distance_rules(kind, a, b, expected):
+    """Single distances as worked out by hand from TSPLIB's formulas, in both directions."""
+    a, b = np.array(a, np.float64), np.array(b, np.float64)
+    assert distances.EDGE_WEIGHTS[kind](a, b) == expected
+    assert distances.EDGE_WEIGHTS[kind](b, a) == expected
+
+
+@pytest.mark.parametrize("kind", distances.EDGE_WEIGHTS)
+def test_matrix_and_tour_length_agree(kind, monkeypatch):
+    """The matrix in row blocks equals all pairs at once; lengths with and without it agree."""
+    rng = np.random.default_rng(1)
+    points = rng.uniform(-60, 60, (37, 2)).round(2)
+    points[5] = points[9]
+    expected = distances.EDGE_WEIGHTS[kind](points[:, None], points[None])
+    assert expected[5, 9] == (kind == "GEO")
+    np.fill_diagonal(expected, 0)
+    monkeypatch.setattr(distances, "_BLOCK", 100)
+    np.testing.assert_array_equal(distances.distance_matrix(points, kind), expected)
+    tour = rng.permutation(37)
+    length = expected[tour, np.roll(tour, -1)].sum()
+    assert distances.tour_length(points, kind, tour) == length
+    assert distances.tour_length(points[:1], kind, np.array([0])) == 0
+
+
+def entries(matrix, form):
+    """Lists the entries that an EDGE_WEIGHT_FORMAT has, in its order."""
+    n = len(matrix)
+    if form == "FULL_MATRIX":
+        return matrix.ravel().tolist()
+    upper, diagonal, by_row = "UPPER" in form, "DIAG" in form, form.endswith("ROW")
+    pairs = itertools.product(range(n), repeat=2)
+    pairs = [(a, b) if by_row else (b, a) for a, b in pairs]
+    keep = [(i, j) for i, j in pairs if ((i < j) == upper and i != j) or (diagonal and i == j)]
+    return [int(matrix[i, j]) for i, j in keep]
+
+
+FORMS = ["FULL_MATRIX"] + [
+    f"{side}_{diagonal}{order}"
+    for side in ("UPPER", "LOWER")
+    for diagonal in ("", "DIAG_")
+    for order in ("ROW", "COL")
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_explicit_format_gives_the_same_matrix(form, tmp_path):
+    """A matrix survives being written in each form; line breaks and the diagonal mean nothing."""
+    rng = np.random.default_rng(2)
+    matrix = np.triu(rng.integers(-9, 1000, (6, 6)), 1)
+    matrix += matrix.T
+    written = matrix + 77 * np.eye(6, dtype=np.int64)
+    numbers = [f"{x}\n" if k % 4 == 3 else f"{x} " for k, x in enumerate(entries(written, form))]
+    content = (
+        f"TYPE: TSP\nDIMENSION: 6\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: {form}\n"
+        f"EDGE_WEIGHT_SECTION\n{''.join(numbers)}\nEOF\n"
+    )
+    instance = load_tsplib(write(tmp_path, content))
+    np.testing.assert_array_equal(instance.distances(), matrix)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        GOOD,
+        GOOD.replace("\n", "\r\n"),
+        GOOD.replace(" ", "\t"),
+        GOOD.replace("\n", "  \t\n"),
+        GOOD.replace("EOF\n", ""),
+        GOOD.replace("TYPE: TSP", "TYPE: TSP (M.~Hofmeister)"),
+        GOOD.replace("\n2 3 0", "\n\n  2 3 0\n\n"),
+        b"\xef\xbb\xbf" + GOOD.encode(),
+        f"{HEAD}COMMENT: caf\u00e9\nCOMMENT: two\nNODE_COORD_SECTION :\n3 0 4.\n1 .0 0e5\n2 +3 0\n",
+        f"{HEAD}NODE_COORD_SECTION\n2 0 4\n0 -0 0\n1 3.0e+00 0\n",
+        f"{GOOD[:-4]}DISPLAY_DATA_SECTION\n1 5 5\n2 6 6\n3 7 7\n",
+        f"{HEAD}FIXED_EDGES_SECTION\n1 2\n-1\n{NODES}",
+    ],
+)
+def test_harmless_variations_are_read(content, tmp_path):
+    """Line ends, blanks, order of nodes, ids from 0 and a missing EOF do not change the instance.
+
+    NAME is not trusted: the instance is named after its file.
+    """
+    instance = load_tsplib(write(tmp_path, content, "triangle.tsp"), fixed_edges="ignore")
+    assert instance.name == "triangle"
+    np.testing.assert_array_equal(instance.coordinates, [[0, 0], [3, 0], [0, 4]])
+    np.testing.assert_array_equal(instance.distances(), [[0, 3, 4], [3, 0, 5], [4, 5, 0]])
+    assert instance.tour_length([0, 2, 1]) == 12
+
+
+def nodes(text):
+    return f"{HEAD}NODE_COORD_SECTION\n{text}\nEOF\n"
+
+
+def dimension(text):
+    return GOOD.replace("DIMENSION: 3\n", text)
+
+
+def matrix(form, numbers):
+    return f"{MATRIX_HEAD}EDGE_WEIGHT_FORMAT: {form}\nEDGE_WEIGHT_SECTION\n{numbers}\nEOF\n"
+
+
+BROKEN = {
+    "empty": ("", "1: the file is empty"),
+    "binary": (b"\x7fELF\0\0\1", "1: the file is binary"),
+    "UTF-16": (GOOD.encode("utf-16"), "1: the file is UTF-16"),
+    "prose": ("Dear reader,\n" + GOOD, "1: 'Dear reader,', expected a TSPLIB keyword"),
+    "text after EOF": (GOOD + "\nmore\n", "11: 'more', expected a TSPLIB keyword"),
+    "no DIMENSION": (dimension(""), "1: DIMENSION is missing"),
+    "DIMENSION 0": (dimension("DIMENSION: 0\n"), "3: DIMENSION is '0', expected a positive"),
+    "DIMENSION 1_0": (dimension("DIMENSION: 1_0\n"), "3: DIMENSION is '1_0', expected a positive"),
+    "DIMENSION 10^9": (dimension("DIMENSION: 1000000000\n"), "3: DIMENSION is 1000000000,"),
+    "DIMENSION twice": (dimension("DIMENSION: 3\nDIMENSION: 4\n"), "4: a second DIMENSION"),
+    "DIMENSION above": (dimension("DIMENSION: 4\n"), "node 4 is missing in NODE_COORD_SECTION"),
+    "DIMENSION below": (dimension("DIMENSION: 2\n"), "8: node 3, expected ids 1..2"),
+    "no TYPE": (GOOD.replace("TYPE: TSP\n", "", 1), "1: TYPE is missing"),
+    "no coordinates": (HEAD + "EOF\n", "NODE_COORD_SECTION is missing"),
+    "two sections": (GOOD[:-4] + NODES, "9: a second NODE_COORD_SECTION"),
+    "duplicate id": (nodes("1 0 0\n2 3 0\n2 0 4"), "8: node 2 appears twice (first in line 7)"),
+    "missing id": (nodes("1 0 0\n3 0 4"), "7: node 2 is missing"),
+    "ids from 0 with a gap": (nodes("0 0 0\n1 0 0\n3 0 4"), "8: node 2 is missing"),
+    "ids from 0 to n": (nodes("0 0 0\n1 0 0\n2 0 0\n3 0 4"), "9: 4 nodes, 0..3"),
+    "id too large": (nodes("1 0 0\n2 3 0\n12 0 4"), "8: node 12, expected ids 1..3"),
+    "four columns": (nodes("1 0 0\n2 3 0 1\n3 0 4"), "7: '2 3 0 1' in NODE_COORD_SECTION"),
+    "1e400": (nodes("1 0 0\n2 1e400 0\n3 0 4"), "7: '1e400' as coordinate of node 2"),
+    "nan": (nodes("1 0 0\n2 nan 0\n3 0 4"), "7: 'nan' as coordinate of node 2"),
+    "hex": (nodes("1 0 0\n2 0x1F 0\n3 0 4"), "7: '0x1F' as coordinate of node 2"),
+    "full-width id": (nodes("1 0 0\n\uff12 3 0\n3 0 4"), r"7: '\uff12' as node id"),
+    "matrix underscore": (matrix("UPPER_ROW", "1 2\n1_000"), "7: '1_000' among UPPER_ROW"),
+    "matrix 19 digits": (matrix("UPPER_ROW", "1 1000000000000000000 3"), "at most 18 digits"),
+    "too few": (matrix("UPPER_ROW", "1\n2"), "7: found 2 numbers for UPPER_ROW of 3 cities"),
+    "too many": (matrix("UPPER_ROW", "1 2\n3 4"), "7: '4' follows the last of UPPER_ROW"),
+    "asymmetric": (
+        matrix("FULL_MATRIX", "0 1 2 1 0 3 2 4 0"),
+        "FULL_MATRIX has 3 at (2, 3) and 4 at (3, 2)",
+    ),
+    "no format": (f"{MATRIX_HEAD}EDGE_WEIGHT_SECTION\n1 2 3\n", "EDGE_WEIGHT_FORMAT is missing"),
+    "bad format": (matrix("FUNCTION", "1 2 3"), "EDGE_WEIGHT_FORMAT is 'FUNCTION', expected"),
+    "matrix under EUC_2D": (GOOD[:-4] + "EDGE_WEIGHT_SECTION\n1 2 3\n", "under EDGE_WEIGHT_TYPE"),
+    "display data": (GOOD[:-4] + "DISPLAY_DATA_SECTION\n1 1 1\n", "missing in DISPLAY_DATA"),
+    "huge matrix": (
+        matrix("FULL_MATRIX", "1").replace("DIMENSION: 3", "DIMENSION: 99999"),
+        "2: DIMENSION is 99999, expected at most what",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_files_are_refused_with_the_line(case, tmp_path):
+    """Whatever breaks the format ends in one line that names file, line, fault and expectation."""
+    content, message = BROKEN[case]
+    path = write(tmp_path, content)
+    with pytest.raises(InstanceFormatError) as caught:
+        load_tsplib(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path}:") and "\n" not in text and "expected" in text
+    assert message in text, text
+    assert not isinstance(caught.value, UnsupportedInstance)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (GOOD.replace("TYPE: TSP", "TYPE: ATSP", 1), "2: TYPE 'ATSP'"),
+        (GOOD.replace("EUC_2D", "XRAY1"), "4: EDGE_WEIGHT_TYPE 'XRAY1'"),
+        (f"{HEAD}FIXED_EDGES_SECTION\n1 2\n-1\n{NODES}", "5: FIXED_EDGES_SECTION"),
+        (f"{HEAD}{NODES}DEMAND_SECTION\n1 1\n", "9: DEMAND_SECTION"),
+    ],
+)
+def test_other_problems_are_named(content, message, tmp_path):
+    """A well-formed file of another kind is refused by naming the kind."""
+    with pytest.raises(UnsupportedInstance) as caught:
+        load_tsplib(write(tmp_path, content))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("edges", ["1 2\n", "1 9\n-1\n", ""])
+def test_malformed_fixed_edges_are_refused_even_if_ignored(edges, tmp_path):
+    """Ignoring fixed edges does not mean skipping whatever stands there."""
+    path = write(tmp_path, f"{HEAD}FIXED_EDGES_SECTION\n{edges}{NODES}")
+    with pytest.raises(InstanceFormatError, match="malformed FIXED_EDGES_SECTION"):
+        load_tsplib(path, fixed_edges="ignore")
+
+
+def test_large_files_are_refused_before_reading(tmp_path):
+    """The limit is checked against the size on disk: a sparse file of 10 GB costs nothing."""
+    path = tmp_path / "x.tsp"
+    with open(path, "wb") as file:
+        file.truncate(10 * 2**30)
+    with pytest.raises(InstanceFormatError, match="10737418240 bytes, expected at most 268435456"):
+        load_tsplib(path)
+    with pytest.raises(InstanceFormatError, match="expected at most 10 "):
+        load_tsplib(write(tmp_path, GOOD, "y.tsp"), max_bytes=10)
+    with pytest.raises(InstanceFormatError, match="not a regular file"):
+        load_tsplib(tmp_path)
+
+
+@pytest.mark.parametrize("filler", ["7", " ", "A"])
+def test_one_long_line_is_refused_in_linear_time(filler, tmp_path):
+    """A line of megabytes neither stalls a pattern nor floods the message."""
+    for content in (f"{GOOD[:-4]}{filler * 2**21}x\n", f"COMMENT: {filler * 2**21}x\n{GOOD}x"):
+        with pytest.raises(InstanceFormatError) as caught:
+            load_tsplib(write(tmp_path, content))
+        assert len(str(caught.value)) < 1000
+
+
+def test_numbers_are_read_the_same_across_blocks(tmp_path):
+    """Lists longer than one block of tokens are neither cut nor joined at its border."""
+    n = 1100  # 604450 numbers of up to 7 digits: several blocks
+    values = np.random.default_rng(3).integers(0, 10**7, n * (n - 1) // 2)
+    content = matrix("UPPER_ROW", " ".join(map(str, values.tolist())))
+    path = write(tmp_path, content.replace("DIMENSION: 3", f"DIMENSION: {n}"))
+    np.testing.assert_array_equal(load_tsplib(path).matrix[np.triu_indices(n, 1)], values)
+
+
+ATSP = """NAME: x
+TYPE: ATSP
+DIMENSION: 3
+EDGE_WEIGHT_TYPE: EXPLICIT
+EDGE_WEIGHT_FORMAT: FULL_MATRIX
+EDGE_WEIGHT_SECTION
+9999 2 3
+4 9999 6
+7 8 9999
+EOF
+"""
+
+
+def test_asymmetric_instances_have_a_reader_of_their_own(tmp_path):
+    """The matrix as it stands, but for the diagonal; other types and sections are refused."""
+    matrix = load_atsp(write(tmp_path, ATSP, "x.atsp"))
+    assert matrix.dtype == np.int64
+    assert matrix.tolist() == [[0, 2, 3], [4, 0, 6], [7, 8, 0]]
+    for text, message in (
+        (ATSP.replace("TYPE: ATSP", "TYPE: TSP"), "2: TYPE 'TSP' is not supported, expected ATSP"),
+        (ATSP.replace("EOF", "FIXED_EDGES_SECTION\n1 2\n-1"), "FIXED_EDGES_SECTION is not"),
+        (ATSP.replace("7 8 9999", "7 8"), "found 8 numbers for FULL_MATRIX of 3 cities"),
+    ):
+        with pytest.raises(InstanceFormatError, match=message):
+            load_atsp(write(tmp_path, text, "x.atsp"))
+
+
+TOUR = "TYPE: TOUR\nDIMENSION: 4\nTOUR_SECTION\n1 3\n2\n4\n-1\nEOF\n"
+
+
+@pytest.mark.parametrize(
+    "content", [TOUR, TOUR.replace("DIMENSION: 4\n", ""), TOUR.replace("EOF\n", "")]
+)
+def test_tours_are_counted_from_zero(content, tmp_path):
+    """Tours come as int32 from 0, with or without DIMENSION and EOF."""
+    tour = load_tour(write(tmp_path, content))
+    assert tour.dtype == np.int32
+    np.testing.assert_array_equal(tour, [0, 2, 1, 3])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (TOUR.replace("-1\n", ""), "found 4 numbers for a tour of 4 cities and -1, expected 5"),
+        (TOUR.replace("-1", "5"), "ends with 5, expected -1"),
+        (TOUR.replace("1 3", "1 2"), "the tour lacks city 3"),
+        (TOUR.replace("-1\n", "-1\n1\n-1\n"), "'1' follows the last of a tour"),
+        (TOUR.replace("4\n", "1000000000\n", 1), "DIMENSION is 1000000000, expected at most"),
+        (GOOD, "TYPE 'TSP' is not supported, expected TOUR"),
+    ],
+)
+def test_broken_tours_are_refused(content, message, tmp_path):
+    """A tour file must hold each city once and end with -1."""
+    with pytest.raises(InstanceFormatError) as caught:
+        load_tour(write(tmp_path, content))
+    assert message in str(caught.value), str(caught.value)
+
+
+def test_tour_length_wants_a_permutation(tmp_path):
+    """What is no tour has no length."""
+    with pytest.raises(ValueError, match="tour counts from 1, expected a permutation of 0 to 2"):
+        load_tsplib(write(tmp_path, GOOD)).tour_length([1, 2, 3])
+
+
+def test_lengths_beyond_64_bits_are_exact():
+    """Tour lengths are Python integers and do not wrap."""
+    matrix = np.full((20, 20), 10**18, np.int64)
+    np.fill_diagonal(matrix, 0)
+    instance = TSPInstance(name="x", edge_weight_type="EXPLICIT", matrix=matrix)
+    assert instance.tour_length(np.arange(20)) == 20 * 10**18
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"edge_weight_type": "MAX_2D"}, "edge_weight_type is 'MAX_2D'"),
+        ({"edge_weight_type": "EXPLICIT"}, "expected matrix"),
+        ({"edge_weight_type": "GEO"}, "expected coordinates"),
+        ({"matrix": np.ones((2, 3), np.int64)}, r"matrix has shape \(2, 3\)"),
+        ({"matrix": np.array([[0, 1], [2, 0]])}, "not symmetric"),
+        ({"matrix": np.ones((2, 2), np.int64)}, "nonzero diagonal"),
+        ({"coordinates": np.array([[0.0, np.nan]])}, "coordinates contains nan"),
+        ({"coordinates": np.zeros((2, 3))}, r"coordinates has shape \(2, 3\)"),
+    ],
+)
+def test_instances_check_their_arrays(fields, message):
+    """Instances made by hand meet the same conditions as those read from files."""
+    kind = "EXPLICIT" if "matrix" in fields else "EUC_2D"
+    with pytest.raises(ValueError, match=message):
+        TSPInstance(**{"name": "x", "edge_weight_type": kind, **fields})
+
+
+A, B = [[0, 1, 2], [3, 4, 5], [6, 7, 8]], [[9, -8, 7], [6, 5, 4], [3, 2, 1]]
+QAP = "3\n\n0 1 2\n3 4 5\n6 7 8\n\n9 -8 7 6 5 4 3 2 1\n"
+
+
+def test_published_solutions_cost_what_the_table_says(data_dir):
+    """Permutations of all solution files cost exactly the tabulated value in both directions.
+
+    `orient` finds the direction by itself, and refuses kra32, whose stated value is wrong.
+    """
+    folder = data_dir / "qaplib"
+    with open(folder / "sln_conventions.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) > 50
+    for row in rows:
+        instance = load_qaplib(folder / f"{row['name']}.dat")
+        n, value, permutation = load_qaplib_solution(folder / f"{row['name']}.sln")
+        assert (n, value) == (instance.n, int(row["stated_value"]))
+        assert instance.cost(permutation) == int(row["cost_direct"]), row["name"]
+        assert instance.cost(np.argsort(permutation)) == int(row["cost_inverse"]), row["name"]
+        if row["name"] == "kra32":
+            with pytest.raises(InstanceFormatError, match="kra32: the permutation costs 88700"):
+                orient(instance, value, permutation)
+        else:
+            assert instance.cost(orient(instance, value, permutation)) == value
+
+
+@pytest.mark.parametrize(
+    ("content", "best_known"),
+    [
+        (QAP, None),
+        (QAP.replace("\n", "\r\n"), None),
+        (QAP.replace(" ", "\t").strip(), None),
+        (QAP.replace("3\n", "3 42\n", 1), 42),
+        (QAP.replace("3\n", "3\n-1\n", 1), -1),
+    ],
+)
+def test_matrices_are_read_in_order(content, best_known, tmp_path):
+    """The first matrix is flow, the second distance; an extra number after n is the best known."""
+    instance = load_qaplib(write(tmp_path, content, "mine.dat"))
+    np.testing.assert_array_equal(instance.flow, A)
+    np.testing.assert_array_equal(instance.distance, B)
+    assert (instance.name, instance.best_known, instance.is_optimal) == ("mine", best_known, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "1: the file is empty"),
+        ("x" + QAP, "1: n is 'x3', expected a positive integer"),
+        (QAP.replace("3", "0", 1), "1: n is '0', expected a positive integer"),
+        (QAP.replace("3", "1000000000", 1), "1: n is 1000000000, expected at most what"),
+        (QAP.replace(" 1\n", " \n"), "found 17 numbers for two 3 x 3 matrices, expected 18 or 19"),
+        (QAP + "1\n", "found 19 numbers for two 3 x 3 matrices, expected 18"),
+        (QAP.replace("2 1\n", "2 1 0\n"), "found 19 numbers for two 3 x 3 matrices"),
+        (" ".join([*QAP.split(), "0"]), "found 19 numbers for two 3 x 3 matrices"),
+        (QAP + "1 2\n", "8: '2' follows the last of two 3 x 3 matrices, expected the end"),
+        (QAP.replace("5 4", "5 4.0"), "'4.0' among two 3 x 3 matrices, expected an integer with"),
+    ],
+)
+def test_broken_qaplib_files_are_refused(content, message, tmp_path):
+    """Whatever breaks the format ends in one line that names file, line and fault."""
+    path = write(tmp_path, content)
+    with pytest.raises(InstanceFormatError) as caught:
+        load_qaplib(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path}:") and "\n" not in text and "expected" in text
+    assert message in text, text
+
+
+@pytest.mark.parametrize("value", ["x", 0, 10**30])
+def test_max_bytes_is_a_number(value, tmp_path):
+    """Anything else is refused by name."""
+    with pytest.raises(ValueError, match="max_bytes is .*, expected an integer from 1 to"):
+        load_qaplib(write(tmp_path, QAP), max_bytes=value)
+
+
+@pytest.mark.parametrize(
+    "content", ["3 17\n2 3 1\n", "3 17\n1 2 0", "3, 17\n2,3,1", "3\r\n17\r\n2 3\r\n1"]
+)
+def test_solutions_are_counted_from_zero(content, tmp_path):
+    """Index base, commas and the last line end do not matter."""
+    n, value, permutation = load_qaplib_solution(write(tmp_path, content))
+    assert (n, value, permutation.dtype) == (3, 17, np.int32)
+    np.testing.assert_array_equal(permutation, [1, 2, 0])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("3 17\n2 3 3\n", "no permutation, expected each of 1..3 or of 0..2 once"),
+        ("3 17\n2 3\n", "found 3 numbers for the value and a permutation of 3, expected 4"),
+        ("3 17\n2 3 1 4\n", "'4' follows the last of"),
+        ("999999 17\n2 3 1\n", "n is 999999, expected at most"),
+    ],
+)
+def test_broken_solutions_are_refused(content, message, tmp_path):
+    """A solution must hold a permutation of the stated size."""
+    with pytest.raises(InstanceFormatError) as caught:
+        load_qaplib_solution(write(tmp_path, content))
+    assert message in str(caught.value), str(caught.value)
+
+
+def test_cost_counts_all_ordered_pairs_and_the_diagonal():
+    """The cost is the double sum over asymmetric matrices with diagonals, term by term."""
+    instance = QAPInstance(name="x", flow=np.array(A), distance=np.array(B))
+    p = [2, 0, 1]
+    expected = sum(A[i][j] * B[p[i]][p[j]] for i in range(3) for j in range(3))
+    assert instance.cost(p) == expected
+    inverse = np.argsort(p)
+    assert instance.cost(inverse) != expected
+    np.testing.assert_array_equal(orient(instance, expected, inverse), p)
+    with pytest.raises(ValueError, match="assignment holds 2 twice"):
+        instance.cost([2, 2, 1])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_costs_beyond_64_bits_are_exact(sign):
+    """Where the bound does not fit 64 bits the sum is taken in Python integers."""
+    flow = np.full((4, 4), sign * 10**17, np.int64)
+    instance = QAPInstance(name="x", flow=flow, distance=np.full((4, 4), 10**18, np.int64))
+    assert instance.cost([3, 1, 0, 2]) == sign * 16 * 10**35
+
+
+@pytest.mark.parametrize(
+    ("flow", "distance", "message"),
+    [
+        (np.zeros((2, 3), np.int64), np.zeros((2, 2), np.int64), r"flow has shape \(2, 3\)"),
+        (np.zeros((2, 2)), np.zeros((2, 2), np.int64), "flow is float64"),
+        (np.zeros((2, 2), np.int64), np.zeros((3, 3), np.int64), r"distance has shape \(3, 3\)"),
+    ],
+)
+def test_qap_instances_check_their_arrays(flow, distance, message):
+    """Both matrices are square, of one size, and 64-bit integers."""
+    with pytest.raises(ValueError, match=message):
+        QAPInstance(name="x", flow=flow, distance=distance)

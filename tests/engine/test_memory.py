@@ -1,0 +1,236 @@
+"""What a run takes of memory is known before it begins; it is what programs and arrays take."""
+
+import functools
+import gc
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import agents_and_jobs, coords_tsp, dense_qubo, matrix_tsp, random_graph, small_qap
+from probes import annealing, refuses, small_tsp
+
+import jaxopt_search as js
+from jaxopt_search.driver import starts as start_solutions
+from jaxopt_search.engine import compile as compiling
+from jaxopt_search.engine import memory, starting
+from jaxopt_search.engine.compile import Program
+from jaxopt_search.engine.split import DeviceSplit
+
+PROBLEM, SEARCH = small_tsp(), annealing()
+S = 1000
+
+
+def with_edge_assembly():
+    problem = coords_tsp(20)
+    search = js.simulated_annealing(js.two_opt(problem), 5.0)
+    crossover = js.edge_assembly(problem)
+    return problem, search, js.recombine(every=5, alike=None, crossover=crossover)
+
+
+RUNS = {
+    "annealing of tours": lambda: (
+        coords_tsp(20),
+        js.simulated_annealing(js.Relocate(), 1.0),
+        None,
+    ),
+    "edge assembly": with_edge_assembly,
+    "hill climbing of tours": lambda: (matrix_tsp(9), js.hill_climbing(js.Swap()), None),
+    "tabu search": lambda: (small_qap(12), js.tabu_search(js.SwapTable()), js.ring(every=5)),
+    "annealing of assignments": lambda: (
+        small_qap(12),
+        js.simulated_annealing(js.DeltaSwap(), 9.0),
+        js.recombine(every=5),
+    ),
+    "islands": lambda: (small_qap(9), js.genetic(population_size=8), js.shuffle(every=5)),
+    "queens": lambda: (js.nqueens(20), js.min_conflicts(js.QueenSwap()), None),
+    "qubo": lambda: (dense_qubo(20), js.tabu_search(js.Assign()), None),
+    "coloring": lambda: (
+        js.graph_coloring(random_graph(20, 0.3), 3),
+        js.simulated_annealing(js.Assign(), 1.0),
+        None,
+    ),
+    "jobs": lambda: (agents_and_jobs(3, 12), js.simulated_annealing(js.Assign(), 1.0), None),
+}
+
+
+@pytest.fixture
+def analyses(monkeypatch):
+    """Returns what XLA says of each program whose temporaries are asked for."""
+    found, ask = [], Program.temporaries
+
+    def noted(program):
+        found.append(compiling.compile(program).memory_analysis())
+        return ask(program)
+
+    monkeypatch.setattr(Program, "temporaries", noted)
+    return found
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_its_programs_take(name, analyses):
+    """The largest program's arguments, results and temporaries, within a tenth, and what stays."""
+    problem, search, exchange = RUNS[name]()
+    needed = js.memory_estimate(problem, search, S, exchange=exchange)
+    most = max(
+        one.argument_size_in_bytes + one.output_size_in_bytes + one.temp_size_in_bytes
+        for one in analyses
+    )
+    # A third state, where the exchange is a program of its own; at a look also what it reads not.
+    stays = memory.num_bytes(starting.shape(problem, search, S))
+    spare = stays if needed.when in ("exchange", "look") else 0
+    assert 0.99 * most <= needed.total <= 1.1 * most + spare
+
+
+@pytest.mark.parametrize("name", ["annealing of tours", "edge assembly"])
+def test_what_is_there_in_a_run(name, monkeypatch):
+    """Before the first chunk and after it, states are alive as they are counted, and no others."""
+    problem, search, exchange = RUNS[name]()
+    needed = memory.estimate((problem, search, exchange), starting.shape(problem, search, S), [CPU])
+    counted, advance = [], DeviceSplit.advance
+
+    def noted(*args):
+        state = advance(*args)
+        counted.append(alive() - before)
+        return state
+
+    monkeypatch.setattr(DeviceSplit, "advance", noted)
+    before = alive()
+    js.solve(problem, search, num_searches=S, max_steps=20, chunk_steps=10, exchange=exchange)
+    # What is there while an exchange runs is one state more than afterwards.
+    third = memory.num_bytes(starting.shape(problem, search, S)) if exchange else 0
+    assert max(counted) == pytest.approx(needed.states - third, rel=0.05)
+
+
+CPU = jax.devices("cpu")[0]
+
+
+def alive():
+    gc.collect()
+    return sum(array.nbytes for array in jax.live_arrays())
+
+
+def test_shapes_are_enough():
+    """Of a problem that is not there; its searches are counted exactly."""
+    n, num_searches = 200, 10**6
+    cities = jax.ShapeDtypeStruct((n, n), jnp.float32)
+    problem = jax.eval_shape(lambda matrix: js.tsp(matrix, is_symmetric=True), cities)
+    before = alive()
+    needed = js.memory_estimate(problem, js.simulated_annealing(js.Relocate(), 1.0), num_searches)
+    assert needed.instance == pytest.approx(4 * n**2, rel=2e-2)
+    assert needed.states >= 2 * num_searches * 2 * 4 * n
+    assert alive() - before < 2**20
+
+
+@pytest.mark.devices(4)
+def test_several_devices():
+    """Those of a CPU share its memory, and take about as much as one; and all is joined there."""
+    one, four = (js.memory_estimate(PROBLEM, SEARCH, S, devices=count) for count in (1, 4))
+    assert 0.8 * one.total <= four.total <= 1.6 * one.total
+    parts, state = (PROBLEM, SEARCH), starting.shape(PROBLEM, SEARCH, S)
+    joined = memory.estimate(parts, state, jax.devices("cpu")[:4])
+    assert joined.when in ("steps", "end") and joined.states >= 2 * memory.num_bytes(state)
+
+
+WHERE = {"one": slice(1), "the last": slice(3, 4), "four": slice(4), "two": slice(2, 4)}
+
+
+def of_runs(compiled):
+    """Returns which programs of runs were compiled, in order of their names; `_fun` by `pmap`."""
+    found = (re.search("fresh|_advance|packed|exchange_apart|_fun", name) for name in compiled)
+    return sorted(name[0] for name in found if name)
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("where", WHERE)
+def test_nothing_is_compiled_twice(where, compiled):
+    """Neither by a run, also one with an exchange that compiles apart, nor after an estimate."""
+    devices, (problem, search, exchange) = jax.devices()[WHERE[where]], with_edge_assembly()
+    options = {"exchange": exchange, "devices": devices}
+    num_searches = 60 + list(WHERE).index(where)
+    js.solve(problem, search, num_searches=num_searches, max_steps=12, **options)
+    apart = ["_advance", "exchange_apart", "fresh", "packed"]
+    assert of_runs(compiled) == (apart if len(devices) == 1 else ["_fun"] * 3 + ["fresh"])
+    compiled.clear()
+    js.memory_estimate(problem, search, num_searches + 10, **options)
+    assert of_runs(compiled)
+    compiled.clear()
+    js.solve(problem, search, num_searches=num_searches + 10, max_steps=12, **options)
+    assert not of_runs(compiled)
+
+
+def test_one_line():
+    """With all parts, in MiB."""
+    needed = memory.MemoryEstimate(2**20, 2**21, 2**19, 0, "steps")
+    assert needed.total == 3.5 * 2**20
+    expected = "3.5 MiB (steps: instance 1.0, states 2.0, temporaries 0.5, solutions 0.0)"
+    assert str(needed) == expected
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("count", [1, 4])
+def test_refused_by_all_that_it_takes(count, monkeypatch):
+    """Also where only what the programs need besides does not fit; before anything starts."""
+    problem, search, _ = RUNS["annealing of assignments"]()
+    devices, solve = jax.devices("cpu")[:count], functools.partial(js.solve, devices=count)
+    needed = js.memory_estimate(problem, search, S, devices=count)
+    least = memory.estimate((problem, search), starting.shape(problem, search, S), devices)
+    assert needed.total > 1.2 * least.total
+    present = memory.num_bytes(problem)
+    monkeypatch.setattr(starting, "start", lambda *args: pytest.fail("something was allocated"))
+    for free, words in ((needed.total - present - 1, ""), (least.total - present - 1, " at least")):
+        monkeypatch.setattr(memory, "free_bytes", lambda device, free=free: free)
+        with pytest.raises(MemoryError, match=f"GiB{words}, and .* use fewer searches$"):
+            solve(problem, search, num_searches=S, max_steps=1)
+    monkeypatch.undo()
+    monkeypatch.setattr(memory, "free_bytes", lambda device: needed.total - present)
+    assert solve(problem, search, num_searches=S, max_steps=1).nit == 1
+
+
+def test_a_run_that_is_continued_is_refused_too(monkeypatch):
+    """Its states are there, those after a chunk are not."""
+    state = js.solve(PROBLEM, SEARCH, num_searches=S, max_steps=1).state
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 1000)
+    with refuses(MemoryError, "num_searches is 1000"):
+        js.solve(PROBLEM, SEARCH, state=state, max_steps=2)
+
+
+def test_a_large_matrix_is_told_of_coordinates(monkeypatch):
+    """As long as the instance takes most; the dense 20,000 cities are refused at any rate."""
+    with refuses(ValueError, "20000 cities takes 1.5 GiB", "use tsp_from_coords"):
+        js.tsp(np.broadcast_to(np.float32(1), (20_000, 20_000)))
+    cities = jax.ShapeDtypeStruct((16_000, 16_000), jnp.float32)
+    problem = jax.eval_shape(lambda matrix: js.tsp(matrix, is_symmetric=True), cities)
+    solution = jax.ShapeDtypeStruct((16_000,), jnp.int32)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 2.0**29)
+    with refuses(MemoryError, "take 1.0 GiB at least", "0.5 GiB are free", "tsp_from_coords"):
+        starting.check_room(problem, SEARCH, solution, 8, [CPU])
+    with pytest.raises(MemoryError, match="use fewer searches$"):
+        starting.check_room(problem, SEARCH, solution, 10**5, [CPU])
+
+
+def test_bad_arguments():
+    """As in `solve`."""
+    with refuses(ValueError, "num_searches is 0"):
+        js.memory_estimate(PROBLEM, SEARCH, 0)
+    with refuses(ValueError, f"beyond {2**31 - 1}"):
+        js.memory_estimate(PROBLEM, SEARCH, 2**28)
+    with refuses(TypeError, "problem is None"):
+        js.memory_estimate(None, SEARCH)
+    with refuses(TypeError, "exchange is a"):
+        js.memory_estimate(PROBLEM, SEARCH, exchange=5)
+    with refuses(ValueError, "permutations"):
+        js.memory_estimate(dense_qubo(6), SEARCH)
+    with pytest.raises(RuntimeError, match="memory_estimate is a host driver"):
+        jax.jit(lambda problem: js.memory_estimate(problem, SEARCH).total)(PROBLEM)
+
+
+def test_start_solutions_have_their_shapes():
+    """Of those given for all searches, and of one."""
+    for starts in (
+        start_solutions.Starts(np.zeros((5, 8), np.int32), False),
+        start_solutions.Starts(np.zeros(8, np.int32), True),
+    ):
+        found = start_solutions.shapes(starts, 5)
+        assert (found.shape, found.dtype) == ((5, 8), jnp.int32)

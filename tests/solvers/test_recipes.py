@@ -1,0 +1,279 @@
+"""How solvers keep pace with the clock, on a machine that is simulated."""
+
+import itertools
+import json
+import time
+
+import jax.numpy as jnp
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.driver.chunks import drive
+from jaxopt_search.driver.options import RunOptions, Timer
+from jaxopt_search.solvers.recipes import (
+    Clock,
+    Ingredients,
+    Pace,
+    Recipe,
+    Steering,
+    StepCount,
+    cooling,
+    pacer_of,
+)
+
+RECOMBINED = Recipe(1.0, 0.1, 4, 4, cooled=0.3)
+RESAMPLED = Recipe(1.0, 0.1, 4, 4)
+
+
+class Machine:
+    """A run on a machine that is simulated: a `chunks.Chunked`.
+
+    Attributes:
+      chunks: of each its end, its seconds, those of its exchanges, and the pace after it.
+      longest: seconds of the longest step, with an exchange.
+    """
+
+    def __init__(self, recipe, max_seconds, costs, slower, start):
+        self.now, self.timer = 0.0, Timer(None, max_seconds)
+        self.pacer = pacer_of(recipe, 100, None, max_seconds)
+        self.costs, self.slower = costs, slower
+        self.step, self.since, self.longest, self.chunks = 0, 0, 0.0, []
+        self.timer.before = start
+
+    def advance(self, num_steps):
+        num_exchanges, first = 0, max(self.pacer.pace.every - self.since, 1)
+        self.since += num_steps
+        if num_steps >= first:
+            num_exchanges, self.since = divmod(num_steps - first, self.pacer.pace.every)
+            num_exchanges += 1
+        slower = self.slower(len(self.chunks))
+        step, exchange = (slower * each for each in self.costs(self.pacer.pace.done))
+        took, self.step = num_steps * step + num_exchanges * exchange, self.step + num_steps
+        self.now += took
+        if num_steps:
+            self.chunks.append([self.timer.seconds, took, num_exchanges * exchange])
+            self.longest = max(self.longest, step + (exchange if num_exchanges else 0))
+
+    def look(self):
+        self.pacer.note(self.step, self.timer.seconds)
+        if self.chunks:
+            self.chunks[-1].append(self.pacer.pace)
+
+    def status(self, limit):
+        return limit
+
+    def next_steps(self, made, seconds):
+        return self.timer.next_steps(self.step, made, seconds, every=self.pacer.pace.every)
+
+
+@pytest.fixture
+def simulate(monkeypatch):
+    """Returns what runs a recipe on a `Machine`, and returns that."""
+
+    def run(recipe, max_seconds, costs, slower=lambda chunk: 1, start=0.0):
+        costs = costs if callable(costs) else lambda done, both=costs: both
+        machine = Machine(recipe, max_seconds, costs, slower, start)
+        monkeypatch.setattr(time, "perf_counter", lambda: machine.now)
+        machine.timer._called = 0.0
+        drive(machine, RunOptions(timer=machine.timer))
+        return machine
+
+    return run
+
+
+LIMITS = (0.3, 3, 20, 100)
+SLOWNESS = {
+    "even": lambda chunk: 1,
+    "slow": lambda chunk: 8,
+    "slower and slower": lambda chunk: 1 + chunk / 10,
+    "busy now and then": lambda chunk: 1 + 2 * (chunk % 3 == 0),
+}
+
+
+@pytest.mark.parametrize("recipe", [RECOMBINED, RECOMBINED._replace(recombining=0.9), RESAMPLED])
+@pytest.mark.parametrize("slowness", SLOWNESS)
+@pytest.mark.parametrize("cheaper", [1, 50])  # steps are, once few moves are accepted
+def test_no_run_takes_much_longer_than_its_limit(simulate, recipe, slowness, cheaper):
+    """Half a second or 5 %, and a step, whatever steps and exchanges cost."""
+    for max_seconds, step, exchange in itertools.product(
+        LIMITS, (1e-6, 1e-5, 1e-3), (1, 10, 100, 1000, 10_000)
+    ):
+        if recipe is RESAMPLED and exchange > 1000:
+            continue  # it would take all the time
+
+        def costs(done, step=step, exchange=exchange):
+            return step * cheaper**-done, step * exchange
+
+        machine = simulate(recipe, max_seconds, costs, SLOWNESS[slowness])
+        most = max(0.5, 0.05 * max_seconds) + machine.longest
+        assert 0 <= machine.now - max_seconds < most, (max_seconds, step, exchange)
+
+
+@pytest.mark.parametrize("recombining", [0.5, 0.75, 0.9])
+@pytest.mark.parametrize("seconds_per_exchange", [1e-4, 1e-3, 0.02, 0.3])
+@pytest.mark.parametrize("seconds_per_step", [1e-6, 1e-5])
+def test_a_cooling_ends_in_time_and_recombinations_take_their_share_of_the_rest(
+    simulate, seconds_per_step, seconds_per_exchange, recombining
+):
+    """Whatever they cost."""
+    max_seconds, recipe = 20, RECOMBINED._replace(recombining=recombining)
+    chunks = simulate(recipe, max_seconds, (seconds_per_step, seconds_per_exchange)).chunks
+    cooled = [end for end, _, _, pace in chunks if pace.done == 1]
+    assert 0.28 * max_seconds < cooled[0] < 0.33 * max_seconds
+    assert all(pace.every == MAX_INT32 for end, _, _, pace in chunks if end < cooled[0])
+    late = [chunk for chunk in chunks if chunk[0] > 0.5 * max_seconds]
+    share = sum(chunk[2] for chunk in late) / sum(chunk[1] for chunk in late)
+    assert abs(share - recombining) < 0.03
+    periods = [pace.every for _, _, _, pace in late]
+    assert max(periods) <= 1.02 * min(periods) + 1  # whether a chunk has one or none
+
+
+def test_a_clock_that_sees_no_cooling():
+    """A run that begins cold makes a chunk of steps only: what others take longer shows by it."""
+    clock = Clock(RECOMBINED, 20, 1.0)
+    clock.note(0, 0.0)
+    for step in range(50, 400, 50):
+        clock.note(step, 0.01 * step)
+    assert clock.pace.done == 1 and clock.pace.every < 50
+
+
+@pytest.mark.parametrize("seconds_per_exchange", [1e-4, 1e-3, 0.02, 0.3])
+def test_children_take_more_the_fewer_generations_are_left(simulate, seconds_per_exchange):
+    """Ten over their number, each of which takes twice as long as its steps; at most half."""
+    chunks = simulate(RECOMBINED, 20, (1e-5, seconds_per_exchange)).chunks
+    shares = [(pace.share, 20 - end, 2 * pace.every * 1e-5) for end, _, _, pace in chunks]
+    assert all(share == 0.5 for share, left, _ in shares if left > 0.71 * 20)
+    for share, left, generation in shares[len(shares) // 2 :]:
+        expected = min(0.5, 10 * generation / max(left, 1e-9))
+        assert 0.5 * expected < share < 2 * expected
+    assert shares[-1][0] == 0.5
+    assert (shares[len(shares) // 2][0] < 0.1) == (seconds_per_exchange < 0.1)
+
+
+@pytest.mark.parametrize("coldest", [1.0, 64.0])
+def test_a_cooling_continues_at_the_pace_from_a_step_on(coldest):
+    """From what is done by then down to the coldest; it never warms."""
+    schedule = cooling(8.0, coldest, Pace(step=100, done=1 / 3, per_step=0.01, every=1))
+    found = [float(schedule(jnp.int32(step))) for step in (100, 133, 166)]
+    halved = [4.0, 2.0, 1.0] if coldest == 1 else [8.0, 8.0, 8.0]
+    assert found == pytest.approx(halved, rel=0.03)
+
+
+def test_children_take_what_the_pace_says():
+    """And as steps lie between exchanges; resampling knows no children."""
+    pace, swaps = Pace(30, 1.0, 0.0, 70, 0.125), js.Swap()
+    exchange = Ingredients(swaps, (2.0, 1.0), object()).at_pace(RECOMBINED, pace)[1]
+    assert (int(exchange.every), float(exchange.share)) == (70, 0.125)
+    resampled = Ingredients(swaps, (2.0, 1.0)).at_pace(RESAMPLED, pace)[1]
+    assert int(resampled.every) == 70 and not hasattr(resampled, "share")
+
+
+def test_a_cooling_with_resampling_takes_all_the_time(simulate):
+    """At a period that no speed changes."""
+    chunks = simulate(RESAMPLED, 10, (1e-5, 1e-3)).chunks
+    assert 0.9 < chunks[-2][3].done <= 1
+    assert {pace.every for _, _, _, pace in chunks} == {RESAMPLED.resample_every}
+
+
+def test_frozen_searches_are_reheated():
+    """Half the way, and cool to where they froze by the end; never too late, nor recombining ones.
+
+    The first step then tells what steps cost.
+    """
+    clock, unfrozen = Clock(RESAMPLED, 100), Clock(RECOMBINED, 100)
+    for second in range(61):
+        for each in (clock, unfrozen):
+            each.note(10_000 * second, second, 0.0 if second == 60 else 0.01)
+    assert clock.pace.done == pytest.approx(0.3, abs=0.01) and clock.steps_left(600_000) == 1
+    assert unfrozen.pace.done == 1 and unfrozen.steps_left(600_000) is None
+    assert clock.note(600_001, 60.01, 0.0) and clock.steps_left(600_001) is None
+    recalled = Clock(RESAMPLED, 100)
+    recalled.recall(json.loads(json.dumps(clock.notes())))
+    for second in range(61, 100):
+        clock.note(10_000 * second, second, 0.01)
+        recalled.note(10_000 * second, second, 0.01)
+    assert recalled.pace == clock.pace
+    assert clock.pace.done == pytest.approx(0.6, abs=0.02)
+    late = clock.pace.done
+    clock.note(10**6, 99.5, 0.0)
+    assert clock.pace.done >= late
+
+
+@pytest.mark.parametrize("start", [6.0, 9.0])
+def test_a_cooling_starts_when_all_is_compiled(simulate, start):
+    """It takes its share of the time that is left then."""
+    chunks = simulate(RECOMBINED, 10, (1e-6, 1e-3), start=start).chunks
+    cooled = next(end for end, _, _, pace in chunks if pace.done == 1)
+    assert 0.25 < (cooled - start) / (10 - start) < 0.45
+
+
+def test_a_run_of_steps_recombines_from_a_step_on():
+    """Every n steps, after the share in which it cools; resampling continues as it began."""
+    count = StepCount(RECOMBINED, 70, 1000)
+    assert (count.pace.per_step, count.pace.every) == (1 / 300, MAX_INT32)
+    assert [count.steps_left(step) for step in (0, 299, 300)] == [300, 1, None]
+    assert not count.note(299, 1.0) and count.pace.every == MAX_INT32
+    assert count.note(300, 1.0) and count.pace.every == 70
+    assert count.pace.share == 0.5
+    assert not count.note(310, 1.0)
+    long = StepCount(RECOMBINED, 70, 100_000)
+    assert long.note(30_000, 1.0) and long.pace.share == pytest.approx(0.01)
+    resampled = StepCount(RESAMPLED, 70, 1000)
+    assert resampled.pace.every == RESAMPLED.resample_every
+    assert not resampled.note(1000, 1.0)
+
+
+COLDER = RECOMBINED._replace(colder=0.5)
+SHORT = {"seconds": (None, 0.5), "steps": (10_000, None)}  # of 100 cities
+LONG = {"seconds": (None, 1.0), "steps": (20_000, None)}
+
+
+@pytest.mark.parametrize("by", SHORT)
+def test_a_short_run_begins_colder(by):
+    """At `colder` in place of the hottest; the rest of the cooling takes all of its time."""
+    temperatures = 40.0, 4.0
+    assert COLDER.begun(temperatures, 100, *LONG[by]) == 0
+    assert RECOMBINED.begun(temperatures, 100, *SHORT[by]) == 0
+    assert COLDER.begun((3.0, 3.0), 100, *SHORT[by]) == 0  # nothing to cool
+    begun = COLDER.begun(temperatures, 100, *SHORT[by])
+    pacer = pacer_of(COLDER, 100, *SHORT[by], begun)
+    pacer.note(0, 0.0)
+    assert float(cooling(*temperatures, pacer.pace).start) == pytest.approx(20.0, rel=1e-5)
+    if by == "seconds":
+        while pacer.pace.done < 1:
+            step, seconds = pacer.notes()["last"]
+            pacer.note(step + 50, seconds + 0.0025)
+        assert 0.25 < pacer.notes()["last"][1] / 0.5 < 0.35
+
+
+def test_a_short_run_by_steps_cools_by_its_end():
+    """From `colder` on."""
+    begun = COLDER.begun((40.0, 4.0), 100, 10_000, None)
+    pace = StepCount(COLDER, 100, 10_000, begun).pace
+    assert 0 < begun == pace.done
+    assert pace.done + 3000 * pace.per_step == pytest.approx(1)
+
+
+def test_a_clock_goes_on_where_it_was():
+    """Its notes are JSON, and the rest of a run is what it would have been."""
+    unbroken = Clock(RECOMBINED, 20)
+    for step in range(0, 400, 50):
+        unbroken.note(step, 0.01 * step)
+    recalled = Clock(RECOMBINED, 20)
+    recalled.recall(json.loads(json.dumps(unbroken.notes())))
+    assert recalled.notes() == unbroken.notes()
+    assert recalled.pace == unbroken.pace and recalled.pace.done > 0.5
+    for step in range(350, 2000, 50):
+        changes = [clock.note(step, 0.01 * step) for clock in (unbroken, recalled)]
+        assert changes[0] == changes[1] and recalled.pace == unbroken.pace
+    assert recalled.pace.done == 1 and recalled.pace.every < MAX_INT32
+
+
+def test_a_pace_that_knows_too_little_is_refused():
+    """As checkpoints of older versions do."""
+    steering = Steering(RECOMBINED, None, Clock(RECOMBINED, 20), None)
+    notes = steering.notes()
+    del notes["pace"]["since"]
+    with pytest.raises(js.CheckpointError, match="notes of the checkpoint are damaged .*'since'"):
+        steering.recall(notes)
