@@ -27,7 +27,7 @@ Table 3: as many islands as the most in `--islands` on all devices, compared wit
 one core of the CPU, of 128 (the paper's Model II), and of whichever of `--sizes` has the shortest
 mean time (Model I). The core runs a compiled loop (`compiled.py`), which makes
 a thousand generations, so that it is known how long one takes. How many a population makes is
-counted by runs on the first device, or by runs of the loop on all cores (`--only cores`).
+counted by runs on the first device, or by runs of the loop to their ends (`--only cores`).
 
 `--study` makes what the paper has no table of:
 

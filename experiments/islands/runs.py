@@ -2,9 +2,7 @@
 
 import concurrent.futures
 import dataclasses
-import functools
 import math
-import multiprocessing
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -51,20 +49,13 @@ class Setting(NamedTuple):
     local_steps: int = 0
     on: str = "all"
     """`"all"` devices, or how many of them; `"core"`: short runs of the compiled loop on one core,
-    which tell its pace; `"cores"`: runs of it to their end, as many at a time as there are cores,
-    which tell how many generations they take."""
+    which tell its pace; `"cores"`: runs of it to their ends, which tell how many generations they
+    take."""
     encoding: str = "paper"
     """`"paper"`: as in its equation 1; `"file"`: the first matrix of a QAPLIB file is the flow."""
     crossover: str = "pmx"
     keep_best: bool = False
     exchange: str = "none"
-
-
-@functools.cache
-def _processes() -> concurrent.futures.ProcessPoolExecutor:
-    """Returns as many processes as cores; not forks, as JAX has threads."""
-    context = multiprocessing.get_context("spawn")
-    return concurrent.futures.ProcessPoolExecutor(num_cores(), context)
 
 
 @jax.jit
@@ -117,23 +108,16 @@ class Task:
         host = self.problem.host
         self.own_target = jnp.int32(self.target // host.unit - host.offset)
         self._is_side_by_side = is_single
-        self._begun: dict[concurrent.futures.Future, int] = {}
 
     def seeds(self, seeds: range) -> range:
         """Returns the `seeds` for which there is a run."""
         return seeds[:_CORE_RUNS] if self.setting.on == "core" else seeds
 
     def prepare(self, seeds: Sequence[int]) -> None:
-        """Compiles what `make` runs on devices, or begins runs of the loop on all cores."""
-        if not seeds or self.setting.on == "core":
+        """Compiles what `make` runs on devices."""
+        if not seeds or self.setting.on in ("core", "cores"):
             return
-        if self.setting.on == "cores":
-            limits = self.generations, self.target
-            self._begun = {
-                _processes().submit(compiled.timed, *self._loop(), seed, *limits): seed
-                for seed in seeds
-            }
-        elif self._is_side_by_side:
+        if self._is_side_by_side:
             self._advance(self._start(seeds), 0)
         else:
             self._one(seeds[0], 0)
@@ -142,10 +126,8 @@ class Task:
         """Makes runs, after `prepare` of them, and gives the record of each once it is there."""
         if not seeds:
             return ()
-        if self.setting.on == "core":
-            return self._on_a_core(seeds)
-        if self.setting.on == "cores":
-            return self._on_all_cores()
+        if self.setting.on in ("core", "cores"):
+            return self._by_the_loop(seeds)
         if self._is_side_by_side:
             return self._side_by_side(seeds)
         return (self._one(seed, self.generations) for seed in seeds)
@@ -203,23 +185,15 @@ class Task:
                 _further(self.problem, self.search, state, self.own_target, jnp.int32(generations))
             )
 
-    def _on_a_core(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """Yields the records of short runs of the compiled loop."""
+    def _by_the_loop(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yields the records of runs of the compiled loop: short ones, or to their ends."""
+        is_short = self.setting.on == "core"
+        limits = (_CORE_GENERATIONS, -1) if is_short else (self.generations, self.target)
         for seed in seeds:
-            end, seconds = compiled.timed(*self._loop(), seed, _CORE_GENERATIONS, -1)
-            yield self._record(seed, seconds, end.made, False)
-
-    def _on_all_cores(self) -> list[dict[str, Any]]:
-        """Returns the records of the runs of the compiled loop that `prepare` began.
-
-        All of them at once: an interrupted script would leave only the ones that ended early.
-        """
-        records = []
-        for future, seed in self._begun.items():
-            end, seconds = future.result()
-            reached = end.cost <= self.target
-            records.append(self._record(seed, seconds, end.made, reached, best_cost=end.cost))
-        return records
+            end, seconds = compiled.timed(*self._loop(), seed, *limits)
+            reached = not is_short and end.cost <= self.target
+            more = {} if is_short else {"best_cost": end.cost}
+            yield self._record(seed, seconds, end.made, reached, **more)
 
     def _loop(self) -> tuple[Any, ...]:
         alike = RESTART if self.setting.restarts else math.inf
