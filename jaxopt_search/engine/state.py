@@ -34,7 +34,7 @@ class RunState(NamedTuple):
 
     Attributes:
       key: the run's key, two uint32 words.
-      step: steps made by each search: a number of 64 bits, see `portable.counts.Count`.
+      step: steps made by each search: a number of 64 bits, see `backends.counts.Count`.
       since: steps since the last refresh, stop test and exchange.
       best_cost: [] best of all searches, at the end of the last `init`, `advance` or `run`.
       device_best: [] the same as the device counts, like all costs below.
