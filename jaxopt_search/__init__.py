@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jaxopt_search import testing as testing
     from jaxopt_search.api import *  # noqa: F403
 
 __version__ = "0.1.0"  # the only place
@@ -19,7 +20,9 @@ def __getattr__(name: str) -> Any:
             if error.name != full:
                 raise
         api = importlib.import_module(f"{__name__}.api")
-        if name in ("__all__", *api.__all__):
+        if name == "__all__":
+            return __dir__()
+        if hasattr(api, name):
             globals()[name] = value = getattr(api, name)
             return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -28,4 +31,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     from jaxopt_search import api
 
-    return sorted(api.__all__)
+    return sorted({"testing", *(name for name in vars(api) if not name.startswith("_"))})

@@ -237,7 +237,7 @@ class Neighborhood(abc.ABC):
 
     @abc.abstractmethod
     def solution(self, problem: Any, snapshot: Snapshot, /) -> Solution:
-        """Returns the solution that a representation, or only its snapshot, stands for."""
+        """Returns the solution that a snapshot stands for."""
 
     @abc.abstractmethod
     def propose(

@@ -60,7 +60,8 @@ def _run(args: argparse.Namespace) -> int:
 
 def _dispatch(args: argparse.Namespace) -> int:
     with _ended_by_ctrl_c():
-        command = importlib.import_module(f"jaxopt_search.command.{args.command}")
+        name = "doctor" if args.command == "doctor" else "solve"
+        command = importlib.import_module(f"jaxopt_search.command.{name}")
     return command.run(args)
 
 

@@ -9,9 +9,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from jaxopt_search.command import files, pictures
+from jaxopt_search.command import files
 from jaxopt_search.command.endings import say
 from jaxopt_search.engine import processes
+from jaxopt_search.results import plotting
 
 _BETWEEN_TRIES = 0.2  # seconds
 _CPU_DEVICES = "--xla_force_host_platform_device_count"
@@ -31,7 +32,10 @@ def check_paths(args: argparse.Namespace, *known: tuple[str, ...]) -> None:
     if is_lead(args):
         if args.out is not None:
             files.check_place("--out", args.out)
-        pictures.check(args.plot)
+        if args.plot is not None:
+            files.check_suffix("--plot", args.plot, files.PICTURES)
+            files.check_place("--plot", args.plot)
+            plotting.detached_axes()  # or it says what to install
 
 
 @contextlib.contextmanager
@@ -75,12 +79,10 @@ def options_of(args: argparse.Namespace) -> dict[str, Any]:
         "num_searches": args.searches,
         "devices": args.devices,
         "show_progress": args.progress or (is_watched and not args.quiet),
+        "checkpoint": args.checkpoint,
+        "checkpoint_every": args.checkpoint_every,
+        "resume": args.resume,
     }
-
-
-def files_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns what is said of checkpoints."""
-    return {name: getattr(args, name) for name in ("checkpoint", "checkpoint_every", "resume")}
 
 
 def _join(args: argparse.Namespace) -> None:

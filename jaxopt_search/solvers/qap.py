@@ -25,21 +25,19 @@ from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.problems.qap.build import as_qap, as_qaps, is_several, negated
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
-from jaxopt_search.results import Result
+from jaxopt_search.results import History, Result, StackedResult
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.annealed import (
+from jaxopt_search.solvers.recipes import (
     Ingredients,
+    Recipe,
     chosen,
     for_all,
     plan_annealing,
     refuse_for_several,
     starts_with,
 )
-from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.solvers.many_qaps import TabuRecipe, stack_of_assignments
-from jaxopt_search.solvers.maximizing import opposite, opposite_callback, opposite_target
-from jaxopt_search.solvers.stacked import Stack, solve_stack
+from jaxopt_search.solvers.stacked import Stack, TabuRecipe, solve_stack, stack_of_assignments
 from jaxopt_search.types import Exchange
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
@@ -129,8 +127,8 @@ def solve_qap(
     """
     arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
     refuse_tracers(key, arrays, caller="solve_qap")
-    if maximize:
-        callback = opposite_callback(callback)
+    if maximize and callable(callback):
+        callback = _Opposite(callback)
     options = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,
@@ -146,7 +144,8 @@ def solve_qap(
     with options.team.same_call():
         check_option("method", method, ("auto", "annealing", "tabu"))
         if maximize:
-            flow, target = negated(flow), opposite_target(target)
+            flow = negated(flow)
+            target = target if target is None or isinstance(target, str) else -target
         if is_several(flow):
             others = {"partial_match": partial_match, "initial": initial, "callback": callback}
             others |= {"state": state, "exchange": exchange}
@@ -167,7 +166,7 @@ def solve_qap(
                 target=target,
             )
             run = functools.partial(execute, *planned)
-    return opposite(run()) if maximize else run()
+    return _opposite(run()) if maximize else run()
 
 
 def _is_on_cpu(options: RunOptions) -> bool:
@@ -264,3 +263,28 @@ def _tabu_searches(capacity: int, is_on_cpu: bool) -> int:
         return _TABU_ON_CPU
     # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
     return _TABU if capacity <= 64 else _TABU // 2
+
+
+# A maximum is the minimum of the opposite problem: what goes in and comes out changes its sign.
+# `0 - x` in place of `-x` gives no negative zero.
+
+
+class _Opposite:
+    """A user's callback, which is shown the maximum so far."""
+
+    def __init__(self, callback: Callable[[Report], Any]):
+        self._callback = callback
+        for name in ("notes", "recall"):
+            if hasattr(callback, name):
+                setattr(self, name, getattr(callback, name))
+
+    def __call__(self, report: Report) -> Any:
+        return self._callback(report._replace(fun=0 - report.fun))
+
+
+def _opposite(result: Result | StackedResult) -> Any:
+    """Returns the result of a maximization, from that of the opposite problem."""
+    if isinstance(result, StackedResult):
+        return result._replace(fun=0 - result.fun)
+    history = History(line._replace(best=0 - line.best) for line in result.history)
+    return result._replace(fun=0 - result.fun, costs=0 - result.costs, history=history)

@@ -6,16 +6,15 @@ from typing import Any
 from jaxopt_search.backends import random
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
 from jaxopt_search.driver import checkpoints, chunks, environment
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, resolve
+from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.problems.queens.problem import nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
 from jaxopt_search.results import QueensResult, Status
-from jaxopt_search.solvers.queens_found import PlacementSet, Standing
-from jaxopt_search.solvers.queens_repaired import Repairs
-from jaxopt_search.solvers.queens_searched import Searches
+from jaxopt_search.solvers.queens_runs import PlacementSet, Repairs, Searches, Standing
 
 _MANY = 10_000
 """Queens from which placements are repaired, one after the other."""
@@ -88,25 +87,24 @@ def solve_nqueens(
                 num_searches = check_count("num_searches", num_searches)
             words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
             note(n, num_solutions, fingerprint(words), distinct, num_searches)
-            if problem.n >= _MANY:  # the limit of steps is then one of rounds
+            if problem.n >= _MANY:
                 memory.check_queens(problem.n, options.team.own[0])
-                max_rounds, options.timer.max_steps = options.timer.max_steps, None
-                run = Repairs(problem, words, finds, options, max_rounds)
+                run = Repairs(problem, words, finds, options)
             else:
                 run = Searches(problem, words, finds, options, num_searches)
         with chunks.watched(options, _describe) as watch:
             run.prepare(note_needed)
             status = chunks.drive(run, options, watch=watch)
-    return _result(run, status, options)
-
-
-def _result(run: Repairs | Searches, status: Status, options: RunOptions) -> QueensResult:
-    finds, timer = run.finds, run.timer
+    solutions, timer = finds.solutions, options.timer
+    kind = "classes of placements" if distinct == "symmetry" else "placements"
+    message = f"{len(solutions)} of {num_solutions} {kind} were found; {MESSAGES[status]}"
+    if status == Status.EXHAUSTED:
+        message = f"{MESSAGES[status]}: {n} queens have {len(solutions)} valid {kind}"
     return QueensResult(
-        solutions=finds.solutions,
-        success=len(finds.solutions) == finds.wanted,
+        solutions=solutions,
+        success=len(solutions) == num_solutions,
         status=status,
-        message=finds.message(status),
+        message=message,
         num_found=finds.num_found,
         nit=run.made,
         compile_seconds=timer.compile_seconds or 0.0,

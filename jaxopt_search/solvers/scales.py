@@ -1,5 +1,10 @@
-"""How large changes of cost are in an instance, from which temperatures follow."""
+"""How large changes of cost are in an instance, from which temperatures follow.
 
+Those of a single TSP are measured on the host, where nothing is compiled for it, unless it has so
+many cities that a device is faster; those of many TSPs at once on the device.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -8,23 +13,71 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import floats
+from jaxopt_search.datasets import distances
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.problems.tsp.problem import TSP
 
-SAMPLED_CITIES = _SAMPLED_SWAPS = 256
+_SAMPLED_CITIES = _SAMPLED_SWAPS = 256
+_MOST_CITIES = 4096
+"""Of which the host measures the distances."""
+
+
+def near_distance(problem: TSP) -> float:
+    """Returns what `near_distance_on_device` does, up to rounding."""
+    n = int(problem.n)
+    if n > _MOST_CITIES:
+        return float(near_distance_on_device(problem))
+    distances_from, some = _host_rows(problem), np.arange(min(n, _SAMPLED_CITIES))
+    some *= max(1, n // _SAMPLED_CITIES)
+    rows = np.stack([distances_from(city) for city in some.tolist()])
+    rows[np.arange(len(some)), some] = 0
+    nearest = np.sort(np.where(rows == 0, np.inf, rows))[:, :3]
+    for counted in (nearest[np.isfinite(nearest)], np.abs(rows[rows != 0])):
+        if counted.size and (scale := counted.mean(dtype=float).item()) > 0:
+            return scale
+    return 1.0
+
+
+def tree_edge(problem: TSP) -> float:
+    """Returns what `tree_edge_on_device` does, up to rounding."""
+    n, city = int(problem.n), 0
+    if n > _MOST_CITIES:
+        return float(tree_edge_on_device(problem))
+    distances_from, edges = _host_rows(problem), np.zeros(n)
+    away, inside = np.full(n, np.inf, np.float32), np.zeros(n, np.float32)
+    for number in range(1, n):
+        inside[city] = away[city] = np.inf
+        np.minimum(away, np.maximum(distances_from(city), inside), out=away)
+        city = int(away.argmin())
+        edges[number] = away[city]
+    return float(np.sqrt(np.square(edges).sum() / max(n - 1, 1)))
+
+
+def _host_rows(problem: TSP) -> Callable[[int], np.ndarray]:
+    """Returns the function that gives the distances from a city as on the device, [n] float32."""
+    if problem.matrix is not None:
+        matrix = problem.distances_on_host()
+        return lambda city: matrix[city].astype(np.float32)
+    if problem.metric != "EUCLID":
+        points, rule = problem.host.coords, distances.EDGE_WEIGHTS[problem.metric]
+        assert points is not None
+        return lambda city: rule(points[city], points).astype(np.float32)
+    assert problem.coords is not None
+    x, y = (np.asarray(part)[: int(problem.n)] for part in problem.coords)
+    return lambda city: np.hypot(x - x[city], y - y[city])
 
 
 @jax.jit
-def near_distance(problem: TSP) -> jax.Array:
+def near_distance_on_device(problem: TSP) -> jax.Array:
     """Returns the mean distance from some cities to their three nearest, [] float32.
 
     Cities at distance 0 are left out. Always above 0: where that is not, as with negative
     distances, the mean absolute distance is taken, or 1.
     """
     n, cities = problem.n, lax.iota(jnp.int32, problem.capacity)
-    number = jnp.minimum(n, SAMPLED_CITIES)
-    place = cities[: min(SAMPLED_CITIES, problem.capacity)]
-    some = place * jnp.maximum(1, n // SAMPLED_CITIES)
+    number = jnp.minimum(n, _SAMPLED_CITIES)
+    place = cities[: min(_SAMPLED_CITIES, problem.capacity)]
+    some = place * jnp.maximum(1, n // _SAMPLED_CITIES)
     rows = jax.vmap(lambda city: _distances_from(problem, city))(some)
     is_counted = (place < number)[:, None] & (cities < n)[None]
     is_counted &= rows != 0
@@ -42,7 +95,7 @@ def near_distance(problem: TSP) -> jax.Array:
 
 
 @jax.jit
-def tree_edge(problem: TSP) -> jax.Array:
+def tree_edge_on_device(problem: TSP) -> jax.Array:
     """Returns the root mean square edge of the shortest tree that joins all cities, [] float32.
 
     As long as a typical edge of a tour where cities are spread evenly, and much longer where they

@@ -1,9 +1,12 @@
 """Many instances at once, of any sizes: each is searched by searches of its own, on all devices.
 
-All stand in arrays with room for the largest (`padding`). What is done with each is a `Kind`.
+All stand in arrays with room for the largest (`padding`). What is done with each is a `Kind`:
+`Tours` are annealed and recombine, `Assignments` are found by tabu searches that recombine.
 """
 
+import dataclasses
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -14,22 +17,39 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import Choice, Implementation, random
-from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
+from jaxopt_search.checks import MAX_INT32, check_count, check_permutation, int32
+from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver import checkpoints, chunks, environment
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.driver.results import Report
 from jaxopt_search.engine import loop, memory, outcome, starting, stepping
 from jaxopt_search.engine.devices import split_leaf
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.split import pmapped
 from jaxopt_search.engine.state import RunState, make_rules
+from jaxopt_search.exchanges.rules import Recombine, recombine
 from jaxopt_search.interrupts import held_back
+from jaxopt_search.neighborhoods import SwapTable
+from jaxopt_search.neighborhoods.two_opt import from_candidates
+from jaxopt_search.problems import padding
+from jaxopt_search.problems.bounds import tour_unit
+from jaxopt_search.problems.host import ON_DEVICE
+from jaxopt_search.problems.qap.construction import constructed_assignment
+from jaxopt_search.problems.qap.problem import QAP
+from jaxopt_search.problems.tsp import candidates, traced
+from jaxopt_search.problems.tsp.build import diameters, drawn_near, middle
+from jaxopt_search.problems.tsp.curves import tours_through
+from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import StackedResult, Status
-from jaxopt_search.solvers.cooling import Pace, Pacer
+from jaxopt_search.searches import SimulatedAnnealing, TabuSearch, tabu_search
+from jaxopt_search.solvers import scales
+from jaxopt_search.solvers.recipes import Ingredients, Pace, Pacer, Recipe, pacer_of
 from jaxopt_search.types import Exchange, Problem, Search, Solution
 
 _AT_ONCE = 2**26  # numbers in memory
 _ANY_PACE = Pace(0, 0.0, 0.0, MAX_INT32)
+_TRIVIAL = 3  # cities, of which all tours have the same length
 
 
 class Kind(Protocol):
@@ -141,26 +161,6 @@ def _shapes_of(stack: Stack, notes: dict[str, Any]) -> tuple[RunState, Any]:
     return runs.state, _together([np.empty(size, np.int32) for size in stack.sizes])
 
 
-class _MeanReport(NamedTuple):
-    """Where all runs stand, as `progress.describe` shows it.
-
-    Attributes:
-      step: steps made by each search.
-      seconds: of search.
-      fun: the mean of the lowest costs.
-      gap: None.
-      acceptance: accepted moves per search and step in the last chunk.
-      status: `RUNNING`, or why the runs end here.
-    """
-
-    step: int
-    seconds: float
-    fun: float
-    gap: None
-    acceptance: float
-    status: Status
-
-
 class _Run(NamedTuple):
     """One instance on the device, and how its run stands."""
 
@@ -204,11 +204,12 @@ class _Runs:
     def status(self, limit: Status) -> Status:
         return limit
 
-    def report(self, status: Status) -> _MeanReport:
+    def report(self, status: Status) -> Report:
+        """As of a single run, with the mean of the lowest costs."""
         costs, accepted = self._team.gathered(_costs_and_accepted(self.runs))
         mean = float(self.stack.in_full(costs.ravel()[: len(self.stack.sizes)]).mean())
         acceptance = accepted.mean().item() / max(self._made, 1)
-        return _MeanReport(self.step, self.timer.seconds, mean, None, acceptance, status)
+        return Report(self.step, self.timer.seconds, mean, np.zeros(0), None, acceptance, status)
 
     def next_steps(self, made: int, seconds: float) -> int:
         pacer = self.stack.pacer
@@ -302,9 +303,9 @@ def advance_all(
         return lax.map(lambda run: one(run, pace, num_steps), runs)
 
     # Under `vmap` an exchange is made, if for nothing, wherever there may be one.
-    exchanges = jnp.asarray(pace.every < MAX_INT32)
-    ways = (functools.partial(advance, which) for which in (True, False))
-    return lax.cond(exchanges, *ways, runs, pace, num_steps)
+    exchanging = functools.partial(advance, True)
+    apart = functools.partial(advance, False)
+    return lax.cond(jnp.asarray(pace.every < MAX_INT32), exchanging, apart, runs, pace, num_steps)
 
 
 @functools.cache
@@ -330,3 +331,238 @@ def _choice(kind: Kind, instances: Any, device: jax.Device) -> Choice:
 
     shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), instances)
     return stepping.choose("auto", device, *jax.eval_shape(one, shapes))
+
+
+def stack_of_tours(points: list[np.ndarray], recipe: Recipe, options: RunOptions) -> Stack:
+    """Returns B instances, of each of which searches of its own find a short tour.
+
+    They are searched for tours of places: cities at the same place follow one another.
+
+    Args:
+      points: of each instance, [n, 2] float64, checked; Euclidean distances.
+      recipe: of the annealing.
+    """
+    first, place = zip(*map(candidates.places, points), strict=True)
+    places = [each[rows] for each, rows in zip(points, first, strict=True)]
+    near, left_out = zip(*map(drawn_near, places), strict=True)
+    sizes, timer = list(map(len, places)), options.timer
+    most = max(sizes)
+    if most <= _TRIVIAL:
+        timer.max_steps = 0
+    num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
+    memory.check_tours(room, num_tours, recipe.num_searches, options.devices)
+    units = np.array([tour_unit(len(each), diameters(each).item()) for each in near], float)
+    return Stack(
+        kind=Tours(recipe, room),
+        instances=cities_of(near, units, room),
+        sizes=list(map(len, points)),
+        own=lambda i, tour: _through_cities(tour[: sizes[i]], place[i]),
+        in_full=lambda lengths: lengths * units + np.array(left_out),
+        cost=lambda i, tour: _length(points[i], tour),
+        pacer=pacer_of(recipe, most, timer.max_steps, timer.max_seconds),
+        moves_per_step=len(points) * recipe.moves_per_search,
+        is_trivial=most <= _TRIVIAL,
+    )
+
+
+def _through_cities(tour: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Returns the tour of cities, [n] int32, that passes their places as one of places, [p], does.
+
+    Args:
+      place: [n] of each city.
+    """
+    return np.argsort(np.argsort(tour)[place], kind="stable").astype(np.int32)
+
+
+class _Cities(NamedTuple):
+    """Coordinates as the devices get them.
+
+    Attributes:
+      points: [capacity, 2] float32; behind the cities stands the first one again.
+      num_cities: [] int32.
+    """
+
+    points: Any
+    num_cities: Any
+
+
+class _TourParts(NamedTuple):
+    """What an annealing is made of.
+
+    Attributes:
+      candidates: [capacity, K] int32, see `traced.neighbors`.
+      hottest: [] float32 the first temperature.
+      coldest: [] float32 the last one.
+    """
+
+    candidates: jax.Array
+    hottest: jax.Array
+    coldest: jax.Array
+
+
+class Tours(NamedTuple):
+    """Tours of up to `capacity` cities, by a recipe: a `stacked.Kind`."""
+
+    recipe: Recipe
+    capacity: int
+
+    @property
+    def num_searches(self) -> int:
+        return self.recipe.num_searches
+
+    @property
+    def numbers_each(self) -> int:
+        return self.capacity**2
+
+    def parts(self, instance: _Cities) -> tuple[TSP, _TourParts]:
+        problem = traced.of_points(instance.points, instance.num_cities)
+        scale, tree = scales.near_distance_on_device(problem), scales.tree_edge_on_device(problem)
+        hottest = self.recipe.hottest * jnp.where(tree > 0, tree, scale)
+        near = traced.neighbors(problem, self.recipe.num_candidates, "spread")
+        return problem, _TourParts(near, hottest, self.recipe.coldest * scale)
+
+    def starts(self, key: random.Key, problem: TSP, instance: _Cities) -> jax.Array | None:
+        if self.recipe.starts == "random":
+            return None
+        return tours_through(instance.points, key, self.num_searches, instance.num_cities)
+
+    def search_and_exchange(
+        self, problem: TSP, parts: _TourParts, pace: Pace
+    ) -> tuple[SimulatedAnnealing, Exchange]:
+        return Ingredients(
+            from_candidates(parts.candidates, problem.n),
+            (parts.hottest, parts.coldest),
+            EdgeAssembly(candidates=parts.candidates),
+        ).at_pace(self.recipe, pace)
+
+
+def cities_of(points: Sequence[np.ndarray], units: np.ndarray, room: int) -> _Cities:
+    def place(each: np.ndarray, unit: float) -> np.ndarray:
+        own = each / unit
+        own = (own - middle(own)).astype(np.float32)
+        return np.concatenate([own, np.repeat(own[:1], room - len(own), axis=0)])
+
+    places = np.stack(list(map(place, points, units.tolist())))
+    return _Cities(places, np.array(list(map(len, points)), np.int32))
+
+
+def _length(points: np.ndarray, tour: np.ndarray) -> float:
+    placed = points[tour]
+    return np.hypot(*(placed - np.roll(placed, -1, axis=0)).T).sum().item()
+
+
+class TabuRecipe(NamedTuple):
+    """Settings of the tabu searches of an instance.
+
+    Attributes:
+      num_searches: side by side.
+      capacity: the facilities that there is room for.
+      every: steps between recombinations.
+    """
+
+    num_searches: int
+    capacity: int
+    every: int
+
+
+def stack_of_assignments(problems: list[QAP], recipe: TabuRecipe, options: RunOptions) -> Stack:
+    """Returns B instances, of each of which searches of its own find a good assignment.
+
+    Args:
+      problems: all of one dtype, with nothing fixed and no room for more.
+      recipe: of the searches of each.
+    """
+    sizes = [problem.capacity for problem in problems]
+    kind = Assignments(
+        recipe.num_searches, recipe.capacity, all(each.is_symmetric for each in problems)
+    )
+    memory.check_tours(kind.numbers_each, len(problems), kind.num_searches, options.devices)
+    return Stack(
+        kind=kind,
+        instances=matrices_of(problems, recipe.capacity),
+        sizes=sizes,
+        own=lambda i, assignment: assignment[: sizes[i]],
+        in_full=lambda costs: np.array(list(map(_in_full, problems, costs.tolist())), float),
+        cost=lambda i, assignment: problems[i].host.cost(assignment),
+        pacer=_Steady(Pace(0, 1.0, 0.0, recipe.every)),
+        moves_per_step=sum(math.comb(n, 2) for n in sizes),
+        is_trivial=max(sizes) == 1,
+    )
+
+
+def _in_full(problem: QAP, cost: int | float) -> int | float:
+    return problem.host.in_full(cost)
+
+
+@dataclasses.dataclass
+class _Steady:
+    """A pace that never changes: a `cooling.Pacer`."""
+
+    pace: Pace
+
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
+        return False
+
+    def steps_left(self, step: int) -> None:
+        """Returns None: it is not known to change."""
+
+    def notes(self) -> dict[str, Any]:
+        return {}
+
+    def recall(self, notes: dict[str, Any]) -> None:
+        """Does nothing."""
+
+
+class _Matrices(NamedTuple):
+    """A QAP as the devices get it; fields as in `QAP`, and a good assignment, [capacity] int32."""
+
+    flow: Any
+    distance: Any
+    offset: Any
+    num_entries: Any
+    start: Any
+
+
+class Assignments(NamedTuple):
+    """Assignments of up to `capacity` facilities, by tabu search: a `stacked.Kind`."""
+
+    num_searches: int
+    capacity: int
+    is_symmetric: bool
+
+    @property
+    def numbers_each(self) -> int:
+        return self.num_searches * self.capacity**2
+
+    def parts(self, instance: _Matrices) -> tuple[QAP, None]:
+        problem = QAP(
+            flow=instance.flow,
+            distance=instance.distance,
+            offset=instance.offset,
+            num_entries=instance.num_entries,
+            partial=None,
+            capacity=self.capacity,
+            is_symmetric=self.is_symmetric,
+            host=ON_DEVICE,
+        )
+        return problem, None
+
+    def starts(self, key: random.Key, problem: QAP, instance: _Matrices) -> jax.Array:
+        return instance.start[None]
+
+    def search_and_exchange(
+        self, problem: QAP, parts: None, pace: Pace
+    ) -> tuple[TabuSearch, Recombine]:
+        rule = dataclasses.replace(recombine(every=1), every=int32(pace.every))
+        return tabu_search(SwapTable()), rule
+
+
+def matrices_of(problems: list[QAP], room: int) -> _Matrices:
+    def one(problem: QAP) -> _Matrices:
+        flow, distance = (
+            padding.with_room(matrix, room**2) for matrix in (problem.flow, problem.distance)
+        )
+        start = padding.filled(constructed_assignment(problem), room)
+        return _Matrices(flow, distance, problem.offset, np.int32(problem.capacity), start)
+
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *map(one, problems))

@@ -32,18 +32,17 @@ from jaxopt_search.problems.tsp.construction import (
 )
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import Result
-from jaxopt_search.solvers import host_scales
-from jaxopt_search.solvers.annealed import (
+from jaxopt_search.solvers import scales
+from jaxopt_search.solvers.recipes import (
     Ingredients,
+    Recipe,
     chosen,
     for_all,
     plan_annealing,
     refuse_for_several,
     starts_with,
 )
-from jaxopt_search.solvers.cooling import Recipe
-from jaxopt_search.solvers.many_tsps import stack_of_tours
-from jaxopt_search.solvers.stacked import solve_stack
+from jaxopt_search.solvers.stacked import solve_stack, stack_of_tours
 from jaxopt_search.types import Exchange
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
@@ -281,13 +280,13 @@ def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | N
     """Returns the moves for a padded instance, its temperatures, and its crossover."""
     if near is None:
         near, extra = assignment.likeliest(problem, recipe.num_candidates)
-        scale = extra.mean(where=np.isfinite(extra)) or host_scales.near_distance(problem)
+        scale = extra.mean(where=np.isfinite(extra)) or scales.near_distance(problem)
         neighborhood = three_opt_on_lists(padded, near, recipe.num_candidates)
         return Ingredients(neighborhood, (recipe.hottest * scale, recipe.coldest * scale))
-    away = host_scales.near_distance(problem)
+    away = scales.near_distance(problem)
     coldest = recipe.coldest * away
     neighborhood = on_lists(padded, near, recipe.num_candidates)
-    hottest = recipe.hottest * (host_scales.tree_edge(problem) or away)
+    hottest = recipe.hottest * (scales.tree_edge(problem) or away)
     return Ingredients(neighborhood, (hottest, coldest), edge_assembly(padded))
 
 

@@ -110,7 +110,7 @@ def _check_numbers(heuristic: Any) -> None:
         ("max_possibilities", heuristics.MAX_POSSIBILITIES),
         ("max_weight", heuristics.MAX_WORD),
     ):
-        number = getattr(heuristic, name, None)
+        number: Any = getattr(heuristic, name, None)
         is_integer = isinstance(number, int | np.integer) and not isinstance(number, bool)
         if not is_integer or not 1 <= number <= most:
             raise ValueError(f"{kind}.{name} is {number!r}, expected an integer from 1 to {most}")

@@ -187,9 +187,9 @@ def run(
         index = lax.iota(jnp.uint32, num_states)
     if active is None:
         active = tuple(jnp.asarray(bit_sets.full(one.num_variables)) for one in types)
-    active = tuple(jnp.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
-    states, active, index = jax.tree.map(
-        lambda leaf: jnp.repeat(leaf, times, axis=0), (states, active, index)
+    sets = tuple(jnp.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
+    states, sets, index = jax.tree.map(
+        lambda leaf: jnp.repeat(leaf, times, axis=0), (states, sets, index)
     )
     number = lax.iota(jnp.uint32, num_states * times) % jnp.uint32(times)
     keys = random.successor_key(random.as_key(key), index, number)
@@ -199,10 +199,10 @@ def run(
         "triton": _assign_in_kernels,
         "interpret": functools.partial(_assign_in_kernels, implementation="interpret"),
     }[setup.implementation]
-    assigned = []
+    assigned: list[jax.Array] = []
     for number, heuristic in enumerate(types):
         of = Variables(heuristic, problem, number, setup.order, setup.ratings)
-        states, done = assign(of, keys, states, active[number])
+        states, done = assign(of, keys, states, sets[number])
         assigned.append(done)
     return Successors(states, index.astype(jnp.int32), tuple(assigned))
 

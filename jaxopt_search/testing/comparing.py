@@ -104,8 +104,8 @@ def look_at(
             return np.full(number, _shapes_of(solutions) == shapes)
         x = np.asarray(solutions)
         if problem.space == "vector":
-            return ((x >= 0) & (x < np.asarray(problem.domain_sizes))).all(axis=1)
-        return (np.sort(x, axis=1) == np.arange(x.shape[1])).all(axis=1)
+            return np.all((x >= 0) & (x < np.asarray(problem.domain_sizes)), axis=1)
+        return np.all(np.sort(x, axis=1) == np.arange(x.shape[1]), axis=1)
 
     means = (lambda solution: solution) if meaning is None else meaning
     return Solutions(are_in_space, means, None if is_exact else tolerance)

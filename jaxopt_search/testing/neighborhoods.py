@@ -32,8 +32,7 @@ class Walks(NamedTuple):
       delta: its price.
       is_real: whether it has another than the null delta; only then it was made.
       representation: after it.
-      solution: told from the representation.
-      by_snapshot: told from its snapshot alone.
+      solution: told from its snapshot.
       known_cost: `known_cost` of the representation, or None.
       is_kept: of each leaf of the representation, whether a rejected move left it as it was.
     """
@@ -45,7 +44,6 @@ class Walks(NamedTuple):
     is_real: Any
     representation: Any
     solution: Any
-    by_snapshot: Any
     known_cost: Any
     is_kept: Any
 
@@ -136,7 +134,6 @@ def _walk(hood: Any, problem: Any, starts: Any, words: tuple[jax.Array, ...]) ->
             delta,
             is_real,
             after,
-            hood.solution(problem, after),
             hood.solution(problem, hood.snapshot(after)),
             hood.known_cost(after),
             comparing.same_leaves(rejected, representation),
@@ -206,10 +203,6 @@ def _check_steps(
 def _check_solutions(name: str, known: Solutions, walks: Walks, path: Any, where: Any) -> None:
     """Checks where the steps lead: to other solutions within the space."""
     known.check_space(walks.solution, lambda *place: f"{name}.commit: {where(*place)}: it", axes=2)
-    require(
-        ~known.differ(walks.solution, walks.by_snapshot, axes=2),
-        lambda *place: f"{name}.snapshot: {where(*place)}: it stands for another solution",
-    )
     earlier = jax.tree.map(lambda leaf: leaf[:, :-1], path)
     require(
         known.differ(walks.solution, earlier, axes=2) | ~walks.is_real,
@@ -367,7 +360,7 @@ def _results(known: Solutions, found: Entries, is_real: np.ndarray) -> set[bytes
 @jax.jit
 def _entries(hood: Any, problem: Any, representation: Any) -> Entries:
     rows, columns = hood.shape(problem)
-    cost = cost_of(problem, hood.solution(problem, representation))
+    cost = cost_of(problem, hood.solution(problem, hood.snapshot(representation)))
 
     def at(wanted: jax.Array) -> Entries:
         def rank(entry: jax.Array, delta: jax.Array) -> tuple[jax.Array, ...]:
@@ -375,7 +368,7 @@ def _entries(hood: Any, problem: Any, representation: Any) -> Entries:
 
         first, move = hood.first(problem, representation, rank, ())
         after = hood.commit(problem, representation, move, jnp.bool_(True))
-        solution = hood.solution(problem, after)
+        solution = hood.solution(problem, hood.snapshot(after))
         return Entries(
             first.number,
             first.keys[0] == 0,
@@ -432,7 +425,7 @@ def _proposed(hood: Any, problem: Any, representation: Any, words: Any) -> Any:
         move = hood.propose(problem, representation, words)
         delta = hood.delta(problem, representation, move)
         after = hood.commit(problem, representation, move, jnp.bool_(True))
-        return move, delta, hood.solution(problem, after)
+        return move, delta, hood.solution(problem, hood.snapshot(after))
 
     return jax.vmap(one)(words)
 

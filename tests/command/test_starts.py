@@ -33,8 +33,9 @@ def test_progress_is_for_terminals_and_those_who_ask(monkeypatch):
         (True, False, True, False),
     ):
         monkeypatch.setattr("sys.stderr", types.SimpleNamespace(isatty=lambda: is_terminal))  # noqa: B023
-        names = ("seed", "seconds", "steps", "searches", "devices")
+        names = ("seed", "seconds", "steps", "searches", "devices", "checkpoint", "resume")
         args = types.SimpleNamespace(**dict.fromkeys(names), progress=progress, quiet=quiet)
+        args.checkpoint_every = 60
         assert starts.options_of(args)["show_progress"] is expected
 
 

@@ -14,7 +14,7 @@ from probes import annealing, refuses, small_tsp
 import jaxopt_search as js
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.split import DeviceSplit
-from jaxopt_search.solvers import queens_found
+from jaxopt_search.solvers import queens_runs
 
 PROBLEM = small_tsp()
 SEARCH = annealing()
@@ -124,14 +124,14 @@ def test_out_of_memory_in_a_chunk(has_exchange, tmp_path, monkeypatch):
 
 def test_placements_take_room_as_they_are_found():
     """Many placements may be wanted, and few found."""
-    finds = queens_found.PlacementSet(2**31 - 1, "raw", 1000)
+    finds = queens_runs.PlacementSet(2**31 - 1, "raw", 1000)
     rng = np.random.default_rng(0)
     batches = [rng.integers(0, 1000, (size, 1000)) for size in (3, 1, 20, 40)]
     for number, batch in enumerate(batches):
         words = np.stack([np.arange(len(batch)), np.full(len(batch), number)], axis=1)
         finds.add(batch, words.astype(np.uint32))
     np.testing.assert_array_equal(finds.solutions, np.concatenate(batches))
-    assert finds._queens.nbytes < 2**20
+    assert sum(part.nbytes for part in finds._parts) < 2**20
 
 
 SCRIPT = """

@@ -1,6 +1,5 @@
 """What the guide promises: its pages run, and from them alone parts are written in a few lines."""
 
-import inspect
 import itertools
 import sys
 import types
@@ -11,11 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pages
 import pytest
-from cases import Case, matrix_tsp, small_qap
+from cases import matrix_tsp, small_qap
 from guide.max_cut import Flips, MaxCut
-from guide.three_cycles import Cycle, ThreeCycles
+from guide.three_cycles import ThreeCycles
 from guide.threshold_accepting import AtMostWorseBy
-from ways import KERNEL, PORTABLE
 
 import jaxopt_search as js
 
@@ -46,16 +44,6 @@ def test_the_code_of_the_page_on_jit_runs(monkeypatch):
     assert module.losses[-1] < 0.7 * module.losses[0]
 
 
-def length(part):
-    """Returns the lines of code of a class, blank ones not counted."""
-    return sum(1 for line in inspect.getsource(part).splitlines() if line.strip())
-
-
-def test_the_parts_are_as_short_as_promised():
-    assert length(AtMostWorseBy) <= 10
-    assert length(Cycle) + length(ThreeCycles) <= 55
-
-
 def optimum(problem, solutions):
     return int(jax.jit(jax.vmap(problem.cost))(jnp.asarray(solutions, jnp.int32)).min())
 
@@ -64,48 +52,29 @@ def orders(n):
     return list(itertools.permutations(range(n)))
 
 
-def check_the_same_everywhere(problem, search, expected, steps, ways=(KERNEL,)):
-    """Returns searches that are the same in these implementations and have found the best."""
-    start = js.init(0, problem, search, num_searches=4)
-    end = js.advance(problem, search, start, steps, implementation="xla")
-    for implementation in ways:
-        found = js.advance(problem, search, start, steps, implementation=implementation)
-        chex.assert_trees_all_equal(end, found)
-    solution, cost = js.best(problem, search, end)
-    assert int(cost) == int(problem.cost(solution)) == expected
-    return end.searches
-
-
 def test_threshold_accepting():
     """On six cities: the shortest tour, and the searches that the library's own rule makes."""
     problem = matrix_tsp(6)
     schedule = js.schedules.as_schedule(lambda step: jnp.maximum(200.0 - 2 * step, 0.0))
     search = js.local_search(js.Relocate(), AtMostWorseBy(schedule))
-    best = optimum(problem, orders(6))
-    found = check_the_same_everywhere(problem, search, best, 200, PORTABLE)
+    js.testing.check_implementations(search, problem)
     own = js.local_search(js.Relocate(), js.acceptance.threshold(schedule))
-    end = js.run(0, problem, own, num_searches=4, max_steps=200, implementation="xla")
-    chex.assert_trees_all_equal(found, end.searches)
+    found, expected = (
+        js.run(0, problem, one, num_searches=4, max_steps=200) for one in (search, own)
+    )
+    chex.assert_trees_all_equal(found.searches, expected.searches)
+    assert int(js.best(problem, search, found)[1]) == optimum(problem, orders(6))
 
 
 @pytest.mark.parametrize("n", [3, 6])
-def test_three_cycles_are_priced_and_made(n):
-    """The delta is the change in full cost, a rejected move changes nothing, and all are drawn."""
+def test_three_cycles(n):
+    """They keep the laws, and all of them are drawn."""
     problem, moves = small_qap(n, symmetric=False), ThreeCycles()
-
-    def check(key, words):
-        assignment = problem.init(key)
-        move = moves.propose(problem, assignment, words)
-        after = moves.commit(problem, assignment, move, jnp.bool_(True))
-        same = moves.commit(problem, assignment, move, jnp.bool_(False))
-        delta = moves.delta(problem, assignment, move)
-        return move, delta, problem.cost(after) - problem.cost(assignment), same - assignment
-
-    keys, words = Case("", problem, moves).draws(2000)
-    move, delta, change, none = jax.jit(jax.vmap(check))(keys, words)
-    chex.assert_trees_all_equal(delta, change)
-    assert not np.asarray(none).any()
-    found = set(zip(*(part.tolist() for part in move), strict=True))
+    js.testing.check_neighborhood(moves, problem, implementations=n == 6)
+    words = tuple(np.random.default_rng(0).integers(0, 2**32, (moves.num_words, 2000), np.uint32))
+    assignment = moves.init(problem, jnp.arange(n, dtype=jnp.int32))
+    drawn = moves.propose(problem, assignment, words)
+    found = set(zip(*(part.tolist() for part in drawn), strict=True))
     assert found == set(itertools.permutations(range(n), 3))
 
 
@@ -113,7 +82,8 @@ def test_three_cycles_of_a_qap():
     """Of even permutations of five facilities, and the start's parity, the best is found."""
     problem = small_qap(5)
     search = js.simulated_annealing(ThreeCycles(), js.geometric(500.0, 0.9, 10), moves_per_search=3)
-    check_the_same_everywhere(problem, search, optimum(problem, orders(5)), 200)
+    result = js.solve(problem, search, 0, num_searches=4, max_steps=200)
+    assert result.fun == optimum(problem, orders(5))
 
 
 def random_graph(n=9):
@@ -127,12 +97,16 @@ FLIPPING = {
 }
 
 
+def test_flips_keep_the_laws():
+    js.testing.check_neighborhood(Flips(), random_graph())
+
+
 @pytest.mark.parametrize("name", FLIPPING)
 def test_flips_of_a_cut(name):
     """Under annealing and tabu search: the largest of all cuts of nine vertices."""
     problem = random_graph()
-    expected = optimum(problem, list(itertools.product((0, 1), repeat=9)))
-    check_the_same_everywhere(problem, FLIPPING[name], expected, 150)
+    result = js.solve(problem, FLIPPING[name], 0, num_searches=4, max_steps=150)
+    assert result.fun == optimum(problem, list(itertools.product((0, 1), repeat=9)))
 
 
 def test_children_of_cuts():

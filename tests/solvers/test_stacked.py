@@ -10,20 +10,20 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.backends import portability, random
-from jaxopt_search.solvers import many_qaps, many_tsps, stacked
-from jaxopt_search.solvers.cooling import Pace
+from jaxopt_search.solvers import stacked
+from jaxopt_search.solvers.recipes import Pace
 from jaxopt_search.solvers.tsp import tsp_recipe
 
 
 def of_tours():
     recipe = tsp_recipe(True, "cpu", 40)._replace(num_searches=4, num_candidates=5)
     points = [np.random.default_rng(n).random((n, 2)) for n in (12, 7)]
-    return many_tsps._Tours(recipe, 16), many_tsps._instances(points, np.ones(2), 16)
+    return stacked.Tours(recipe, 16), stacked.cities_of(points, np.ones(2), 16)
 
 
 def of_assignments():
     problems = [js.qap_from_instance(js.datasets.uniform_qap(n, seed=n)) for n in (12, 7)]
-    return many_qaps._Assignments(4, 16, True), many_qaps._instances(problems, 16)
+    return stacked.Assignments(4, 16, True), stacked.matrices_of(problems, 16)
 
 
 @pytest.mark.parametrize("of_kind", [of_tours, of_assignments])

@@ -11,15 +11,15 @@ import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import RunOptions, Timer
-from jaxopt_search.solvers.annealed import _Steering
-from jaxopt_search.solvers.cooling import (
+from jaxopt_search.solvers.recipes import (
     Clock,
+    Ingredients,
     Pace,
     Recipe,
+    Steering,
     StepCount,
     cooling,
     pacer_of,
-    search_and_exchange,
 )
 
 RECOMBINED = Recipe(1.0, 0.1, 4, 4, cooled=0.3)
@@ -163,9 +163,9 @@ def test_a_cooling_continues_at_the_pace_from_a_step_on(coldest):
 def test_children_take_what_the_pace_says():
     """And as steps lie between exchanges; resampling knows no children."""
     pace, swaps = Pace(30, 1.0, 0.0, 70, 0.125), js.Swap()
-    exchange = search_and_exchange(RECOMBINED, swaps, object(), (2.0, 1.0), pace)[1]
+    exchange = Ingredients(swaps, (2.0, 1.0), object()).at_pace(RECOMBINED, pace)[1]
     assert (int(exchange.every), float(exchange.share)) == (70, 0.125)
-    resampled = search_and_exchange(RESAMPLED, swaps, None, (2.0, 1.0), pace)[1]
+    resampled = Ingredients(swaps, (2.0, 1.0)).at_pace(RESAMPLED, pace)[1]
     assert int(resampled.every) == 70 and not hasattr(resampled, "share")
 
 
@@ -242,9 +242,9 @@ def test_a_short_run_begins_colder(by):
     assert float(cooling(*temperatures, pacer.pace).start) == pytest.approx(20.0, rel=1e-5)
     if by == "seconds":
         while pacer.pace.done < 1:
-            step, seconds = pacer.last
+            step, seconds = pacer.notes()["last"]
             pacer.note(step + 50, seconds + 0.0025)
-        assert 0.25 < pacer.last[1] / 0.5 < 0.35
+        assert 0.25 < pacer.notes()["last"][1] / 0.5 < 0.35
 
 
 def test_a_short_run_by_steps_cools_by_its_end():
@@ -272,7 +272,7 @@ def test_a_clock_goes_on_where_it_was():
 
 def test_a_pace_that_knows_too_little_is_refused():
     """As checkpoints of older versions do."""
-    steering = _Steering(lambda pace: (None, None), Clock(RECOMBINED, 20), None)
+    steering = Steering(RECOMBINED, None, Clock(RECOMBINED, 20), None)
     notes = steering.notes()
     del notes["pace"]["since"]
     with pytest.raises(js.CheckpointError, match="notes of the checkpoint are damaged .*'since'"):
