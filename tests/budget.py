@@ -33,7 +33,7 @@ BUDGETS = {
         "problems": 1600,
         "experiments": 1500,
         "searches": 1400,
-        ".": 1400,
+        ".": 1500,
         "driver": 1300,
         "successors": 1150,
         "solvers": 1000,

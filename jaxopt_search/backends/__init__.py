@@ -1,3 +1,4 @@
+# pyright: basic
 """How the same portable code runs under XLA, as one compiled function, and in kernels.
 
 Nothing here knows of an algorithm: a kernel is the loop around `Search.step`, and the same step

@@ -1,4 +1,4 @@
-"""Processes that are killed at random moments, twice for each kind of run."""
+"""Processes that are killed at random moments, once in each kind of run."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SEED = 23
 LIMIT = 540  # seconds, which only a busy machine takes
-KILLS = 2
+KILLS = 1
 MOST_CHUNKS = kept_runs.CHUNKS // 5  # until a process is killed: far from the end
 MOST_SECONDS = 0.02  # from then on: more than a chunk and its file take
 

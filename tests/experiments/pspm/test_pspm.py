@@ -46,7 +46,7 @@ def without_times(records):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table, num_kinds", [(3, 4), (4, 4)])
+@pytest.mark.parametrize("table, num_kinds", [(3, 4)])
 def test_each_table_from_nothing(table, num_kinds, monkeypatch):
     """Each run is made once, and the table stands with the instances or numbers of moves."""
     monkeypatch.setattr(pspm, "MOVES", (4, 12))
