@@ -26,6 +26,7 @@ from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import Later, Rules, RunState
 from jaxopt_search.results import Status
+from jaxopt_search.types import Exchange
 
 Tree = TypeVar("Tree")
 
@@ -125,7 +126,7 @@ class DeviceSplit:
         if implementation == "auto":
             implementation = stepping.choose("auto", self.first, problem, search).implementation
         own, rule = (problem, search), rules.exchange
-        if rule is None or not rule.compiles_apart:
+        if not isinstance(rule, Exchange) or not rule.compiles_apart:
             steps = self._steps(implementation, *own, state, rules).ready()
             return steps(*own, state, np.int32(num_steps), rules)
         every, left = map(int, jax.device_get((rule.every, state.since.exchange)))
@@ -181,7 +182,7 @@ class DeviceSplit:
         own, rule = (problem, search, self.shapes(shape, problem, search)), rules.exchange
         look = outcome.packed if len(self.devices) == 1 else _pmapped_look(self.devices)
         programs = {"look": Program(look, own, {})}
-        if rule is not None and rule.compiles_apart:
+        if isinstance(rule, Exchange) and rule.compiles_apart:
             programs["exchange"] = self._exchange(rule, *own)
             rules = _without_exchange(rules, 0, continues=False)
         return programs | {"steps": self._steps(implementation, *own, rules)}
