@@ -35,11 +35,11 @@ from jaxopt_search.errors import CheckpointError as CheckpointError
 from jaxopt_search.errors import InstanceFormatError as InstanceFormatError
 from jaxopt_search.errors import NotPortable as NotPortable
 from jaxopt_search.errors import UnsupportedInstance as UnsupportedInstance
-from jaxopt_search.exchanges.rules import broadcast_best as broadcast_best
-from jaxopt_search.exchanges.rules import recombine as recombine
-from jaxopt_search.exchanges.rules import resample as resample
-from jaxopt_search.exchanges.rules import ring as ring
-from jaxopt_search.exchanges.rules import shuffle as shuffle
+from jaxopt_search.exchanges import broadcast_best as broadcast_best
+from jaxopt_search.exchanges import recombine as recombine
+from jaxopt_search.exchanges import resample as resample
+from jaxopt_search.exchanges import ring as ring
+from jaxopt_search.exchanges import shuffle as shuffle
 from jaxopt_search.neighborhoods import Assign as Assign
 from jaxopt_search.neighborhoods import DeltaSwap as DeltaSwap
 from jaxopt_search.neighborhoods import Flip as Flip

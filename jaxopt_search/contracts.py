@@ -26,7 +26,10 @@ def solution_shape(problem: Any) -> Any:
     Raises:
       TypeError: if `problem.init` returns anything but arrays.
     """
-    return _start.eval_shape(problem)
+    # Within a kernel leaves are references, which have a shape and a dtype, too.
+    kinds = jax.tree.map(jax.typeof, problem)
+    shapes = jax.tree.map(lambda kind: jax.ShapeDtypeStruct(kind.shape, kind.dtype), kinds)
+    return _start.eval_shape(shapes)
 
 
 @jax.jit

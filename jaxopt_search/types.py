@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+
+from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends.costs import null_delta
 
 if TYPE_CHECKING:
     from jaxopt_search.problems.host import Original, Units
@@ -279,13 +281,8 @@ class Enumerable(Neighborhood):
     """A neighborhood whose moves stand in a table, for searches that look at all of them.
 
     An entry of the table stands for something that a move brings about, such as a facility (row)
-    that comes to a location (column); a move has one entry or more. `first` and `undone` are meant
-    to be portable.
-    """
-
-    commit_and_first: Any = None
-    """`commit_and_first(problem, representation, move, accept, rank, others)`: the representation
-    after `commit` and what `first` returns of it, where one pass over the table is faster than two.
+    that comes to a location (column); a move has one entry or more. `move_at`, `first` and `undone`
+    are meant to be portable.
     """
 
     @abc.abstractmethod
@@ -305,6 +302,11 @@ class Enumerable(Neighborhood):
         return self.shape(problem)
 
     @abc.abstractmethod
+    def move_at(
+        self, problem: Any, representation: Representation, row: jax.Array, column: jax.Array, /
+    ) -> tuple[Move, Any]:
+        """Returns the moves of entries, [] or arrays of one shape, and whether there are any."""
+
     def first(
         self,
         problem: Any,
@@ -312,8 +314,8 @@ class Enumerable(Neighborhood):
         rank: Rank,
         others: tuple[jax.Array, ...],
         /,
-    ) -> tuple[Any, Move]:
-        """Returns the entry that comes first, as `tables.First`, and its move.
+    ) -> tuple[tables.First, Move]:
+        """Returns the entry that comes first, and its move.
 
         Args:
           rank: maps numbers of entries (row * columns + column), their deltas, and what `others`
@@ -321,6 +323,43 @@ class Enumerable(Neighborhood):
             comes first. Entries that stand for no move have `null_delta`.
           others: buffers of the shape of the table.
         """
+        rows, columns = self.extent(problem)
+
+        def keys_of(place: tables.Place, entries: tables.Values) -> tables.Values:
+            row, column = jnp.broadcast_arrays(place.row, place.column)
+            move, is_move = self.move_at(problem, representation, row, column)
+            change = self.delta(problem, representation, move)
+            delta = jnp.where(is_move, change, null_delta(change.dtype))
+            return rank(row * columns + column, delta, *entries)
+
+        within = tables.within(rows, columns)
+        found = tables.first(self.shape(problem), keys_of, others, within=within)
+        row, column = tables.row_and_column(found.number, columns)
+        return found, self.move_at(problem, representation, row, column)[0]
+
+    def commit_and_first(
+        self,
+        problem: Any,
+        representation: Representation,
+        move: Move,
+        accept: jax.Array,
+        rank_after: Callable[[Representation], Rank],
+        others: tuple[jax.Array, ...],
+        /,
+    ) -> tuple[Representation, tables.First, Move]:
+        """Returns what `commit` returns, and what `first` returns of that.
+
+        For neighborhoods in which one pass over the table is faster than two.
+
+        Args:
+          rank_after: gives `rank` for the representation after the move, or one with all that
+            `known_cost` looks at.
+        """
+        representation = self.commit(problem, representation, move, accept)
+        memory.barrier()
+        return representation, *self.first(
+            problem, representation, rank_after(representation), others
+        )
 
     @abc.abstractmethod
     def undone(self, problem: Any, representation: Representation, move: Move, /) -> Entries:
@@ -570,18 +609,3 @@ class Info(NamedTuple):
 
     accepted: jax.Array
     """[] int32, 1 if the solution changed."""
-
-
-def null_delta(dtype: Any) -> Any:
-    """Returns the delta of a move that changes nothing: above every other, and never accepted.
-
-    Priced at 0, such a move would win whenever all the others are worse, and a search that picks
-    the best of several moves would freeze.
-
-    Example:
-      >>> int(null_delta("int32")), float(null_delta("float32"))
-      (2147483647, inf)
-    """
-    dtype = jnp.dtype(dtype)
-    limit = np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max
-    return dtype.type(limit)

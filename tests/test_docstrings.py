@@ -9,6 +9,7 @@ Public is what an `__all__` lists: the package's, and those of the modules that 
   [n], or words about it: in an entry of their own or, of a function, in the text above all entries.
 """
 
+import abc
 import doctest
 import enum
 import functools
@@ -65,7 +66,8 @@ def needs_example(member, built_with):
     if not inspect.isclass(member):
         return True
     is_result = hasattr(member, "_fields") or issubclass(member, enum.Enum)
-    is_contract = inspect.isabstract(member) or getattr(member, "_is_protocol", False)
+    is_contract = inspect.isabstract(member) or abc.ABC in member.__bases__
+    is_contract |= getattr(member, "_is_protocol", False)
     built = BUILT.search(member.__doc__ or "")
     is_built = built is not None and built[1] in built_with
     return not (is_result or is_contract or is_built or issubclass(member, BaseException))

@@ -6,20 +6,39 @@ Comparisons with NaN are false and differences of infinities are NaN, so each is
 enters. Integer costs pass through unchanged.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.checks import number
-from jaxopt_search.types import Cost, Solution
+
+if TYPE_CHECKING:
+    from jaxopt_search.types import Cost, Solution
 
 
 def cost_of(problem: Any, solution: Solution) -> Cost:
     """Returns the cost of a solution as searches count it, with NaN as the worst there is."""
     cost = jnp.asarray(problem.device_cost(solution))
     return no_nan(cost.astype(cost.dtype))  # whose dtype is no longer weak
+
+
+def null_delta(dtype: Any) -> Any:
+    """Returns the delta of a move that changes nothing: above every other, and never accepted.
+
+    Priced at 0, such a move would win whenever all the others are worse, and a search that picks
+    the best of several moves would freeze.
+
+    Example:
+      >>> int(null_delta("int32")), float(null_delta("float32"))
+      (2147483647, inf)
+    """
+    dtype = jnp.dtype(dtype)
+    limit = np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max
+    return dtype.type(limit)
 
 
 def no_nan(cost: Any) -> Any:

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search.backends import bit_sets, memory
+from jaxopt_search.backends.costs import null_delta
 from jaxopt_search.backends.memory import LANES, load, power_of_two, store
-from jaxopt_search.types import null_delta
 
 Shape: TypeAlias = tuple[int, int]
 """Rows and columns of a table."""

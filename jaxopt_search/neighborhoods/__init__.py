@@ -1,17 +1,15 @@
 """Which small changes a solution has, what they cost, and how they are made."""
 
-from jaxopt_search.neighborhoods.assign import Assign
-from jaxopt_search.neighborhoods.delta_swap import DeltaSwap
 from jaxopt_search.neighborhoods.flip import Flip
 from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
 from jaxopt_search.neighborhoods.guided import Guided
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.neighborhoods.relocate import Relocate
-from jaxopt_search.neighborhoods.swap import Swap
+from jaxopt_search.neighborhoods.swap import DeltaSwap, Swap
 from jaxopt_search.neighborhoods.swap_table import SwapTable
-from jaxopt_search.neighborhoods.swap_values import SwapValues
 from jaxopt_search.neighborhoods.three_opt import ThreeOpt, three_opt
 from jaxopt_search.neighborhoods.two_opt import TwoOpt, two_opt
+from jaxopt_search.neighborhoods.vectors import Assign, SwapValues
 
 __all__ = [
     "Assign",

@@ -12,12 +12,12 @@ from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_suits
-from jaxopt_search.neighborhoods.assign import Assign, Assignment, Vector, VectorNeighborhood
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.neighborhoods.vectors import Assign, Assignment, Vector, VectorNeighborhood
 from jaxopt_search.types import (
     Cost,
     Entries,
-    EnumerableMoves,
+    Moves,
     Rank,
     Scan,
     Tallied,
@@ -28,7 +28,7 @@ from jaxopt_search.types import (
 _COLUMNS = 32  # of the table: handled at once by a warp of a GPU, or a few vectors of a CPU
 
 
-class _Flips(EnumerableMoves):
+class _Flips(Moves):
     """Flips for `FullEvaluation`."""
 
     num_words = 1
@@ -40,23 +40,6 @@ class _Flips(EnumerableMoves):
 
     def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
         return solution.at[move.variable].set(move.value)
-
-    def num_moves(self, problem: Any, solution: jax.Array) -> int:
-        return Flip().num_moves(problem)
-
-    def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
-        return _shape(solution.shape[0])
-
-    def move_at(
-        self, problem: Any, solution: jax.Array, row: jax.Array, column: jax.Array
-    ) -> tuple[Assignment, jax.Array]:
-        number = row * _COLUMNS + column
-        variable = jnp.minimum(number, solution.shape[0] - 1)
-        is_move = (number == variable) & (load(problem.domain_sizes, variable) == 2)
-        return _flip_of(solution, variable), is_move
-
-    def undone(self, problem: Any, solution: jax.Array, move: Assignment) -> Entries:
-        return _undone(move)
 
 
 @jax.tree_util.register_static
@@ -108,11 +91,18 @@ class Flip(VectorNeighborhood):
     def shape(self, problem: Any) -> tuple[int, int]:
         return _shape(problem.domain_sizes.shape[0])
 
+    def move_at(
+        self, problem: Any, representation: Vector, row: jax.Array, column: jax.Array
+    ) -> tuple[Assignment, jax.Array]:
+        number = row * _COLUMNS + column
+        variable = jnp.minimum(number, representation.solution.shape[0] - 1)
+        return _flip_of(representation.solution, variable), number == variable
+
     def first(
         self, problem: Any, representation: Vector, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
         if isinstance(representation, Evaluated):
-            return self._in_full.first(problem, representation, rank, others)
+            return super().first(problem, representation, rank, others)
         price = _pricing(problem, representation)
 
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
@@ -124,7 +114,7 @@ class Flip(VectorNeighborhood):
         return found, _flip_of(representation.solution, variable)
 
     def undone(self, problem: Any, representation: Vector, move: Assignment) -> Entries:
-        return _undone(move)
+        return (tables.row_and_column(move.variable, _COLUMNS),)
 
 
 def _shape(n: int) -> tuple[int, int]:
@@ -137,10 +127,6 @@ def _propose(solution: jax.Array, words: tuple[jax.Array, ...]) -> Assignment:
 
 def _flip_of(solution: jax.Array, variable: jax.Array) -> Assignment:
     return Assignment(variable, 1 - load(solution, variable))
-
-
-def _undone(move: Assignment) -> Entries:
-    return (tables.row_and_column(move.variable, _COLUMNS),)
 
 
 def _pricing(problem: Any, tallied: Tallied) -> Callable[[jax.Array], Cost]:

@@ -1,21 +1,25 @@
-"""A neighborhood for any problem: moves are priced by evaluating the whole solution.
-
-It needs an object with `num_words`, `propose(problem, solution, words)` and
-`apply(problem, solution, move)`: a few lines to start with for a new problem.
-"""
+"""What a search takes for its neighborhood: one with deltas, or moves that are priced in full."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
-from jaxopt_search.backends import tables
 from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.contracts import solution_shape
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Cost, Entries, Enumerable, Move, Rank, Solution, null_delta
+from jaxopt_search.types import (
+    Cost,
+    Entries,
+    Enumerable,
+    EnumerableMoves,
+    Move,
+    Moves,
+    Neighborhood,
+    Solution,
+)
 
 
 class Evaluated(NamedTuple):
@@ -70,14 +74,14 @@ class FullEvaluation(Enumerable):
         def one(words: tuple[jax.Array, ...]) -> Move:
             return self.moves.propose(problem, representation.solution, words)
 
-        return jax.vmap(one)(words) if words[0].ndim else one(words)
+        return _of_each(one, words)
 
     def delta(self, problem: Any, representation: Evaluated, move: Move) -> Cost:
         def one(move: Move) -> Cost:
             after = self.moves.apply(problem, representation.solution, move)
             return cost_change(cost_of(problem, after), representation.cost)
 
-        return jax.vmap(one)(move) if jax.tree.leaves(move)[0].ndim else one(move)
+        return _of_each(one, move)
 
     def commit(
         self, problem: Any, representation: Evaluated, move: Move, accept: jax.Array
@@ -94,30 +98,65 @@ class FullEvaluation(Enumerable):
     def extent(self, problem: Any) -> tuple[Any, Any]:
         return self.moves.extent(problem, solution_shape(problem))
 
-    def first(
-        self, problem: Any, representation: Evaluated, rank: Rank, others: tables.Values
-    ) -> tuple[tables.First, Move]:
-        rows, columns = self.shape(problem)
-        extent = self.extent(problem)
+    def move_at(
+        self, problem: Any, representation: Evaluated, row: jax.Array, column: jax.Array
+    ) -> tuple[Move, jax.Array]:
+        def one(at: tuple[jax.Array, jax.Array]) -> tuple[Move, jax.Array]:
+            return self.moves.move_at(problem, representation.solution, *at)
 
-        def at(number: jax.Array, columns: Any) -> tuple[Move, jax.Array]:
-            place = tables.row_and_column(number, columns)
-            return self.moves.move_at(problem, representation.solution, *place)
-
-        def delta(number: jax.Array) -> Cost:
-            move, is_move = at(number, columns)
-            change = self.delta(problem, representation, move)
-            return jnp.where(is_move, change, null_delta(change.dtype))
-
-        numbers = lax.iota(jnp.int32, rows * columns)
-        deltas = jax.vmap(delta)(numbers)
-
-        def keys_of(place: tables.Place, entries: tables.Values) -> Any:
-            return rank(place.row * extent[1] + place.column, *entries)
-
-        all_entries = (deltas.reshape(rows, columns), *others)
-        found = tables.first((rows, columns), keys_of, all_entries, within=tables.within(*extent))
-        return found, at(found.number, extent[1])[0]
+        return _of_each(one, (row, column))
 
     def undone(self, problem: Any, representation: Evaluated, move: Move) -> Entries:
         return self.moves.undone(problem, representation.solution, move)
+
+
+def _of_each(one: Callable[[Any], Any], tree: Any) -> Any:
+    """Returns what a function gives for a tree of scalars, or for each place of arrays."""
+    for _ in range(jax.tree.leaves(tree)[0].ndim):
+        one = jax.vmap(one)
+    return one(tree)
+
+
+def as_neighborhood(neighborhood: Any) -> Neighborhood:
+    """Returns a `Neighborhood`, or `FullEvaluation` of `Moves`.
+
+    Raises:
+      TypeError: if it is neither, or no pytree.
+    """
+    kind = type(neighborhood).__name__
+    if isinstance(neighborhood, Moves):
+        return FullEvaluation(neighborhood)
+    if not isinstance(neighborhood, Neighborhood):
+        raise TypeError(
+            f"neighborhood is a {kind}, expected a js.Neighborhood, such as Relocate(), or js.Moves"
+        )
+    if jax.tree.leaves(neighborhood) == [neighborhood]:
+        raise TypeError(
+            f"neighborhood is a {kind}, expected a pytree; decorate the class with"
+            " jax.tree_util.register_static or jaxopt_search.pytree"
+        )
+    return neighborhood
+
+
+def is_enumerable(neighborhood: Neighborhood) -> bool:
+    """Returns whether the moves stand in a table."""
+    if isinstance(neighborhood, FullEvaluation):
+        return isinstance(neighborhood.moves, EnumerableMoves)
+    return isinstance(neighborhood, Enumerable)
+
+
+def as_enumerable(neighborhood: Any) -> Enumerable:
+    """Like `as_neighborhood`, but the moves must stand in a table.
+
+    Raises:
+      TypeError: if they do not, and as `as_neighborhood`.
+    """
+    neighborhood = as_neighborhood(neighborhood)
+    if not is_enumerable(neighborhood):
+        is_in_full = isinstance(neighborhood, FullEvaluation)
+        kind = type(neighborhood.moves if is_in_full else neighborhood).__name__
+        raise TypeError(
+            f"neighborhood is a {kind}, expected a js.Enumerable, whose moves stand"
+            " in a table, such as SwapTable()"
+        )
+    return neighborhood

@@ -15,7 +15,7 @@ from jaxopt_search.backends import counts, memory, tables
 from jaxopt_search.backends.counts import Count
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
-from jaxopt_search.neighborhoods.assign import Allowed, Assign, Assignment, first
+from jaxopt_search.neighborhoods.vectors import Allowed, Assign, Assignment, first
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.successors import heuristics
@@ -118,6 +118,13 @@ class Guided(Enumerable):
 
     def shape(self, problem: Any) -> tuple[int, int]:
         return Assign().shape(problem)
+
+    def move_at(
+        self, problem: Any, representation: Tallied, row: jax.Array, column: jax.Array
+    ) -> tuple[Assignment, jax.Array]:
+        allowed = self._allowed(problem, representation)
+        needed = allowed.of_variable(row)
+        return Assignment(row, column), allowed.is_allowed(row, column, needed)
 
     def first(
         self, problem: Any, representation: Tallied, rank: Rank, others: tables.Values

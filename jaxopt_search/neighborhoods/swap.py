@@ -1,4 +1,4 @@
-"""Exchange the entries at two positions of a permutation: moves for any permutation problem."""
+"""Exchange the entries at two positions of a permutation, priced in full or by a delta."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -7,9 +7,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.backends.memory import load
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import another, below
-from jaxopt_search.types import Entries, EnumerableMoves
+from jaxopt_search.checks import check_suits
+from jaxopt_search.contracts import solution_shape
+from jaxopt_search.types import Entries, Enumerable, EnumerableMoves, null_delta
 
 
 class Positions(NamedTuple):
@@ -85,3 +88,79 @@ def positions(problem: Any, solution: jax.Array) -> tuple[jax.Array | None, Any]
     if problem.num_entries is None:
         return free, (solution if free is None else free).shape[0]
     return free, problem.num_entries if free is None else problem.num_free
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class DeltaSwap(Enumerable):
+    """All n (n - 1) / 2 swaps of a problem with `swap_delta(permutation, first, second)`.
+
+    In a QAP two facilities exchange their locations, at O(n) a price. Other problems are refused
+    unless they have `swap_delta`. The representation is the permutation itself.
+
+    In tables, rows and columns are positions, and a swap stands where the row is the lower one; it
+    undoes itself.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> flow, distance = [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]
+      >>> problem, assignment = js.qap(flow, distance), jnp.array([1, 0, 2])
+      >>> swap = Positions(jnp.int32(0), jnp.int32(1))
+      >>> int(problem.cost(assignment)), int(DeltaSwap().delta(problem, assignment, swap))
+      (222, -4)
+    """
+
+    num_words = 2
+    is_portable = True
+    space = "permutation"
+
+    def init(self, problem: Any, solution: jax.Array) -> jax.Array:
+        suits = problem.swap_delta is not None
+        check_suits("DeltaSwap", "one with swap_delta", problem, suits)
+        return solution
+
+    def solution(self, problem: Any, snapshot: jax.Array) -> jax.Array:
+        return snapshot
+
+    def snapshot(self, representation: jax.Array) -> jax.Array:
+        return representation
+
+    def propose(
+        self, problem: Any, representation: jax.Array, words: tuple[jax.Array, ...]
+    ) -> Positions:
+        return Swap().propose(problem, representation, words)
+
+    def delta(self, problem: Any, representation: jax.Array, move: Positions) -> jax.Array:
+        change = problem.swap_delta(representation, move.first, move.second)
+        number = problem.num_entries
+        number = representation.shape[0] if number is None else number
+        is_null = jnp.full_like(change, number < 2, bool)
+        return jnp.where(is_null, null_delta(change.dtype), change)
+
+    def commit(
+        self, problem: Any, representation: jax.Array, move: Positions, accept: jax.Array
+    ) -> jax.Array:
+        first, second = load(representation, move.first), load(representation, move.second)
+        memory.barrier()
+        representation = store(representation, move.first, second, accept)
+        return store(representation, move.second, first, accept)
+
+    def num_moves(self, problem: Any) -> int:
+        return Swap().num_moves(problem, solution_shape(problem))
+
+    def shape(self, problem: Any) -> tuple[int, int]:
+        return Swap().shape(problem, solution_shape(problem))
+
+    def extent(self, problem: Any) -> tuple[Any, Any]:
+        return Swap().extent(problem, solution_shape(problem))
+
+    def move_at(
+        self, problem: Any, representation: jax.Array, row: jax.Array, column: jax.Array
+    ) -> tuple[Positions, jax.Array]:
+        is_swap = row < column
+        if problem.is_free is not None:
+            is_swap &= (load(problem.is_free, row) & load(problem.is_free, column)) > 0
+        return Positions(row, column), is_swap
+
+    def undone(self, problem: Any, representation: jax.Array, move: Positions) -> Entries:
+        return ((jnp.minimum(move.first, move.second), jnp.maximum(move.first, move.second)),)

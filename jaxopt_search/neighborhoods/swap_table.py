@@ -1,6 +1,7 @@
 """Swaps of a QAP with the deltas of all of them in a table, brought up to date after each swap."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -122,12 +123,17 @@ class SwapTable(Enumerable):
     def commit(
         self, problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
     ) -> SwapDeltas:
-        finish = _begin(problem, representation, move, accept)
-        old = finish.begun.deltas, finish.begun.costs
+        update = _start_swap(problem, representation, move, accept)
+        partly = update.partly
         deltas, costs = tables.update(
-            self.shape(problem), finish.entries, old, accept, finish.prepare, _within(problem)
+            self.shape(problem),
+            update.entries,
+            (partly.deltas, partly.costs),
+            accept,
+            update.prepare,
+            _within(problem),
         )
-        return finish.begun._replace(deltas=deltas, costs=costs)
+        return partly._replace(deltas=deltas, costs=costs)
 
     def commit_and_first(
         self,
@@ -135,27 +141,30 @@ class SwapTable(Enumerable):
         representation: SwapDeltas,
         move: Positions,
         accept: jax.Array,
-        rank: Rank,
+        rank_after: Callable[[SwapDeltas], Rank],
         others: tables.Values,
     ) -> tuple[SwapDeltas, tables.First, Positions]:
+        rank = rank_after(representation)
+
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
             delta, _, *further = entries
             return rank(place.row * problem.n + place.column, delta, *further)
 
-        finish = _begin(problem, representation, move, accept)
-        old = finish.begun.deltas, finish.begun.costs
+        update = _start_swap(problem, representation, move, accept)
+        partly = update.partly
         (deltas, costs), found = tables.update_and_first(
             self.shape(problem),
-            finish.entries,
+            update.entries,
             keys_of,
-            old,
+            (partly.deltas, partly.costs),
             others,
             accept,
-            finish.prepare,
+            update.prepare,
             _within(problem),
         )
-        moved = finish.begun._replace(deltas=deltas, costs=costs)
-        return moved, found, _move_at(problem, moved, found.number)
+        moved = partly._replace(deltas=deltas, costs=costs)
+        at = tables.row_and_column(found.number, problem.n)
+        return moved, found, self.move_at(problem, moved, *at)[0]
 
     def num_warps(self, problem: QAP) -> int:
         return tables.num_warps(self.shape(problem))
@@ -170,6 +179,11 @@ class SwapTable(Enumerable):
     def extent(self, problem: QAP) -> tuple[Any, Any]:
         return problem.n, problem.n
 
+    def move_at(
+        self, problem: QAP, representation: SwapDeltas, row: jax.Array, column: jax.Array
+    ) -> tuple[Positions, bool]:
+        return Positions(row, load(representation.facility, column)), True
+
     def first(
         self, problem: QAP, representation: SwapDeltas, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Positions]:
@@ -182,7 +196,8 @@ class SwapTable(Enumerable):
             (representation.deltas, *others),
             within=_within(problem),
         )
-        return found, _move_at(problem, representation, found.number)
+        at = tables.row_and_column(found.number, problem.n)
+        return found, self.move_at(problem, representation, *at)[0]
 
     def undone(self, problem: QAP, representation: SwapDeltas, move: Positions) -> Entries:
         return tuple((u, load(representation.location, u)) for u in move)
@@ -192,13 +207,8 @@ def _within(problem: QAP) -> tables.Within | None:
     return tables.within(problem.n, problem.n)
 
 
-def _move_at(problem: QAP, representation: SwapDeltas, number: jax.Array) -> Positions:
-    u, place = tables.row_and_column(number, problem.n)
-    return Positions(u, load(representation.facility, place))
-
-
 class _Facility(NamedTuple):
-    """What a swap of r and s changes about a facility, and its deltas with those two."""
+    """What a swap of r and s changes about a facility, and its new deltas with those two."""
 
     flow: Parts
     distance: Parts
@@ -214,30 +224,39 @@ class _Location(NamedTuple):
     distance: Parts
 
 
-class _Finish(NamedTuple):
-    """The last step of a swap: one pass over both tables.
+class _TableUpdate(NamedTuple):
+    """Taillard's update of the deltas of all pairs of other facilities after a swap of r and s.
+
+    Let F(u) be the flow between u and r less the flow between u and s, and D(x) how much farther
+    from location x facility r is than before. If v is the facility at x, and u is at y,
+
+        delta[u, x] += (F(u) - F(v)) * (D(x) - D(y))
+        cost[u, x] += F(u) * D(x)
+
+    each for the flows and distances of both directions. Rows r and s are new already, and what the
+    columns of r and s have stands there, too: a swap has two entries.
 
     Attributes:
       problem: the QAP.
       swap: the swap.
       at_r, at_s: [] int32, where r and s are now.
-      begun: the representation so far, see `_begin`.
-      in_one_pass: whether this pass also changes the costs.
+      partly: the representation so far, see `_start_swap`.
+      changes_costs: whether this pass also changes the costs.
     """
 
     problem: QAP
     swap: _Swap
     at_r: jax.Array
     at_s: jax.Array
-    begun: SwapDeltas
-    in_one_pass: bool
+    partly: SwapDeltas
+    changes_costs: bool
 
     @property
     def prepare(self) -> tables.Prepare:
         return tables.Prepare(self._of_facility, self._of_location)
 
     def _of_facility(self, u: jax.Array) -> _Facility:
-        here, deltas = load(self.begun.location, u), self.begun.deltas
+        here, deltas = load(self.partly.location, u), self.partly.deltas
         return _Facility(
             self.swap.flows(self.problem, u),
             self.swap.distances(self.problem, here),
@@ -246,14 +265,14 @@ class _Finish(NamedTuple):
         )
 
     def _of_location(self, place: jax.Array) -> _Location:
-        v = load(self.begun.facility, place)
+        v = load(self.partly.facility, place)
         flow = self.swap.flows(self.problem, v)
         return _Location(v, flow, self.swap.distances(self.problem, place))
 
     def entries(self, place: tables.Place, old: tables.Values) -> tables.Values:
         """Returns new deltas and costs, of the old ones."""
         (u, location, here, there), (delta, cost) = place, old
-        if self.in_one_pass:
+        if self.changes_costs:
             cost = cost + product(here.flow, there.distance)
         flow = tuple(map(jnp.subtract, here.flow, there.flow))
         distance = tuple(map(jnp.subtract, there.distance, here.distance))
@@ -265,11 +284,13 @@ class _Finish(NamedTuple):
         return jnp.where(stays, delta, new), cost
 
 
-def _begin(problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array) -> _Finish:
-    """Makes all of a swap but the pass that the result stands for.
+def _start_swap(
+    problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
+) -> _TableUpdate:
+    """Makes all of a swap but the pass over the table, which it returns.
 
-    In the representation `begun`, both permutations and the deltas of r and s are new. So are the
-    costs, except in a kernel, where the last pass changes them.
+    In the representation so far, both permutations and the deltas of r and s are new. So are the
+    costs, except in a kernel, where the pass changes them.
     """
     location, facility, deltas, costs = representation
     r, s = move
@@ -279,17 +300,18 @@ def _begin(problem: QAP, representation: SwapDeltas, move: Positions, accept: ja
     facility = store(store(facility, swap.b, r, accept), swap.a, s, accept)
     memory.barrier()
     # XLA copies a table if it changes it in a pass and reads it before, at other entries.
-    in_one_pass = memory.is_in_kernel()
-    if not in_one_pass:
+    changes_costs = memory.is_in_kernel()
+    if not changes_costs:
         costs = _update_costs(problem, costs, swap)
-    begun = SwapDeltas(location, facility, deltas, costs)
-    fresh = _from_costs(problem, begun, swap if in_one_pass else None)
+    partly = SwapDeltas(location, facility, deltas, costs)
+    fresh = _from_costs(problem, partly, swap if changes_costs else None)
     (deltas,) = tables.update_rows(
         (r, s), problem.capacity, fresh, (deltas,), accept, _within(problem)
     )
     memory.barrier()
     at_r, at_s = load(location, r), load(location, s)
-    return _Finish(problem, swap, at_r, at_s, begun._replace(deltas=deltas), in_one_pass)
+    partly = partly._replace(deltas=deltas)
+    return _TableUpdate(problem, swap, at_r, at_s, partly, changes_costs)
 
 
 def _update_costs(problem: QAP, costs: Any, swap: _Swap) -> Any:

@@ -1,10 +1,14 @@
 """Which algorithms improve a solution step by step."""
 
 from jaxopt_search.searches import acceptance, base, schedules
-from jaxopt_search.searches.annealing import SimulatedAnnealing, simulated_annealing
+from jaxopt_search.searches.annealing import (
+    LocalSearch,
+    SimulatedAnnealing,
+    local_search,
+    simulated_annealing,
+)
 from jaxopt_search.searches.genetic import Genetic, genetic
 from jaxopt_search.searches.hill_climbing import HillClimbing, hill_climbing
-from jaxopt_search.searches.local_search import LocalSearch, local_search
 from jaxopt_search.searches.min_conflicts import MinConflicts, min_conflicts
 from jaxopt_search.searches.tabu import TabuSearch, tabu_search
 

@@ -4,128 +4,180 @@ Each class is a `types.Search` short of a few methods, its abstract ones. docs/y
 shows how to write a search of your own on them.
 
 - `TrajectorySearch` keeps the current solution and the best one. What it lacks is the step.
-- `SampledSearch` prices some random moves in a step and puts one of them to a test.
 - `TableSearch` looks at all moves of a neighborhood in a step and knows which comes first.
 """
 
 import abc
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+import functools
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import memory, tables
-from jaxopt_search.searches.acceptance import Acceptance, Trial
-from jaxopt_search.searches.walks import StateT, TrajectorySearch, Walk
-from jaxopt_search.types import Cost, Enumerable, Move, Problem, Stream, null_delta
+from jaxopt_search.backends import floats, memory, tables
+from jaxopt_search.backends.costs import cost_of
+from jaxopt_search.types import (
+    Cost,
+    Enumerable,
+    Move,
+    Neighborhood,
+    Problem,
+    Rank,
+    Representation,
+    Search,
+    Snapshot,
+    Solution,
+)
 
-__all__ = ["SampledSearch", "TableSearch", "TrajectorySearch"]
-
-Rank: TypeAlias = Callable[..., tuple[jax.Array, ...]]
-"""What `types.Enumerable.first` ranks moves by."""
-
-_MAX_WARPS = 8
-# The schedulers of an H200. With programs enough for all, one of several warps is slower: its warps
-# wait for one another.
-_WARPS_AT_ONCE = 528
+__all__ = ["Found", "TableSearch", "TrajectorySearch"]
 
 
-class Chosen(NamedTuple):
-    """A move that was put to the test.
+class Walk(Protocol):
+    """The state of a `TrajectorySearch`: a named tuple with at least these fields.
 
     Attributes:
-      move: scalars.
-      delta: [] the change in cost.
-      is_made: [] bool, whether it passed.
+      representation: of the current solution.
+      cost: [] its cost.
+      best: the snapshot of the best solution remembered. The current solution may be better.
+      best_cost: [] its cost.
     """
 
-    move: Move
-    delta: Cost
-    is_made: jax.Array
+    @property
+    def representation(self) -> Representation: ...
+    @property
+    def cost(self) -> Cost: ...
+    @property
+    def best(self) -> Snapshot: ...
+    @property
+    def best_cost(self) -> Cost: ...
+    def _replace(self, **changes: Any) -> Self: ...
 
 
-class SampledSearch(TrajectorySearch[StateT]):
-    """A `TrajectorySearch` that prices some random moves in a step and puts one to the test.
+StateT = TypeVar("StateT", bound=Walk)
 
-    A subclass has `rule`, the test, and `moves_per_search`, how many moves it prices: M. Each has a
-    lane, as `memory.lanes(M)` counts them; `only_real` makes those in excess worthless.
+
+class TrajectorySearch(Search, Generic[StateT]):
+    """A search that walks over a `neighborhood` and remembers the best solution.
+
+    A subclass has `init`, `step` and `evaluations_per_step`, and makes its steps of `make` and
+    `remember`. It may replace `control`, `look` and `forget`, which do nothing here.
     """
 
-    moves_per_search: int
+    neighborhood: Neighborhood
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return (self.neighborhood,)
 
     @abc.abstractmethod
-    def rule(self) -> Acceptance:
-        """Returns the rule by which moves are made."""
+    def init(self, problem: Any, solution: Solution) -> StateT:
+        """Returns the state at `solution`; `start` returns the first four parts of it."""
 
-    def evaluations_per_step(self, problem: Any) -> int:
-        return self.moves_per_search
+    def look(self, problem: Any, state: StateT) -> StateT:
+        """Returns the state after its current solution was replaced by other means than `make`."""
+        return state
 
-    def check(self, problem: Problem, max_steps: int | None) -> None:
-        self.rule().check(problem, max_steps)
+    def forget(self, state: StateT) -> StateT:
+        """Returns the state of a search that is about to continue from another solution."""
+        return state
 
-    def control(self, step: jax.Array) -> Any:
-        return self.rule().control(step)
+    def start(
+        self, problem: Problem, solution: Solution
+    ) -> tuple[Representation, Cost, Snapshot, Cost]:
+        """Returns the representation, the cost, the best and its cost with which a walk starts."""
+        representation, cost = self._at(problem, solution)
+        return representation, cost, self.neighborhood.snapshot(representation), cost
 
-    def num_warps(self, problem: Problem, num_searches: int) -> int:
-        """Returns the warps of a program in a kernel, a power of two."""
-        most = min(self.moves_per_search // 32, _MAX_WARPS, _WARPS_AT_ONCE // num_searches)
-        to_price = 1 << max(1, most).bit_length() - 1
-        return max(to_price, self.neighborhood.num_warps(problem))
+    def _at(self, problem: Problem, solution: Solution) -> tuple[Representation, Cost]:
+        """Returns a solution as the neighborhood keeps it, and its cost."""
+        cost = memory.computed_once(cost_of(problem, solution))
+        return self.neighborhood.init(problem, solution), cost
 
-    def num_lanes(self) -> int:
-        """Returns the most lanes that M moves take where words are drawn ahead: for `draws`."""
-        with memory.one_search("native"):
-            return jax.eval_shape(lambda: memory.lanes(self.moves_per_search)).shape[0]
+    def make(
+        self, problem: Problem, state: StateT, move: Move, delta: Cost, where: jax.Array
+    ) -> StateT:
+        """Returns the state after `move`, if the scalar `where` holds; portable."""
 
-    def only_real(self, lane: jax.Array, deltas: Cost) -> Cost:
-        """Returns the deltas, above all others in lanes in excess and for NaN; portable."""
-        counts = (lane < self.moves_per_search) & (deltas == deltas)  # NaN never wins
-        return jnp.where(counts, deltas, null_delta(deltas.dtype))
+        def commit(representation: Representation, where: jax.Array) -> Representation:
+            return self.neighborhood.commit(problem, representation, move, where)
 
-    def cheapest(
-        self, stream: Stream, words: tuple[jax.Array, ...], trial: Trial, moves: Move
-    ) -> Chosen:
-        """Returns the cheapest move, the first of equals, put to the test; portable.
+        representation = memory.when(where, commit, state.representation)
+        cost = self.cost_after(state.cost, delta, where, representation)
+        return state._replace(representation=representation, cost=cost)
 
-        Args:
-          words: drawn in the slots of all lanes, [lanes] each.
-          trial: with the deltas of all lanes, and without words.
-          moves: leaves [lanes].
-        """
-        deltas, lane = trial.delta, memory.lanes(self.moves_per_search)
-        delta = jnp.min(deltas)
-        # Two minima take fewer instructions than an argmin.
-        winner = jnp.min(jnp.where(deltas == delta, lane, jnp.int32(lane.shape[0])))
-        words = self._words_of_the_test(stream, words)
-        is_made = self.passes(trial._replace(delta=delta, words=words))
-        return Chosen(memory.pick(moves, winner), delta, is_made)
+    def cost_after(
+        self, cost: Cost, delta: Cost, where: jax.Array, representation: Representation
+    ) -> Cost:
+        """Returns the cost after a move, to this representation, if `where` holds; portable."""
+        known = self.neighborhood.known_cost(representation)
+        return cost + jnp.where(where, delta, jnp.zeros_like(delta)) if known is None else known
 
-    def _words_of_the_test(
-        self, stream: Stream, words: tuple[jax.Array, ...]
-    ) -> tuple[jax.Array, ...]:
-        """Returns the words in the slot behind the moves', which a lane in excess has drawn."""
-        slot, number = self.moves_per_search, self.rule().num_words
-        if number <= len(words) and all(slot < drawn.shape[0] for drawn in words):
-            return memory.pick(words[:number], jnp.int32(slot))
-        return stream.words(jnp.uint32(slot), number)
-
-    def first_to_pass(self, trial: Trial, moves: Move) -> Chosen:
-        """Returns the first move that passes the test, if there is one; portable.
+    def remember(self, state: StateT, where: jax.Array | bool = True) -> StateT:
+        """Returns the state whose best is the current solution, if that is better; portable.
 
         Args:
-          trial: with the deltas and the words of all lanes.
-          moves: leaves [lanes].
+          where: [] bool, whether to look at all.
         """
-        lane = memory.lanes(self.moves_per_search)
-        none = jnp.int32(lane.shape[0])
-        winner = jnp.min(jnp.where(self.passes(trial), lane, none))
-        move, delta = memory.pick((moves, trial.delta), jnp.minimum(winner, none - 1))
-        return Chosen(move, delta, winner < none)
+        is_better = jnp.asarray(where) & (state.cost < state.best_cost)
+        current = self.neighborhood.snapshot(state.representation)
+        return state._replace(
+            best=memory.copy(state.best, current, is_better),
+            best_cost=jnp.where(is_better, state.cost, state.best_cost),
+        )
 
-    def passes(self, trial: Trial) -> jax.Array:
-        """Returns whether moves pass the test and change something; portable."""
-        return self.rule().passes(trial) & (trial.delta < null_delta(trial.delta.dtype))
+    def is_portable(self, problem: Problem) -> bool:
+        return self.neighborhood.is_portable and not self.neighborhood.obstacle(problem)
+
+    def obstacle(self, problem: Problem) -> str:
+        return self.neighborhood.obstacle(problem)
+
+    def best_cost(self, state: StateT) -> Cost:
+        # Unlike `minimum`, this takes no NaN for the lowest, which an own delta may bring about.
+        return jnp.where(state.cost < state.best_cost, state.cost, state.best_cost)
+
+    def best(self, problem: Problem, state: StateT) -> Solution:
+        return self.neighborhood.solution(problem, self.remember(state).best)
+
+    def current_cost(self, state: StateT) -> Cost:
+        return state.cost
+
+    def current(self, problem: Problem, state: StateT) -> Solution:
+        snapshot = self.neighborhood.snapshot(state.representation)
+        return self.neighborhood.solution(problem, snapshot)
+
+    def adopt(self, problem: Problem, state: StateT, solution: Solution) -> StateT:
+        return self.look(problem, self._moved(state, *self._at(problem, solution)))
+
+    def adopt_or_init(
+        self, problem: Problem, state: StateT, solution: Solution, is_new: jax.Array
+    ) -> StateT:
+        """Returns `init` if the scalar `is_new` holds, else `adopt`, for less to compile than both.
+
+        A subclass with an `adopt` of its own has this, too. `look` is called twice, and once more
+        must change nothing.
+        """
+        fresh = self.init(problem, solution)
+        kept = self._moved(state, fresh.representation, fresh.cost)
+        either = jax.tree.map(functools.partial(jnp.where, is_new), fresh, kept)
+        return self.look(problem, either)
+
+    def _moved(self, state: StateT, representation: Representation, cost: Cost) -> StateT:
+        """Returns the state at another solution, before it looks."""
+        state = self.forget(self.remember(state))
+        # The next step may leave the solution, and with it the best.
+        return self.remember(state._replace(representation=representation, cost=cost))
+
+    def refresh(self, problem: Problem, state: StateT) -> StateT:
+        hood, solution = self.neighborhood, self.current(problem, state)
+        representation = state.representation
+        if floats.any_in(representation):  # integers do not drift
+            representation = hood.init(problem, solution)
+        state = state._replace(
+            representation=representation,
+            cost=cost_of(problem, solution),
+            best_cost=cost_of(problem, hood.solution(problem, state.best)),
+        )
+        return self.look(problem, self.remember(state))
 
 
 class Found(NamedTuple):
@@ -192,18 +244,18 @@ class TableSearch(TrajectorySearch[TableStateT]):
         Args:
           delta: [] the change in cost that the move makes.
         """
-        hood, move = self.neighborhood, state.found.move
-        commit_and_first = hood.commit_and_first
-        if commit_and_first is None:
-            representation = hood.commit(problem, state.representation, move, where)
+
+        def after(representation: Representation) -> TableStateT:
             cost = self.cost_after(state.cost, delta, where, representation)
-            memory.barrier()
-            return self.look(problem, state._replace(representation=representation, cost=cost))
-        state = state._replace(cost=state.cost + jnp.where(where, delta, jnp.zeros_like(delta)))
-        rank, others = self.rank(problem, state), self.others(state)
-        representation, first, move = commit_and_first(
-            problem, state.representation, move, where, rank, others
+            return state._replace(representation=representation, cost=cost)
+
+        representation, first, move = self.neighborhood.commit_and_first(
+            problem,
+            state.representation,
+            state.found.move,
+            where,
+            lambda representation: self.rank(problem, after(representation)),
+            self.others(state),
         )
-        memory.barrier()
         found = Found(move, first.number, first.keys[0])
-        return state._replace(representation=representation, found=found)
+        return after(representation)._replace(found=found)

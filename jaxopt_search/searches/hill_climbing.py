@@ -10,14 +10,15 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search.checks import check_option
-from jaxopt_search.neighborhoods.base import as_enumerable
+from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.searches.base import Rank, TableSearch
+from jaxopt_search.searches.base import TableSearch
 from jaxopt_search.types import (
     Cost,
     Enumerable,
     Info,
     Problem,
+    Rank,
     Representation,
     Snapshot,
     Solution,

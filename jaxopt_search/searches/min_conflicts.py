@@ -16,8 +16,8 @@ from jaxopt_search.backends.memory import load
 from jaxopt_search.checks import check_count
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
-from jaxopt_search.searches.acceptance import Metropolis, Trial
-from jaxopt_search.searches.base import SampledSearch
+from jaxopt_search.searches.acceptance import Metropolis
+from jaxopt_search.searches.annealing import SampledSearch
 from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream
 
 _NEEDED = ("is_in_conflict", "propose_at", "num_words_at", "delta")
@@ -32,6 +32,7 @@ class MinConflictsState(NamedTuple):
       best: snapshot of the best solution remembered. The current solution may be better.
       best_cost: [] its cost.
       place: [lanes] int32, the position that each lane works on.
+      history: None: the rule of acceptance remembers nothing.
     """
 
     representation: Representation
@@ -39,6 +40,7 @@ class MinConflictsState(NamedTuple):
     best: Snapshot
     best_cost: Cost
     place: jax.Array
+    history: None = None
 
 
 @pytree
@@ -49,6 +51,9 @@ class MinConflicts(SampledSearch[MinConflictsState]):
     neighborhood: Any
     schedule: schedules.Schedule
     moves_per_search: int = dataclasses.field(metadata={"static": True})
+
+    choose = "best"
+    keep_best = "light"
 
     def rule(self) -> Metropolis:
         return Metropolis(schedule=self.schedule)
@@ -72,48 +77,34 @@ class MinConflicts(SampledSearch[MinConflictsState]):
     def step(
         self, stream: Stream, control: jax.Array, problem: Any, state: MinConflictsState
     ) -> tuple[MinConflictsState, Info]:
+        hood, lane = self.neighborhood, memory.lanes(self.moves_per_search)
+        own = jnp.where(lane < self.moves_per_search, lane, 0)
+
         def work(
             tree: tuple[MinConflictsState, jax.Array], where: jax.Array
         ) -> tuple[MinConflictsState, jax.Array]:
-            return self._work(stream, control, problem, tree[0], where)
+            state, _ = tree
+            at = problem, state.representation
+            words = stream.words(lane.astype(jnp.uint32), hood.num_words_at + 1)
+
+            def price(place: jax.Array, other: jax.Array, *words: jax.Array) -> Any:
+                is_in_conflict = hood.is_in_conflict(*at, place)
+                place = jnp.where(is_in_conflict, place, random.below(other, problem.n))
+                move = hood.propose_at(*at, place, words)
+                return place, move, hood.delta(*at, move)
+
+            place, moves, deltas = price(load(state.place, own), *words)
+            memory.barrier()
+            is_own = (lane < self.moves_per_search) & where
+            state = state._replace(place=memory.store(state.place, own, place, is_own))
+            state, is_made = self.choose_and_make(
+                stream, control, problem, state, words, moves, deltas, where
+            )
+            return state, is_made.astype(jnp.int32)
 
         is_open = state.cost > 0
         state, accepted = memory.when(is_open, work, (state, is_open.astype(jnp.int32)))
         return state, Info(accepted=accepted)
-
-    def _work(
-        self,
-        stream: Stream,
-        temperature: jax.Array,
-        problem: Any,
-        state: MinConflictsState,
-        where: jax.Array,
-    ) -> tuple[MinConflictsState, jax.Array]:
-        """Returns the state after a step and whether it made a move; changed if `where` holds."""
-        hood, representation = self.neighborhood, state.representation
-        lane = memory.lanes(self.moves_per_search)
-        is_own = lane < self.moves_per_search
-        words = stream.words(lane.astype(jnp.uint32), hood.num_words_at + 1)
-
-        def price(place: jax.Array, other: jax.Array, *words: jax.Array) -> Any:
-            is_in_conflict = hood.is_in_conflict(problem, representation, place)
-            place = jnp.where(is_in_conflict, place, random.below(other, problem.n))
-            move = hood.propose_at(problem, representation, place, words)
-            return place, move, hood.delta(problem, representation, move)
-
-        kept = load(state.place, jnp.where(is_own, lane, 0))
-        place, moves, deltas = price(kept, *words)
-        trial = Trial(temperature, None, state.cost, self.only_real(lane, deltas), ())
-        move, delta, passes = self.cheapest(stream, words, trial, moves)
-        accept = where & passes
-
-        state = self.remember(state, accept & (delta > 0))
-        memory.barrier()
-        state = state._replace(
-            place=memory.store(state.place, jnp.where(is_own, lane, 0), place, is_own & where)
-        )
-        state = self.make(problem, state, move, delta, accept)
-        return state, accept.astype(jnp.int32)
 
 
 def min_conflicts(

@@ -5,25 +5,24 @@ The idea is Glover's ("Tabu search, part I", 1989).
 """
 
 import dataclasses
-import math
 from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import store
 from jaxopt_search.backends.random import below, threefry2x32
 from jaxopt_search.checks import check_count, check_number, check_option, float32
-from jaxopt_search.neighborhoods.base import as_enumerable
+from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.searches.base import Rank, TableSearch
+from jaxopt_search.searches.base import TableSearch
 from jaxopt_search.types import (
     Cost,
     Enumerable,
     Info,
     Problem,
+    Rank,
     Representation,
     Snapshot,
     Solution,
@@ -129,7 +128,7 @@ class TabuSearch(TableSearch[TabuState]):
     def _tenures(self, problem: Problem) -> tuple[Any, Any]:
         """Returns the lowest tenure and the highest one."""
         rows, _ = self.neighborhood.extent(problem)
-        return self.tenure or _usual_tenure(rows)
+        return self.tenure or (9 * rows // 10, (11 * rows + 9) // 10)
 
     def _tenure_of(self, tenures: tuple[Any, Any], word: jax.Array, cost: Cost) -> jax.Array:
         """Returns a random tenure, [] int32, after a move from a solution of a cost."""
@@ -141,24 +140,6 @@ class TabuSearch(TableSearch[TabuState]):
         more = jnp.maximum(cost.astype(jnp.float32), jnp.float32(0)) * self.tenure_per_cost
         more = jnp.minimum(more, jnp.float32(_MAX_STEPS)).astype(jnp.int32)
         return jnp.minimum(tenure + more, _MAX_STEPS)
-
-
-def _usual_tenure(rows: Any) -> tuple[Any, Any]:
-    """Returns 0.9 times this many rows, rounded down, and 1.1 times as many, rounded up.
-
-    Args:
-      rows: an integer, or [] int32: both as Python's floats round, which take 1.1 for a bit more,
-        and thus 11 for 11.000000000000002 now and then.
-    """
-    if isinstance(rows, int):
-        return math.floor(0.9 * rows), math.ceil(1.1 * rows)
-    ten = jnp.int32(10)
-    tenth, rest = lax.div(rows, ten), lax.rem(rows, ten)
-    # 1.1 * 10 k is 11 k + k / 2**50, which rounds up where k / 2**50 is above half a last place.
-    exponent = lax.bitcast_convert_type((11 * tenth).astype(jnp.float32), jnp.int32) >> 23
-    is_above = (rest == 0) & (jnp.int32(1) << jnp.maximum(exponent - 127, 0) < 8 * tenth)
-    high = 11 * tenth + lax.div(11 * rest + 9, ten) + is_above.astype(jnp.int32)
-    return 9 * tenth + lax.div(9 * rest, ten), high
 
 
 def _usual_age(entries: Any) -> Any:

@@ -18,7 +18,7 @@ from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.engine.state import RunState
-from jaxopt_search.exchanges.rules import recombine
+from jaxopt_search.exchanges import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.matrix_input import DType
 from jaxopt_search.problems.padding import capacity_for

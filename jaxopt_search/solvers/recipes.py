@@ -22,7 +22,7 @@ from jaxopt_search.driver.plan import Plan, make_plan
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Steer
 from jaxopt_search.driver.starts import LateStarts
-from jaxopt_search.exchanges.rules import Recombine, Resample
+from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
 from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.searches.schedules import Geometric

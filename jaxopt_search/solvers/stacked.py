@@ -28,7 +28,7 @@ from jaxopt_search.engine.devices import split_leaf
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.split import pmapped
 from jaxopt_search.engine.state import RunState, make_rules
-from jaxopt_search.exchanges.rules import Recombine, recombine
+from jaxopt_search.exchanges import Recombine, recombine
 from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods import SwapTable
 from jaxopt_search.neighborhoods.two_opt import from_candidates

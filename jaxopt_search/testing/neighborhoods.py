@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends.costs import cost_change, cost_of
-from jaxopt_search.neighborhoods.base import as_neighborhood, is_enumerable
+from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood, is_enumerable
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import (
     Meaning,
@@ -17,7 +17,7 @@ from jaxopt_search.testing.comparing import (
     check_implementations,
     require,
 )
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import Enumerable, null_delta
 
 _MOST_ENTRIES = 1024
 
@@ -431,8 +431,7 @@ def _proposed(hood: Any, problem: Any, representation: Any, words: Any) -> Any:
 
 
 def _check_commit_and_first(hood: Any, problem: Any, representation: Any) -> None:
-    both = hood.commit_and_first
-    if both is None:
+    if type(hood).commit_and_first is Enumerable.commit_and_first:  # which is just both
         return
 
     def rank(entry: jax.Array, delta: jax.Array) -> tuple[jax.Array, ...]:
@@ -443,7 +442,8 @@ def _check_commit_and_first(hood: Any, problem: Any, representation: Any) -> Non
         _, move = hood.first(problem, representation, rank, ())
         after = hood.commit(problem, representation, move, accept)
         apart = after, *hood.first(problem, after, rank, ())
-        return apart, hood.commit_and_first(problem, representation, move, accept, rank, ())
+        where = problem, representation, move, accept
+        return apart, hood.commit_and_first(*where, lambda _: rank, ())
 
     for accept in (True, False):
         apart, together = look(hood, problem, representation, jnp.bool_(accept))

@@ -9,8 +9,7 @@ import numpy as np
 from jaxopt_search import contracts
 from jaxopt_search.backends import memory, rows
 from jaxopt_search.backends.costs import cost_of, no_nan
-from jaxopt_search.neighborhoods.assign import Assign
-from jaxopt_search.neighborhoods.swap_values import SwapValues
+from jaxopt_search.neighborhoods.vectors import Assign, SwapValues
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import Solutions
 from jaxopt_search.testing.neighborhoods import check_neighborhood

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 import jaxopt_search as js
-from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import below
 
@@ -90,12 +90,8 @@ class Flips(js.Enumerable):
     def shape(self, problem):
         return problem.n, 1
 
-    def first(self, problem, representation, rank, others):
-        def keys_of(place, entries):
-            return rank(place.row, self.delta(problem, representation, place.row), *entries)
-
-        found = tables.first(self.shape(problem), keys_of, others)
-        return found, found.number
+    def move_at(self, problem, representation, row, column):
+        return row, True
 
     def undone(self, problem, representation, move):
         return ((move, jnp.int32(0)),)

@@ -1,6 +1,7 @@
 """What the guide promises: its pages run, and from them alone parts are written in a few lines."""
 
 import itertools
+import re
 import sys
 import types
 
@@ -34,6 +35,19 @@ def test_the_code_of_the_page_on_searches_runs(monkeypatch):
     module = module_of("your_own_search.md", 8, monkeypatch)
     optimum = 459 % 2  # the sum of the numbers is odd, and they are many
     assert module.result.fun == module.noisy.fun == optimum
+
+
+def test_parts_of_a_newcomer_run_everywhere(monkeypatch):
+    """A problem, moves and a rule from one page, in at most 110 lines, keep all laws."""
+    lines = [line for block in pages.blocks("docs/all_your_own.md") for line in block.splitlines()]
+    assert len([line for line in lines if line.strip()]) <= 110
+    page = module_of("all_your_own.md", 5, monkeypatch)
+    problem = page.LinearOrdering(page.problem.weight[:49], 7)
+    js.testing.check_neighborhood(page.SegmentInsertion(), problem, implementations=False)
+    js.testing.check_implementations(page.search, problem)
+    order = np.array(list(itertools.permutations(range(7))), np.int32)
+    found = js.run(0, problem, page.search, num_searches=8, max_steps=500)
+    assert js.best(problem, page.search, found)[1] == jax.vmap(problem.cost)(order).min()
 
 
 @pytest.mark.slow
@@ -115,3 +129,13 @@ def test_children_of_cuts():
     search = js.genetic(population_size=16, crossover="uniform", mutation_rate=0.5)
     result = js.solve(problem, search, 0, num_searches=4, max_steps=60)
     assert result.fun == optimum(problem, list(itertools.product((0, 1), repeat=9)))
+
+
+def test_each_algorithm_stands_in_the_file_that_the_concepts_name():
+    text = (pages.ROOT / "docs/concepts.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|.*\| \[.*\]\(\.\./(.*)\) \| (.*) \|$", text, flags=re.MULTILINE)
+    assert len(rows) == 10
+    for path, names in rows:
+        code = (pages.ROOT / path).read_text(encoding="utf-8")
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"\b(def|class) {name}\b", code), f"{path} has no {name}"

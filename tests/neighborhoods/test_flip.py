@@ -79,5 +79,5 @@ def test_only_binary_vectors_are_taken():
     search = js.hill_climbing(js.Flip())
     with pytest.raises(TypeError, match="expected one on vectors with max_domain 2 for Flip"):
         js.solve(agents_and_jobs(3, 4), search, 0, max_steps=1)
-    with refuses(ValueError, "solutions are permutations, expected vectors", "for Flip"):
+    with refuses(ValueError, "expected space = 'vector' for Flip"):
         js.solve(js.tsp(np.ones((4, 4))), search, 0, max_steps=1)

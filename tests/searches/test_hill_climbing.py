@@ -126,7 +126,7 @@ def test_an_adopted_solution_does_not_cost_the_best():
 
 def test_what_it_refuses():
     """A neighborhood that does not enumerate its moves, and an unknown choice."""
-    with refuses(TypeError, "neighborhood is a Relocate without num_moves", "SwapTable()"):
+    with refuses(TypeError, "neighborhood is a Relocate, expected a js.Enumerable", "SwapTable()"):
         js.hill_climbing(js.Relocate())
     with refuses(ValueError, "choose is 'worst'"):
         js.hill_climbing(js.SwapTable(), choose="worst")

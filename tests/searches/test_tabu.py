@@ -253,5 +253,5 @@ def test_what_it_refuses():
         js.tabu_search(table, aspiration_age="never")
     with refuses(ValueError, "ties is 'last', expected one of first, random"):
         js.tabu_search(table, ties="last")
-    with refuses(TypeError, "neighborhood is a DeltaSwap without num_moves"):
-        js.tabu_search(js.DeltaSwap())
+    with refuses(TypeError, "neighborhood is a QueenSwap, expected a js.Enumerable"):
+        js.tabu_search(js.QueenSwap())

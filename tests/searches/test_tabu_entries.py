@@ -10,7 +10,7 @@ import pytest
 from ways import PORTABLE
 
 import jaxopt_search as js
-from jaxopt_search.backends import random, tables
+from jaxopt_search.backends import random
 from jaxopt_search.backends.memory import load
 
 BITS, ROWS, STEPS, SEARCHES = 6, 11, 120, 3
@@ -66,12 +66,8 @@ class FlipMasks(js.Enumerable):
     def shape(self, problem):
         return ROWS, 1
 
-    def first(self, problem, code, rank, others):
-        def keys_of(place, entries):
-            return rank(place.row, self.delta(problem, code, place.row), *entries)
-
-        found = tables.first(self.shape(problem), keys_of, others)
-        return found, found.number
+    def move_at(self, problem, code, row, column):
+        return row, True
 
     def undone(self, problem, code, move):
         return tuple(((move + k * k) % ROWS, jnp.int32(0)) for k in range(self.number))

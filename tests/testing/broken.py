@@ -142,9 +142,9 @@ class UndoesElsewhere(js.Flip, Static):
 class FirstOfBefore(js.Flip, Static):
     """Returns the entry that was first before the commit."""
 
-    def commit_and_first(self, problem, representation, move, accept, rank, others):
+    def commit_and_first(self, problem, representation, move, accept, rank_after, others):
         after = self.commit(problem, representation, move, accept)
-        return after, *self.first(problem, representation, rank, others)
+        return after, *self.first(problem, representation, rank_after(after), others)
 
 
 NEIGHBORHOODS = {

@@ -1,4 +1,4 @@
-"""One variable gets another value: moves for any problem on vectors."""
+"""Moves of vectors: another value for a variable, or two variables that exchange theirs."""
 
 import dataclasses
 from collections.abc import Callable
@@ -8,16 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.backends import tables
+from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
+from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.types import (
     Cost,
     Entries,
     Enumerable,
-    EnumerableMoves,
+    Moves,
     Rank,
     Scan,
     Tallied,
@@ -69,7 +70,7 @@ class VectorNeighborhood(Enumerable):
         return representation.cost if isinstance(representation, Evaluated) else None
 
 
-class _Assignments(EnumerableMoves):
+class _Assignments(Moves):
     """Assignments for `FullEvaluation`."""
 
     num_words = 2
@@ -81,21 +82,6 @@ class _Assignments(EnumerableMoves):
 
     def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
         return solution.at[move.variable].set(move.value)
-
-    def num_moves(self, problem: Any, solution: jax.Array) -> int:
-        return Assign().num_moves(problem)
-
-    def shape(self, problem: Any, solution: jax.Array) -> tuple[int, int]:
-        return solution.shape[0], problem.max_domain
-
-    def move_at(
-        self, problem: Any, solution: jax.Array, row: jax.Array, column: jax.Array
-    ) -> tuple[Assignment, jax.Array]:
-        move = Assignment(row, column)
-        return move, ~is_null(problem, solution, move)
-
-    def undone(self, problem: Any, solution: jax.Array, move: Assignment) -> Entries:
-        return _undone(solution, move)
 
 
 @jax.tree_util.register_static
@@ -146,15 +132,20 @@ class Assign(VectorNeighborhood):
     def shape(self, problem: Any) -> tuple[int, int]:
         return problem.domain_sizes.shape[0], problem.max_domain
 
+    def move_at(
+        self, problem: Any, representation: Vector, row: jax.Array, column: jax.Array
+    ) -> tuple[Assignment, bool]:
+        return Assignment(row, column), True
+
     def first(
         self, problem: Any, representation: Vector, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
-        if isinstance(representation, Evaluated):
-            return self._in_full.first(problem, representation, rank, others)
+        if isinstance(representation, Evaluated) or problem.scan is None:
+            return super().first(problem, representation, rank, others)
         return first(problem, representation, rank, others)
 
     def undone(self, problem: Any, representation: Vector, move: Assignment) -> Entries:
-        return _undone(representation.solution, move)
+        return ((move.variable, load(representation.solution, move.variable)),)
 
 
 def is_null(problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
@@ -249,5 +240,83 @@ def _propose(problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) ->
     return Assignment(variable, jnp.minimum(value, size - 1))
 
 
-def _undone(solution: jax.Array, move: Assignment) -> Entries:
-    return ((move.variable, load(solution, move.variable)),)
+class _Swaps(Moves):
+    """Swaps for `FullEvaluation`."""
+
+    num_words = 2
+
+    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
+        return Swap().propose(problem, solution, words)
+
+    def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
+        return Swap().apply(problem, solution, move)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class SwapValues(VectorNeighborhood):
+    """All n (n - 1) / 2 exchanges of the values of two variables.
+
+    Moves are null where the values are equal, or where one lies outside the other's domain. A
+    proposal draws two different variables, each pair equally likely. In tables, rows and columns
+    are variables, and each exchange stands there twice; a move undoes itself.
+
+    If the problem has hooks (`types.VectorProblem`), a move is priced by `swap_values_delta`, else
+    by a full evaluation.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.graph_coloring([[0, 1], [2, 3]], 2)
+      >>> search = js.hill_climbing(js.SwapValues())
+      >>> js.solve(problem, search, 0, num_searches=1, initial=[[0, 0, 1, 1]]).fun
+      0
+    """
+
+    num_words = 2
+    _in_full = FullEvaluation(_Swaps())
+
+    def propose(
+        self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
+    ) -> Positions:
+        return Swap().propose(problem, representation.solution, words)
+
+    def delta(self, problem: Any, representation: Vector, move: Positions) -> Cost:
+        if isinstance(representation, Evaluated):
+            change = self._in_full.delta(problem, representation, move)
+        else:
+            change = problem.swap_values_delta(*representation, move.first, move.second)
+        is_none = _is_null(problem, representation.solution, move)
+        return jnp.where(is_none, null_delta(change.dtype), change)
+
+    def commit(
+        self, problem: Any, representation: Vector, move: Positions, accept: jax.Array
+    ) -> Vector:
+        if isinstance(representation, Evaluated):
+            return self._in_full.commit(problem, representation, move, accept)
+        values = tuple(load(representation.solution, variable) for variable in move)
+        for variable, value in zip(move, reversed(values), strict=True):
+            representation = vector.assigned(problem, representation, variable, value, accept)
+            memory.barrier()
+        return representation
+
+    def num_moves(self, problem: Any) -> int:
+        n = problem.domain_sizes.shape[0]
+        return n * (n - 1) // 2
+
+    def shape(self, problem: Any) -> tuple[int, int]:
+        n = problem.domain_sizes.shape[0]
+        return n, n
+
+    def move_at(
+        self, problem: Any, representation: Vector, row: jax.Array, column: jax.Array
+    ) -> tuple[Positions, bool]:
+        return Positions(row, column), True
+
+    def undone(self, problem: Any, representation: Vector, move: Positions) -> Entries:
+        return (move.first, move.second), (move.second, move.first)
+
+
+def _is_null(problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
+    (i, j), sizes = move, problem.domain_sizes
+    a, b = load(solution, i), load(solution, j)
+    return (a == b) | (b >= load(sizes, i)) | (a >= load(sizes, j))

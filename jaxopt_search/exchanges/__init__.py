@@ -1,1 +1,0 @@
-"""Who gets what from whom."""
