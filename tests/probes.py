@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from unittest import mock
@@ -17,6 +16,7 @@ import jaxopt_search as js
 from jaxopt_search.backends import memory, random
 from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine import loop, starting
+from jaxopt_search.engine.compile import Jitted
 from jaxopt_search.types import Info
 
 
@@ -128,11 +128,21 @@ def assert_same_results(a: js.Result, b: js.Result) -> None:
     assert_same(a.state._replace(**no_info), b.state._replace(**no_info))
 
 
-def in_place_of_a_program(effect: Any) -> mock.Mock:
+class _NoBytes(dict):
+    """What every program takes besides: nothing, without compiling it."""
+
+    def __contains__(self, call: object) -> bool:
+        return True
+
+    def __missing__(self, call: object) -> int:
+        return 0
+
+
+def in_place_of_a_program(effect: Any) -> Jitted:
     """Returns what raises or calls `effect`, has nothing to compile ahead and takes no memory."""
-    nothing = {"to_compile": lambda *args, **kwargs: [], "temporaries": lambda *args, **kwargs: 0}
-    program = mock.Mock(side_effect=effect, **nothing)
-    program.ready = lambda *_, **static: functools.partial(program, **static)
+    called = mock.Mock(side_effect=effect)
+    program = Jitted(lambda *arguments, **static: called(*arguments, **static))
+    program.temporaries = _NoBytes()
     return program
 
 

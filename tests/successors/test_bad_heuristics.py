@@ -221,7 +221,7 @@ def test_too_much_memory_is_refused_with_the_sizes(monkeypatch):
     needed = js.successors.memory_estimate(
         heuristic, parts.ALONE, states, num_successors=2**20, implementation="xla"
     )
-    monkeypatch.setattr(generation.capacity, "free_bytes", lambda device: needed - 1)
+    monkeypatch.setattr(generation, "free_bytes", lambda device: needed - 1)
     text = (
         f"64 states with 1048576 successors each take {needed / 2**30:.1f} GiB, and"
         f" {(needed - 1) / 2**30:.1f} GiB are free on"

@@ -78,7 +78,7 @@ def test_the_setting_follows_the_estimate(monkeypatch):
     monkeypatch.setattr(generation, "_keeping", lambda setup, *rest: run_with.append(setup))
 
     def generate(ratings, free):
-        monkeypatch.setattr(generation.capacity, "free_bytes", lambda device: free)
+        monkeypatch.setattr(generation, "free_bytes", lambda device: free)
         js.successors.generate(0, heuristic, (), states, ratings=ratings, implementation="xla")
 
     stored, recomputed = (
