@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from jaxopt_search.types import Exchange, Problem, Search, Solution, VectorProblem
 
@@ -200,7 +201,7 @@ def _check_vectors(problem: VectorProblem) -> None:
         raise TypeError(
             f"{name} whose domain_sizes are {dtype}{list(shape)}, expected int32{list(start.shape)}"
         )
-    if isinstance(sizes, jax.core.Tracer | jax.ShapeDtypeStruct):
+    if isinstance(sizes, Tracer | jax.ShapeDtypeStruct):
         return
     sizes = np.asarray(sizes)
     if wrong := sizes[(sizes < 1) | (sizes > most)].tolist():

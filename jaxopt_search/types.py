@@ -100,8 +100,11 @@ class Problem(abc.ABC):
     """Whether all solutions have the same cost, so that none is searched for."""
     lighter: str = ""
     """How to build the same problem in less memory."""
-    has_hooks: bool = False
-    """Whether it prices moves of vectors by itself: see `VectorProblem`."""
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether it prices moves of vectors by itself: see `VectorProblem`."""
+        return False
 
     def device_cost(self, solution: Solution, /) -> Cost:
         """Returns the cost as searches count it."""

@@ -23,7 +23,7 @@ import pathlib
 import re
 import urllib.parse
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxopt_search.checks import imported
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
@@ -81,12 +81,12 @@ def entries() -> dict[str, Entry]:
 
 
 def _entry(row: dict[str, str]) -> Entry:
-    numbers = {
+    numbers: dict[str, Any] = {
         "n": int(row["n"]),
         "best_known": int(row["best_known"]) if row["best_known"] else None,
         "is_optimal": row["is_optimal"] == "yes",
     }
-    return Entry(**(row | numbers))
+    return Entry(**{**row, **numbers})
 
 
 def names(collection: str | None = None) -> list[str]:

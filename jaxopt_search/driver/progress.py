@@ -75,8 +75,7 @@ class Reporter:
 
     def _show(self, report: Any, text: str) -> None:
         """Shows a text on a report; None for one before the search."""
-        if self._out is None:
-            self._open()
+        out = self._out if self._out is not None else self._open()
         is_last = report is not None and report.status != Status.RUNNING
         if self._bar is not None:
             self._bar.set_description_str(text, refresh=report is None)
@@ -87,17 +86,18 @@ class Reporter:
             return
         now = time.monotonic()
         if report is None or is_last or now - self._shown_at >= _SECONDS_BETWEEN_LINES:
-            self._out.write(text + "\n")
-            self._out.flush()
+            out.write(text + "\n")
+            out.flush()
             self._shown_at = self._shown_at if report is None else now
 
-    def _open(self) -> None:
-        self._out = sys.stderr if self._stream is None else self._stream
+    def _open(self) -> TextIO:
+        self._out = out = sys.stderr if self._stream is None else self._stream
         in_notebook = self._stream is None and "ipykernel" in sys.modules
-        if in_notebook or self._out.isatty():
+        if in_notebook or out.isatty():
             total = self._timer.max_seconds or self._timer.max_steps
             bar_format = _BAR if total else _COUNTER
-            self._bar = tqdm_bar(None if in_notebook else self._out, total, bar_format)
+            self._bar = tqdm_bar(None if in_notebook else out, total, bar_format)
+        return out
 
     def _move(self, report: Any) -> None:
         """Moves the bar to the seconds, or else the steps, of a report."""
@@ -165,5 +165,7 @@ def tqdm_bar(stream: TextIO | None, total: float | None, bar_format: str) -> Any
         is_known = os.get_terminal_size(stream.fileno()).columns > 0
     except (OSError, ValueError):
         is_known = False
-    size = {"dynamic_ncols": True} if is_known else {"ncols": _COLUMNS, "nrows": _ROWS}
+    size: dict[str, Any] = (
+        {"dynamic_ncols": True} if is_known else {"ncols": _COLUMNS, "nrows": _ROWS}
+    )
     return tqdm(total=total, bar_format=bar_format, miniters=0, file=stream, **size)

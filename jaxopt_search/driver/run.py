@@ -244,7 +244,8 @@ class Run:
     def __init__(self, plan: Plan, options: RunOptions, note_needed: Callable[[int], None]):
         self.plan, self.timer, self._callback = plan, options.timer, options.callback
         self.search, self.exchange = plan.search, plan.exchange
-        self.target, self.choice = plan.target, plan.choice
+        self.target: Any = plan.target
+        self.choice = plan.choice
         self._own_identity: Identity | None = None
         # A state of a user's is checked before anything is compiled for it; one in a checkpoint
         # comes to the device once there is room.
@@ -272,7 +273,7 @@ class Run:
                 solutions = starts.for_all(plan.problem, plan.key, built, plan.num_searches)
             key, solutions = plan.split.bring((plan.key, solutions))
             return starting.start(key, plan.problem, self.search, solutions, plan.num_searches)
-        state: RunState = plan.split.bring(plan.state)
+        state: Any = plan.split.bring(plan.state)
         if plan.saved is not None:
             with checkpoints.notes_read():
                 goal, patience = (plan.saved.notes[name] for name in ("goal", "patience"))

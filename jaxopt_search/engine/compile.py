@@ -318,7 +318,7 @@ def noted(what: str, structure: Any, kinds: tuple[Any, ...], find: Callable[[], 
     return _noted[name]
 
 
-def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib.Path:
+def enable_compilation_cache(folder: str | os.PathLike[str] | None = None) -> pathlib.Path:
     """Keeps what JAX compiles from now on in a private folder, for later processes.
 
     Turns on JAX's persistent compilation cache, and for small programs too, of which a search has
@@ -387,7 +387,7 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> pathlib
     return program_folder
 
 
-def folder_to_use(folder: str | os.PathLike | None = None) -> pathlib.Path:
+def folder_to_use(folder: str | os.PathLike[str] | None = None) -> pathlib.Path:
     """Returns the folder that `enable_compilation_cache` would use; nothing is created.
 
     Raises:

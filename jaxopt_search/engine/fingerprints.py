@@ -141,7 +141,7 @@ class _Words:
 
     def _described(self, part: Any) -> Any:
         kind: Any = type(part)
-        if (place := _place(part)) or (isinstance(part, IgnoredByJit) and (place := _place(kind))):
+        if place := _place(part) or (issubclass(kind, IgnoredByJit) and _place(kind)):
             return place
         if _is_array(kind, part):
             return _words_of_array(part)

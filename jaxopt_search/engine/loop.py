@@ -230,9 +230,9 @@ class _Call(NamedTuple):
 class _Due(NamedTuple):
     """Which events are due, [] bool each; None for an event that there never is."""
 
-    refresh: jax.Array | None
-    stop_test: jax.Array | None
-    exchange: jax.Array | None
+    refresh: Any
+    stop_test: Any
+    exchange: Any
 
 
 def _advance_to_event(call: _Call, carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:

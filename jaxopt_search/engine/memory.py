@@ -1,5 +1,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 """Memory: what a run takes of it, counted here only, and refused if it is more than is free.
 
 It is asked before any is allocated: on a CPU, running out of memory ends in a process that hangs or
@@ -11,7 +12,7 @@ import contextlib
 import math
 import pathlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -291,7 +292,7 @@ def _kilobytes(file: pathlib.Path, name: str, unknown: float) -> float:
 
 
 @contextlib.contextmanager
-def memory_errors_explained(what: str) -> Iterator[Callable[[int], None]]:
+def memory_errors_explained(what: str) -> Generator[Callable[[int], None]]:
     """Has a `MemoryError` of a device or of the host's arrays say what to change.
 
     Yields a function that takes note of the bytes that a device was estimated to need. Results come

@@ -7,7 +7,7 @@ Sohn, "Parallel N-ary speculative computation of simulated annealing", 1995, for
 
 import abc
 import dataclasses
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
 from jaxopt_search.searches.acceptance import Acceptance, Metropolis, Trial
-from jaxopt_search.searches.base import StateT, TrajectorySearch
+from jaxopt_search.searches.base import TrajectorySearch, Walk
 from jaxopt_search.types import (
     Cost,
     Info,
@@ -58,6 +58,16 @@ class AnnealingState(NamedTuple):
     best: Snapshot
     best_cost: Cost
     history: Any = None
+
+
+class _Sampled(Walk, Protocol):
+    """The state of a `SampledSearch`: a walk with what the rule of acceptance remembers."""
+
+    @property
+    def history(self) -> Any: ...
+
+
+StateT = TypeVar("StateT", bound=_Sampled)
 
 
 class SampledSearch(TrajectorySearch[StateT]):

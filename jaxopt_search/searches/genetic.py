@@ -93,7 +93,7 @@ class Genetic(Search):
     ) -> tuple[GeneticState, Info]:
         """Restarts the island if it has stagnated, and makes a generation."""
         if self.alike is not None:
-            state = self._restart_if_alike(stream, problem, state)
+            state = self._restart_if_alike(self.alike, stream, problem, state)
         memory.barrier()
         state = self._breed(stream, problem, state)
         memory.barrier()  # all have read their partners
@@ -142,7 +142,7 @@ class Genetic(Search):
         return state._replace(children=children, child_costs=costs)
 
     def _restart_if_alike(
-        self, stream: Stream, problem: Problem, state: GeneticState
+        self, alike: jax.Array, stream: Stream, problem: Problem, state: GeneticState
     ) -> GeneticState:
         """Returns an island of random individuals if it has stagnated, else the island itself.
 
@@ -160,7 +160,7 @@ class Genetic(Search):
         def look(state: GeneticState, where: jax.Array) -> GeneticState:
             costs = _costs_of_all(state)
             num_alike = jnp.sum(costs == jnp.min(costs), dtype=jnp.int32)
-            is_over = num_alike.astype(jnp.float32) >= self.alike * state.costs.shape[0]
+            is_over = num_alike.astype(jnp.float32) >= alike * state.costs.shape[0]
             return memory.when(is_over & where, with_new_ones, state)
 
         is_due = (stream.step % self.restart_every == 0) & (stream.step > 0)

@@ -212,7 +212,7 @@ def warm_restarts(
     return join([cosine(start, length, end) for length in lengths], ends)
 
 
-def join(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
+def join(schedules: Sequence[Any], boundaries: Sequence[int]) -> Schedule:
     """Returns `optax.join_schedules`: one after the other, each from its boundary on at step 0.
 
     Example:

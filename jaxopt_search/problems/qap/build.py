@@ -250,7 +250,7 @@ def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None)
         best_known=best_known,
         note="; ".join(filter(None, (note, unit_note(unit)))),
     )
-    return _on_device(*own, 0, jnp.float32, host)
+    return _on_device(own[0], own[1], 0, jnp.float32, host)
 
 
 def _split(matrices: tuple[np.ndarray, ...]) -> tuple[list[tuple[float, float]], list[np.ndarray]]:

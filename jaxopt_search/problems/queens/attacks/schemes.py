@@ -119,7 +119,7 @@ def _counted(scheme: Scheme, queens: jax.Array) -> Count:
     return jax.lax.map(scheme, queens)
 
 
-def as_python(count: Count) -> int | np.ndarray:
+def as_python(count: Count) -> Any:
     """Returns one count as a Python integer, several as an int64 array; on the host.
 
     Example:
