@@ -139,6 +139,7 @@ import resource, sys
 import numpy as np
 import jax
 import jaxopt_search as js
+from jaxopt_search.engine import memory
 
 points = np.random.default_rng(0).random((1000, 2))
 problem = js.tsp_from_coords(points)

@@ -232,6 +232,9 @@ class Weighted(js.successors.LocalHeuristic):
         weight = jnp.uint32(2**31) + jnp.uint32(2**28) * rating.astype(jnp.uint32)
         return jnp.where(rating == 2, jnp.uint32(0), weight)
 
+    def assign(self, problem, state, variable, possibility, where):
+        return state
+
 
 @jax.jit
 def proposals(hood, problem, solution, words):
