@@ -290,10 +290,6 @@ class _KeptSearches(NamedTuple):
     numbers: Any
 
 
-def _zeros(leaf: jax.ShapeDtypeStruct) -> np.ndarray:
-    return np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape)
-
-
 class Searches:
     """A run of searches side by side, spread over devices: a `chunks.Chunked`.
 
