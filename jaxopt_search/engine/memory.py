@@ -24,7 +24,6 @@ from jaxopt_search.engine.compile import Program
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.errors import is_about_memory
-from jaxopt_search.types import Exchange, Problem, Search
 
 _MIB, _GIB = 2**20, 2**30
 _CGROUP = pathlib.Path("/sys/fs/cgroup")
@@ -118,15 +117,16 @@ def estimate(
 
 def of_programs(
     programs: Mapping[str, Program],
-    parts: tuple[Problem, Search, Exchange | None],
+    parts: Sequence[Any],
     state: RunState,
     devices: Sequence[jax.Device],
+    states_at_a_look: int = 1,
 ) -> MemoryEstimate:
     """Returns what a run takes, by its programs; those that are not there yet are compiled.
 
     Args:
       programs: by the moments of `MemoryEstimate`.
-      parts, state, devices: as in `estimate`.
+      parts, state, devices, states_at_a_look: as in `estimate`.
     """
     return estimate(
         parts,
@@ -134,6 +134,7 @@ def of_programs(
         devices,
         solution=contracts.solution_shape(parts[0]),
         temporaries={name: program.temporaries() for name, program in programs.items()},
+        states_at_a_look=states_at_a_look,
     )
 
 
