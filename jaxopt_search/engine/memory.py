@@ -20,11 +20,11 @@ import jax
 from jaxopt_search import contracts
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.engine import devices as on
+from jaxopt_search.engine import processes
 from jaxopt_search.engine.compile import Program
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.errors import is_about_memory
-from jaxopt_search.types import Exchange, Problem, Search
 
 _MIB, _GIB = 2**20, 2**30
 _CGROUP = pathlib.Path("/sys/fs/cgroup")
@@ -69,9 +69,9 @@ def estimate(
     parts: Sequence[Any],
     state: RunState,
     devices: Sequence[jax.Device],
+    programs: Mapping[str, Program] | None = None,
     *,
     solution: Any = None,
-    temporaries: Mapping[str, int] | None = None,
     states_at_a_look: int = 1,
 ) -> MemoryEstimate:
     """Returns what a run takes when it takes most.
@@ -80,13 +80,15 @@ def estimate(
       parts: the problem, the search and, if there is one, the exchange; or their shapes.
       state: of all searches, or its shapes.
       devices: those over which the searches are spread.
-      solution: the shape of one.
-      temporaries: what a program needs besides, by the moment; without, only what stays.
+      programs: by the moments of `MemoryEstimate`; those that are not there yet are compiled. None
+        for what stays only.
+      solution: the shape of one, if it is read out otherwise than the problem has it.
       states_at_a_look: 2 if it makes another one.
     """
-    is_apart = any(
-        rule is not None and rule.compiles_apart for rule in parts[2:]
-    )  # a chunk then has a third state
+    if solution is None:
+        solution = contracts.solution_shape(parts[0])
+    # Where an exchange is a program of its own, a chunk has a third state.
+    is_apart = any(rule is not None and rule.compiles_apart for rule in parts[2:])
     (num_searches,), num = state.index.shape, len(devices)
     instance, everyone = num_bytes(parts), num_bytes(state)
     # On one device, or in the memory that all of them share.
@@ -100,41 +102,14 @@ def estimate(
     moments["look"] = (states_at_a_look * each, read_out)
     if num > 1:
         moments["end"] = (each + everyone, read_out)
-    found = temporaries or {}
-    return max(
-        (
-            MemoryEstimate(
-                instance=instance * (1 if name == "start" else times),
-                states=states,
-                temporaries=found.get(name, 0) * (1 if name == "start" else times),
-                solutions=solutions,
-                when=name,
-            )
-            for name, (states, solutions) in moments.items()
-        ),
-        key=lambda one: one.total,
-    )
-
-
-def of_programs(
-    programs: Mapping[str, Program],
-    parts: tuple[Problem, Search, Exchange | None],
-    state: RunState,
-    devices: Sequence[jax.Device],
-) -> MemoryEstimate:
-    """Returns what a run takes, by its programs; those that are not there yet are compiled.
-
-    Args:
-      programs: by the moments of `MemoryEstimate`.
-      parts, state, devices: as in `estimate`.
-    """
-    return estimate(
-        parts,
-        state,
-        devices,
-        solution=contracts.solution_shape(parts[0]),
-        temporaries={name: program.temporaries() for name, program in programs.items()},
-    )
+    estimates = list[MemoryEstimate]()
+    for when, (states, solutions) in moments.items():
+        copies = 1 if when == "start" else times
+        program = (programs or {}).get(when)
+        temporaries = 0 if program is None else copies * program.temporaries()
+        held = copies * instance, states, temporaries, solutions
+        estimates.append(MemoryEstimate(*held, when))
+    return max(estimates, key=lambda one: one.total)
 
 
 def check_fit(
@@ -150,14 +125,10 @@ def check_fit(
     """
     lighter = parts[0].lighter if 2 * needed.instance > needed.total else ""
     bound = "" if needed.temporaries else " at least"
-    to_come = needed.total - _already_on(Team(tuple(devices)).own[0], parts)
-    check_searches(to_come, num_searches, devices, bound, lighter)
-
-
-def _already_on(device: jax.Device, tree: Any) -> int:
-    """Returns the bytes of arrays that a device holds, which are not free there any more."""
-    arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
-    return sum(num_bytes(leaf) for leaf in arrays if device in leaf.devices())
+    device = Team(tuple(devices)).own[0]
+    arrays = (leaf for leaf in jax.tree.leaves(parts) if isinstance(leaf, jax.Array))
+    there = num_bytes([leaf for leaf in arrays if device in leaf.devices()])  # not free any more
+    check_searches(needed.total - there, num_searches, devices, bound, lighter)
 
 
 def num_bytes(tree: Any) -> int:
@@ -246,16 +217,13 @@ def free_bytes(device: jax.Device) -> float:
 
     A device of another process counts as one of this process's.
     """
-    device = on.of_this_process(device)
+    if not processes.has(device):
+        device = jax.local_devices(backend=device.platform)[0]
     if on.is_cpu(device):
-        return max(0, min(_available(), _left_to_the_group(), _left_to_the_process()))
+        available = _kilobytes(_PROC / "meminfo", "MemAvailable", math.inf)  # on Linux
+        return max(0, min(available, _left_to_the_group(), _left_to_the_process()))
     stats = device.memory_stats() or {}
     return stats.get("bytes_limit", math.inf) - stats.get("bytes_in_use", 0)
-
-
-def _available() -> float:
-    """Returns what is left of the machine's memory, on Linux."""
-    return _kilobytes(_PROC / "meminfo", "MemAvailable", math.inf)
 
 
 def _left_to_the_group() -> float:

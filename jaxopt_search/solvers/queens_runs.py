@@ -342,20 +342,19 @@ class Searches:
             self._look_program = Program(harvested, arguments, how)
         else:
             self._look_program = Program(_harvested_on(split.devices, **how), arguments, {})
-        programs, temporaries = dict[str, Program](), dict[str, int]()
+        programs = dict[str, Program]()
         if split.compiles_ahead:
             implementation = self._choice.implementation
             programs = split.programs(*parts, begin.searches, self._rules, implementation)
             programs["look"] = self._look_program
             compile_all(programs.values())
-            temporaries = {name: program.temporaries() for name, program in programs.items()}
         queens = jax.ShapeDtypeStruct((self.problem.capacity,), dtype_of(self.problem.capacity))
         needed = memory.estimate(
             parts,
             begin.searches,
             split.devices,
+            programs,
             solution=(queens, jax.ShapeDtypeStruct((2,), np.uint32)),
-            temporaries=temporaries,
             states_at_a_look=2,
         )
         memory.check_fit(parts, needed, self._num_searches, split.devices)
