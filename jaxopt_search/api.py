@@ -82,7 +82,7 @@ from jaxopt_search.results import Result as Result
 from jaxopt_search.results import StackedResult as StackedResult
 from jaxopt_search.results import Status as Status
 from jaxopt_search.results import plotting as plotting
-from jaxopt_search.results.saving import load_result as load_result
+from jaxopt_search.results.types import load_result as load_result
 from jaxopt_search.searches import Genetic as Genetic
 from jaxopt_search.searches import HillClimbing as HillClimbing
 from jaxopt_search.searches import LocalSearch as LocalSearch

@@ -12,7 +12,7 @@ import numpy as np
 from processes_alike import POINTS, annealing, seen, solve, tsp
 
 import jaxopt_search as js
-from jaxopt_search.command import flags, starts
+from jaxopt_search.command import files, flags, starts
 from jaxopt_search.command import solve as command
 from jaxopt_search.driver.run import Run
 from jaxopt_search.engine import memory
@@ -121,9 +121,8 @@ def places_in_one(folder):
         return refusal(lambda: command.run(flags.parser().parse_args(words)))
 
     def agreed(out):
-        args = argparse.Namespace(coordinator="joined", out=out, plot=None)
-        with starts.agreed(args):
-            starts.check_paths(args, (".txt",))
+        with starts.agreed(argparse.Namespace(coordinator="joined")) as is_lead:
+            files.check_paths(out, None, "tsp", is_lead)
 
     instance = folder / "cities.csv"
     instance.write_text("\n".join(f"{x},{y}" for x, y in POINTS))

@@ -1,12 +1,8 @@
 """How a command ends: its status, and what it tells a person or a program."""
 
-import argparse
 import contextlib
-import json
-import math
-import pathlib
+import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from jaxopt_search.command.flags import PROGRAM
@@ -21,20 +17,20 @@ def say(message: str) -> None:
         sys.stderr.write(f"{PROGRAM}: {' '.join(message.split())}\n")
 
 
-class LostOutput(OSError):
-    """Standard output cannot be written to: a full disk, or a reader that has left."""
-
-
-def tell(lines: list[str]) -> None:
-    """Writes lines on standard output.
+def tell(*lines: str) -> None:
+    """Writes lines on standard output, and what it still holds.
 
     Raises:
-      LostOutput: from the error that tells why.
+      SystemExit: if it cannot be written to: a full disk, or a reader that has left.
     """
     try:
-        print("\n".join(lines), flush=True)
+        print("".join(f"{line}\n" for line in lines), end="", flush=True)
     except OSError as error:
-        raise LostOutput from error
+        with contextlib.suppress(OSError, ValueError):  # or Python would try again at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            say(f"standard output: {reason_of(error)}")
+        raise SystemExit(NO_SUCCESS) from None
 
 
 def reason_of(error: Exception) -> str:
@@ -45,68 +41,8 @@ def reason_of(error: Exception) -> str:
     return reason if error.filename is None else f"{error.filename}: {reason}"
 
 
-def write_all(wanted: list[tuple[pathlib.Path | None, Callable[..., None]]], *what: Any) -> int:
-    """Writes files after a run, each by `write(path, *what)`, and returns how many failed."""
-    num_failed = 0
-    for path, write in wanted:
-        try:
-            if path is not None:
-                write(path, *what)
-        except (OSError, ValueError) as error:
-            say(f"{path} was not written: {reason_of(error)}")
-            num_failed += 1
-    return num_failed
-
-
-def status_of(result: Any, num_failed: int) -> int:
+def status_of(result: Any, num_failed: int = 0) -> int:
     """Returns the exit status for a result of the library, and files that were not written."""
     if result.status.name == "INTERRUPTED":
         return INTERRUPTED
     return SUCCESS if result.success and not num_failed else NO_SUCCESS
-
-
-def show(args: argparse.Namespace, facts: dict[str, Any], result: Any) -> None:
-    """Writes what a run has found on standard output.
-
-    Args:
-      args: the flags; `json` for one object, `quiet` for nothing else.
-      facts: for `json`.
-      result: of the library, whose summary a person reads.
-    """
-    if args.json:
-        tell([json.dumps(_plain(facts), allow_nan=False)])
-    tell_person(args, str(result).splitlines())
-
-
-def tell_person(args: argparse.Namespace, lines: list[str]) -> None:
-    """Writes lines on standard output, unless that is for a program or for nobody."""
-    if not args.json and not args.quiet:
-        tell(lines)
-
-
-def facts_of(result: Any) -> dict[str, Any]:
-    """Returns what is known of every run, for JSON."""
-    return {
-        "status": result.status.name.lower(),
-        "success": result.success,
-        "message": result.message,
-        "steps": result.nit,
-        "compile_seconds": result.compile_seconds,
-        "elapsed": result.elapsed,
-        "env": result.env,
-    }
-
-
-def print_lines(lines: list[tuple[str, str]]) -> None:
-    """Writes names and texts in two columns; no line for an empty text."""
-    width = max(len(name) for name, _ in lines)
-    tell([f"{name:<{width}}  {text}" for name, text in lines if text])
-
-
-def _plain(value: Any) -> Any:
-    """Returns what JSON can hold: null for what is not finite."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

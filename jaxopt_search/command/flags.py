@@ -1,7 +1,9 @@
-"""The arguments of `jaxopt-search`."""
+"""The arguments of `jaxopt-search`: one table, by which they are read and passed on.
+
+Whether numbers are in range is up to what they are passed on to.
+"""
 
 import argparse
-import math
 import pathlib
 from typing import Any, NoReturn
 
@@ -39,6 +41,60 @@ examples:
 exit status: 0 if all is well, 1 if not, with the reasons on standard error"""
 
 
+def number(text: str) -> int | float:
+    """Returns the number that a text is; an integer with all its digits."""
+    return int(text) if text.lstrip("+-").isdecimal() else float(text)
+
+
+def columns(text: str) -> tuple[str, ...]:
+    """Returns the names of columns, which are separated by commas."""
+    return tuple(part.strip() for part in text.split(","))
+
+
+def device(text: str) -> int | str:
+    """Returns how many devices, or which."""
+    return int(text) if text.isdecimal() else text
+
+
+_METAVARS = {int: "N", number: "X", columns: "X,Y", device: "WHICH", pathlib.Path: "PATH"}
+_KINDS = "tsp", "qap", "matrix"
+
+# Each with its name in the namespace, what it takes, its default, and what it means.
+_OF_SOLVE = [
+    ("--target", "target", number, None, "end at a cost of at most X"),
+    ("--kind", "kind", _KINDS, None, "what the numbers are; matrix: distances of a TSP"),
+    ("--columns", "columns", columns, None, "names of the coordinates, or numbers from 1"),
+    ("--out", "out", pathlib.Path, None, ".txt, .csv, .npy, .tour (TSPLIB) or .sln (QAPLIB)"),
+]
+_OF_QUEENS = [
+    ("--count", "count", int, 1, "different placements (default: 1)"),
+    ("--out", "out", pathlib.Path, None, ".txt or .csv (a placement a line) or .npy"),
+]
+_OF_RUNS = [
+    ("--seconds", "max_seconds", number, None, "of search (default: 10 without --steps)"),
+    ("--steps", "max_steps", int, None, "most steps of each search"),
+    ("--seed", "key", int, 0, "default: 0"),
+    ("--searches", "num_searches", int, None, "searches side by side"),
+    ("--devices", "devices", device, "all", "all, a number or a platform (default: all)"),
+    ("--checkpoint", "checkpoint", pathlib.Path, None, ".npz, to continue from"),
+    ("--checkpoint-every", "checkpoint_every", number, 60, "seconds (default: 60)"),
+    ("--resume", "resume", bool, False, "from the checkpoint, if it is there"),
+]
+_OF_BOTH = [
+    ("--coordinator", "coordinator", str, None, "HOST:PORT of one run in several processes; auto"),
+    ("--processes", "processes", int, None, "how many share the run"),
+    ("--process", "process", int, None, "number of this one, from 0"),
+    ("--wait", "wait", int, 60, "seconds with processes that do not answer (default: 60)"),
+    ("--plot", "plot", pathlib.Path, None, ".png, .svg or .pdf"),
+    ("--json", "json", bool, False, "print one JSON object"),
+    ("--progress", "progress", bool, False, "on standard error, always"),
+    ("--quiet", "quiet", bool, False, "neither summary nor progress"),
+    ("--no-cache", "no_cache", bool, False, "keep no compiled programs"),
+]
+OPTIONS = tuple(name for _, name, *_ in _OF_RUNS)
+"""Those flags that solvers take, by the solvers' names."""
+
+
 class _Parser(argparse.ArgumentParser):
     """Says in one line what is wrong with an argument."""
 
@@ -49,147 +105,27 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Returns the commands with their flags."""
-    about = _texts("Solves combinatorial problems by local search in JAX.", _ABOUT)
-    flags = _Parser(prog=PROGRAM, **about)
-    flags.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    commands = flags.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _add_solve(commands)
-    _add_queens(commands)
-    _add_to(
-        commands,
-        "doctor",
-        "Tells what runs here: versions, devices, implementations, the cache.",
-        _ABOUT_DOCTOR,
-    )
-    return flags
-
-
-def _add_solve(commands: Any) -> None:
-    flags = _add_to(commands, "solve", "Solves a TSP or a QAP that is in a file.", _ABOUT_SOLVE)
-    flags.add_argument("file", metavar="FILE")
-    flags.add_argument("--target", type=_target, metavar="X", help="end at a cost of at most X")
-    flags.add_argument(
-        "--kind",
-        choices=("tsp", "qap", "matrix"),
-        help="what the numbers are where that is not clear; matrix: distances of a TSP",
-    )
-    flags.add_argument(
-        "--columns",
-        type=_columns,
-        metavar="X,Y",
-        help="of a table, those of the coordinates: names of its header, or numbers from 1",
-    )
-    _add_run(flags, out=".txt, .csv, .npy, .tour (TSPLIB) or .sln (QAPLIB)")
-
-
-def _add_queens(commands: Any) -> None:
-    flags = _add_to(commands, "queens", "Places queens that do not attack.", _ABOUT_QUEENS)
-    flags.add_argument("n", metavar="N", type=_count, help="queens")
-    flags.add_argument(
-        "--count", type=_count, default=1, help="different placements (default: %(default)s)"
-    )
-    _add_run(flags, out=".txt or .csv (a placement a line) or .npy")
-
-
-def _add_processes(flags: Any) -> None:
-    """Adds what processes on several hosts need to find one another."""
-    flags.add_argument(
-        "--coordinator",
-        metavar="HOST:PORT",
-        help="of the first process, for one run in several; auto: as SLURM or MPI say",
-    )
-    flags.add_argument("--processes", type=_count, metavar="N", help="of the run")
-    flags.add_argument("--process", type=_from_zero, metavar="I", help="number of this one, from 0")
-    flags.add_argument(
-        "--wait",
-        type=_count,
-        default=60,
-        metavar="SECONDS",
-        help="with other processes that do not answer (default: %(default)s)",
-    )
-
-
-def _add_run(flags: Any, out: str) -> None:
-    """Adds what a search has: limits, where results go, what is shown."""
-    flags.add_argument("--seconds", type=_seconds, help="of search (default: 10 without --steps)")
-    flags.add_argument("--steps", type=_from_zero, metavar="N", help="most steps of each search")
-    flags.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    flags.add_argument("--searches", type=_count, metavar="N", help="searches side by side")
-    flags.add_argument(
-        "--devices", type=_devices, default="all", help="all, a number or a platform (default: all)"
-    )
-    _add_processes(flags)
-    flags.add_argument(
-        "--checkpoint", type=pathlib.Path, metavar="PATH", help=".npz, to continue from"
-    )
-    flags.add_argument(
-        "--checkpoint-every", type=_seconds, default=60.0, metavar="SECONDS", help="default: 60"
-    )
-    flags.add_argument("--resume", action="store_true", help="from the checkpoint, if it is there")
-    flags.add_argument("--out", type=pathlib.Path, metavar="PATH", help=f"solution: {out}")
-    flags.add_argument("--plot", type=pathlib.Path, metavar="PATH", help=".png, .svg or .pdf")
-    flags.add_argument("--json", action="store_true", help="print one JSON object")
-    flags.add_argument("--progress", action="store_true", help="on standard error, always")
-    flags.add_argument("--quiet", action="store_true", help="neither summary nor progress")
-    flags.add_argument("--no-cache", action="store_true", help="keep no compiled programs")
-
-
-def _add_to(commands: Any, name: str, description: str, about: str) -> argparse.ArgumentParser:
-    return commands.add_parser(name, help=description, **_texts(description, about))
-
-
-def _texts(description: str, about: str) -> dict[str, Any]:
-    return {
-        "description": description,
-        "epilog": about,
+    layout: dict[str, Any] = {
         "formatter_class": argparse.RawDescriptionHelpFormatter,
         "allow_abbrev": False,
     }
-
-
-def _from_zero(text: str) -> int:
-    return _integer(text, 0)
-
-
-def _count(text: str) -> int:
-    return _integer(text, 1)
-
-
-def _integer(text: str, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer from {least} up")
-    return value
-
-
-def _seconds(text: str) -> float:
-    return _number(text, lambda value: 0 < value < math.inf, "a number of seconds above 0")
-
-
-def _target(text: str) -> int | float:
-    value = _number(text, lambda value: not math.isnan(value), "a number")
-    return int(text) if text.lstrip("+-").isdecimal() else value
-
-
-def _number(text: str, is_good: Any, what: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not is_good(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
-    return value
-
-
-def _columns(text: str) -> tuple[str, str]:
-    x, _, y = (part.strip() for part in text.partition(","))
-    if not x or not y or "," in y:
-        raise argparse.ArgumentTypeError(f"{text!r} are not two columns, such as x,y or 2,3")
-    return x, y
-
-
-def _devices(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
+    about = "Solves combinatorial problems by local search in JAX."
+    found = _Parser(prog=PROGRAM, description=about, epilog=_ABOUT, **layout)
+    found.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    commands = found.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, about, more, given, flags in (
+        ("solve", "Solves a TSP or a QAP that is in a file.", _ABOUT_SOLVE, "file", _OF_SOLVE),
+        ("queens", "Places queens that do not attack.", _ABOUT_QUEENS, "n", _OF_QUEENS),
+        ("doctor", "Tells what runs here: versions, devices, the cache.", _ABOUT_DOCTOR, "", []),
+    ):
+        command = commands.add_parser(name, help=about, description=about, epilog=more, **layout)
+        if given:
+            command.add_argument(given, metavar=given.upper(), type=int if given == "n" else str)
+        for flag, dest, kind, default, text in flags + _OF_RUNS + _OF_BOTH if given else []:
+            takes: dict[str, Any] = {"type": kind, "metavar": _METAVARS.get(kind, "WORD")}
+            if kind is bool:
+                takes = {"action": "store_true"}
+            elif kind is _KINDS:
+                takes = {"choices": kind}
+            command.add_argument(flag, dest=dest, default=default, help=text, **takes)
+    return found

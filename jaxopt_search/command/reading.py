@@ -9,26 +9,33 @@ import pathlib
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxopt_search.checks import real_array
 from jaxopt_search.datasets import load_atsp, load_qaplib, load_tsplib, registry
-from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
+from jaxopt_search.datasets.instances import QAPInstance, digest
 from jaxopt_search.datasets.readers import INTEGER, MAX_BYTES, REAL, Source, show
 from jaxopt_search.errors import InstanceFormatError
 from jaxopt_search.files import check_regular
 from jaxopt_search.problems.matrix_input import is_integral, may_be_rows
 
 _SUFFIXES = (".tsp", ".atsp", ".dat", ".csv", ".npy")
-_Recorded = TypeVar("_Recorded", TSPInstance, QAPInstance)
-_SHAPES = "n x 2 (coordinates), n x n (distances) or 2n x n (flows above distances)"
+_SHAPES = {
+    None: "n x 2 (coordinates), n x n (distances) or 2n x n (flows above distances)",
+    "tsp": "n x 2 or n x n",
+    "matrix": "n x n",
+    "qap": "2n x n",
+}
+_NOTE = " (columns {} and {})"
 _INTEGER, _REAL = re.compile(INTEGER.pattern.decode()), re.compile(REAL.pattern.decode())
-_X = {"x", "xcoord", "xcoordinate", "easting", "east"}
-_Y = {"y", "ycoord", "ycoordinate", "northing", "north"}
-_Z = {"z", "zcoord", "zcoordinate"}
-_DEGREES = {"lat", "latitude", "lon", "lng", "long", "longitude"}
+_WORDS = (  # in names of columns: for x, for y, for z, and for what is no place in the plane
+    "x xcoord xcoordinate easting east",
+    "y ycoord ycoordinate northing north",
+    "z zcoord zcoordinate",
+    "lat latitude lon lng long longitude",
+)
 _FEW = 10  # columns of a table of cities
 
 
@@ -52,57 +59,47 @@ class Instance(NamedTuple):
     is_integral: bool = True
 
 
-def read(file: str, kind: str | None = None, columns: tuple[str, str] | None = None) -> Instance:
+def read(file: str, kind: str | None = None, columns: tuple[str, ...] | None = None) -> Instance:
     """Returns the instance in a file.
 
     Args:
       file: its path, or `-` for a CSV from standard input.
       kind: what it is to be, `"tsp"`, `"qap"` or `"matrix"`; None for what it looks like.
-      columns: of a table, those of the coordinates: their names, or numbers from 1.
+      columns: of a table, those of the two coordinates: their names, or numbers from 1.
 
     Raises:
       ValueError: the file breaks its format, is of no known one, or may be one thing or another.
       OSError: it cannot be read.
     """
-    path, suffix = pathlib.Path(file), pathlib.Path(file).suffix.lower()
-    if columns and kind in ("qap", "matrix"):
-        raise ValueError(f"--columns is {','.join(columns)} with --kind {kind}, expected none")
-    if file == "-":
-        stream = sys.stdin.buffer
-        source = Source("standard input", MAX_BYTES, "a table of numbers", stream)
-        return _of_numbers("standard input", *_csv(source, kind, columns), kind)
+    stream = sys.stdin.buffer if file == "-" else None
+    name = "standard input" if stream else file
+    suffix = ".csv" if stream else pathlib.Path(file).suffix.lower()
     if suffix not in _SUFFIXES:
         found = f"the suffix {suffix!r}" if suffix else "no suffix"
         raise ValueError(f"{file}: {found}, expected one of {', '.join(_SUFFIXES)}")
-    if suffix == ".csv":
-        source = Source(path, MAX_BYTES, "a table of numbers")
-        return _of_numbers(file, *_csv(source, kind, columns), kind)
-    if suffix == ".npy":
-        return _of_numbers(file, *_npy(path, columns), kind)
-    if columns:
-        raise ValueError(f"{file}: --columns is {','.join(columns)}, expected none for {suffix}")
-    is_qap = suffix == ".dat"
+    is_table, is_qap = suffix in (".csv", ".npy"), suffix == ".dat"
+    if columns and (len(columns) != 2 or kind in ("qap", "matrix") or not is_table):
+        other = f"none with --kind {kind}" if kind in ("qap", "matrix") else "two, of a table"
+        raise ValueError(f"{name}: --columns is {','.join(columns)}, expected {other}")
+    if is_table:
+        source = Source(name, MAX_BYTES, "a table of numbers", stream) if suffix == ".csv" else None
+        numbers, note = _csv(source, kind, columns) if source else _npy(file, columns)
+        return _of_numbers(name, numbers, note, kind)
     if kind is not None and is_qap != (kind == "qap"):
         raise ValueError(f"{file}: --kind is {kind}, expected none or another for {suffix}")
-    if is_qap:
-        instance = _with_best_known(load_qaplib(path))
-        return Instance(f"QAP of {instance.n} facilities", "qap", (instance,))
     if suffix == ".atsp":
-        matrix = load_atsp(path)
+        matrix = load_atsp(file)
         return Instance(f"{len(matrix)} cities with distances", "tsp", (matrix,), metric="MATRIX")
-    instance = _with_best_known(load_tsplib(path))
-    rule = f"coordinates ({instance.edge_weight_type})"
-    text = "distances" if instance.matrix is not None else rule
-    text = f"{instance.n} cities with {text}"
-    return Instance(text, "tsp", (instance,), coordinates=instance.coordinates)
-
-
-def _with_best_known(instance: _Recorded) -> _Recorded:
-    """Returns an instance with the best known cost on record, if it is the recorded one."""
+    instance = load_qaplib(file) if is_qap else load_tsplib(file)
     entry = registry.entries().get(instance.name)
-    if entry is None or entry.best_known is None or entry.digest != digest(instance):
-        return instance
-    return dataclasses.replace(instance, best_known=entry.best_known, is_optimal=entry.is_optimal)
+    if entry is not None and entry.best_known is not None and entry.digest == digest(instance):
+        known = {"best_known": entry.best_known, "is_optimal": entry.is_optimal}
+        instance = dataclasses.replace(instance, **known)
+    if isinstance(instance, QAPInstance):
+        return Instance(f"QAP of {instance.n} facilities", "qap", (instance,))
+    rule = f"coordinates ({instance.edge_weight_type})" if instance.matrix is None else "distances"
+    text = f"{instance.n} cities with {rule}"
+    return Instance(text, "tsp", (instance,), coordinates=instance.coordinates)
 
 
 def _of_numbers(name: str, numbers: np.ndarray, note: str, kind: str | None) -> Instance:
@@ -112,7 +109,15 @@ def _of_numbers(name: str, numbers: np.ndarray, note: str, kind: str | None) -> 
       note: which columns of a table they are; "" for all.
     """
     rows, columns = numbers.shape
-    _refuse_infinite(name, numbers)
+    bad = ~np.isfinite(numbers)
+    if rows == columns != 2:
+        np.fill_diagonal(bad, False)  # which means nothing in distances
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        value = numbers[row, column]
+        raise ValueError(
+            f"{name}: row {row + 1}, column {column + 1}: {value} is not a finite number"
+        )
     is_square, is_two = rows == columns > 0, rows == 2 * columns > 0
     if columns == 2 and rows > 0 and kind in (None, "tsp"):
         text = f"{rows} cities with coordinates{note}"
@@ -124,57 +129,39 @@ def _of_numbers(name: str, numbers: np.ndarray, note: str, kind: str | None) -> 
             f"{name}: the numbers are {rows} x {columns}, which may be a table of cities; expected"
             f" --columns such as 2,3 for their coordinates, or {expected}"
         )
-    if is_square and kind in (None, "tsp", "matrix"):
+    if is_square and kind != "qap":
         text = f"{rows} cities with distances"
         return Instance(text, "tsp", (numbers,), "MATRIX", is_integral=is_integral(numbers))
     if is_two and kind in (None, "qap"):
         text = f"QAP of {columns} facilities"
         return Instance(text, "qap", (*np.split(numbers, 2),), is_integral=is_integral(numbers))
-    expected = {
-        None: f"{_SHAPES}, or --columns such as 2,3 for coordinates",
-        "tsp": "n x 2 or n x n, or --columns such as 2,3 for coordinates",
-        "matrix": "n x n",
-        "qap": "2n x n",
-    }[kind]
+    expected = f"{_SHAPES[kind]}, or --columns such as 2,3 for coordinates"
     raise ValueError(f"{name}: the numbers are {rows} x {columns}, expected {expected}")
 
 
-def _refuse_infinite(name: str, numbers: np.ndarray) -> None:
-    """Refuses what is not finite; on the diagonal of distances it means nothing."""
-    bad = ~np.isfinite(numbers)
-    if len(numbers) == numbers.shape[1] != 2:
-        np.fill_diagonal(bad, False)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        value = numbers[row, column]
-        where = f"row {row + 1}, column {column + 1}"
-        raise ValueError(f"{name}: {where}: {value} is not a finite number")
-
-
-def _npy(path: pathlib.Path, columns: tuple[str, str] | None) -> tuple[np.ndarray, str]:
+def _npy(path: str, columns: tuple[str, ...] | None) -> tuple[np.ndarray, str]:
     """Returns the array in a file of NumPy's, and which columns it is.
 
     It is mapped, so that a false shape allocates nothing.
     """
     check_regular(path)
     try:
-        numbers = np.lib.format.open_memmap(path, mode="r")
-        numbers = real_array(numbers, "the array")
+        numbers = real_array(np.lib.format.open_memmap(path, mode="r"), "the array")
     except OSError:
         raise
     except Exception as error:  # a header that is no good fails in many ways
         raise ValueError(f"{path}: no array of numbers: {error}") from error
     if numbers.ndim != 2:
         shape = " x ".join(map(str, numbers.shape)) or "a single number"
-        raise ValueError(f"{path}: the numbers are {shape}, expected {_SHAPES}")
+        raise ValueError(f"{path}: the numbers are {shape}, expected {_SHAPES[None]}")
     if columns is None:
         return numbers, ""
     chosen = [_place_of(one, [], numbers.shape[1]) for one in columns]
-    return numbers[:, chosen], _note(columns)
+    return numbers[:, chosen], _NOTE.format(*columns)
 
 
 def _csv(
-    source: Source, kind: str | None, columns: tuple[str, str] | None
+    source: Source, kind: str | None, columns: tuple[str, ...] | None
 ) -> tuple[np.ndarray, str]:
     """Returns the numbers of a CSV, [rows, columns] int64 or float64, and which columns they are.
 
@@ -182,14 +169,15 @@ def _csv(
     header: where it names x and y, these columns are read and no others.
     """
     lines = _fields(source)
-    header: list[str] = []
     number, first = next(lines)
-    if _is_header(first):
-        header = [field.strip("'\"") for field in first]
+    names: list[str] = []
+    if first and not any(map(_is_number, first)) and any(name[:1].isalpha() for name in first):
+        names = first
         number, first = next(lines, (0, []))
     if not first:
         raise source.error(0, "no numbers, expected a table of them")
-    names = header if len(header) == len(first) else []  # a title otherwise
+    if len(names) != len(first):
+        names = []  # but a title
     try:
         chosen = _chosen(names, len(first), kind, columns)
     except ValueError as error:
@@ -200,17 +188,16 @@ def _csv(
         if len(fields) != len(first):
             text = f"{len(fields)} numbers, expected {len(first)} as in lines before"
             raise InstanceFormatError(f"{where}: {text}")
-        texts = fields if chosen is None else [fields[place] for place in chosen]
+        texts = [fields[place] for place in chosen]
         bad = next((text for text in texts if not _REAL.fullmatch(text)), None)
         if bad is not None:
-            is_whole = chosen is None and len(first) > 2
-            hint = "; --columns such as 2,3 reads only those" if is_whole else ""
+            hint = "; --columns such as 2,3 reads only those" if len(texts) > 2 else ""
             raise InstanceFormatError(f"{where}: {show(bad.encode())} is not a number{hint}")
         is_integer = all(map(_INTEGER.fullmatch, texts))
         rows.append(np.array(list(map(int if is_integer else float, texts))))
-    if chosen is None or chosen == list(range(len(first))):
-        return np.stack(rows), ""
-    return np.stack(rows), _note(columns or [names[place] for place in chosen])
+    is_whole = chosen == list(range(len(first)))
+    told = columns or [names[place] for place in chosen if names]
+    return np.stack(rows), "" if is_whole else _NOTE.format(*told)
 
 
 def _fields(source: Source) -> Iterator[tuple[int, list[str]]]:
@@ -221,38 +208,38 @@ def _fields(source: Source) -> Iterator[tuple[int, list[str]]]:
         found = ((number, line.split()) for number, line in enumerate(lines, 1))
     else:
         reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        found = ((reader.line_num, [one.strip() for one in fields]) for fields in reader)
+        found = ((reader.line_num, fields) for fields in reader)
     try:
-        yield from ((number, fields) for number, fields in found if any(fields))
+        for number, fields in found:
+            if any(fields := [field.strip().strip("'\"") for field in fields]):
+                yield number, fields
     except csv.Error as error:
         raise source.error(0, f"no table: {error}") from error
 
 
-def _is_header(fields: list[str]) -> bool:
-    """Returns whether there are letters, and nothing that anyone would take for a number."""
-    for field in fields:
-        with contextlib.suppress(ValueError):
-            float(field)  # also `nan` and `1_000`
-            return False
-    return any(field[:1].isalpha() for field in (one.strip("'\"") for one in fields))
+def _is_number(text: str) -> bool:
+    """Returns whether anyone would take a text for a number, also `nan` and `1_000`."""
+    with contextlib.suppress(ValueError):
+        float(text)
+        return True
+    return False
 
 
 def _chosen(
-    names: list[str], width: int, kind: str | None, columns: tuple[str, str] | None
-) -> list[int] | None:
-    """Returns which columns of a table are coordinates; None if all of it is to be read.
+    names: list[str], width: int, kind: str | None, columns: tuple[str, ...] | None
+) -> list[int]:
+    """Returns which columns of a table are to be read: those of coordinates, or all.
 
     Raises:
       ValueError: if that is not clear.
     """
     if columns is not None:
         return [_place_of(one, names, width) for one in columns]
-    if kind in ("matrix", "qap") or not names:
-        return None
+    if kind in ("matrix", "qap"):
+        return list(range(width))
     words = [{name.lower(), *re.split(r"[^a-z]+", name.lower())} for name in names]
     x, y, z, degrees = (
-        [place for place, some in enumerate(words) if some & known]
-        for known in (_X, _Y, _Z, _DEGREES)
+        [place for place, some in enumerate(words) if some & set(known.split())] for known in _WORDS
     )
     if len(x) == len(y) == 1 and x != y and not z:
         return [*x, *y]
@@ -264,7 +251,7 @@ def _chosen(
             f"the columns {shown} have degrees, between which no distances are computed: expected a"
             " matrix of distances; --columns would take degrees for x and y in the plane"
         )
-    return None
+    return list(range(width))
 
 
 def _place_of(column: str, names: list[str], width: int) -> int:
@@ -276,7 +263,3 @@ def _place_of(column: str, names: list[str], width: int) -> int:
         return int(column) - 1
     known = f"one of {', '.join(names)}, or " if names else ""
     raise ValueError(f"--columns has {column!r}, expected {known}a number from 1 to {width}")
-
-
-def _note(columns: Any) -> str:
-    return f" (columns {columns[0]} and {columns[1]})"

@@ -1,10 +1,13 @@
 """`jaxopt-search solve`, a TSP or a QAP from a file, and `jaxopt-search queens`."""
 
 import argparse
+import json
+import math
+import sys
 from typing import Any
 
 import jaxopt_search as js
-from jaxopt_search.command import endings, files, reading, starts
+from jaxopt_search.command import endings, files, flags, reading, starts
 
 
 def run(args: argparse.Namespace) -> int:
@@ -13,71 +16,64 @@ def run(args: argparse.Namespace) -> int:
     Raises:
       ValueError, OSError: for bad input, before the search.
     """
-    instance = None
-    with starts.agreed(args):
-        if args.command == "queens":
-            starts.check_paths(args, files.OF_KIND["queens"])
-        else:
-            starts.check_paths(args, *files.OF_KIND.values())
-            instance = _read(args)
+    instance, is_shown = None, not (args.json or args.quiet)
+    with starts.agreed(args) as is_lead:
+        kind = "queens"
+        if args.command == "solve":
+            instance = reading.read(args.file, args.kind, args.columns)
+            kind = instance.kind
+            if str(args.out).endswith(".sln") and not instance.is_integral:
+                raise ValueError(f"--out {args.out}: .sln holds integer costs, which these are not")
+        files.check_paths(args.out, args.plot, kind, is_lead)
     starts.use_machine(args)
-    if instance is not None and starts.is_lead(args):
-        endings.tell_person(args, [f"read        {instance.text}"])
-    options = starts.options_of(args)
+    is_watched = sys.stderr is not None and sys.stderr.isatty() and not args.quiet
+    options = {name: getattr(args, name) for name in flags.OPTIONS}
+    options["show_progress"] = args.progress or is_watched
+    result: Any = None
     if instance is None:
         result = js.solve_nqueens(args.n, args.count, **options)
+        facts: dict[str, Any] = {
+            "n": args.n,
+            "found": len(result.solutions),
+            "solutions": result.solutions,
+        }
     else:
-        target = {} if args.target is None else {"target": args.target}
-        if instance.kind == "qap":
-            result = js.solve_qap(*instance.data, **options, **target)
+        if is_lead and is_shown:
+            endings.tell(f"read        {instance.text}")
+        if args.target is not None:
+            options["target"] = args.target
+        if kind == "qap":
+            result = js.solve_qap(*instance.data, **options)
         else:
-            result = js.solve_tsp(*instance.data, metric=instance.metric, **options, **target)
-    if not starts.is_lead(args):
-        return endings.status_of(result, 0)
-    wanted = [(args.out, _write), (args.plot, _draw)]
-    num_failed = endings.write_all(wanted, instance, result)
-    endings.show(args, _facts(args, instance, result) | endings.facts_of(result), result)
+            result = js.solve_tsp(*instance.data, metric=instance.metric, **options)
+        facts = {"file": args.file, "read": instance.text, "cost": result.fun, "gap": result.gap}
+        facts |= {"evaluations": result.nfev, "solution": result.x}
+    if not is_lead:
+        return endings.status_of(result)
+    coordinates = None if instance is None else instance.coordinates
+    found = (result.solutions, 0) if instance is None else (result.x, result.fun)
+    writes: list[tuple[Any, ...]] = [
+        (args.out, files.write_solution, kind, *found),
+        (args.plot, files.draw, result, coordinates),
+    ]
+    num_failed = 0
+    for path, write, *what in writes:
+        try:
+            if path is not None:
+                write(path, *what)
+        except (OSError, ValueError) as error:
+            endings.say(f"{path} was not written: {endings.reason_of(error)}")
+            num_failed += 1
+    if args.json:
+        facts |= {"seed": args.key, "status": result.status.name.lower(), "steps": result.nit}
+        for name in ("success", "message", "compile_seconds", "elapsed", "env"):
+            facts[name] = getattr(result, name)
+        for name, value in facts.items():
+            if hasattr(value, "tolist"):
+                facts[name] = value.tolist()
+            elif isinstance(value, float) and not math.isfinite(value):
+                facts[name] = None  # for which JSON has no number
+        endings.tell(json.dumps(facts, allow_nan=False))
+    elif is_shown:
+        endings.tell(*str(result).splitlines())
     return endings.status_of(result, num_failed)
-
-
-def _read(args: argparse.Namespace) -> reading.Instance:
-    instance = reading.read(args.file, args.kind, args.columns)
-    if args.out is not None:
-        files.check_suffix("--out", args.out, files.OF_KIND[instance.kind])
-        if args.out.suffix.lower() == ".sln" and not instance.is_integral:
-            raise ValueError(f"--out {args.out}: .sln holds integer costs, which these are not")
-    return instance
-
-
-def _write(path: Any, instance: reading.Instance | None, result: Any) -> None:
-    if instance is None:
-        files.write_placements(path, result.solutions)
-    else:
-        files.write_solution(path, instance.kind, result.x, result.fun)
-
-
-def _draw(path: Any, instance: reading.Instance | None, result: Any) -> None:
-    if instance is not None:
-        files.draw_run(path, result, instance.coordinates)
-    elif len(result.solutions):
-        files.draw_board(path, result.solutions[0])
-    else:
-        raise ValueError("there is no placement to draw")
-
-
-def _facts(
-    args: argparse.Namespace, instance: reading.Instance | None, result: Any
-) -> dict[str, Any]:
-    """Returns what is known of this kind of run, for JSON."""
-    if instance is None:
-        found = {"found": len(result.solutions), "solutions": result.solutions.tolist()}
-        return {"n": args.n, "seed": args.seed} | found
-    return {
-        "file": args.file,
-        "read": instance.text,
-        "seed": args.seed,
-        "cost": result.fun,
-        "gap": result.gap,
-        "evaluations": result.nfev,
-        "solution": result.x.tolist(),
-    }

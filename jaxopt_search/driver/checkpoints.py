@@ -7,10 +7,7 @@ it is whole, so that there is always an old one or a new one.
 
 import ast
 import contextlib
-import errno
 import functools
-import io
-import json
 import math
 import os
 import pathlib
@@ -31,15 +28,14 @@ from jaxopt_search.driver.starts import leaves_by_path
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.processes import ALONE, Team
 from jaxopt_search.errors import CheckpointError
-from jaxopt_search.files import beside, check_regular, remove_abandoned, whole
+from jaxopt_search.files import beside, remove_abandoned
+from jaxopt_search.results import archives
 
 DEFAULT_SECONDS = 60.0
 SHARE = 0.01  # of a run's time, at most, goes into checkpoints
 FORMAT, SCHEMA = "jaxopt_search checkpoint", 1
-_HEADER, _MOST_HEADER = "header", 2**26
-_KINDS = "biufcV"  # of NumPy's dtypes: numbers; V are those that it does not know, such as bfloat16
 _KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]"""  # of a dict, a string
-_NPY_HEADER = 2**12  # bytes in front of an array, amply
+_OWN_LOOP = "a loop of one's own"
 _COUNTS = {
     "instance": "the numbers and the code of the problem count",
     "configuration": "the search, the exchange, check_every, distinct and such count, by values and"
@@ -83,32 +79,6 @@ class Snapshot(NamedTuple):
     notes: dict[str, Any]
 
 
-def checked_path(path: Any, name: str = "checkpoint") -> pathlib.Path:
-    """Returns the path of a checkpoint, wherever the process goes from here."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"{name} is a {type(path).__name__}, expected a path that ends in .npz")
-    if not os.fspath(path).endswith(".npz"):
-        raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path that ends in .npz")
-    if "\0" in os.fspath(path):
-        raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path without NUL")
-    return pathlib.Path(path).absolute()
-
-
-def path_to_resume(resume: Any, checkpoint: Any) -> pathlib.Path | None:
-    """Returns the checkpoint to continue from, as `solve` takes it; None for none.
-
-    Raises:
-      ValueError, TypeError: if it is not said where it is.
-    """
-    if resume is None or resume is False:
-        return None
-    if resume is not True:
-        return checked_path(resume, "resume")
-    if checkpoint is None:
-        raise ValueError("resume is True without a checkpoint, expected a path")
-    return checked_path(checkpoint)
-
-
 class Keeper:
     """Writes checkpoints of a run into one file, now and then.
 
@@ -119,7 +89,8 @@ class Keeper:
     """
 
     def __init__(self, path: Any, every: float, resumed: pathlib.Path | None, team: Team = ALONE):
-        self.path, self._every = checked_path(path), check_number("checkpoint_every", every, 0)
+        self.path = archives.checked_path(path, "checkpoint")
+        self._every = check_number("checkpoint_every", every, 0)
         self._last, self._took, self._has_failed = time.monotonic(), 0.0, False
         self._team = team
         if not team.is_lead:
@@ -144,30 +115,23 @@ class Keeper:
         began = time.monotonic()
         kept = make()
         if self._team.is_lead:
-            self._write(identity, kept)
+            is_there = True
+            try:
+                if not self._is_new and _signature(self.path) not in (self._seen, None):
+                    raise FileExistsError(f"another run has written {self.path}")
+                write(self.path, identity, kept, self._is_new)
+                self._has_failed = False
+            except OSError as error:
+                if not self._has_failed:
+                    warnings.warn(f"no checkpoint was written: {error}", stacklevel=2)
+                self._has_failed, is_there = True, False
+            finally:  # also after Ctrl-C it may be there
+                if is_there:
+                    self._seen = _signature(self.path)
+                    self._is_new = self._seen is None
         self._team.told(0)  # all wait until it is there
         self._last = time.monotonic()
         self._took = self._last - began
-
-    def _write(self, identity: Identity, kept: Snapshot) -> None:
-        try:
-            if not self._is_new and _signature(self.path) not in (self._seen, None):
-                raise FileExistsError(f"another run has written {self.path}")
-            write(self.path, identity, kept, self._is_new)
-            self._has_failed = False
-        except OSError as error:
-            if not self._has_failed:
-                warnings.warn(f"no checkpoint was written: {error}", stacklevel=3)
-            self._has_failed = True
-            return
-        except KeyboardInterrupt:  # it may be there already
-            self._note_written()
-            raise
-        self._note_written()
-
-    def _note_written(self) -> None:
-        self._seen = _signature(self.path)
-        self._is_new = self._seen is None
 
 
 def _signature(path: pathlib.Path) -> list[int] | None:
@@ -193,14 +157,9 @@ def write(path: pathlib.Path, identity: Identity, kept: Snapshot, is_new: bool) 
     """
     header = {"format": FORMAT, "schema": SCHEMA, **identity._asdict()}
     header |= {"versions": environment.of_host(), "notes": kept.notes}
-    words = json.dumps(header).encode()
-    if len(words) > _MOST_HEADER:
-        raise OSError(errno.EFBIG, f"its notes have {len(words)} bytes, at most {_MOST_HEADER} fit")
-    arrays = {_HEADER: np.frombuffer(words, np.uint8)}
     found = _named("state", kept.state) | _named("best", kept.best)
-    arrays |= {name: np.asarray(leaf, order="C") for name, leaf in found.items()}
-    with whole(path, is_new) as file:
-        np.savez(file, allow_pickle=False, **arrays)
+    arrays = {name: np.asarray(leaf, order="C") for name, leaf in found.items()}
+    archives.write(path, header, arrays, is_new=is_new)
     remove_abandoned(path)
 
 
@@ -212,9 +171,7 @@ def _named(name: str, tree: Any) -> dict[str, Any]:
 def read(
     path: pathlib.Path, identity: Identity, shapes_of: Callable[[dict[str, Any]], tuple[Any, Any]]
 ) -> Snapshot:
-    """Returns what is kept of a run that is to be continued.
-
-    Nothing in the file is executed, and no more memory is taken than the run needs.
+    """Returns what is kept of a run that is to be continued; nothing in the file is executed.
 
     Args:
       identity: of the run that continues.
@@ -224,57 +181,23 @@ def read(
       OSError: if the file cannot be read.
       CheckpointError: in one line, if it holds no whole checkpoint, or one of another run.
     """
-    with _opened(path) as archive:
-        header = _header(archive)
+    with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as archive:
+        header = archive.header
         for name, own in identity._asdict().items():
             if header[name] != own:
                 raise CheckpointError(
-                    f"it is of {name} {header[name]}, expected {own}; {_COUNTS[name]}; code counts"
-                    f" as Python compiles it, which was {header['versions']['python']} there"
+                    f"{path} is of {name} {header[name]}, expected {own}; {_COUNTS[name]}; code"
+                    f" counts as Python compiles it, which was {header['versions']['python']} there"
                 )
-        state, best = shapes_of(header["notes"])
-        return Snapshot(
-            _tree(archive, "state", state), _tree(archive, "best", best), header["notes"]
+        shapes = shapes_of(header["notes"])
+        state, best = (
+            jax.tree.unflatten(
+                jax.tree.structure(shape),
+                [archive.array(path, leaf) for path, leaf in _named(name, shape).items()],
+            )
+            for name, shape in zip(("state", "best"), shapes, strict=True)
         )
-
-
-def _in_dicts(paths: list[str], leaves: list[Any]) -> Any:
-    """Returns leaves by their paths where these lead through dicts only; else a list of several."""
-    found: dict[str, Any] = {}
-    for path, leaf in zip(paths, leaves, strict=True):
-        keys = re.findall(_KEY, path)
-        if not keys or "".join(keys) != path:
-            return leaves[0] if len(leaves) == 1 else leaves
-        *outer, last = [ast.literal_eval(key)[0] for key in keys]
-        functools.reduce(lambda inner, key: inner.setdefault(key, {}), outer, found)[last] = leaf
-    return found
-
-
-@contextlib.contextmanager
-def _opened(path: pathlib.Path) -> Iterator[zipfile.ZipFile]:
-    """Opens a checkpoint; what goes wrong while it is read is raised as `read` says."""
-    try:
-        check_regular(path)
-    except ValueError as error:
-        raise CheckpointError(f"{error}, expected a checkpoint") from None
-    with path.open("rb"):  # what cannot be read at all says so by itself
-        pass
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(info.file_size for info in archive.infolist()) > path.stat().st_size:
-                raise ValueError("its parts are larger than the file")
-            yield archive
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from None
-    except MemoryError:
-        raise
-    except Exception as error:  # a torn archive has many ways to fail
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise
-        line = (str(error) or type(error).__name__).splitlines()[0]
-        raise CheckpointError(
-            f"{path} is no whole checkpoint ({line}), expected one that `checkpoint` wrote"
-        ) from None
+        return Snapshot(state, best, header["notes"])
 
 
 @contextlib.contextmanager
@@ -304,54 +227,6 @@ def check_cost(noted: Any, exact: int | float) -> None:
     is_close = isinstance(exact, float) and math.isclose(noted, exact, rel_tol=1e-3, abs_tol=1e-3)
     if not (noted == exact or is_close or (noted != noted and exact != exact)):
         raise ValueError(f"its best solution costs {exact}, and not {noted}")
-
-
-def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """Returns the header of a checkpoint of this format and schema."""
-    found = _array(archive, _HEADER, None, _MOST_HEADER)
-    header = json.loads(found.tobytes())
-    if header["format"] != FORMAT:
-        raise CheckpointError("it is of another format")
-    if header["schema"] != SCHEMA:
-        raise CheckpointError(f"it is of schema {header['schema']}, expected {SCHEMA}")
-    return header
-
-
-def _tree(archive: zipfile.ZipFile, name: str, shape: Any) -> Any:
-    """Returns a pytree whose leaves are members of an archive, of shapes and dtypes like these."""
-    found = [
-        _array(archive, path, leaf, leaf.size * leaf.dtype.itemsize)
-        for path, leaf in _named(name, shape).items()
-    ]
-    return jax.tree.unflatten(jax.tree.structure(shape), found)
-
-
-def _array(archive: zipfile.ZipFile, name: str, shape: Any, most: int) -> np.ndarray:
-    """Returns an array, after comparing what it says of its size with what is there.
-
-    Args:
-      shape: its shape and dtype; None for any numbers.
-      most: bytes that it may have.
-    """
-    info = archive.getinfo(f"{name}.npy")
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size > most + _NPY_HEADER:
-        raise ValueError(f"{name} has {info.file_size} bytes, expected {most} and a header")
-    file = io.BytesIO(archive.read(info))  # which compares checksums
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError(f"{name} is no array of NumPy's format 1.0")
-    found_shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    rest = file.read()
-    if dtype.kind == "V" and shape is not None and dtype.itemsize == shape.dtype.itemsize:
-        dtype = shape.dtype  # such as bfloat16, which NumPy does not know
-    if shape is None:
-        is_as_wanted = dtype.kind in "biuf" and math.prod(found_shape) * dtype.itemsize == len(rest)
-        wanted = f"numbers in {len(rest)} bytes"
-    else:
-        is_as_wanted = (found_shape, dtype) == (shape.shape, shape.dtype)
-        wanted = f"{shape.dtype} {shape.shape}"
-    if not is_as_wanted or is_fortran:
-        raise ValueError(f"{name} is {dtype} {found_shape}, expected {wanted}")
-    return np.frombuffer(rest, dtype).reshape(found_shape).copy()
 
 
 def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
@@ -387,17 +262,26 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
       >>> length == first.fun, bool((tour == first.x).all()), other.fun
       (True, True, 10)
     """
-    found = checked_path(path, "path")
-    with _opened(found) as archive:
-        fun = _header(archive)["notes"].get("fun")
+    path = archives.checked_path(path)
+    with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as archive:
+        fun = archive.header["notes"].get("fun")
         if fun is None:
-            raise CheckpointError("it is of no run, and has no best solution")
+            raise CheckpointError(f"{path} is of no run, and has no best solution")
         costs = fun if isinstance(fun, list) else [fun]
         if not all(isinstance(cost, int | float) for cost in costs):
             raise ValueError("its cost is no number")
-        names = [name.removesuffix(".npy") for name in archive.namelist() if name[:4] == "best"]
-        arrays = [_array(archive, name, None, found.stat().st_size) for name in names]
-        return _in_dicts([name.removeprefix("best").lstrip(".") for name in names], arrays), fun
+        names = [name.removesuffix(".npy") for name in archive.file.namelist()]
+        names = [name for name in names if name.startswith("best")]
+        leaves = [archive.array(name) for name in names]
+    found: dict[str, Any] = {}
+    for name, leaf in zip(names, leaves, strict=True):
+        place = name.removeprefix("best").lstrip(".")
+        keys = re.findall(_KEY, place)
+        if not keys or "".join(keys) != place:  # it leads not only through dicts
+            return leaves[0] if len(leaves) == 1 else leaves, fun
+        *outer, last = [ast.literal_eval(key)[0] for key in keys]
+        functools.reduce(lambda inner, key: inner.setdefault(key, {}), outer, found)[last] = leaf
+    return found, fun
 
 
 def save_checkpoint(path: str | os.PathLike, state: Any, *, of: Any = None) -> None:
@@ -431,13 +315,14 @@ def save_checkpoint(path: str | os.PathLike, state: Any, *, of: Any = None) -> N
       (3, [0, 2, 4, 6])
     """
     numbers = jax.tree.map(np.asarray, _checked(state))
-    write(checked_path(path, "path"), _identity(of), Snapshot(numbers, None, {}), False)
+    identity, path = Identity(fingerprint(of), _OWN_LOOP), archives.checked_path(path)
+    write(path, identity, Snapshot(numbers, None, {}), False)
 
 
 def load_checkpoint(path: str | os.PathLike, like: Any, *, of: Any = None) -> Any:
     """Returns what `save_checkpoint` wrote: a pytree of NumPy arrays.
 
-    Nothing in the file is executed, and no more memory is taken than `like` has.
+    Nothing in the file is executed, and no more memory is taken than it has bytes.
 
     Args:
       path: of the file.
@@ -456,15 +341,14 @@ def load_checkpoint(path: str | os.PathLike, like: Any, *, of: Any = None) -> An
       ...     try:
       ...         load_checkpoint(path, {"round": 0}, of=2.5)
       ...     except ValueError as error:
-      ...         print(str(error).partition("rounds.npz: ")[2][:17])
-      it is of instance
+      ...         print(str(error).partition("rounds.npz ")[2][:14])
+      is of instance
     """
-    shapes = jax.tree.map(_shape, _checked(like)), None
-    return read(checked_path(path, "path"), _identity(of), lambda notes: shapes).state
-
-
-def _identity(of: Any) -> Identity:
-    return Identity(fingerprint(of), "a loop of one's own")
+    shapes = jax.tree.map(
+        lambda leaf: leaf if hasattr(leaf, "dtype") else np.asarray(leaf), _checked(like)
+    )
+    identity, path = Identity(fingerprint(of), _OWN_LOOP), archives.checked_path(path)
+    return read(path, identity, lambda notes: (shapes, None)).state
 
 
 def _checked(state: Any) -> Any:
@@ -472,14 +356,8 @@ def _checked(state: Any) -> Any:
     for path, leaf in leaves_by_path(state):
         dtype = getattr(leaf, "dtype", None) or np.asarray(leaf).dtype
         is_key = jnp.issubdtype(dtype, jax.dtypes.prng_key)
-        if is_key or dtype.kind not in _KINDS:
+        if is_key or dtype.kind not in "biufcV":  # V: such as bfloat16
             name = f"state{path if path.startswith('[') else '.' + path}".rstrip(".")
             kind = "a key" if is_key else f"a {type(leaf).__name__}"
             raise TypeError(f"{name} is {kind}, expected numbers")
     return state
-
-
-def _shape(leaf: Any) -> Any:
-    if hasattr(leaf, "dtype"):
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
-    return np.asarray(leaf)

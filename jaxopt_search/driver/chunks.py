@@ -11,8 +11,7 @@ import numpy as np
 
 from jaxopt_search.driver import progress
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.options import RunOptions, Timer
-from jaxopt_search.engine.processes import Team
+from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.interrupts import held_back, noted, sigterm_as_ctrl_c
 from jaxopt_search.results import Status
 
@@ -22,10 +21,8 @@ _FAILED = max(Status) + 1  # what observers have brought about in one of several
 class Chunked(Protocol):
     """A run as `drive` sees it."""
 
-    @property
-    def step(self) -> int:
-        """Steps of each search at the last look."""
-        ...
+    step: int
+    """Steps of each search at the last look."""
 
     def advance(self, num_steps: int) -> None:
         """Makes a chunk of steps. The first one has none: it compiles."""
@@ -60,10 +57,6 @@ class Chunked(Protocol):
         ...
 
 
-def _never() -> bool:
-    return False
-
-
 class Watch(NamedTuple):
     """Who watches a run.
 
@@ -73,7 +66,7 @@ class Watch(NamedTuple):
     """
 
     show: Callable[[Any], None] | None = None
-    is_interrupted: Callable[[], bool] = _never
+    is_interrupted: Callable[[], bool] = bool  # which says no
 
 
 NOBODY = Watch()
@@ -90,7 +83,7 @@ def watched(
     """
     options.timer.share(options.team)
     with contextlib.ExitStack() as stack:
-        is_interrupted = _never
+        is_interrupted: Callable[[], bool] = bool
         if options.keeper is not None:
             stack.enter_context(sigterm_as_ctrl_c())
         if options.team.is_shared:
@@ -128,37 +121,54 @@ def drive(
         try:
             status = _drive(run, options, observers, watch)
         except BaseException as error:
+            wait = contextlib.nullcontext() if isinstance(error, KeyboardInterrupt) else noted()
             if not options.team.is_shared:  # one process alone has not what all have
-                with contextlib.suppress(Exception), _patience(error):
+                with contextlib.suppress(Exception), wait:
                     keeper.write(run.identity(), run.snapshot)
             raise
-        with _patience(status):
+        with contextlib.nullcontext() if status == Status.INTERRUPTED else noted():
             keeper.write(run.identity(), run.snapshot)
     if show is not None and status == Status.INTERRUPTED:
         show(run.report(status))
     return status
 
 
-def _patience(end: Status | BaseException) -> contextlib.AbstractContextManager[Any]:
-    """Has one Ctrl-C wait for the end of the block, unless one has ended the run before."""
-    was_ctrl_c = end == Status.INTERRUPTED or isinstance(end, KeyboardInterrupt)
-    return contextlib.nullcontext() if was_ctrl_c else noted()
-
-
 def _drive(
     run: Chunked, options: RunOptions, observers: Sequence[Callable[[Any], Any]], watch: Watch
 ) -> Status:
-    """Makes chunks of a run until it ends, and returns why it did; keeps it after each but one."""
+    """Makes chunks of a run until it ends, and returns why it did; keeps it after each but one.
+
+    While the first chunk compiles, Ctrl-C is held back.
+
+    Raises:
+      RuntimeError: if another process has failed.
+    """
     timer, team, keeper = options.timer, options.team, options.keeper
     status, num_steps = Status.RUNNING, 0
     try:
         while status == Status.RUNNING:
-            seconds = _make_chunk(run, timer, num_steps)
+            is_first, began = timer.compile_seconds is None, timer.elapsed
+            with held_back() if is_first else contextlib.nullcontext():
+                run.advance(num_steps)
+                timer.tick()
+                seconds = timer.elapsed - began
+                run.look()
+                timer.tick()  # a look compiles, the first time
+            if is_first:
+                timer.start_search()
             status = run.status(timer.status(run.step))
             report = run.report(status) if observers else None
-            wish = _wish(team, observers, report)
-            wish = Status.INTERRUPTED if watch.is_interrupted() else wish
-            status = _agreed(team, status, wish)
+            try:
+                answers = [is_true(observe(report)) for observe in observers]  # all are asked
+            except Exception:
+                with contextlib.suppress(Exception):
+                    team.highest(_FAILED)
+                raise
+            wish = Status.CALLBACK if any(answers) else Status.RUNNING
+            wish = team.highest(Status.INTERRUPTED if watch.is_interrupted() else wish)
+            if wish == _FAILED:
+                raise RuntimeError("a callback has failed in another process; its error says why")
+            status = Status(wish) if status == Status.RUNNING else status
             if keeper is not None and status == Status.RUNNING and keeper.is_due:
                 keeper.write(run.identity(), run.snapshot)
             num_steps = run.next_steps(num_steps, seconds)
@@ -168,43 +178,6 @@ def _drive(
         if status == Status.RUNNING:
             status = Status.INTERRUPTED
     return status
-
-
-def _wish(team: Team, observers: Sequence[Callable[[Any], Any]], report: Any) -> Status:
-    """Returns whether observers of this process want the run to end; all of them are asked."""
-    try:
-        answers = [is_true(observe(report)) for observe in observers]
-    except Exception:
-        with contextlib.suppress(Exception):
-            team.highest(_FAILED)
-        raise
-    return Status.CALLBACK if any(answers) else Status.RUNNING
-
-
-def _agreed(team: Team, status: Status, wish: Status) -> Status:
-    """Returns how a run stands after what all processes want.
-
-    Raises:
-      RuntimeError: if another one has failed.
-    """
-    highest = team.highest(wish)
-    if highest == _FAILED:
-        raise RuntimeError("a callback has failed in another process; its error says why")
-    return Status(highest) if status == Status.RUNNING else status
-
-
-def _make_chunk(run: Chunked, timer: Timer, num_steps: int) -> float:
-    """Returns the seconds that a chunk takes; while the first one compiles, Ctrl-C is held back."""
-    is_first, began = timer.compile_seconds is None, timer.elapsed
-    with held_back() if is_first else contextlib.nullcontext():
-        run.advance(num_steps)
-        timer.tick()
-        seconds = timer.elapsed - began
-        run.look()
-        timer.tick()  # a look compiles, the first time
-    if is_first:
-        timer.start_search()
-    return seconds
 
 
 def is_true(answer: Any) -> bool:

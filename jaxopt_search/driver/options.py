@@ -12,6 +12,7 @@ from jaxopt_search.driver import checkpoints
 from jaxopt_search.engine.devices import Devices, find_devices
 from jaxopt_search.engine.processes import ALONE, Team
 from jaxopt_search.results import Status
+from jaxopt_search.results.archives import checked_path
 
 DEFAULT_SECONDS = 10.0
 """Of the one-liners, where no limit is given."""
@@ -173,7 +174,13 @@ def resolve(
             kind = type(callback).__name__
             raise TypeError(f"callback is a {kind}, expected a function or None")
         history_size = check_count("history_size", history_size, 2, None)
-        path = checkpoints.path_to_resume(resume, checkpoint)
+        path = None
+        if resume is True:
+            if checkpoint is None:
+                raise ValueError("resume is True without a checkpoint, expected a path")
+            path = checked_path(checkpoint, "checkpoint")
+        elif resume is not None and resume is not False:
+            path = checked_path(resume, "resume")
         note(timer.max_steps, timer.max_seconds)
         note(path is None, resume is True)  # who asks the lead
     if resume is True and path is not None and not team.told(path.exists()):

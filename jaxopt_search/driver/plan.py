@@ -138,7 +138,12 @@ def make_plan(
         raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
     if goal is not None:
         goal = check_number("target", goal)
-        target = _device_target(goal, cost.dtype, original)
+        units = (original.unit, original.offset) if original else ()
+        target = highest_cost_that_meets(goal, cost.dtype, *units)
+        if np.issubdtype(cost.dtype, np.floating) and np.isfinite(target):
+            target += cost.dtype.type(_ROUNDING) * abs(target)  # exact costs tell if it is met
+        if original is not None and original.max_feasible is not None:
+            target = min(target, cost.dtype.type(original.max_feasible))
         goal = goal.item() if isinstance(goal, np.generic) else goal
     if patience is not None:
         patience = check_count("patience", patience, 1, MAX_PATIENCE)
@@ -164,8 +169,17 @@ def make_plan(
     choice = stepping.choose(implementation, split.first, problem, search, is_tried=is_tried)
     original, words, starts, saved = problem.host, None, None, None
     if options.resume is not None:
+
+        def shapes_of(notes: dict[str, Any]) -> tuple[SavedRun, Any]:
+            """Returns the shapes of what is kept of the run, and of the user's best solution."""
+            num = check_count("num_searches", notes["num_searches"], 1, None)
+            held = jax.eval_shape(lambda *parts: parts, search, exchange)
+            best = shape
+            if original is not None and original.num_entries is not None:
+                best = jax.ShapeDtypeStruct((original.num_entries,), shape.dtype)
+            return SavedRun(starting.shape(problem, search, num), *held), best
+
         own = checkpoints.identity_of(problem, search, exchange, check_every)
-        shapes_of = functools.partial(_saved_shapes, problem, search, exchange)
         saved = checkpoints.read(options.resume, own, shapes_of)
         state, num_searches = saved.state.run, len(saved.state.run.index)
     elif state is not None:
@@ -196,30 +210,6 @@ def make_plan(
         split=split,
         choice=choice,
     )
-
-
-def _device_target(goal: Any, dtype: Any, original: Original | None) -> Any:
-    """Returns the highest cost on the device that may meet a goal."""
-    units = (original.unit, original.offset) if original else ()
-    target = highest_cost_that_meets(goal, dtype, *units)
-    if np.issubdtype(dtype, np.floating) and np.isfinite(target):
-        target += dtype.type(_ROUNDING) * abs(target)  # whether it is met, exact costs tell
-    if original is not None and original.max_feasible is not None:
-        target = min(target, dtype.type(original.max_feasible))
-    return target
-
-
-def _saved_shapes(
-    problem: Problem, search: Search, exchange: Exchange | None, notes: dict[str, Any]
-) -> tuple[SavedRun, Any]:
-    """Returns the shapes of what a checkpoint keeps of a run, and of the user's best solution."""
-    num_searches = check_count("num_searches", notes["num_searches"], 1, None)
-    held = jax.eval_shape(lambda *parts: parts, search, exchange)
-    solution, _ = contracts.check_problem(problem)
-    original = problem.host
-    if original is not None and original.num_entries is not None:
-        solution = jax.ShapeDtypeStruct((original.num_entries,), solution.dtype)
-    return SavedRun(starting.shape(problem, search, num_searches), *held), solution
 
 
 def memory_estimate(

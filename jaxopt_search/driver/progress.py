@@ -1,7 +1,8 @@
 """Where a run stands, on standard error: a bar of tqdm, or plain lines."""
 
 import contextlib
-import os
+import importlib
+import shutil
 import sys
 import time
 import warnings
@@ -12,7 +13,7 @@ from jaxopt_search.driver.options import Timer
 from jaxopt_search.results import Status
 
 _SECONDS_BETWEEN_LINES = 5.0
-_COLUMNS, _ROWS = 79, 24  # of a terminal that does not say how many it has
+_SIZE = 79, 24  # columns and rows of a terminal that does not say how many it has
 _BAR, _COUNTER = "{percentage:3.0f}%|{bar}| {remaining} left  {desc}", "{desc}"
 
 Describe: TypeAlias = Callable[[Any], str]
@@ -93,10 +94,16 @@ class Reporter:
     def _open(self) -> TextIO:
         self._out = out = sys.stderr if self._stream is None else self._stream
         in_notebook = self._stream is None and "ipykernel" in sys.modules
-        if in_notebook or out.isatty():
-            total = self._timer.max_seconds or self._timer.max_steps
-            bar_format = _BAR if total else _COUNTER
-            self._bar = tqdm_bar(None if in_notebook else out, total, bar_format)
+        if not in_notebook and not out.isatty():
+            return out
+        how: dict[str, Any] = {"total": self._timer.max_seconds or self._timer.max_steps}
+        how |= {"bar_format": _BAR if how["total"] else _COUNTER, "miniters": 0}
+        if not in_notebook:
+            columns, rows = shutil.get_terminal_size(_SIZE)
+            how |= {"file": out, "ncols": columns, "nrows": rows}
+        with contextlib.suppress(ImportError):
+            tqdm = importlib.import_module("tqdm.auto" if in_notebook else "tqdm").tqdm
+            self._bar = tqdm(**how)
         return out
 
     def _move(self, report: Any) -> None:
@@ -133,7 +140,7 @@ def shown(
     if not is_wanted:
         yield None
     elif not timer.team.is_lead:
-        yield _ignore  # reports may need all processes
+        yield lambda report: None  # reports may need all processes
     else:
         reporter = Reporter(describe=describe, timer=timer)
         reporter.note_compiling()
@@ -141,31 +148,3 @@ def shown(
             yield reporter
         finally:
             reporter.close()
-
-
-def _ignore(report: Any) -> None:
-    """Does nothing with a report."""
-
-
-def tqdm_bar(stream: TextIO | None, total: float | None, bar_format: str) -> Any:
-    """Returns a bar of tqdm on a terminal, or in the notebook if `stream` is None.
-
-    None if there is no tqdm.
-    """
-    try:
-        if stream is None:
-            from tqdm.auto import tqdm
-        else:
-            from tqdm import tqdm
-    except ImportError:
-        return None
-    if stream is None:
-        return tqdm(total=total, bar_format=bar_format, miniters=0)
-    try:  # some terminals do not tell their size
-        is_known = os.get_terminal_size(stream.fileno()).columns > 0
-    except (OSError, ValueError):
-        is_known = False
-    size: dict[str, Any] = (
-        {"dynamic_ncols": True} if is_known else {"ncols": _COLUMNS, "nrows": _ROWS}
-    )
-    return tqdm(total=total, bar_format=bar_format, miniters=0, file=stream, **size)

@@ -122,20 +122,20 @@ class Best:
         Of equal ones the latest, so that it does not depend on where chunks end.
         """
         solution, running = seen.solution, seen.cost.item()
-        exact = self._cost(solution)
+        fun, exact = self._costs(solution)
         if self.original is not None:
             running = self.original.in_full(running)
         if isinstance(exact, int) and exact != running:
-            if self.original is not None and self.original.starts is not None:
-                raise RuntimeError(
-                    f"the running cost {running} is not the exact {exact}: a search has risen to"
-                    " costs beyond int32; lower its temperature, or start no search at random"
-                )
-            raise RuntimeError(
-                f"the running cost {running} is not the exact {exact}; please report this bug, if"
-                " delta and cost are not your own and the run does not continue another one's state"
+            reason = (
+                "please report this bug, if delta and cost are not your own and the run does not"
+                " continue another one's state"
             )
-        fun = self._if_feasible(solution, exact)
+            if self.original is not None and self.original.starts is not None:
+                reason = (
+                    "a search has risen to costs beyond int32; lower its temperature, or start no"
+                    " search at random"
+                )
+            raise RuntimeError(f"the running cost {running} is not the exact {exact}: {reason}")
         if math.isnan(self.fun) or (fun, exact) <= (self.fun, self._counted):
             own = solution if self.original is None else self.original.own(solution)
             self.x, self.fun, self._counted = jax.tree.map(np.array, own), fun, exact
@@ -151,19 +151,16 @@ class Best:
             solution = check(x, "its best solution")
         elif self.problem.space == contracts.PERMUTATION:
             check_permutation(x, len(x), "its best solution")
-        self.x, self._counted = x, self._cost(solution)
-        self.fun = self._if_feasible(solution, self._counted)
+        self.x, (self.fun, self._counted) = x, self._costs(solution)
         checkpoints.check_cost(noted, self.fun)
 
-    def _cost(self, solution: Any) -> int | float:
-        """Returns the exact cost of a solution, feasible or not."""
+    def _costs(self, solution: Any) -> tuple[int | float, int | float]:
+        """Returns the exact cost of a solution, infinite if it is not feasible, and as counted."""
         if self.original is None:
-            return _full_cost(self.problem, solution).item()
-        return self.original.cost(solution)
-
-    def _if_feasible(self, solution: Any, cost: int | float) -> int | float:
-        is_feasible = self.original is None or self.original.is_feasible(solution)
-        return cost if is_feasible else math.inf
+            exact = _full_cost(self.problem, solution).item()
+            return exact, exact
+        exact = self.original.cost(solution)
+        return exact if self.original.is_feasible(solution) else math.inf, exact
 
     @property
     def meets_goal(self) -> bool:

@@ -18,7 +18,7 @@ from jaxopt_search.backends import Choice, Implementation
 from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.driver import checkpoints, chunks, environment, starts
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.options import RunOptions, resolve
+from jaxopt_search.driver.options import RunOptions, Timer, resolve
 from jaxopt_search.driver.plan import Plan, SavedRun, make_plan
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.engine import memory, starting, stepping
@@ -491,30 +491,39 @@ class Run:
         if plan.original is not None:
             costs = plan.original.all_in_full(costs)
             solutions = plan.original.own(solutions)
-        made, hit = seen.step, seen.first_hit or Hit(seen.step, seen.best_search)
+        num_moves = (seen.step - self.first_step) * len(costs)
         return Result(
-            x=self.best.x,
-            fun=self.best.fun,
-            success=self.best.is_success(status, made),
-            status=status,
-            message=self.best.message(status, made),
-            nit=made,
-            nfev=(made - self.first_step) * len(costs) * self.search.evaluations_per_step(problem),
-            gap=self.best.gap,
-            first_hit=hit if self.best.meets_goal else None,
-            feasible=math.isfinite(self.best.fun),
+            **_ending(plan, self.timer, self.best, status, seen.step),
+            nfev=num_moves * self.search.evaluations_per_step(problem),
+            first_hit=(seen.first_hit or Hit(seen.step, seen.best_search))
+            if self.best.meets_goal
+            else None,
             history=self.history.lines,
             costs=costs,
             solutions=solutions,
             ancestors=ancestors,
             state=state._replace(status=jax.device_put(np.int32(status))),
-            compile_seconds=self.timer.compile_seconds or 0.0,
-            elapsed=self.timer.elapsed,
             env=environment.of(plan.split.devices) | {"implementation": str(self.choice)},
             problem=problem,
             search=self.search,
             exchange=self.exchange,
         )
+
+
+def _ending(plan: Plan, timer: Timer, best: Best, status: Status, made: int) -> dict[str, Any]:
+    """Returns what a result says of the best solution, and how the run ended after its steps."""
+    return {
+        "x": best.x,
+        "fun": best.fun,
+        "success": best.is_success(status, made),
+        "status": status,
+        "message": best.message(status, made),
+        "nit": made,
+        "gap": best.gap,
+        "feasible": math.isfinite(best.fun),
+        "compile_seconds": timer.compile_seconds or 0.0,
+        "elapsed": timer.elapsed,
+    }
 
 
 def _optimal_start(plan: Plan, options: RunOptions) -> Result | None:
@@ -533,23 +542,14 @@ def _optimal_start(plan: Plan, options: RunOptions) -> Result | None:
     if not best.meets_goal:
         return None
     return Result(
-        x=best.x,
-        fun=best.fun,
-        success=True,
-        status=Status.TARGET,
-        message=best.message(Status.TARGET, 0),
-        nit=0,
+        **_ending(plan, options.timer, best, Status.TARGET, 0),
         nfev=0,
-        gap=best.gap,
         first_hit=Hit(0, number),
-        feasible=True,
         history=History([Record(0, 0.0, best.fun, 0.0)]),
         costs=np.array(costs),
         solutions=plan.original.own(solutions),
         ancestors=np.arange(len(costs), dtype=np.int32),
         state=None,
-        compile_seconds=0.0,
-        elapsed=options.timer.elapsed,
         env=environment.of(options.devices) | {"implementation": "none"},
         problem=counted_in_full(plan.problem),
         search=plan.search,

@@ -99,36 +99,29 @@ def _checked_rows(check: Callable[[Any, str], np.ndarray], initial: Any) -> Star
 
 
 def _checked_arrays(shape: Any, initial: Any) -> Starts:
-    """Returns start solutions of a problem that has no check of its own."""
+    """Returns start solutions of a problem that has no check of its own, with its dtypes."""
+    blanks, structure = jax.tree.flatten(shape)
     if jax.tree_util.all_leaves([shape]):
         initial = plain_array(initial, "initial")
-    elif isinstance(initial, list) and len(initial) == jax.tree.structure(shape).num_leaves:
-        initial = jax.tree.unflatten(jax.tree.structure(shape), initial)  # as `load_best` has it
-    if jax.tree.structure(initial) != jax.tree.structure(shape):
-        raise ValueError(
-            f"initial is {jax.tree.structure(initial)}, expected {jax.tree.structure(shape)} as"
-            " problem.init returns"
-        )
-    first = jax.tree.leaves(initial)[0]
-    is_one = np.ndim(first) <= jax.tree.leaves(shape)[0].ndim
-    lead = () if is_one else (len(first),)
-    return Starts(
-        jax.tree.map(lambda leaf, one: _checked_leaf(leaf, lead, one), initial, shape), is_one
-    )
-
-
-def _checked_leaf(leaf: Any, lead: tuple[int, ...], one: jax.ShapeDtypeStruct) -> np.ndarray:
-    """Returns a part of a user's start solutions with the dtype of a random one."""
-    array = plain_array(leaf, "initial")
-    if array.shape != lead + one.shape or not np.can_cast(array.dtype, one.dtype, "same_kind"):
-        raise ValueError(
-            f"initial has a part of shape {array.shape} and dtype {array.dtype}, expected"
-            f" {lead + one.shape} and {one.dtype}"
-        )
-    converted = array.astype(one.dtype)
-    if one.dtype.kind in "iu" and (lost := array[converted != array]).size:
-        raise ValueError(f"initial holds {lost[0]}, expected what {one.dtype} can hold")
-    return converted
+    elif isinstance(initial, list) and len(initial) == len(blanks):
+        initial = jax.tree.unflatten(structure, initial)  # as `load_best` has it
+    leaves, found = jax.tree.flatten(initial)
+    if found != structure:
+        raise ValueError(f"initial is {found}, expected {structure} as problem.init returns")
+    is_one = np.ndim(leaves[0]) <= blanks[0].ndim
+    lead = () if is_one else (len(leaves[0]),)
+    checked = list[np.ndarray]()
+    for leaf, blank in zip(leaves, blanks, strict=True):
+        array, dtype = plain_array(leaf, "initial"), blank.dtype
+        if array.shape != lead + blank.shape or not np.can_cast(array.dtype, dtype, "same_kind"):
+            raise ValueError(
+                f"initial has a part of shape {array.shape} and dtype {array.dtype}, expected"
+                f" {lead + blank.shape} and {dtype}"
+            )
+        checked.append(array.astype(dtype))
+        if dtype.kind in "iu" and (lost := array[checked[-1] != array]).size:
+            raise ValueError(f"initial holds {lost[0]}, expected what {dtype} can hold")
+    return Starts(jax.tree.unflatten(structure, checked), is_one)
 
 
 def shapes(starts: Starts, num_searches: int) -> Any:
@@ -145,17 +138,14 @@ def for_all(problem: Problem, key: random.Key, starts: Starts, num_searches: int
     Of one for all, the first search gets just that, and the others solutions close by.
     """
     solutions = jax.tree.map(jax.device_put, starts.solutions)
-    return _around(problem, key, solutions, num_searches) if starts.is_one else solutions
-
-
-def _around(problem: Problem, key: random.Key, one: Solution, num_searches: int) -> Solution:
-    index = lax.iota(jnp.uint32, num_searches)
+    if not starts.is_one:
+        return solutions
 
     def start(index: jax.Array) -> Solution:
-        moved = problem.perturb(random.start_key(key, index), one)
-        return jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), one, moved)
+        moved = problem.perturb(random.start_key(key, index), solutions)
+        return jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), solutions, moved)
 
-    return jax.vmap(start)(index)
+    return jax.vmap(start)(lax.iota(jnp.uint32, num_searches))
 
 
 def check_state(problem: Problem, search: Search, state: Any) -> int:

@@ -70,8 +70,6 @@ def estimate(
     state: RunState,
     devices: Sequence[jax.Device],
     programs: Mapping[str, Program] | None = None,
-    *,
-    solution: Any = None,
     states_at_a_look: int = 1,
 ) -> MemoryEstimate:
     """Returns what a run takes when it takes most.
@@ -82,11 +80,8 @@ def estimate(
       devices: those over which the searches are spread.
       programs: by the moments of `MemoryEstimate`; those that are not there yet are compiled. None
         for what stays only.
-      solution: the shape of one, if it is read out otherwise than the problem has it.
       states_at_a_look: 2 if it makes another one.
     """
-    if solution is None:
-        solution = contracts.solution_shape(parts[0])
     # Where an exchange is a program of its own, a chunk has a third state.
     is_apart = any(rule is not None and rule.compiles_apart for rule in parts[2:])
     (num_searches,), num = state.index.shape, len(devices)
@@ -95,7 +90,7 @@ def estimate(
     times = len(Team(tuple(devices)).own) if on.is_cpu(devices[0]) else 1
     own = times * -(-num_searches // num) / num_searches
     each = math.ceil(own * everyone)
-    read_out = math.ceil(own * num_searches * (num_bytes(solution) + 4))
+    read_out = math.ceil(own * num_searches * (num_bytes(contracts.solution_shape(parts[0])) + 4))
     moments = {"start": (everyone, 0), "steps": ((3 if is_apart else 2) * each, 0)}
     if is_apart:
         moments["exchange"] = (3 * each, read_out)

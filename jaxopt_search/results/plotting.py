@@ -157,16 +157,20 @@ def plot_result(result: Result, ax: Any = None) -> Any:
       >>> course.get_xlabel(), course.get_ylabel()
       ('seconds', 'best cost so far')
     """
-    draw = None if result.problem is None else result.problem.picture(result.x)
-    both: Any = ax if np.iterable(ax) else None
-    if draw is None:
-        return np.array([_course(result, ax if both is None else both[0])])
-    if ax is not None and both is None:
-        return np.array([draw(ax)])
-    if both is None:
+    problem = result.problem
+    draw = None if problem is None else problem.picture(result.x)
+    axes = list(ax) if np.iterable(ax) else [ax]
+    if draw is not None and ax is None:
         size = (11.0, 4.8)
-        both = _matplotlib("pyplot").subplots(1, 2, figsize=size, layout="constrained")[1]
-    return np.array([draw(both[0]), _course(result, both[1])])
+        axes = _matplotlib("pyplot").subplots(1, 2, figsize=size, layout="constrained")[1]
+    drawn = [] if draw is None else [draw(axes[0])]
+    if draw is None or len(axes) > 1:
+        host = None if problem is None else problem.host
+        best_known = host.best_known if host is not None else None
+        course = axes[len(drawn)]
+        # Of 0 there is no gap.
+        drawn.append(plot_convergence([result], best_known=best_known or None, ax=course))
+    return np.array(drawn)
 
 
 def plot_first_board(result: QueensResult, ax: Any = None) -> Any:
@@ -239,17 +243,14 @@ def plot_convergence(
     ax.set_xlabel("seconds" if against == "seconds" else "steps of each search")
     ax.set_ylabel("best cost so far")
     if best_known is not None:
-        _percent_axis(ax)
+        ax.set_ylabel("gap to the best known cost (%)")
+        ax.set_yscale("symlog", linthresh=1.0)
+        ax.set_ylim(bottom=-0.04)  # so that a line at 0 is seen
+        ax.yaxis.set_major_formatter("{x:g}")
     ax.grid(alpha=0.3)
     if labels is not None:
         ax.legend(frameon=False)
     return ax
-
-
-def _course(result: Result, ax: Any) -> Any:
-    host = result.problem.host if result.problem is not None else None
-    best_known = host.best_known if host is not None else None
-    return plot_convergence([result], best_known=best_known or None, ax=ax)  # of 0 there is no gap
 
 
 def detached_axes(size: tuple[float, float] = (6.4, 4.8), columns: int = 1) -> Any:
@@ -281,10 +282,3 @@ def _axes(ax: Any) -> Any:
 def _matplotlib(name: str) -> Any:
     """Returns a part of matplotlib."""
     return imported(f"matplotlib.{name}", "plots need matplotlib")
-
-
-def _percent_axis(ax: Any) -> None:
-    ax.set_ylabel("gap to the best known cost (%)")
-    ax.set_yscale("symlog", linthresh=1.0)
-    ax.set_ylim(bottom=-0.04)  # so that a line at 0 is seen
-    ax.yaxis.set_major_formatter("{x:g}")

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxopt_search.files import whole
+from jaxopt_search.results import archives
 
+_FORMAT, _SCHEMA = "jaxopt_search result", 1
+_LEFT_OUT = ("state", "problem", "search", "exchange")  # of classes of anyone's
 _WIDTH = 12  # of the names in a summary
 _SHOWN = 6  # entries of a solution, from its beginning
 
@@ -163,20 +166,10 @@ class Result(NamedTuple):
           TypeError: if the solution is not an array.
           OSError: if it cannot be written.
         """
-        from jaxopt_search.results import saving
-
-        saving.save(self, path)
+        _save(self, path)
 
     def __repr__(self) -> str:
-        return _line(
-            "Result",
-            fun=self.fun,
-            gap=self.gap,
-            success=self.success,
-            status=self.status,
-            nit=self.nit,
-            x=self.x,
-        )
+        return _line(self, "fun", "gap", "success", "status", "nit", "x")
 
     def __str__(self) -> str:
         hit = self.first_hit
@@ -225,19 +218,10 @@ class StackedResult(NamedTuple):
 
     def save(self, path: str | os.PathLike) -> None:
         """As `Result.save`."""
-        from jaxopt_search.results import saving
-
-        saving.save(self, path)
+        _save(self, path)
 
     def __repr__(self) -> str:
-        return _line(
-            "StackedResult",
-            fun=self.fun,
-            success=self.success,
-            status=self.status,
-            nit=self.nit,
-            x=self.x,
-        )
+        return _line(self, "fun", "success", "status", "nit", "x")
 
     def __str__(self) -> str:
         fun = self.fun
@@ -301,18 +285,10 @@ class QueensResult(NamedTuple):
 
     def save(self, path: str | os.PathLike) -> None:
         """As `Result.save`."""
-        from jaxopt_search.results import saving
-
-        saving.save(self, path)
+        _save(self, path)
 
     def __repr__(self) -> str:
-        return _line(
-            "QueensResult",
-            solutions=self.solutions,
-            success=self.success,
-            status=self.status,
-            num_found=self.num_found,
-        )
+        return _line(self, "solutions", "success", "status", "num_found")
 
     def __str__(self) -> str:
         number, n = self.solutions.shape
@@ -328,13 +304,89 @@ class QueensResult(NamedTuple):
         )
 
 
+# Results in files.
+
+
+def _save(result: Any, path: str | os.PathLike) -> None:
+    kind = type(result).__name__
+    header: dict[str, Any] = {"format": _FORMAT, "schema": _SCHEMA, "kind": kind}
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in result._asdict().items():
+        if name not in _LEFT_OUT:
+            header[name] = _plain(name, value, arrays)
+    archives.write(archives.checked_path(path), header, arrays, is_packed=True)
+
+
+def load_result(path: str | os.PathLike) -> Any:
+    """Returns a result that `save` wrote: a `Result`, a `StackedResult` or a `QueensResult`.
+
+    A `Result` comes back without its `state`, `problem`, `search` and `exchange`.
+
+    Raises:
+      OSError: if the file cannot be read.
+      ValueError: in one line, if it holds no result, or only a part of one; or is no regular file.
+
+    Example:
+      >>> import pathlib, tempfile, jaxopt_search as js
+      >>> result = js.solve_tsp([[0, 0], [2, 2], [0, 2], [2, 0]], max_steps=20)
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "tour.npz")
+      >>> result.save(path)
+      >>> js.load_result(path).fun
+      8.0
+    """
+    path = archives.checked_path(path)
+    with archives.opened(path, _FORMAT, _SCHEMA, ValueError, is_packed=True) as archive:
+        header, kinds = archive.header, (Result, StackedResult, QueensResult)
+        kind = {one.__name__: one for one in kinds}[header["kind"]]
+        fields = [name for name in kind._fields if name not in _LEFT_OUT]
+        values = {name: _value(name, header[name], archive) for name in fields}
+    return kind._make(values.get(name) for name in kind._fields)
+
+
+def _plain(name: str, value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Returns a value for JSON; arrays are added to `arrays`, and their names are returned."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, np.ndarray) and all(isinstance(one, int) for one in value.flat):
+        return {"integers": value.tolist()}  # beyond int64
+    if isinstance(value, list) and not isinstance(value, History):
+        return {"list": [_plain(f"{name}.{i}", one, arrays) for i, one in enumerate(value)]}
+    if isinstance(value, Status):
+        return value.name
+    is_plain = value is None or isinstance(value, bool | int | float | str | Hit | History)
+    if is_plain or name == "env":
+        return value
+    is_array = isinstance(value, np.ndarray)
+    kind = f"an array of dtype {value.dtype}" if is_array else f"a {type(value).__name__}"
+    raise TypeError(f"{name} is {kind}, expected an array of numbers")
+
+
+def _value(name: str, plain: Any, archive: archives.Archive) -> Any:
+    """Returns what `_plain` stands for."""
+    if name == "status":
+        return Status[plain]
+    if name == "first_hit":
+        return plain and Hit(*plain)
+    if name == "history":
+        return History(Record(*line) for line in plain)
+    if name == "env" or not isinstance(plain, dict):
+        return plain
+    if "array" in plain:
+        return archive.array(plain["array"])
+    if "integers" in plain:
+        return np.array(plain["integers"], object)
+    return [_value("", one, archive) for one in plain["list"]]
+
+
 # Results as text: one line, or a summary of about ten.
 
 
-def _line(name: str, **values: Any) -> str:
-    """Returns what stands for a result in one line; values that are None are left out."""
-    shown = (f"{key}={_short(value)}" for key, value in values.items() if value is not None)
-    return f"{name}({', '.join(shown)})"
+def _line(result: Any, *names: str) -> str:
+    """Returns what stands for a result in one line; fields that are None are left out."""
+    values = ((name, getattr(result, name)) for name in names)
+    shown = (f"{name}={_short(value)}" for name, value in values if value is not None)
+    return f"{type(result).__name__}({', '.join(shown)})"
 
 
 def _summary(rows: Iterable[tuple[str, str | None]]) -> str:

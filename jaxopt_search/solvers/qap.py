@@ -10,8 +10,8 @@ import jax
 from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
-from jaxopt_search.driver.plan import Plan, make_plan
+from jaxopt_search.driver.options import DEFAULT_SECONDS, resolve
+from jaxopt_search.driver.plan import make_plan
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
@@ -32,12 +32,11 @@ from jaxopt_search.solvers.recipes import (
     Ingredients,
     Recipe,
     chosen,
-    for_all,
     plan_annealing,
     refuse_for_several,
     starts_with,
 )
-from jaxopt_search.solvers.stacked import Stack, TabuRecipe, solve_stack, stack_of_assignments
+from jaxopt_search.solvers.stacked import solve_stack, stack_of_assignments
 from jaxopt_search.types import Exchange
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
@@ -51,7 +50,9 @@ _QAP_ON_CPU = Recipe(
     choose="first",
     resample_every=10_000,  # a search that is resampled makes its table anew, in O(n**3)
 )
-_TABU, _TABU_ON_CPU = 528, 8  # searches per device
+# Searches per device: four for each multiprocessor of an H200, or two beyond 64 facilities, as
+# registers allow for the warps of each.
+_TABU, _TABU_ON_CPU = 528, 8
 _TABU_OF_SEVERAL, _TABU_OF_SEVERAL_ON_CPU = 32, 4  # searches of each instance
 _TABU_CHECK_EVERY, _TABU_CHECK_EVERY_ON_CPU = 100, 25
 # Sizes of padded instances from one power of two to the next. On a CPU steps of tables take as long
@@ -146,106 +147,64 @@ def solve_qap(
         if maximize:
             flow = negated(flow)
             target = target if target is None or isinstance(target, str) else -target
+        devices, is_on_cpu = options.devices, is_cpu(options.devices[0])
         if is_several(flow):
             others = {"partial_match": partial_match, "initial": initial, "callback": callback}
             others |= {"state": state, "exchange": exchange}
             refuse_for_several(target, method=None if method != "annealing" else method, **others)
-            stack = _stack(as_qaps(flow, distance, dtype), num_searches, options)
+            problems = as_qaps(flow, distance, dtype)
+            if num_searches is None:
+                num_searches = _TABU_OF_SEVERAL_ON_CPU if is_on_cpu else _TABU_OF_SEVERAL
+            num_searches = check_count("num_searches", num_searches)
+            n = max(each.capacity for each in problems)
+            every, room = _recombine_every(n, is_on_cpu), _room_for(n, is_on_cpu)
+            with memory_errors_explained(f"num_searches={num_searches}"):
+                stack = stack_of_assignments(problems, num_searches, room, every, options)
             run = functools.partial(solve_stack, stack, key, options)
         else:
             problem = as_qap(flow, distance, partial_match, dtype)
-            planned = _plan(
-                problem,
-                options,
-                key,
-                method,
-                (num_searches, moves_per_search),
-                exchange,
-                initial=initial,
-                state=state,
-                target=target,
-            )
-            run = functools.partial(execute, *planned)
+            padded, n = problem, int(problem.n)
+            if problem.num_entries is None:  # with room for more, many sizes share programs
+                padded = problem.padded(_room_for(n, is_on_cpu))
+            is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY))
+            recipe = _QAP_ON_CPU if is_on_cpu else _QAP
+            if not runs_kernels(devices[0]):
+                recipe = recipe._replace(check_every=None)  # the default: steps are slower
+            number = recipe.num_searches
+            if is_tabu:
+                number = (
+                    _TABU_ON_CPU if is_on_cpu else _TABU if padded.capacity <= 64 else _TABU // 2
+                )
+            recipe = recipe._replace(num_searches=len(devices) * number)
+            recipe = chosen(recipe, num_searches, moves_per_search)
+            if state is options.resume is None:
+                # Whatever happens, the result is as good as this one.
+                built = LateStarts(1, lambda: constructed_assignment(problem)[None])
+                initial = starts_with(problem, initial, built, recipe.num_searches)
+            given = {"initial": initial, "state": state, "target": target}
+            if is_tabu:
+                # Searches that continue from children of their best.
+                rule = recombine(every=_recombine_every(n, is_on_cpu))
+                plan = make_plan(
+                    options,
+                    padded,
+                    tabu_search(SwapTable()),
+                    key,
+                    num_searches=recipe.num_searches,
+                    exchange=rule if exchange is None else exchange,
+                    check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
+                    **given,
+                )
+            else:
+                unit = scales.swap_change(padded)
+                ingredients = Ingredients(
+                    SwapTable() if is_on_cpu else DeltaSwap(),
+                    (recipe.hottest * unit, recipe.coldest * unit),
+                    exchange=exchange,
+                )
+                plan, options = plan_annealing(padded, recipe, ingredients, options, key, **given)
+            run = functools.partial(execute, plan, options)
     return _opposite(run()) if maximize else run()
-
-
-def _is_on_cpu(options: RunOptions) -> bool:
-    return is_cpu(options.devices[0])
-
-
-def _plan(
-    problem: QAP,
-    options: RunOptions,
-    key: Any,
-    method: Method,
-    wishes: tuple[int | None, int | None],
-    exchange: Exchange | None,
-    *,
-    initial: Any,
-    state: RunState | None,
-    target: Any,
-) -> tuple[Plan, RunOptions]:
-    """Returns the run that solves one instance; arguments as in `solve_qap`.
-
-    Args:
-      wishes: numbers of searches and of moves per search, or None.
-    """
-    devices, is_on_cpu = options.devices, _is_on_cpu(options)
-    recipe = chosen(_annealing_recipe(devices), *wishes)
-    padded, n = _padded(problem, is_on_cpu), int(problem.n)
-    is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY))
-    num_searches = recipe.num_searches
-    if is_tabu and wishes[0] is None:
-        num_searches = len(devices) * _tabu_searches(padded.capacity, is_on_cpu)
-    if state is options.resume is None:
-        # Whatever happens, the result is as good as this one.
-        built = LateStarts(1, lambda: constructed_assignment(problem)[None])
-        initial = starts_with(problem, initial, built, num_searches)
-    settings = {"initial": initial, "state": state, "target": target}
-    if is_tabu:
-        # Searches that continue from children of their best.
-        every = _recombine_every(n, is_on_cpu)
-        plan = make_plan(
-            options,
-            padded,
-            tabu_search(SwapTable()),
-            key,
-            num_searches=num_searches,
-            exchange=recombine(every=every) if exchange is None else exchange,
-            check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
-            **settings,
-        )
-        return plan, options
-    unit = scales.swap_change(padded)
-    temperatures = (recipe.hottest * unit, recipe.coldest * unit)
-    swaps = SwapTable() if is_on_cpu else DeltaSwap()
-    ingredients = Ingredients(swaps, temperatures, exchange=exchange)
-    return plan_annealing(padded, recipe, ingredients, options, key, **settings)
-
-
-def _annealing_recipe(devices: tuple[jax.Device, ...]) -> Recipe:
-    recipe = for_all(_QAP_ON_CPU if is_cpu(devices[0]) else _QAP, devices)
-    if runs_kernels(devices[0]):
-        return recipe
-    return recipe._replace(check_every=None)  # the default: steps are slower
-
-
-def _stack(problems: list[QAP], num_searches: int | None, options: RunOptions) -> Stack:
-    """Returns several instances, to be solved at once."""
-    is_on_cpu, most = _is_on_cpu(options), max(each.capacity for each in problems)
-    if num_searches is None:
-        num_searches = _TABU_OF_SEVERAL_ON_CPU if is_on_cpu else _TABU_OF_SEVERAL
-    num_searches = check_count("num_searches", num_searches)
-    recipe = TabuRecipe(num_searches, _room_for(most, is_on_cpu), _recombine_every(most, is_on_cpu))
-    with memory_errors_explained(f"num_searches={num_searches}"):
-        return stack_of_assignments(problems, recipe, options)
-
-
-def _padded(problem: QAP, is_on_cpu: bool) -> QAP:
-    """Returns the problem with room for more, so that many sizes share what is compiled."""
-    if problem.num_entries is not None:
-        return problem
-    return problem.padded(_room_for(problem.capacity, is_on_cpu))
 
 
 def _room_for(n: int, is_on_cpu: bool) -> int:
@@ -255,14 +214,6 @@ def _room_for(n: int, is_on_cpu: bool) -> int:
 def _recombine_every(n: int, is_on_cpu: bool) -> int:
     """Returns the steps between recombinations."""
     return n * (2 if is_on_cpu else 5)
-
-
-def _tabu_searches(capacity: int, is_on_cpu: bool) -> int:
-    """Returns how many tabu searches of this many facilities run on a device."""
-    if is_on_cpu:
-        return _TABU_ON_CPU
-    # Four or two for each multiprocessor of an H200, as registers allow for the warps of each.
-    return _TABU if capacity <= 64 else _TABU // 2
 
 
 # A maximum is the minimum of the opposite problem: what goes in and comes out changes its sign.

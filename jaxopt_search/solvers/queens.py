@@ -114,4 +114,6 @@ def solve_nqueens(
 
 
 def _describe(stand: Standing) -> str:
-    return f"step {stand.step}  {stand.seconds:.1f} s  {stand.found} of {stand.wanted} placements"
+    finds = stand.finds
+    found = f"{min(finds.counts[0], finds.wanted)} of {finds.wanted} placements"
+    return f"step {stand.step}  {stand.seconds:.1f} s  {found}"

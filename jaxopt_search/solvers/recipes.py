@@ -8,7 +8,7 @@ one another's best.
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ import numpy as np
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import is_true
-from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.driver.options import RunOptions, Timer
 from jaxopt_search.driver.plan import Plan, make_plan
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Steer
@@ -90,25 +90,19 @@ class Recipe(NamedTuple):
         """Returns the share of AB-cycles that a child takes with this many generations left."""
         return min(_MOST_SHARE, self.shares_left / max(generations, 1.0))
 
-    def begun(
-        self,
-        temperatures: tuple[float, float],
-        n: int,
-        max_steps: int | None,
-        max_seconds: float | None,
-    ) -> float:
+    def begun(self, temperatures: tuple[float, float], n: int, timer: Timer) -> float:
         """Returns the share of the cooling that a run leaves out for want of steps or seconds.
 
         Args:
           temperatures: the hottest and the coldest.
           n: how many cities or facilities.
         """
-        most = n * (_SECONDS_TO_COOL if max_steps is None else _STEPS_TO_COOL)
-        limit = max_seconds if max_steps is None else max_steps
-        if self.colder is None or limit is None or limit >= most:
-            return 0.0
+        limit, least = timer.max_seconds, n * _SECONDS_TO_COOL
+        if timer.max_steps is not None:
+            limit, least = timer.max_steps, n * _STEPS_TO_COOL
         hottest, coldest = temperatures
-        if not 0 < coldest < hottest:
+        is_long = limit is None or limit >= least
+        if self.colder is None or is_long or not 0 < coldest < hottest:
             return 0.0
         return min(math.log(self.colder / self.hottest) / math.log(coldest / hottest), 1.0)
 
@@ -176,22 +170,16 @@ class Ingredients(NamedTuple):
         share = float32(pace.share)
         return search, Recombine(every=every, share=share, alike=None, crossover=self.crossover)
 
-    def cold(self, recipe: Recipe) -> tuple[Recipe, "Ingredients"]:
-        """Returns what a run that has cooled continues with; it recombines at once if it does."""
-        coldest = self.temperatures[1]
-        cooled = 0.0 if recipe.recombines else recipe.cooled
-        return recipe._replace(cooled=cooled), self._replace(temperatures=(coldest, coldest))
 
-
-class Pacer(Protocol):
-    """Sets the pace of a run at the ends of its chunks.
+class Pacer:
+    """Sets the pace of a run at the ends of its chunks; this one never changes it.
 
     Attributes:
       pace: from the last step noted on.
     """
 
-    @property
-    def pace(self) -> Pace: ...
+    def __init__(self, pace: Pace):
+        self.pace = pace
 
     def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
         """Takes note of a chunk that ends at `step`, after `seconds` of search.
@@ -201,50 +189,40 @@ class Pacer(Protocol):
         Args:
           acceptance: accepted moves per search and step.
         """
-        ...
+        return False
 
     def steps_left(self, step: int) -> int | None:
         """Returns after how many steps the pace is known to change; None if that is not known."""
-        ...
+        return None
 
     def notes(self) -> dict[str, Any]:
         """Returns what `recall` needs in a later process, for JSON."""
-        ...
+        return {}
 
     def recall(self, notes: dict[str, Any]) -> None:
         """Continues at the pace of an earlier process."""
-        ...
 
 
-def pacer_of(
-    recipe: Recipe,
-    n: int,
-    max_steps: int | None,
-    max_seconds: float | None,
-    begun: float = 0.0,
-) -> Pacer:
+def pacer_of(recipe: Recipe, n: int, timer: Timer, begun: float = 0.0) -> Pacer:
     """Returns what keeps a run in pace with its steps or, without a limit on these, its seconds.
 
     Args:
+      n: how many cities or facilities.
       begun: the share of the cooling that is left out.
     """
-    if max_steps is not None:
-        return StepCount(recipe, n, max_steps, begun)
-    assert max_seconds is not None
-    return Clock(recipe, max_seconds, begun)
+    if timer.max_steps is not None:
+        return StepCount(recipe, n, timer.max_steps, begun)
+    assert timer.max_seconds is not None
+    return Clock(recipe, timer.max_seconds, begun)
 
 
-class StepCount:
-    """The pace of a run of this many steps, of which a search counts the first 2**31 - 1 only.
-
-    Attributes:
-      pace: from the last step noted on.
-    """
+class StepCount(Pacer):
+    """The pace of a run of this many steps, of which a search counts the first 2**31 - 1 only."""
 
     def __init__(self, recipe: Recipe, n: int, max_steps: int, begun: float = 0.0):
         max_steps = min(max_steps, MAX_INT32)
         per_step = (1 - begun) / max(recipe.cooled * max_steps, 1)
-        self.pace = Pace(0, begun, per_step, recipe.cooling_every)
+        super().__init__(Pace(0, begun, per_step, recipe.cooling_every))
         self._cooled_at = math.ceil(recipe.cooled * max_steps)
         self._then = self.pace
         if recipe.recombines:
@@ -252,29 +230,19 @@ class StepCount:
             self._then = Pace(self._cooled_at, 1.0, 0.0, n, share)
 
     def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
-        """Takes note of a chunk that ends at `step`; returns whether the pace changes."""
         if step < self._cooled_at or self.pace == self._then:
             return False
         self.pace = self._then
         return True
 
     def steps_left(self, step: int) -> int | None:
-        """Returns after how many steps the pace changes; None if not any more."""
         return self._cooled_at - step if step < self._cooled_at else None
-
-    def notes(self) -> dict[str, Any]:
-        """Returns nothing: the step says it all."""
-        return {}
-
-    def recall(self, notes: dict[str, Any]) -> None:
-        """Does nothing."""
 
 
 class ClockNotes(NamedTuple):
     """Where a `Clock` stands, for JSON.
 
     Attributes:
-      pace: from the end of the last chunk on.
       cooled_by: seconds after which the searches have cooled.
       last: the step and the seconds at the end of the last chunk; None before the first.
       seconds_per_step: without recombinations.
@@ -283,17 +251,16 @@ class ClockNotes(NamedTuple):
       until: the share of the cooling that is made; below 1 once searches were reheated.
     """
 
-    pace: Pace
-    cooled_by: float
-    last: tuple[int, float] | None
-    seconds_per_step: float
-    since: int
-    num_recombinations: int
-    recombining_seconds: float
-    until: float
+    cooled_by: float = 0.0
+    last: tuple[int, float] | None = None
+    seconds_per_step: float = 0.0
+    since: int = 0
+    num_recombinations: int = 0
+    recombining_seconds: float = 0.0
+    until: float = 1.0
 
 
-class Clock:
+class Clock(Pacer):
     """Sets the pace after each chunk of steps so that the cooling ends when its time is over.
 
     The first chunk makes no step. Once searches have cooled, what chunks take longer than their
@@ -302,31 +269,18 @@ class Clock:
     """
 
     def __init__(self, recipe: Recipe, max_seconds: float, begun: float = 0.0):
+        super().__init__(Pace(0, 0.0, 0.0, recipe.cooling_every))
         self.recipe, self._max_seconds, self._begun = recipe, max_seconds, begun
-        pace = Pace(0, 0.0, 0.0, recipe.cooling_every)
-        self._now = ClockNotes(pace, 0.0, None, 0.0, 0, 0, 0.0, until=1.0)
-        self._is_reheated = False
-
-    @property
-    def pace(self) -> Pace:
-        """The pace from the end of the last chunk on."""
-        return self._now.pace
+        self._now, self._is_reheated = ClockNotes(), False
 
     def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
-        """Takes note of a chunk that ends at `step`, after `seconds` of search.
-
-        Returns whether the pace changes.
-        """
-        before, pace = self._now.last, self.pace
-        if before is None:
-            share = _SAFETY * self.recipe.cooled
-            self._now = self._now._replace(
-                last=(step, seconds),
-                cooled_by=seconds + share * max(self._max_seconds - seconds, 0.0),
-                pace=pace._replace(done=max(pace.done, self._begun)),
-            )
-            return self._begun > 0
+        before, pace, recipe = self._now.last, self.pace, self.recipe
         now = self._now = self._now._replace(last=(step, seconds))
+        if before is None:
+            left = max(self._max_seconds - seconds, 0.0)
+            self._now = now._replace(cooled_by=seconds + _SAFETY * recipe.cooled * left)
+            self.pace = pace._replace(done=max(pace.done, self._begun))
+            return self._begun > 0
         if step == before[0]:
             return False
         made, took = step - before[0], seconds - before[1]
@@ -334,21 +288,35 @@ class Clock:
         left = max(now.cooled_by - seconds, 0.0)
         is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > self._begun
         has_time = left > _LEAST_TIME * self._max_seconds
-        self._is_reheated = is_frozen and has_time and not self.recipe.recombines
+        self._is_reheated = is_frozen and has_time and not recipe.recombines
         if self._is_reheated:
             until, done = done, (self._begun + done) / 2
         per_step = (until - done) / max(made / took * left, 1.0)
-        now = self._with_recombinations(made, took)
-        per_recombination = now.recombining_seconds / max(now.num_recombinations, 1)
+
+        # A recombination comes when as many steps as the pace says have been made.
+        number, spent, since = now.num_recombinations, now.recombining_seconds, now.since + made
+        if (first := max(pace.every - now.since, 1)) <= made:
+            num_more, since = divmod(made - first, pace.every)
+            number += num_more + 1
+        if pace.every < MAX_INT32:
+            spent += max(took - made * now.seconds_per_step, 0.0)
+
         share, each = pace.share, now.seconds_per_step
-        if done == 1 and self.recipe.recombines and each > 0:
-            every = self._recombine_every(now, made)
-            generation = every * each + per_recombination
-            share = self.recipe.share((self._max_seconds - seconds) / generation)
+        if done == 1 and recipe.recombines and each > 0:
+            every = pace.every
+            if every == MAX_INT32:
+                every = made
+            elif number:
+                steps_each, part = spent / number / each, recipe.recombining
+                # Not much less: the next chunk is made as long as would have taken its time so far.
+                wanted = max(steps_each * (1 - part) / part, every / 2, 1)
+                every = int(min(wanted, MAX_INT32))
+            generation = every * each + spent / max(number, 1)
+            share = recipe.share((self._max_seconds - seconds) / generation)
         else:
-            every, each = self.recipe.cooling_every, took / made
-        pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
-        self._now = now._replace(pace=pace, until=until, seconds_per_step=each)
+            every, each = recipe.cooling_every, took / made
+        self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
+        self._now = ClockNotes(now.cooled_by, now.last, each, since, number, spent, until)
         return True
 
     def steps_left(self, step: int) -> int | None:
@@ -356,43 +324,12 @@ class Clock:
         return 1 if self._is_reheated else None
 
     def notes(self) -> dict[str, Any]:
-        """Returns what `recall` needs in a later process, for JSON."""
-        return self._now._asdict()
+        return self._now._asdict() | {"pace": self.pace}
 
     def recall(self, notes: dict[str, Any]) -> None:
-        """Continues at the pace of an earlier process."""
-        now = ClockNotes(**notes)
-        self._now = now._replace(pace=Pace(*now.pace), last=now.last and tuple(now.last))
-
-    def _with_recombinations(self, made: int, took: float) -> ClockNotes:
-        """Counts those of a chunk: one comes when as many steps as the pace says have been made."""
-        now, every = self._now, self.pace.every
-        first = max(every - now.since, 1)
-        if made < first:
-            now = now._replace(since=now.since + made)
-        else:
-            num, since = divmod(made - first, every)
-            now = now._replace(since=since, num_recombinations=now.num_recombinations + num + 1)
-        if every < MAX_INT32:
-            longer = max(took - made * now.seconds_per_step, 0.0)
-            now = now._replace(recombining_seconds=now.recombining_seconds + longer)
-        return now
-
-    def _recombine_every(self, now: ClockNotes, made: int) -> int:
-        """Returns the steps between recombinations, so that these take their share of the time."""
-        every, share = self.pace.every, self.recipe.recombining
-        if every == MAX_INT32:
-            return made
-        if not now.num_recombinations:
-            return every
-        steps_each = now.recombining_seconds / now.num_recombinations / now.seconds_per_step
-        # Not much less: the next chunk is made as long as would have taken its time so far.
-        return int(min(max(steps_each * (1 - share) / share, every / 2, 1), MAX_INT32))
-
-
-def for_all(recipe: Recipe, devices: tuple[jax.Device, ...]) -> Recipe:
-    """Returns a recipe for several devices from one for each."""
-    return recipe._replace(num_searches=len(devices) * recipe.num_searches)
+        self.pace = Pace(*notes["pace"])
+        now = ClockNotes(*(notes[name] for name in ClockNotes._fields))
+        self._now = now._replace(last=now.last and tuple(now.last))
 
 
 def chosen(recipe: Recipe, num_searches: int | None, moves_per_search: int | None) -> Recipe:
@@ -453,15 +390,16 @@ def plan_annealing(
     """Returns the run that cools by a recipe from the hottest temperature to the coldest.
 
     Args:
-      state: of a run to continue, at the coldest one.
+      state: of a run to continue, at the coldest one, where it recombines at once if it does.
       settings: those of `make_plan` that the recipe leaves open.
     """
     if state is not None:
-        recipe, ingredients = ingredients.cold(recipe)
+        coldest = ingredients.temperatures[1]
+        ingredients = ingredients._replace(temperatures=(coldest, coldest))
+        recipe = recipe._replace(cooled=0.0) if recipe.recombines else recipe
     n, timer = int(problem.n), options.timer
-    limits = timer.max_steps, timer.max_seconds
-    begun = recipe.begun(ingredients.temperatures, n, *limits)
-    pacer = pacer_of(recipe, n, *limits, begun)
+    begun = recipe.begun(ingredients.temperatures, n, timer)
+    pacer = pacer_of(recipe, n, timer, begun)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
     steering = Steering(recipe, ingredients, pacer, options.callback)
     options = dataclasses.replace(options, callback=steering)

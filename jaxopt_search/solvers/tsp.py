@@ -12,8 +12,7 @@ from jaxopt_search.backends import random, runs_kernels
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
-from jaxopt_search.driver.plan import Plan
+from jaxopt_search.driver.options import DEFAULT_SECONDS, resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
@@ -37,7 +36,6 @@ from jaxopt_search.solvers.recipes import (
     Ingredients,
     Recipe,
     chosen,
-    for_all,
     plan_annealing,
     refuse_for_several,
     starts_with,
@@ -208,67 +206,35 @@ def solve_tsp(
         default_seconds=DEFAULT_SECONDS,
     )
     with options.team.same_call():
+        device = options.devices[0]
         if not isinstance(data, TSP | TSPInstance) and is_stack(data):
             others = {"forbidden": forbidden, "initial": initial, "callback": callback}
             others |= {"state": state, "exchange": exchange}
             other_metric = None if metric == "EUCLID" else metric
             refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
-            recipe = _STACKED_TSP_ON_CPU if _is_on_cpu(options) else _STACKED_TSP
+            recipe = _STACKED_TSP_ON_CPU if is_cpu(device) else _STACKED_TSP
             recipe = chosen(recipe, num_searches, moves_per_search)
             with memory.memory_errors_explained(f"num_searches={recipe.num_searches}"):
                 stack = stack_of_tours(stack_of_coords(data), recipe, options)
             run = functools.partial(solve_stack, stack, key, options)
         else:
             problem = as_tsp(data, metric, dtype, forbidden)
-            planned = _plan(
-                problem,
-                options,
-                key,
-                (num_searches, moves_per_search),
-                exchange,
-                initial=initial,
-                state=state,
-                target=target,
-            )
+            # All that is compiled depends on the capacity only: instances of many sizes share it.
+            padded = problem if problem.num_entries is not None else problem.padded()
+            recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
+            recipe = recipe._replace(num_searches=len(options.devices) * recipe.num_searches)
+            recipe = chosen(recipe, num_searches, moves_per_search)
+            num = recipe.num_searches
+            memory.check_tours(int(problem.n), num, num, [device])
+            near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
+            ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
+            if state is options.resume is None:
+                tours = _tours(problem, recipe, key, near, options.timer.max_seconds)
+                initial = starts_with(problem, initial, tours, num)
+            given = {"initial": initial, "state": state, "target": target}
+            planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
             run = functools.partial(execute, *planned)
     return run()
-
-
-def _is_on_cpu(options: RunOptions) -> bool:
-    return is_cpu(options.devices[0])
-
-
-def _plan(
-    problem: TSP,
-    options: RunOptions,
-    key: Any,
-    wishes: tuple[int | None, int | None],
-    exchange: Exchange | None,
-    *,
-    initial: Any,
-    state: RunState | None,
-    target: Any,
-) -> tuple[Plan, RunOptions]:
-    """Returns the run that solves one instance; arguments as in `solve_tsp`.
-
-    Args:
-      wishes: numbers of searches and of moves per search, or None.
-    """
-    devices = options.devices
-    # All that is compiled depends on the capacity only: instances of many sizes share it.
-    padded = problem if problem.num_entries is not None else problem.padded()
-    recipe = for_all(tsp_recipe(problem.is_symmetric, devices[0], padded.capacity), devices)
-    recipe = chosen(recipe, *wishes)
-    num = recipe.num_searches
-    memory.check_tours(int(problem.n), num, num, devices[:1])
-    near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
-    ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
-    if state is options.resume is None:
-        tours = _tours(problem, recipe, key, near, options.timer.max_seconds)
-        initial = starts_with(problem, initial, tours, num)
-    return plan_annealing(
-        padded, recipe, ingredients, options, key, initial=initial, state=state, target=target
-    )
 
 
 def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:

@@ -65,13 +65,13 @@ def file(tmp_path):
 def test_a_run_that_is_continued(file, tmp_path, capsys):
     """From the checkpoint, if it is there; else it starts, and overwrites nothing."""
     cities = file("c.csv", "0,0\n9,0\n9,9\n0,9\n4,4\n")
-    flags = ("solve", cities, "--checkpoint", tmp_path / "run.npz", "--json", "--no-cache")
+    flags = ("solve", cities, "--checkpoint", tmp_path / "run.npz", "--json", *SHORT[2:])
     for _ in range(2):
         assert called(*flags, "--steps", 30, "--resume") == 0
         assert json.loads(capsys.readouterr().out)["steps"] == 30
     assert called(*flags, "--steps", 30) in (1, 2)
     assert "run.npz is there already; resume it or remove it" in refusal(capsys)
-    flags = ("queens", 8, "--checkpoint", tmp_path / "queens.npz", "--json", "--no-cache")
+    flags = ("queens", 8, "--checkpoint", tmp_path / "queens.npz", "--json", *SHORT[2:])
     for count in (3, 5):
         assert called(*flags, "--count", count, "--resume") == 0
         assert json.loads(capsys.readouterr().out)["found"] == count
@@ -141,20 +141,20 @@ def test_placements_of_queens(tmp_path, capsys):
     assert "4 different valid ones of 6 queens" in capsys.readouterr().out
     assert len(np.loadtxt(tmp_path / "q.csv", int, delimiter=",")) == 4
     assert called("queens", 3, *arguments, "--plot", plot) == 1
-    assert "there is no placement to draw" in capsys.readouterr().err
+    assert "solutions has none" in capsys.readouterr().err
 
 
 BAD_ARGUMENTS = {
     "solve": "arguments are required: FILE",
     "nonsense": "invalid choice: 'nonsense'",
     "solve missing.csv": "missing.csv: no such file or directory",
-    "solve FOLDER.csv": "FOLDER.csv: line 1: not a regular file",
-    "solve x.csv --columns x": "'x' are not two columns, such as x,y or 2,3",
-    "solve x.csv --columns x,y --kind qap": "--columns is x,y with --kind qap, expected none",
-    "solve x.csv --seconds -1": "'-1' is not a number of seconds above 0",
+    "solve FOLDER.csv": "FOLDER.csv:1: not a regular file",
+    "solve x.csv --columns x": "--columns is x, expected two",
+    "solve x.csv --columns x,y --kind qap": "--columns is x,y, expected none with --kind qap",
+    "solve x.csv --seconds -1": "max_seconds is -1, expected a number >= 0",
     "solve x.csv --seed x": "argument --seed: invalid int value: 'x'",
-    "solve x.csv --target x": "'x' is not a number",
-    "solve x.csv --steps 1.5": "'1.5' is not an integer from 0 up",
+    "solve x.csv --target x": "argument --target: invalid number value: 'x'",
+    "solve x.csv --steps -1": "max_steps is -1, expected an integer from 0",
     "solve x.csv --step 1": "unrecognized arguments: --step 1",
     "solve x.csv --devices banana --no-cache": "devices is 'banana', of which JAX sees none",
     "solve x.csv --out x.exe": "--out x.exe: the suffix '.exe', expected one of .txt",
@@ -162,7 +162,8 @@ BAD_ARGUMENTS = {
     "solve x.csv --out /proc/x.txt": "--out /proc/x.txt: cannot be written: ",
     "solve x.csv --plot x.gif": "--plot x.gif: the suffix '.gif', expected one of .png",
     "solve HALVES.csv --kind qap --out x.sln": ".sln holds integer costs",
-    "queens 0": "'0' is not an integer from 1 up",
+    "queens 0": "n is 0, expected an integer from 1",
+    "queens 8 --count 0": "num_solutions is 0, expected an integer from 1",
     "queens 1000000000000 --no-cache": "n is 1000000000000, expected an integer from 1 to",
     "queens 8 --out x.tour": "the suffix '.tour', expected one of .txt, .csv, .npy",
 }
@@ -177,7 +178,9 @@ def test_bad_arguments_are_one_line(line, file, tmp_path, monkeypatch, capsys):
     (tmp_path / "FOLDER.csv").mkdir()
     before = sorted(tmp_path.iterdir())
     assert called(*line.split()) == 2
-    assert BAD_ARGUMENTS[line] in refusal(capsys)
+    late = ("max_", "num_")  # what the solvers refuse, once the file has been read
+    out = READ if line.startswith("solve") and BAD_ARGUMENTS[line].startswith(late) else ""
+    assert BAD_ARGUMENTS[line] in refusal(capsys, out)
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -259,7 +262,7 @@ def test_nothing_that_takes_time_is_imported_before_the_arguments_are_read():
     code = (
         "import signal, sys, types\n"
         "def find_spec(name, *_):\n"
-        "    if name not in ('jax', 'numpy'): return\n"
+        "    if name != 'numpy': return\n"  # which JAX needs
         "    try: signal.raise_signal(signal.SIGINT)\n"
         "    except KeyboardInterrupt: raise ImportError('as NumPy says')\n"
         "sys.meta_path.insert(0, types.SimpleNamespace(find_spec=find_spec))\n"
@@ -283,18 +286,17 @@ def test_help_has_examples(capsys):
     assert called("--help") == 0
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_output_that_nobody_takes(unbuffered):
+def test_output_that_nobody_takes(monkeypatch):
     """A reader that has left is no matter for a line; a full disk is; neither for a traceback."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
-    with started("doctor", env=env) as process:
+    with started("doctor") as process, open("/dev/full", "w") as full:
         process.stdout.close()
+        monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+        with started("doctor", stdout=full) as other:
+            assert other.wait(300) == 1
+            message = "jaxopt-search: standard output: no space left on device\n"
+            assert other.stderr.read() == message
         assert process.wait(300) == 1
         assert process.stderr.read() == ""
-    with open("/dev/full", "w") as full, started("doctor", env=env, stdout=full) as process:
-        assert process.wait(300) == 1
-        message = "jaxopt-search: standard output: no space left on device\n"
-        assert process.stderr.read() == message
 
 
 def test_ctrl_c_keeps_the_best_so_far(file, tmp_path):

@@ -1,8 +1,7 @@
-"""What a search needs before it starts: the cache where it can be, progress where it is wanted."""
+"""What a search needs before it starts: the cache where it can be, and other processes."""
 
 import argparse
 import socket
-import types
 
 import pytest
 
@@ -23,20 +22,6 @@ def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
     assert capsys.readouterr().err == (
         "jaxopt-search: compiled programs are not kept: others can write there\n"
     )
-
-
-def test_progress_is_for_terminals_and_those_who_ask(monkeypatch):
-    for is_terminal, progress, quiet, expected in (
-        (False, False, False, False),
-        (False, True, True, True),
-        (True, False, False, True),
-        (True, False, True, False),
-    ):
-        monkeypatch.setattr("sys.stderr", types.SimpleNamespace(isatty=lambda: is_terminal))  # noqa: B023
-        names = ("seed", "seconds", "steps", "searches", "devices", "checkpoint", "resume")
-        args = types.SimpleNamespace(**dict.fromkeys(names), progress=progress, quiet=quiet)
-        args.checkpoint_every = 60
-        assert starts.options_of(args)["show_progress"] is expected
 
 
 def test_a_coordinator_that_does_not_answer_is_named(capsys):
@@ -64,6 +49,8 @@ def test_a_coordinator_that_does_not_answer_is_named(capsys):
 def test_a_number_of_processes_needs_a_coordinator():
     """Without, each would solve by itself."""
     for flag in ({"processes": 2}, {"process": 0}):
-        args = argparse.Namespace(coordinator=None, **flag)
+        args = argparse.Namespace(
+            **{"coordinator": None, "processes": None, "process": None} | flag
+        )
         with pytest.raises(ValueError, match="without --coordinator"), starts.agreed(args):
             raise AssertionError("it has begun")

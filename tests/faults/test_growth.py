@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.driver import chunks as driver_chunks
 from jaxopt_search.driver.options import Timer
 
 EVERY, STEPS, HISTORY = 30, 300, 20
@@ -35,19 +34,19 @@ def look(chunks):
 
 def looks(call):
     """Returns what a call returns that makes chunks of one step, and what it took meanwhile."""
-    found, chunks, make = [], 0, driver_chunks._make_chunk
+    found, chunks, status = [], 0, Timer.status
 
-    def made(*arguments):
+    def ended(timer, step):
         nonlocal chunks
         chunks += 1
         if chunks % EVERY == 0:
             found.append(look(chunks))
-        return make(*arguments)
+        return status(timer, step)
 
     gc.freeze()  # to look through what is there before takes long
     try:
         with (
-            mock.patch.object(driver_chunks, "_make_chunk", made),
+            mock.patch.object(Timer, "status", ended),
             mock.patch.object(Timer, "next_steps", lambda *_, **__: 1),
         ):
             return call(), found

@@ -7,9 +7,9 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.backends import Choice
+from jaxopt_search.engine import stepping
 from jaxopt_search.problems.qap.build import as_qaps
 from jaxopt_search.problems.qap.construction import constructed_assignment
-from jaxopt_search.solvers import stacked
 
 # Three instances, of which the largest has 23 or 24 facilities, share one program.
 QUICK = {"max_steps": 20, "num_searches": 2, "devices": 1}
@@ -33,7 +33,7 @@ def lowest(flow, distance):
 @pytest.mark.parametrize("implementation", ["native", "interpret"])
 def test_tiny_instances_are_solved_to_optimality(implementation, monkeypatch):
     """Of any sizes; three instances on two devices."""
-    monkeypatch.setattr(stacked, "_choice", lambda *_: Choice(implementation))
+    monkeypatch.setattr(stepping, "choose", lambda *_: Choice(implementation))
     pairs = [matrices(n, i) for i, n in enumerate((6, 1, 5))]
     flows, distances = zip(*pairs, strict=True)
     result = js.solve_qap(flows, distances, max_steps=60, num_searches=4, devices=2)

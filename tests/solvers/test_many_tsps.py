@@ -8,7 +8,7 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.backends import Choice
-from jaxopt_search.solvers import stacked
+from jaxopt_search.engine import stepping
 
 POINTS = np.random.default_rng(0).normal(size=(3, 7, 2)) * [[[1]], [[1e-3]], [[1e4]]]
 
@@ -26,7 +26,7 @@ def shortest(points):
 @pytest.mark.parametrize("implementation", ["native", "interpret"])
 def test_tiny_instances_are_solved_to_optimality(implementation, monkeypatch):
     """Whatever their scale and however they are run; three instances on two devices."""
-    monkeypatch.setattr(stacked, "_choice", lambda *_: Choice(implementation))
+    monkeypatch.setattr(stepping, "choose", lambda *_: Choice(implementation))
     result = js.solve_tsp(POINTS, max_steps=300, devices=min(2, jax.local_device_count()))
     assert result.x.shape == (3, 7) and result.x.dtype == np.int32
     for points, tour, cost in zip(POINTS, result.x, result.fun, strict=True):

@@ -36,7 +36,7 @@ class Machine:
 
     def __init__(self, recipe, max_seconds, costs, slower, start):
         self.now, self.timer = 0.0, Timer(None, max_seconds)
-        self.pacer = pacer_of(recipe, 100, None, max_seconds)
+        self.pacer = pacer_of(recipe, 100, self.timer)
         self.costs, self.slower = costs, slower
         self.step, self.since, self.longest, self.chunks = 0, 0, 0.0, []
         self.timer.before = start
@@ -225,19 +225,19 @@ def test_a_run_of_steps_recombines_from_a_step_on():
 
 
 COLDER = RECOMBINED._replace(colder=0.5)
-SHORT = {"seconds": (None, 0.5), "steps": (10_000, None)}  # of 100 cities
-LONG = {"seconds": (None, 1.0), "steps": (20_000, None)}
+SHORT = {"seconds": Timer(None, 0.5), "steps": Timer(10_000)}  # of 100 cities
+LONG = {"seconds": Timer(None, 1.0), "steps": Timer(20_000)}
 
 
 @pytest.mark.parametrize("by", SHORT)
 def test_a_short_run_begins_colder(by):
     """At `colder` in place of the hottest; the rest of the cooling takes all of its time."""
     temperatures = 40.0, 4.0
-    assert COLDER.begun(temperatures, 100, *LONG[by]) == 0
-    assert RECOMBINED.begun(temperatures, 100, *SHORT[by]) == 0
-    assert COLDER.begun((3.0, 3.0), 100, *SHORT[by]) == 0  # nothing to cool
-    begun = COLDER.begun(temperatures, 100, *SHORT[by])
-    pacer = pacer_of(COLDER, 100, *SHORT[by], begun)
+    assert COLDER.begun(temperatures, 100, LONG[by]) == 0
+    assert RECOMBINED.begun(temperatures, 100, SHORT[by]) == 0
+    assert COLDER.begun((3.0, 3.0), 100, SHORT[by]) == 0  # nothing to cool
+    begun = COLDER.begun(temperatures, 100, SHORT[by])
+    pacer = pacer_of(COLDER, 100, SHORT[by], begun)
     pacer.note(0, 0.0)
     assert float(cooling(*temperatures, pacer.pace).start) == pytest.approx(20.0, rel=1e-5)
     if by == "seconds":
@@ -249,7 +249,7 @@ def test_a_short_run_begins_colder(by):
 
 def test_a_short_run_by_steps_cools_by_its_end():
     """From `colder` on."""
-    begun = COLDER.begun((40.0, 4.0), 100, 10_000, None)
+    begun = COLDER.begun((40.0, 4.0), 100, Timer(10_000))
     pace = StepCount(COLDER, 100, 10_000, begun).pace
     assert 0 < begun == pace.done
     assert pace.done + 3000 * pace.per_step == pytest.approx(1)

@@ -23,7 +23,7 @@ def of_tours():
 
 def of_assignments():
     problems = [js.qap_from_instance(js.datasets.uniform_qap(n, seed=n)) for n in (12, 7)]
-    return stacked.Assignments(4, 16, True), stacked.matrices_of(problems, 16)
+    return stacked.Assignments(4, 16), stacked.matrices_of(problems, 16)
 
 
 @pytest.mark.parametrize("of_kind", [of_tours, of_assignments])
