@@ -69,8 +69,11 @@ SOLVERS = {
 both = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 
 
-@pytest.mark.parametrize("implementation", ["native", "interpret"])
-def test_tiny_instances_are_solved_to_optimality(implementation, monkeypatch):
+however = pytest.mark.parametrize("implementation", ["native", "interpret"])
+
+
+@however
+def test_tiny_tours_are_the_shortest(implementation, monkeypatch):
     """Of any sizes and scales, however they are run."""
     monkeypatch.setattr(stepping, "choose", lambda *_: Choice(implementation))
     points = [*cities(7, 6), np.random.default_rng(0).random((9, 2))]
@@ -82,6 +85,11 @@ def test_tiny_instances_are_solved_to_optimality(implementation, monkeypatch):
     assert (result.success, result.nit, result.nfev) == (True, 600, 600 * 3 * 4 * 3)
     assert result.env["implementation"] == implementation
 
+
+@however
+def test_tiny_assignments_are_optimal(implementation, monkeypatch):
+    """Of any sizes, however they are run."""
+    monkeypatch.setattr(stepping, "choose", lambda *_: Choice(implementation))
     pairs = matrices(6, 1, 9)
     result = solve_qap(*pairs, max_steps=60)
     assert result.fun.dtype == np.int64
@@ -165,7 +173,7 @@ def test_another_list_of_the_class_compiles_nothing(compiled):
 def test_others_in_a_list_change_no_run():
     """Of whatever sizes, if the largest has as many entries: these set the pace.
 
-    Before tours recombine it may have more or fewer, too. Another key leads to other results.
+    Before tours recombine it may have more or fewer, too.
     """
     first, *others = cities(10, 9, 14, 14, 3)
     for steps, lists in ((100, (others[:2], others[2:])), (16, (others[:2], cities(5, 12)))):
@@ -174,9 +182,16 @@ def test_others_in_a_list_change_no_run():
     lists = [matrices(13, *more) for more in ((11, 14), (14, 5))]
     found = [solve_qap(*pairs, 1, max_steps=60) for pairs in lists]
     np.testing.assert_array_equal(*(result.x[0] for result in found))
-    for one, other in ((solve_tsp, (cities(14, 13, 12),)), (solve_qap, lists[0])):
-        keyed = [one(*other, key, max_steps=3) for key in (1, 2)]
-        assert any((x != y).any() for x, y in zip(*(result.x for result in keyed), strict=True))
+
+
+@both
+def test_another_key_leads_to_another_search(solver, tmp_path):
+    searches = []
+    for key in (1, 2):
+        solver(key=key, max_steps=20, checkpoint=tmp_path / f"{key}.npz")
+        kept = arrays_of(tmp_path / f"{key}.npz")
+        searches.append([array for name, array in sorted(kept.items()) if ".searches." in name])
+    assert searches[0] and any((one != other).any() for one, other in zip(*searches, strict=True))
 
 
 def test_a_list_of_one_size_is_a_stack():
