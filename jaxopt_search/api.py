@@ -87,7 +87,6 @@ from jaxopt_search.searches import Genetic as Genetic
 from jaxopt_search.searches import HillClimbing as HillClimbing
 from jaxopt_search.searches import LocalSearch as LocalSearch
 from jaxopt_search.searches import MinConflicts as MinConflicts
-from jaxopt_search.searches import SimulatedAnnealing as SimulatedAnnealing
 from jaxopt_search.searches import TabuSearch as TabuSearch
 from jaxopt_search.searches import acceptance as acceptance
 from jaxopt_search.searches import genetic as genetic

@@ -23,7 +23,7 @@ from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Steer
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.exchanges import Recombine, Resample
-from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
+from jaxopt_search.searches import LocalSearch, simulated_annealing
 from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.searches.schedules import Geometric
 from jaxopt_search.types import Crossover, Exchange
@@ -153,7 +153,7 @@ class Ingredients(NamedTuple):
     crossover: Crossover | None = None
     exchange: Exchange | None = None
 
-    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[SimulatedAnnealing, Exchange]:
+    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[LocalSearch, Exchange]:
         """Returns the search of a recipe and what the searches exchange, at a pace."""
         schedule, every = cooling(*self.temperatures, pace), int32(pace.every)
         search = simulated_annealing(

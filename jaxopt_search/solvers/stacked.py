@@ -42,7 +42,7 @@ from jaxopt_search.problems.tsp.build import diameters, drawn_near, middle
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import StackedResult, Status
-from jaxopt_search.searches import SimulatedAnnealing, TabuSearch, tabu_search
+from jaxopt_search.searches import LocalSearch, TabuSearch, tabu_search
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.recipes import Ingredients, Pace, Pacer, Recipe, pacer_of
 from jaxopt_search.types import Exchange, Problem, Solution
@@ -98,7 +98,7 @@ class Tours(NamedTuple):
             return problem, ingredients, None
         return problem, ingredients, tours_through(points, key, self.num_searches, num_cities)
 
-    def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[SimulatedAnnealing, Exchange]:
+    def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[LocalSearch, Exchange]:
         """Returns what the searches do and exchange, at a pace."""
         return ingredients.at_pace(self.recipe, pace)
 

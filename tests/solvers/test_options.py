@@ -131,8 +131,8 @@ def test_a_run_is_continued(data):
     second = solver(**options | {"max_steps": 230, "state": first.state})
     assert (second.nit, second.fun <= first.fun) == (230, True)
     if hasattr(second.search, "schedule"):
-        assert float(second.search.schedule(jnp.int32(201))) == pytest.approx(
-            float(first.search.schedule(jnp.int32(200)))
+        assert float(second.search.acceptance.schedule(jnp.int32(201))) == pytest.approx(
+            float(first.search.acceptance.schedule(jnp.int32(200)))
         )
 
 
@@ -177,8 +177,8 @@ def test_a_run_by_the_clock_continues_at_its_pace(tmp_path):
     result = js.solve_tsp(POINTS, **options, resume=True, callback=reports.append)
     assert reports[0].seconds > 0.5 and reports[-1].seconds < 1.1  # not 0.6 more
     start = js.solve_tsp(POINTS, **QUICK | {"target": None}, callback=lambda report: True)
-    now, hottest = jnp.int32(reports[0].step), float(start.search.schedule(jnp.int32(0)))
-    assert float(result.search.schedule(now)) < 0.5 * hottest
+    now, hottest = jnp.int32(reports[0].step), float(start.search.acceptance.schedule(jnp.int32(0)))
+    assert float(result.search.acceptance.schedule(now)) < 0.5 * hottest
 
 
 @pytest.mark.parametrize("solver", ["tsp", "maximize"])
