@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from jaxopt_search.backends import memory, random
 from jaxopt_search.checks import check_count
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Cost
 
@@ -149,7 +149,7 @@ class Threshold(Acceptance):
 class Greedy(Acceptance):
     """Build it with `greedy`."""
 
-    sideways: bool = dataclasses.field(metadata={"static": True})
+    sideways: bool = static()
 
     def passes(self, trial: Trial) -> jax.Array:
         return trial.delta <= 0 if self.sideways else trial.delta < 0
@@ -172,7 +172,7 @@ class LateCosts(NamedTuple):
 class LateAcceptance(Acceptance):
     """Build it with `late_acceptance`."""
 
-    length: int = dataclasses.field(metadata={"static": True})
+    length: int = static()
 
     def start(self, cost: Cost) -> LateCosts:
         return LateCosts(jnp.full(self.length, cost), jnp.int32(0))
