@@ -18,12 +18,10 @@ from jaxopt_search.backends import random
 
 SETTINGS = [
     {},
-    {"tenure": 0},
-    {"tenure": 3},
+    {"tenure": 0, "aspiration_age": 2**30},
     {"tenure": (2, 9), "aspiration_age": 20},
     {"tenure": 10**6},
     {"tenure": 10**6, "aspiration_age": 0},
-    {"aspiration_age": 2**30},
 ]
 
 
