@@ -265,7 +265,7 @@ def test_a_run_is_continued(solver):
     first = solver(**options)
     second = solver(**options | {"max_steps": 230, "state": first.state})
     assert (second.nit, second.fun <= first.fun) == (230, True)
-    if hasattr(second.search, "schedule"):
+    if hasattr(second.search, "acceptance"):
         now, then = (
             float(one.search.acceptance.schedule(jnp.int32(at)))
             for one, at in ((second, 201), (first, 200))
