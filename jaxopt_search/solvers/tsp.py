@@ -210,7 +210,7 @@ def solve_tsp(
         history_size=history_size,
         default_seconds=DEFAULT_SECONDS,
     )
-    count: Callable[[Any], Any] | None = None
+    closed: TSP | None = None
     with options.team.same_call():
         device = options.devices[0]
         if not isinstance(data, TSP | TSPInstance) and is_stack(data):
@@ -229,8 +229,7 @@ def solve_tsp(
         else:
             problem = as_tsp(data, metric, dtype, forbidden)
             if start is not None or end is not None:
-                if end is not None:
-                    count = functools.partial(paths.counted, problem=problem)
+                closed = problem if end is not None else None
                 problem = paths.with_ends(problem, start, end)
             # All that is compiled depends on the capacity only: instances of many sizes share it.
             padded = problem if problem.num_entries is not None else problem.padded()
@@ -247,7 +246,8 @@ def solve_tsp(
             given = {"initial": initial, "state": state, "target": target}
             planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
             run = functools.partial(execute, *planned)
-    return run() if count is None else count(run())
+    result: Any = run()
+    return result if closed is None else paths.counted(result, closed)
 
 
 def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:
