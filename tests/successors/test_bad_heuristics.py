@@ -11,7 +11,8 @@ from successors.tabled import MOST, NUM_VARIABLES, STATES, tabled
 
 import jaxopt_search as js
 from jaxopt_search.backends.memory import store
-from jaxopt_search.successors import Aggregate, generation
+from jaxopt_search.engine import memory
+from jaxopt_search.successors import Aggregate
 from jaxopt_search.successors.heuristics import HOOKS
 
 
@@ -221,10 +222,10 @@ def test_too_much_memory_is_refused_with_the_sizes(monkeypatch):
     needed = js.successors.memory_estimate(
         heuristic, parts.ALONE, states, num_successors=2**20, implementation="xla"
     )
-    monkeypatch.setattr(generation, "free_bytes", lambda device: needed - 1)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: needed - 1)
     text = (
-        f"64 states with 1048576 successors each take {needed / 2**30:.1f} GiB, and"
-        f" {(needed - 1) / 2**30:.1f} GiB are free on"
+        "num_successors is 1048576 of 64 states, expected fewer: they take"
+        f" {needed / 2**30:.1f} GiB, and {(needed - 1) / 2**30:.1f} GiB are free on"
     )
     refuses(
         MemoryError,

@@ -7,6 +7,7 @@ from ways import needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
+from jaxopt_search.engine import memory
 from jaxopt_search.successors import generation
 
 NUM_STATES, NUM_SUCCESSORS, NUM_VARIABLES, MOST = 256, 2, 2, 4000
@@ -78,7 +79,7 @@ def test_the_setting_follows_the_estimate(monkeypatch):
     monkeypatch.setattr(generation, "_keeping", lambda setup, *rest: run_with.append(setup))
 
     def generate(ratings, free):
-        monkeypatch.setattr(generation, "free_bytes", lambda device: free)
+        monkeypatch.setattr(memory, "free_bytes", lambda device: free)
         js.successors.generate(0, heuristic, (), states, ratings=ratings, implementation="xla")
 
     stored, recomputed = (
