@@ -90,7 +90,8 @@ def test_the_setting_follows_the_estimate(monkeypatch):
     generate("auto", stored - 1)
     generate("recomputed", recomputed)
     assert [setup.ratings for setup in run_with] == ["stored", "recomputed", "recomputed"]
-    with pytest.raises(MemoryError, match="or ratings='recomputed'"):
+    sizes = rf"take {stored / 2**30:.1f} GiB, and .* GiB are free .* or ratings='recomputed'$"
+    with pytest.raises(MemoryError, match=f"num_successors is 1 of {NUM_STATES} states.*{sizes}"):
         generate("stored", stored - 1)
     with pytest.raises(MemoryError, match="use fewer states or successors$"):
         generate("auto", recomputed - 1)
