@@ -124,5 +124,5 @@ def rescued(folder):
 
 def clocked(folder):
     """How far a run comes is up to the clock, but all come as far."""
-    result = solve(tsp(), annealing(), max_seconds=0.2)
-    return [*seen(result), result.elapsed, [line.seconds for line in result.history]]
+    result = js.solve_tsp(POINTS, 3, num_searches=11, max_seconds=0.5)
+    return [*seen(result), [line.seconds for line in result.history]]
