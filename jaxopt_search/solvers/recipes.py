@@ -18,7 +18,7 @@ from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_a
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import is_true
 from jaxopt_search.driver.options import RunOptions, Timer
-from jaxopt_search.driver.plan import Plan, make_plan
+from jaxopt_search.driver.plan import Plan
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Steer
 from jaxopt_search.driver.starts import LateStarts
@@ -391,7 +391,7 @@ def plan_annealing(
 
     Args:
       state: of a run to continue, at the coldest one, where it recombines at once if it does.
-      settings: those of `make_plan` that the recipe leaves open.
+      settings: those of `Plan` that the recipe leaves open.
     """
     if state is not None:
         coldest = ingredients.temperatures[1]
@@ -403,7 +403,7 @@ def plan_annealing(
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
     steering = Steering(recipe, ingredients, pacer, options.callback)
     options = dataclasses.replace(options, callback=steering)
-    plan = make_plan(
+    plan = Plan(
         options,
         problem,
         search,
