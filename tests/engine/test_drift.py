@@ -48,7 +48,7 @@ def test_temperatures_are_told_apart_by_best_cost():
     """A sweep under vmap: hot searches stay at long tours, cold ones get to short ones."""
 
     def best_cost(temperature):
-        search = js.simulated_annealing(js.Relocate(), temperature)
+        search = js.simulated_annealing(js.Relocate(), js.schedules.constant(temperature))
         return js.run(0, SMALL, search, num_searches=4, max_steps=300).best_cost
 
     cold, hot = jax.jit(jax.vmap(best_cost))(jnp.array([1.0, 1e6]))
