@@ -1,9 +1,9 @@
-"""A process of `test_kill_9`: runs of the kinds that are named, which continue from their files.
+"""A process of `test_kill_9`: runs of a kind, which continue from their files in some folders.
 
 Each is kept after every chunk, of few steps, and a line is printed once that is written. At its end
 a run prints a digest of all that it has found, and of its searches.
 
-    python tests/kept_runs.py FOLDER KIND ...
+    python tests/kept_runs.py KIND FOLDER ...
 
 JAX_COMPILATION_CACHE_DIR names the folder of compiled programs.
 """
@@ -34,53 +34,37 @@ def tours(**files):
     return result.x, result.fun, result.solutions
 
 
-def tabu(**files):
-    result = js.solve_qap(instance(9), instance(9, 1), 3, **LIMITS, target=None, **files)
-    return result.x, result.fun, result.solutions
-
-
-def islands(**files):
-    search, exchange = js.genetic(population_size=6), js.ring(every=30)
-    problem = js.qap(instance(9), instance(9, 1))
-    result = js.solve(problem, search, 3, exchange=exchange, **LIMITS, **files)
-    return result.x, result.fun, result.state._replace(info=None)
-
-
-def several(**files):
-    points = [np.random.default_rng(seed).random((12, 2)) for seed in range(3)]
-    result = js.solve_tsp(points, 3, **LIMITS, **files)
-    return result.x, result.fun
-
-
 def placements(**files):
     limits = LIMITS | {"max_steps": CHUNKS * 32 + 10}  # steps between two looks
     result = js.solve_nqueens(16, 10**6, 3, **limits, **files)
     return result.solutions, result.num_found
 
 
+@jax.jit
+def best_three(problem, states):
+    best = jnp.argsort(jax.vmap(problem.cost)(states.solution))[:3]
+    return jax.tree.map(lambda leaf: leaf[best], states)
+
+
 def rounds(checkpoint, resume, **_):
     """Successors of the best three of each round, in a loop of one's own."""
-    problem, num = js.graph_coloring(np.argwhere(np.triu(instance(30) > 40, 1)), 4), 3
+    problem = js.graph_coloring(np.argwhere(np.triu(instance(30) > 40, 1)), 4)
     heuristic = js.successors.ByDelta(num_variables=30, max_possibilities=4)
-    colors = jax.random.randint(jax.random.key(1), (num, 30), 0, 4, jnp.int32)
-    states = js.types.Tallied(colors, jax.vmap(problem.tally)(colors))
+    colors = jnp.array(np.random.default_rng(1).integers(0, 4, (3, 30)), jnp.int32)
+    states = js.types.Tallied(colors, jax.jit(jax.vmap(problem.tally))(colors))
     about, kept = (heuristic, problem), (0, states)
     if resume and checkpoint.exists():
         kept = js.load_checkpoint(checkpoint, kept, of=about)
     first, states = kept
     for number in range(int(first), CHUNKS):
-        made = js.successors.generate(number, heuristic, problem, states, num_successors=8).states
-        best = jnp.argsort(jax.vmap(problem.cost)(made.solution))[:num]
-        states = jax.tree.map(lambda leaf, best=best: leaf[best], made)
+        made = js.successors.generate(number, heuristic, problem, states, num_successors=8)
+        states = best_three(problem, made.states)
         js.save_checkpoint(checkpoint, (number + 1, states), of=about)
     return states
 
 
 KINDS = {
     "TSP": tours,
-    "QAP tabu": tabu,
-    "islands": islands,
-    "several TSPs": several,
     "queens": placements,
     "FANG": rounds,
 }
@@ -99,7 +83,7 @@ def digest(tree):
     return hashlib.sha256(whole).hexdigest()
 
 
-def main(folder, *kinds):
+def main(kind, *folders):
     js.enable_compilation_cache()
     write = checkpoints.write
 
@@ -109,11 +93,11 @@ def main(folder, *kinds):
 
     checkpoints.write, checkpoints.SHARE = told, np.inf
     options.steps_for = lambda *_: STEPS
-    for kind in kinds:
+    for folder in map(pathlib.Path, folders):
         path = folder / f"{kind}.npz"
         found = KINDS[kind](checkpoint=path, checkpoint_every=0, resume=True)
         print("end", kind, digest((found, arrays_of(path))), flush=True)
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]), *sys.argv[2:])
+    main(*sys.argv[1:])

@@ -154,8 +154,8 @@ def refuses(kind: type[Exception], *texts: str) -> Iterator[None]:
         raise AssertionError("the loop was compiled before the arguments were checked")
 
     with (
-        mock.patch.object(starting, "_init", fail),
-        mock.patch.object(loop, "_advance", fail),
+        mock.patch.object(starting, "begin", fail),
+        mock.patch.object(loop, "advance_by", fail),
         pytest.raises(kind) as caught,
     ):
         yield

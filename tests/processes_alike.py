@@ -64,26 +64,16 @@ def solve(problem, search, **options):
     return js.solve(problem, search, 3, **options)
 
 
-def first_finisher(folder):
-    exchange = js.broadcast_best(every=7)
-    options = {"exchange": exchange, "target": 2990, "max_steps": 5000}
+def first_finisher(folder, **options):
+    options = {"exchange": js.broadcast_best(every=7), "target": 2990, "max_steps": 5000} | options
     return seen(solve(tsp(), annealing(), **options))
 
 
-def resampling(folder):
-    problem, exchange = tsp(dtype=np.float64), js.resample(cooling(), every=9)
-    return seen(solve(problem, annealing(), exchange=exchange, max_steps=60, chunk_steps=13))
-
-
-def islands(folder):
-    import cases
-
-    ring, population = js.ring(every=5), js.genetic(population_size=4)
-    return seen(solve(cases.small_qap(6), population, exchange=ring, max_steps=40))
-
-
-def one_liner(folder):
-    return seen(js.solve_tsp(POINTS, key=2, max_steps=300, num_searches=6, devices="all"))
+def first_finisher_in_parts(folder):
+    """A run in two parts: another number of processes can make the second."""
+    path = folder / "first_finisher.npz"
+    first_finisher(folder, max_steps=13, chunk_steps=8, checkpoint=path, checkpoint_every=0)
+    return first_finisher(folder, resume=path)
 
 
 def queens(folder, **options):
@@ -94,15 +84,21 @@ def queens(folder, **options):
     return [digest(result.solutions), result.status.name, len(result.solutions)]
 
 
+def queens_in_parts(folder):
+    path = folder / "queens.npz"
+    queens(folder, num_solutions=5, checkpoint=path)
+    return queens(folder, resume=path)
+
+
 def several_instances(folder, **options):
     several = [POINTS, POINTS[:9], POINTS[3:]]
     result = js.solve_tsp(several, max_steps=200, devices="all", **options)
     return [digest(result.x), result.fun.tolist(), result.nit]
 
 
-def broken_instances(folder):
+def several_instances_in_parts(folder):
     """They have no callback: the lead is interrupted after a chunk."""
-    advance = stacked._Runs.advance
+    path, advance = folder / "several_instances.npz", stacked._Runs.advance
 
     def interrupted(runs, num_steps):
         advance(runs, num_steps)
@@ -110,30 +106,14 @@ def broken_instances(folder):
             signal.raise_signal(signal.SIGINT)
 
     with mock.patch.object(stacked._Runs, "advance", interrupted):
-        several_instances(folder, checkpoint=folder / "several.npz")
+        several_instances(folder, checkpoint=path)
+    return several_instances(folder, resume=path)
 
 
 def successors(folder):
     states = [np.random.default_rng(seed).permutation(6).astype(np.int32) for seed in range(7)]
     options = {"num_successors": 3, "devices": "all"}
     return digest(js.successors.generate(4, AnyColumn(), None, np.array(states), **options))
-
-
-def broken(folder):
-    """A run in two parts: another number of processes can make the second."""
-    problem, exchange = tsp(), js.broadcast_best(every=7)
-    options = {"exchange": exchange, "checkpoint": folder / "run.npz", "checkpoint_every": 0}
-    solve(problem, annealing(), max_steps=31, chunk_steps=8, **options)
-    queens(folder, num_solutions=5, checkpoint=folder / "queens.npz")
-    broken_instances(folder)
-    return sorted(path.name for path in folder.glob("*.npz"))
-
-
-def continued(folder):
-    exchange, path = js.broadcast_best(every=7), folder / "run.npz"
-    result = solve(tsp(), annealing(), exchange=exchange, max_steps=90, resume=path)
-    several = several_instances(folder, resume=folder / "several.npz")
-    return [seen(result), queens(folder, resume=folder / "queens.npz"), several]
 
 
 def rescued(folder):
@@ -144,5 +124,5 @@ def rescued(folder):
 
 def clocked(folder):
     """How far a run comes is up to the clock, but all come as far."""
-    result = js.solve_tsp(POINTS, max_seconds=0.2, num_searches=6, devices="all")
+    result = solve(tsp(), annealing(), max_seconds=0.2)
     return [*seen(result), result.elapsed, [line.seconds for line in result.history]]

@@ -16,14 +16,12 @@ import processes_differ as differ
 
 _ALL = [
     alike.first_finisher,
-    alike.resampling,
-    alike.islands,
-    alike.one_liner,
+    alike.first_finisher_in_parts,
     alike.queens,
+    alike.queens_in_parts,
     alike.several_instances,
+    alike.several_instances_in_parts,
     alike.successors,
-    alike.broken,
-    alike.continued,
     alike.rescued,
     alike.clocked,
     differ.stopped_by_one,

@@ -25,7 +25,6 @@ from jaxopt_search.engine.state import (
     RunState,
     check_interval,
     make_rules,
-    with_all_limits,
 )
 from jaxopt_search.problems.host import Original, counted_on_device
 from jaxopt_search.types import Exchange, Problem, Search
@@ -263,12 +262,12 @@ def memory_estimate(
     split = DeviceSplit(find_devices(devices))
     chosen = stepping.choose(implementation, split.first, problem, search).implementation
     shape = starting.shape(problem, search, num_searches)
-    dtype = shape.device_best.dtype
-    rules = with_all_limits(make_rules(search, dtype, exchange=exchange), search, dtype)
     programs = dict[str, Program]()
     if split.compiles_ahead:
         problem, search, brought = split.brought((problem, search, exchange))
-        rules, key = rules._replace(exchange=brought), split.brought(random.as_key(0))
+        rules = make_rules(search, shape.device_best.dtype, exchange=brought)
+        key = split.brought(random.as_key(0))
         programs = split.programs(problem, search, shape, rules, chosen)
-        programs["start"] = starting.program(key, problem, search, None, num_searches)
-    return memory.of_programs(programs, (problem, search, exchange), shape, split.devices)
+        own, static = (key, problem, search, None), {"num_searches": num_searches}
+        programs["start"] = Program(starting.begin, own, static)
+    return memory.estimate((problem, search, exchange), shape, split.devices, programs)

@@ -22,11 +22,12 @@ from jaxopt_search.driver.options import RunOptions, Timer, resolve
 from jaxopt_search.driver.plan import Plan, SavedRun, make_plan
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.engine import memory, starting, stepping
-from jaxopt_search.engine.compile import compile_all
+from jaxopt_search.engine.compile import Program, compile_all
 from jaxopt_search.engine.devices import Devices, host_driver
 from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.engine.outcome import Outcome
-from jaxopt_search.engine.state import Rules, RunState, make_rules, with_all_limits, with_best
+from jaxopt_search.engine.state import Rules, RunState, make_rules, with_best
+from jaxopt_search.interrupts import held_back
 from jaxopt_search.problems.host import counted_in_full
 from jaxopt_search.results import History, Hit, Record, Result, Status
 from jaxopt_search.types import Exchange, Problem, Search
@@ -272,7 +273,9 @@ class Run:
                 built = plan.starts.built()
                 solutions = starts.for_all(plan.problem, plan.key, built, plan.num_searches)
             key, solutions = plan.split.bring((plan.key, solutions))
-            return starting.start(key, plan.problem, self.search, solutions, plan.num_searches)
+            own = key, plan.problem, self.search, solutions
+            with held_back():
+                return jax.block_until_ready(starting.begin(*own, num_searches=plan.num_searches))
         state: Any = plan.split.bring(plan.state)
         if plan.saved is not None:
             with checkpoints.notes_read():
@@ -346,7 +349,7 @@ class Run:
         return notes
 
     def _rules(self, dtype: Any) -> Rules:
-        rules = make_rules(
+        return make_rules(
             self.search,
             dtype,
             exchange=self.exchange,
@@ -354,7 +357,6 @@ class Run:
             patience=self.plan.patience,
             check_every=self.plan.check_every,
         )
-        return with_all_limits(rules, self.search, dtype)
 
     def _compile_ahead(self, note_needed: Callable[[int], None]) -> None:
         """Compiles side by side, and refuses a run that then turns out not to fit.
@@ -375,12 +377,13 @@ class Run:
         if plan.key is not None:
             given = plan.starts and starts.shapes(plan.starts, plan.num_searches)
             key, given = split.brought((plan.key, given))
-            programs["start"] = starting.program(key, *own, given, plan.num_searches)
+            static = {"num_searches": plan.num_searches}
+            programs["start"] = Program(starting.begin, (key, *own, given), static)
         programs = {name: programs[name] for name in sorted(programs, key=_LONGEST_FIRST.index)}
         compile_all(programs.values(), self._build_starts)
         parts = plan.problem, self.search, self.exchange
         try:
-            needed = memory.of_programs(programs, parts, shape, split.devices)
+            needed = memory.estimate(parts, shape, split.devices, programs)
         except Exception:
             reason = ""
             if self.choice.implementation == "triton":

@@ -46,8 +46,7 @@ _MOST_CALLS = 16  # of one function by arguments of other kinds, whose programs 
 program_folder: pathlib.Path | None = None
 """Where programs are kept; None for nowhere. `enable_compilation_cache` sets it."""
 
-_loaded: dict[str, Callable[..., Any]] = {}
-_noted: dict[str, Any] = {}
+_loaded = dict[str, Any]()  # from there, or made since, by the names of files
 
 # Held by threads at long work in Python, of which only one goes on at a time anyway: so those that
 # came first can soon leave it, to compile or to compute.
@@ -146,8 +145,8 @@ class Program(NamedTuple):
         jitted = self.fn.on_platform_of(self.arguments)
         if self.fn.in_turn:
             return functools.partial(_call_in_turn, jitted)
-        if (key := self.key_of(jitted)) is not None:
-            return _loaded.get(key) or compile(self)
+        if (name := self.name_of(jitted)) is not None:
+            return _loaded.get(name) or compile(self)
         return functools.partial(jitted, **self.static) if self.static else jitted
 
     def temporaries(self) -> int:
@@ -160,11 +159,12 @@ class Program(NamedTuple):
             self.fn.temporaries[self.call] = 0 if found is None else int(found.temp_size_in_bytes)
         return self.fn.temporaries[self.call]
 
-    def key_of(self, jitted: Any) -> str | None:
+    def name_of(self, jitted: Any) -> str | None:
         """Returns the name of its file, compiled as `jitted`; None where it is not kept in one."""
         if program_folder is None or not self.fn.in_folder:
             return None
-        return fingerprints.of_call(jitted, self.arguments, self.static)
+        name = fingerprints.of_call(jitted, self.arguments, self.static)
+        return None if name is None else f"{name}.program"
 
     @property
     def call(self) -> tuple[Any, ...]:
@@ -184,14 +184,72 @@ def lower(program: Program) -> Any:
 
 def compile(program: Program) -> Any:
     """Returns a program, a `jax.stages.Compiled`: loaded if it is kept, else compiled and kept."""
-    key = program.key_of(program.fn.on_platform_of(program.arguments))
-    if program_folder is None or key is None:
+    name = program.name_of(program.fn.on_platform_of(program.arguments))
+    if name is None:
         return lower(program).compile()  # JAX remembers it for the call
-    if key not in _loaded:
-        path = program_folder / f"{key}.program"
-        found = _load(path, program.arguments)
-        _loaded[key] = found or _compile_and_keep(lower(program), path)
-    return _loaded[key]
+    from jax.experimental import serialize_executable
+
+    hits, own = list[str](), threading.get_ident()
+
+    def note(event: str, **_: Any) -> None:
+        if event == "/jax/compilation_cache/cache_hits" and threading.get_ident() == own:
+            hits.append(event)
+
+    def made() -> Any:
+        lowered = lower(program)
+        jax.monitoring.register_event_listener(note)
+        try:
+            return lowered.compile()
+        finally:
+            jax.monitoring.unregister_event_listener(note)
+
+    def read(data: bytes) -> Any:
+        found, result = pickle.loads(zlib.decompress(data))
+        structures = jax.tree.structure((program.arguments, {})), jax.tree.structure(result)
+        return serialize_executable.deserialize_and_load(
+            found, *structures, execution_devices=devices_of(program.arguments)
+        )
+
+    def written(compiled: Any) -> bytes:
+        if hits:
+            raise ValueError("a program from JAX's own cache cannot be written once more")
+        found, _, result = serialize_executable.serialize(compiled)
+        skeleton = result.unflatten(range(result.num_leaves))
+        return zlib.compress(pickle.dumps((found, skeleton)), level=1)
+
+    return _kept(name, made, read, written)
+
+
+def noted(what: str, structure: Any, kinds: tuple[Any, ...], find: Callable[[], T]) -> T:
+    """Returns what `find` returns, which depends on a structure of pytrees and its leaves.
+
+    It is kept, like a program.
+
+    Args:
+      what: tells it from other notes.
+      kinds: of the leaves.
+    """
+    name = None if program_folder is None else fingerprints.of_parts(what, structure, kinds)
+    return find() if name is None else _kept(f"{name}.note", find, pickle.loads, pickle.dumps)
+
+
+def _kept(
+    name: str, make: Callable[[], T], read: Callable[[bytes], T], written: Callable[[T], bytes]
+) -> T:
+    """Returns what has a name: from memory or its file, or else made, and kept in both."""
+    if name not in _loaded:
+        assert program_folder is not None
+        path, found = program_folder / name, None
+        with contextlib.suppress(Exception):  # not there, torn, or for another machine
+            found = read(path.read_bytes())
+        if found is None:
+            found = make()
+            with contextlib.suppress(Exception):  # a full disk, or what cannot be written
+                data = written(found)
+                with whole(path) as file:
+                    file.write(data)
+        _loaded[name] = found
+    return _loaded[name]
 
 
 def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] | None = None) -> None:
@@ -204,29 +262,27 @@ def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] | N
       meanwhile: is called while they compile.
     """
     missing = [one for one in programs if one.call not in one.fn.temporaries]
+    own, pending = fingerprints.settings(), list[concurrent.futures.Future[Any]]()
+
+    def compile_there(program: Program) -> None:
+        with settings_left():
+            if fingerprints.settings() == own:  # else some are for the caller's thread only
+                program.temporaries()
+
     for one in missing:
         one.fn.make_room()
-    pending: list[concurrent.futures.Future[Any]] = []
     if missing and num_cores() > 1:
-        own = fingerprints.settings()
         # Its threads are not joined: a `join` that Ctrl-C ends would have Python take a thread for
         # ended, and not wait for it at exit.
         pool = concurrent.futures.ThreadPoolExecutor(len(missing), "compiles")
         for one in missing:
-            pending.append(pool.submit(contextvars.copy_context().run, _compile_there, one, own))
+            pending.append(pool.submit(contextvars.copy_context().run, compile_there, one))
         pool.shutdown(wait=False)
     with held_back():
         if meanwhile is not None:
             with _tracing:
                 meanwhile()
         concurrent.futures.wait(pending)
-
-
-def _compile_there(program: Program, settings: Any) -> None:
-    """Compiles in a thread, unless JAX's settings are for the caller's thread only."""
-    with settings_left():
-        if fingerprints.settings() == settings:
-            program.temporaries()
 
 
 def num_cores() -> int:
@@ -252,70 +308,6 @@ def _call_in_turn(program: Callable[..., Any], *arguments: Any) -> Any:
         made = program(*arguments)
         _last_call = own, min(jax.tree.leaves(made), key=lambda leaf: leaf.size)
     return made
-
-
-def _load(path: pathlib.Path, arguments: Any) -> Callable[..., Any] | None:
-    """Returns the program in a file; None if there is none that this process can run."""
-    from jax.experimental import serialize_executable
-
-    try:
-        program, result = pickle.loads(zlib.decompress(path.read_bytes()))
-        structures = jax.tree.structure((arguments, {})), jax.tree.structure(result)
-        return serialize_executable.deserialize_and_load(
-            program, *structures, execution_devices=devices_of(arguments)
-        )
-    except Exception:  # not there, torn, or of another kind: it is compiled again
-        return None
-
-
-def _compile_and_keep(lowered: Any, path: pathlib.Path) -> Any:
-    from jax.experimental import serialize_executable
-
-    hits, own = list[str](), threading.get_ident()
-
-    def note(event: str, **_: Any) -> None:
-        if event == "/jax/compilation_cache/cache_hits" and threading.get_ident() == own:
-            hits.append(event)
-
-    jax.monitoring.register_event_listener(note)
-    try:
-        compiled = lowered.compile()
-    finally:
-        jax.monitoring.unregister_event_listener(note)
-    if hits:  # a program from JAX's own cache cannot be written once more
-        return compiled
-    with contextlib.suppress(Exception):  # a full disk, or a device whose programs stay there
-        program, _, result = serialize_executable.serialize(compiled)
-        skeleton = result.unflatten(range(result.num_leaves))
-        data = zlib.compress(pickle.dumps((program, skeleton)), level=1)
-        with whole(path) as file:
-            file.write(data)
-    return compiled
-
-
-def noted(what: str, structure: Any, kinds: tuple[Any, ...], find: Callable[[], T]) -> T:
-    """Returns what `find` returns, which depends on a structure of pytrees and its leaves.
-
-    It is kept, like a program.
-
-    Args:
-      what: tells it from other notes.
-      kinds: of the leaves.
-    """
-    name = None if program_folder is None else fingerprints.of_parts(what, structure, kinds)
-    if program_folder is None or name is None:
-        return find()
-    if name not in _noted:
-        path = program_folder / f"{name}.note"
-        try:
-            _noted[name] = pickle.loads(path.read_bytes())
-        except Exception:  # not there, or torn
-            _noted[name] = found = find()
-            with contextlib.suppress(Exception):  # a full disk, or what cannot be pickled
-                data = pickle.dumps(found)
-                with whole(path) as file:
-                    file.write(data)
-    return _noted[name]
 
 
 def enable_compilation_cache(folder: str | os.PathLike[str] | None = None) -> pathlib.Path:

@@ -49,37 +49,30 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
       RuntimeError: if JAX cannot work here; see `interrupts.refuse_orphans`.
     """
     refuse_orphans()
-    found = _matching_devices(devices)
+    found: Sequence[jax.Device] = ()
+    match devices:
+        case None:
+            found = (default_device(),)
+        case "all":
+            found = jax.devices()
+        case str():
+            with contextlib.suppress(RuntimeError):
+                found = jax.devices(devices) if devices else ()
+        case jax.Device():
+            found = (devices,)
+        case int() | np.integer() if not isinstance(devices, bool):
+            local = jax.local_devices()
+            found = local[:devices] if 0 < devices <= len(local) else ()
+        case Sequence() if all(isinstance(device, jax.Device) for device in devices):
+            found = devices
+        case _:
+            pass
     if not found or len(set(found)) < len(found):
         names = ", ".join(str(device) for device in jax.devices())
         if isinstance(devices, str):
             raise ValueError(f"devices is {devices!r}, of which JAX sees none; it sees {names}")
         raise ValueError(f"devices is {devices!r}, expected different ones of: {names}")
     return processes.in_order(found)
-
-
-def _matching_devices(devices: Devices) -> tuple[jax.Device, ...]:
-    match devices:
-        case None:
-            return (default_device(),)
-        case "all":
-            return tuple(jax.devices())
-        case str():
-            try:
-                return tuple(jax.devices(devices)) if devices else ()
-            except RuntimeError:
-                return ()
-        case jax.Device():
-            return (devices,)
-        case bool() | np.bool_():
-            return ()
-        case int() | np.integer():
-            local = jax.local_devices()
-            return tuple(local[:devices]) if 0 < devices <= len(local) else ()
-        case Sequence() if all(isinstance(device, jax.Device) for device in devices):
-            return tuple(devices)
-        case _:
-            return ()
 
 
 def default_device() -> jax.Device:
@@ -103,19 +96,10 @@ def describe(devices: Sequence[jax.Device]) -> str:
     return f"{len(devices)} x {devices[0].device_kind}"
 
 
-def of_this_process(device: jax.Device) -> jax.Device:
-    """Returns a device; if it is another process's, one like it of this process."""
-    return device if processes.has(device) else jax.local_devices(backend=device.platform)[0]
-
-
 def words_of(device: jax.Device) -> tuple[Any, ...]:
     """Returns what programs depend on of a device."""
-    return device.id, device.platform, device.device_kind, jax.device_count()
-
-
-def platform_version() -> str:
-    """Returns the version of what runs programs here, as JAX tells it."""
-    return jax.local_devices()[0].client.platform_version
+    kind = device.platform, device.device_kind, device.client.platform_version
+    return device.id, *kind, jax.device_count()
 
 
 def device_of(array: jax.Array) -> jax.Device:

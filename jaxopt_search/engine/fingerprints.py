@@ -16,7 +16,6 @@ import os
 import pathlib
 import platform
 import sys
-import threading
 import types
 from collections.abc import Iterable
 from typing import Any
@@ -26,7 +25,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxlib import version
 
-from jaxopt_search.engine.devices import devices_of, platform_version, words_of
+from jaxopt_search.engine.devices import devices_of, words_of
 from jaxopt_search.pytrees import IgnoredByJit
 
 _DIGITS = 16
@@ -71,22 +70,6 @@ def fingerprint(*trees: Any) -> str:
     return hashlib.sha256(repr(described).encode()).hexdigest()[:_DIGITS]
 
 
-def _is_array(kind: type, part: Any) -> bool:
-    """Returns whether a part of a kind is an array or number whose bytes say all."""
-    is_array = kind is np.ndarray or issubclass(kind, np.generic | jax.Array)
-    has_objects = is_array and getattr(part.dtype, "hasobject", False)
-    return is_array and not has_objects and not isinstance(part, Tracer)
-
-
-def _words_of_array(array: Any) -> tuple[str, tuple[int, ...], str]:
-    dtype = str(getattr(array, "dtype", ""))
-    if dtype.startswith("key<"):
-        array = jax.random.key_data(array)
-    array = np.ascontiguousarray(array)
-    digest = hashlib.sha256(array.tobytes()).hexdigest()
-    return dtype or array.dtype.str, array.shape, digest
-
-
 class _Unknown(Exception):
     """A static part that words might not tell from another one."""
 
@@ -116,8 +99,8 @@ class _Words:
 
     def of_leaf(self, leaf: Any) -> Any:
         """Returns an array or number in words, or what else may be in place of one."""
-        is_number = _is_array(type(leaf), leaf) or isinstance(leaf, int | float | complex)
-        return _words_of_array(leaf) if is_number else self.of(leaf)
+        is_number = isinstance(leaf, int | float | complex)
+        return _words_of_array(np.asarray(leaf) if is_number else leaf) or self.of(leaf)
 
     def of(self, part: Any) -> str:
         """Returns a digest of a static part, or its words if there are few."""
@@ -143,8 +126,8 @@ class _Words:
         kind: Any = type(part)
         if place := _place(part) or (issubclass(kind, IgnoredByJit) and _place(kind)):
             return place
-        if _is_array(kind, part):
-            return _words_of_array(part)
+        if words := _words_of_array(part):
+            return words
         if kind in (tuple, list):
             return kind.__name__, self._all(part)
         if kind in (set, frozenset):
@@ -170,20 +153,23 @@ class _Words:
         return *code_itself, code.co_varnames[: sum(counts[::2])], self._all(code.co_consts)
 
     def _of_function(self, fn: types.FunctionType) -> Any:
-        codes, used = _with_inner(fn.__code__), dict[str, str]()
+        codes, cells = [fn.__code__], list[str]()
+        for code in codes:  # and that of the functions in it
+            codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
         names = set[str]().union(*(code.co_names for code in codes))
-        for name in _global_names(codes) & fn.__globals__.keys():
-            used[name] = self._of_variable(fn.__globals__[name], names)
-        cells = list[str]()
+        steps = itertools.chain(*map(dis.get_instructions, codes))
+        used = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        values = [
+            (name, self._of_variable(fn.__globals__[name], names))
+            for name in sorted(used & fn.__globals__.keys())
+        ]
         for cell in fn.__closure__ or ():
             try:
-                value = cell.cell_contents
+                cells.append(self._of_variable(cell.cell_contents, names))
             except ValueError:  # a variable that has no value
                 cells.append("empty")
-            else:
-                cells.append(self._of_variable(value, names))
         own = fn.__code__, fn.__defaults__, fn.__kwdefaults__, _public(fn)
-        return "function", self._all(own), cells, sorted(used.items())
+        return "function", self._all(own), cells, values
 
     def _of_variable(self, value: Any, names: set[str], above: tuple[Any, ...] = ()) -> str:
         """Returns what a function refers to; of a module, what has one of the function's names."""
@@ -229,41 +215,37 @@ class _Words:
         return _Unknown(" in ".join(names))
 
 
+def _words_of_array(part: Any) -> tuple[Any, ...] | None:
+    """Returns an array or a number of NumPy's in words; None for all else."""
+    kind: Any = type(part)
+    is_array = kind is np.ndarray or issubclass(kind, np.generic | jax.Array)
+    if not is_array or isinstance(part, Tracer) or getattr(part.dtype, "hasobject", False):
+        return None
+    dtype = str(part.dtype)
+    array = np.ascontiguousarray(jax.random.key_data(part) if dtype.startswith("key<") else part)
+    return dtype, array.shape, hashlib.sha256(array.tobytes()).hexdigest()
+
+
 def _place(part: Any) -> str | None:
-    """Returns where trusted code is, if it is found there by its name; else None."""
-    name, path = getattr(part, "__module__", None), ""
-    if isinstance(part, types.ModuleType):
-        name = part.__name__
-    else:
-        path = getattr(part, "__qualname__", None) or getattr(part, "__name__", None)
+    """Returns where code of this library's, JAX's or Python's is, if it is found there by its name.
+
+    None for all else.
+    """
+    is_module = isinstance(part, types.ModuleType)
+    name: Any = part.__name__ if is_module else getattr(part, "__module__", None)
+    path = "" if is_module else getattr(part, "__qualname__", getattr(part, "__name__", None))
     module = sys.modules.get(name) if isinstance(name, str) else None
-    if module is None or not isinstance(path, str) or not _is_trusted(name, module):
+    if module is None or not isinstance(path, str):
+        return None
+    top, file = name.partition(".")[0], getattr(module, "__file__", None) or ""
+    is_standard = file.startswith(_STANDARD) and "site-packages" not in file
+    is_standard |= name in sys.builtin_module_names
+    if top not in _TRUSTED and not (top in sys.stdlib_module_names and is_standard):
         return None
     found = module
     for step in path.split(".") if path else ():
         found = getattr(found, step, None)
     return f"{name}:{path}" if found is part else None
-
-
-def _is_trusted(name: Any, module: types.ModuleType) -> bool:
-    """Returns whether code of a module is known by its name: this library's, JAX's or Python's."""
-    top, file = name.partition(".")[0], getattr(module, "__file__", None) or ""
-    is_standard = file.startswith(_STANDARD) and "site-packages" not in file
-    return top in _TRUSTED or (
-        top in sys.stdlib_module_names and (is_standard or name in sys.builtin_module_names)
-    )
-
-
-def _with_inner(code: types.CodeType) -> list[types.CodeType]:
-    """Returns code and that of the functions in it."""
-    inner = [_with_inner(one) for one in code.co_consts if isinstance(one, types.CodeType)]
-    return [code, *itertools.chain(*inner)]
-
-
-def _global_names(codes: list[types.CodeType]) -> set[str]:
-    """Returns the names of global variables that code looks up."""
-    steps = itertools.chain(*map(dis.get_instructions, codes))
-    return {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
 
 
 def _public(part: Any) -> dict[str, Any]:
@@ -277,11 +259,9 @@ def of_call(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
     is_off = getattr(jax.config, "jax_disable_jit", False)
     if is_off or any(isinstance(leaf, Tracer) for leaf in leaves):
         return None
-    devices = devices_of(leaves)
-    if len(devices) != 1:
+    if len(devices := devices_of(leaves)) != 1:
         return None
-    where = words_of(devices[0])
-    program = jitted.__module__, jitted.__qualname__, sorted(static.items()), where
+    program = jitted.__module__, jitted.__qualname__, sorted(static.items()), words_of(devices[0])
     return of_parts(program, structure, tuple(map(kind_of, leaves)))
 
 
@@ -290,8 +270,7 @@ def of_parts(what: Any, structure: Any, kinds: tuple[Any, ...]) -> str | None:
 
     None if a class is unknown, or caches are turned off.
     """
-    is_on = getattr(jax.config, "jax_enable_compilation_cache", True)
-    if not is_on:
+    if not getattr(jax.config, "jax_enable_compilation_cache", True):
         return None
     own = tuple((name, value) for name, value in settings().items() if name not in _PATHS)
     return _name(repr(what), structure, kinds, own, _surroundings())
@@ -317,38 +296,17 @@ def kind_of(leaf: Any) -> tuple[Any, ...]:
     return aval.dtype, aval.shape, bool(aval.weak_type)
 
 
-def _surroundings() -> tuple[str, ...]:
-    """Returns what programs depend on besides their arguments and JAX's settings."""
-    with _one_looks_around:
-        return _found_surroundings()
-
-
-_one_looks_around = threading.Lock()
-"""So that threads that compile do not all read the library's files."""
-
-
 @functools.cache
-def _found_surroundings() -> tuple[str, ...]:
+def _surroundings() -> tuple[str, ...]:
+    """Returns what programs depend on besides arguments, devices and JAX's settings."""
     code = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         code.update(path.read_bytes())
+    try:  # the instructions that the machine's processor knows
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        known = {one for one in lines if one.startswith(("flags", "Features", "model name"))}
+    except OSError:
+        known = {platform.processor()}
     versions = jax.__version__, version.__version__, platform.python_version()
     flags = os.environ.get("XLA_FLAGS", ""), os.environ.get("LIBTPU_INIT_ARGS", "")
-    return (
-        code.hexdigest(),
-        *versions,
-        *flags,
-        platform_version(),
-        platform.platform(),
-        _instructions(),
-    )
-
-
-def _instructions() -> str:
-    """Returns the instructions that the machine's processor knows, or what is known of it."""
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    found = (line for line in lines if line.startswith(("flags", "Features", "model name")))
-    return "\n".join(sorted(set(found)))
+    return code.hexdigest(), *versions, *flags, platform.platform(), *sorted(known)

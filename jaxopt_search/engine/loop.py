@@ -9,11 +9,10 @@ does not depend on how it is cut into calls of `advance`.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from jaxopt_search import contracts
@@ -21,13 +20,12 @@ from jaxopt_search.backends import Implementation, counts, loops, memory, random
 from jaxopt_search.backends.costs import meets
 from jaxopt_search.checks import int32
 from jaxopt_search.engine import devices, stepping
-from jaxopt_search.engine.compile import Program, jit
+from jaxopt_search.engine.compile import jit
 from jaxopt_search.engine.devices import device_of, is_traced
 from jaxopt_search.engine.exchange import choose, exchange_now
-from jaxopt_search.engine.starting import init, no_info
+from jaxopt_search.engine.starting import init
 from jaxopt_search.engine.state import (
     MAX_PATIENCE,
-    Later,
     Rules,
     RunState,
     Since,
@@ -35,8 +33,8 @@ from jaxopt_search.engine.state import (
     device_target,
     drifts,
     make_rules,
+    no_info,
     settled,
-    with_all_limits,
     with_best,
 )
 from jaxopt_search.engine.stepping import Fixed, Running
@@ -96,7 +94,7 @@ def run(
 def _ended(problem: Problem, search: Search, state: RunState, target: Any) -> RunState:
     """Returns the state with its last status, and with the hits that are true."""
     with loops.varying_alike(problem, search, state) as (problem, search, state):
-        state = _confirm(state, _settled_costs(problem, search, state), target)
+        state = _confirm(state, _true_costs(problem, search, state), target)
     ended = jnp.where(_num_hits(state, None) > 0, Status.TARGET, Status.MAX_STEPS)
     is_running = state.status == Status.RUNNING
     return state._replace(status=jnp.where(is_running, ended.astype(jnp.int32), state.status))
@@ -157,40 +155,17 @@ def advance(
         patience=patience,
         check_every=check_every,
     )
-    rules = with_all_limits(rules, search, dtype)
-    return advance_by(choice.implementation, problem, search, state, num_steps, rules, axis_name)
-
-
-def advance_by(
-    implementation: Implementation,
-    problem: Problem,
-    search: Search,
-    state: RunState,
-    num_steps: jax.Array | int,
-    rules: Rules,
-    axis_name: str | None = None,
-) -> RunState:
-    """Like `advance`, by an implementation that was chosen before and by rules already made."""
-    return _advance(
+    return advance_by(
         problem,
         search,
         state,
         int32(num_steps),
         rules,
-        implementation=implementation,
+        implementation=choice.implementation,
         axis_name=axis_name,
     )
 
 
-def program(
-    implementation: Implementation, problem: Problem, search: Search, state: Any, rules: Rules
-) -> Program:
-    """Returns the program of `advance_by` on a single device, for a state of these shapes."""
-    static = {"implementation": implementation, "axis_name": None}
-    return Program(_advance, (problem, search, state, np.int32(0), rules), static)
-
-
-@functools.partial(jit, static_argnames=("implementation", "axis_name"))
 def _advance(
     problem: Problem,
     search: Search,
@@ -199,191 +174,130 @@ def _advance(
     rules: Rules,
     *,
     implementation: Implementation,
-    axis_name: str | None,
+    axis_name: str | None = None,
 ) -> RunState:
+    """Returns the state after `num_steps` more steps, [] int32, or fewer if the run ends before.
+
+    Args:
+      implementation: one of `backends.Implementation`, not `"auto"`.
+      axis_name: as in `advance`.
+    """
+
+    def to_next_event(carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
+        """Makes steps up to the next event, and the events that are due then."""
+        state, left = carry
+        is_float, every = drifts(state.device_best), rules.exchange_every
+        # Stop tests are counted from the start of the run; `check_every` may have changed since.
+        tested = lax.rem(state.since.stop_test, rules.check_every)
+        until = Since(
+            refresh=REFRESH_EVERY - state.since.refresh if is_float else None,
+            stop_test=rules.check_every - tested,
+            exchange=None if every is None else every - state.since.exchange,
+        )
+        until = jax.tree.map(lambda steps: jnp.maximum(steps, 1), until)
+        limits = counts.until_carry(state.step), stepping.max_steps(implementation)
+        length = functools.reduce(jnp.minimum, (*jax.tree.leaves(until), *limits), left)
+        # Else XLA would compile all of it again for whatever depends on it.
+        length, due = memory.computed_once(
+            (length, jax.tree.map(lambda steps: steps == length, until))
+        )
+        running = stepping.run(
+            Fixed(problem, search, state.step, rules.target),
+            random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high),
+            Running(state.searches, state.hit, state.info),
+            length,
+            implementation,
+        )
+        state = state._replace(
+            step=counts.add(state.step, length),
+            since=Since(*(count + length for count in state.since)),
+            searches=running.search,
+            hit=running.hit,
+            info=running.info,
+        )
+        if is_float:  # what has drifted is recomputed before anything is decided by it
+            costs = best_costs(search, state.searches, state.index)
+            claims = ~counts.is_never(state.hit) | (costs < state.device_tested)
+            where = due.refresh | (due.stop_test & claims & (state.index >= 0))
+            if every is not None:
+                where |= due.exchange
+
+            def refreshed(state: RunState) -> RunState:
+                fresh = settled(problem, search, state.searches)
+                return state._replace(searches=choose(where, fresh, state.searches))
+
+            state = lax.cond(where.any(), refreshed, lambda state: state, state)
+        test = functools.partial(_stop_test, search, rules, axis_name)
+        state = lax.cond(due.stop_test, test, lambda state: state, state)
+        if (rule := rules.exchange) is not None:
+            meet = functools.partial(exchange_now, rule, problem, search, axis_name=axis_name)
+            is_due = due.exchange & (state.status == Status.RUNNING)
+            state = lax.cond(is_due, meet, lambda state: state, state)
+        each = zip(due, state.since, strict=True)
+        since = [count if is_due is None else jnp.where(is_due, 0, count) for is_due, count in each]
+        return state._replace(since=Since(*since)), left - length
+
     inputs = problem, search, state, num_steps, rules
     with loops.varying_alike(*inputs) as (problem, search, state, num_steps, rules):
-        call = _Call(problem, search, rules, implementation, axis_name)
-        state = _test_at_the_start(call, state)
+        state = _test_at_the_start(search, rules.target, axis_name, state)
         state, _ = loops.while_loop(
             lambda carry: (carry[0].status == Status.RUNNING) & (carry[1] > 0),
-            functools.partial(_advance_to_event, call),
-            (state, num_steps),
+            to_next_event,
+            (state._replace(info=no_info(len(state.index))), num_steps),
         )
-        if isinstance(rules.exchange, Later):  # an exchange follows, which drift does not touch
-            costs = best_costs(search, state.searches, state.index)
-        else:
-            costs = _settled_costs(problem, search, state)
+        # The searches themselves stay as they are: a run may be cut anywhere.
+        costs = _true_costs(problem, search, state)
         return with_best(problem, state, devices.minimum(costs.min(), axis_name))
 
 
-class _Call(NamedTuple):
-    """What stays the same during a call, within the compiled program."""
-
-    problem: Problem
-    search: Search
-    rules: Rules
-    implementation: Implementation
-    axis_name: str | None
+advance_by = jit(_advance, static_argnames=("implementation", "axis_name"))
+"""Like `advance`, by an implementation that was chosen before and by rules already made."""
 
 
-class _Due(NamedTuple):
-    """Which events are due, [] bool each; None for an event that there never is."""
-
-    refresh: Any
-    stop_test: Any
-    exchange: Any
-
-
-def _advance_to_event(call: _Call, carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
-    """Makes steps up to the next event, and the events that are due then."""
-    state, left = carry
-    length, due = _next_event(call, state, left)
-    state = _steps(call, state, length)
-    state = _refresh(call, state, due)
-    if due.stop_test is not None:
-        test = functools.partial(_stop_test, call)
-        state = lax.cond(due.stop_test, test, lambda state: state, state)
-    rule = call.rules.exchange
-    if isinstance(rule, Later):
-        left = jnp.where(due.exchange, length, left)  # the last steps of this program
-    elif rule is not None:
-        meet = functools.partial(exchange_now, rule, call.problem, call.search)
-        meet = functools.partial(meet, axis_name=call.axis_name)
-        state = lax.cond(due.exchange, meet, lambda state: state, state)
-    since = state.since
-    if due.refresh is not None:
-        since = since._replace(refresh=jnp.where(due.refresh, 0, since.refresh))
-    if due.exchange is not None:
-        since = since._replace(exchange=jnp.where(due.exchange, 0, since.exchange))
-    if due.stop_test is not None:
-        since = since._replace(stop_test=jnp.where(due.stop_test, 0, since.stop_test))
-    else:  # stop tests of a later call are counted from the start, too
-        since = since._replace(stop_test=_since_stop_test(call, state))
-    return state._replace(since=since), left - length
-
-
-def _next_event(call: _Call, state: RunState, left: jax.Array) -> tuple[jax.Array, _Due]:
-    """Returns the steps until the next event, at most `left`, and what is due then."""
-    rules, refresh, stop_test, exchange = call.rules, None, None, None
-    if drifts(state.device_best):
-        refresh = jnp.maximum(jnp.int32(REFRESH_EVERY) - state.since.refresh, 1)
-    may_end = rules.target is not None or rules.patience is not None
-    if may_end or call.search.is_done is not None:
-        stop_test = jnp.maximum(rules.check_every - _since_stop_test(call, state), 1)
-    if rules.exchange is not None:
-        exchange = jnp.maximum(rules.exchange.every - state.since.exchange, 1)
-    until = _Due(refresh, stop_test, exchange)
-    limits = counts.until_carry(state.step), stepping.max_steps(call.implementation)
-    length = functools.reduce(jnp.minimum, (*jax.tree.leaves(until), *limits), left)
-    # Else XLA would compile all of it again for whatever depends on it.
-    return memory.computed_once((length, jax.tree.map(lambda at: at == length, until)))
-
-
-def _since_stop_test(call: _Call, state: RunState) -> jax.Array:
-    """Returns the steps since the last stop test; `check_every` may have changed since."""
-    return lax.rem(state.since.stop_test, call.rules.check_every)
-
-
-def _test_at_the_start(call: _Call, state: RunState) -> RunState:
+def _test_at_the_start(
+    search: Search, target: jax.Array, axis_name: str | None, state: RunState
+) -> RunState:
     """Returns the state, ended if a start meets the target: before the first step.
 
     What an exchange has brought is tested after the next step, also if the run is cut between.
     """
-    target = call.rules.target
     hit = jax.vmap(stepping.note_hit, in_axes=(None, None, 0, 0, None))(
-        call.search, target, state.searches, state.hit, state.step
+        search, target, state.searches, state.hit, state.step
     )
-    axis_name = call.axis_name
     num_new = _num_hits(state._replace(hit=hit), axis_name) - _num_hits(state, axis_name)
     is_met = (num_new > 0) & meets(state.device_best, target)
     status = jnp.where(is_met, jnp.int32(Status.TARGET), state.status)
     has_exchanged = (state.since.exchange == 0) & ~counts.is_zero(state.step)
-    later = call.rules.exchange
-    continues = later.continues if isinstance(later, Later) else jnp.bool_(False)
-    tested = state._replace(hit=hit, status=status)
-    choose = functools.partial(jnp.where, has_exchanged | continues)
-    info = jax.tree.map(
-        functools.partial(jnp.where, continues), state.info, no_info(len(state.index))
+    hit, status = jax.tree.map(
+        functools.partial(jnp.where, has_exchanged), (state.hit, state.status), (hit, status)
     )
-    return jax.tree.map(choose, state, tested)._replace(info=info)
+    return state._replace(hit=hit, status=status)
 
 
-def _steps(call: _Call, state: RunState, length: jax.Array) -> RunState:
-    """Returns the state after `length` steps, between which nothing else happens."""
-    running = stepping.run(
-        Fixed(call.problem, call.search, state.step, call.rules.target),
-        random.search_key(state.key, state.index.astype(jnp.uint32), state.step.high),
-        Running(state.searches, state.hit, state.info),
-        length,
-        call.implementation,
-    )
-    return state._replace(
-        step=counts.add(state.step, length),
-        since=Since(*(count + length for count in state.since)),
-        searches=running.search,
-        hit=running.hit,
-        info=running.info,
-    )
-
-
-def _refresh(call: _Call, state: RunState, due: _Due) -> RunState:
-    """Recomputes costs that have drifted before anything is decided by them."""
-    if not drifts(state.device_best):
-        return state
-    where = jnp.full_like(state.index, due.refresh, bool)
-    if due.exchange is not None:
-        where |= due.exchange
-    if due.stop_test is not None:
-        where |= due.stop_test & _claims(call, state)
-
-    def refreshed(state: RunState, where: jax.Array) -> RunState:
-        fresh = settled(call.problem, call.search, state.searches)
-        return state._replace(searches=choose(where, fresh, state.searches))
-
-    return lax.cond(where.any(), refreshed, lambda state, where: state, state, where)
-
-
-def _claims(call: _Call, state: RunState) -> jax.Array:
-    """Returns which searches say that they have met the target, or improved on all, [S] bool."""
-    claims = ~counts.is_never(state.hit)
-    if call.rules.patience is not None:
-        costs = best_costs(call.search, state.searches, state.index)
-        claims |= costs < state.device_tested
-    return claims & (state.index >= 0)
-
-
-def _stop_test(call: _Call, state: RunState) -> RunState:
-    rules = call.rules
-    costs = best_costs(call.search, state.searches, state.index)
+def _stop_test(search: Search, rules: Rules, axis_name: str | None, state: RunState) -> RunState:
+    costs = best_costs(search, state.searches, state.index)
     state = _confirm(state, costs, rules.target)
-    best_cost = devices.minimum(costs.min(), call.axis_name)
+    best_cost = devices.minimum(costs.min(), axis_name)
     stale = jnp.minimum(state.stale, MAX_PATIENCE) + state.since.stop_test
     stale = jnp.where(best_cost < state.device_tested, 0, stale)
-    device_tested = jnp.minimum(best_cost, state.device_tested)
-    status = state.status
-    if rules.patience is not None:
-        status = jnp.where(stale >= rules.patience, jnp.int32(Status.PATIENCE), status)
-    is_done = call.search.is_done
-    if is_done is not None:
-        goes_on = (state.index >= 0) & ~jax.vmap(is_done)(state.searches)
-        num_left = devices.total(jnp.sum(goes_on, dtype=jnp.int32), call.axis_name)
+    status = jnp.where(stale >= rules.patience, jnp.int32(Status.PATIENCE), state.status)
+    if search.is_done is not None:
+        goes_on = (state.index >= 0) & ~jax.vmap(search.is_done)(state.searches)
+        num_left = devices.total(jnp.sum(goes_on, dtype=jnp.int32), axis_name)
         status = jnp.where(num_left == 0, jnp.int32(Status.LOCAL_OPTIMA), status)
-    if rules.target is not None:
-        has_hit = _num_hits(state, call.axis_name) > 0
-        status = jnp.where(has_hit, jnp.int32(Status.TARGET), status)
+    status = jnp.where(_num_hits(state, axis_name) > 0, jnp.int32(Status.TARGET), status)
+    device_tested = jnp.minimum(best_cost, state.device_tested)
     return state._replace(device_tested=device_tested, stale=stale, status=status)
 
 
-def _settled_costs(problem: Problem, search: Search, state: RunState) -> jax.Array:
-    """Returns [S] best costs without drift; the state itself stays: a run may be cut anywhere."""
-    searches = settled(problem, search, state.searches)
-    return best_costs(search, searches, state.index)
+def _true_costs(problem: Problem, search: Search, state: RunState) -> jax.Array:
+    """Returns [S] best costs without drift."""
+    return best_costs(search, settled(problem, search, state.searches), state.index)
 
 
-def _confirm(state: RunState, costs: jax.Array, target: jax.Array | None) -> RunState:
+def _confirm(state: RunState, costs: jax.Array, target: jax.Array) -> RunState:
     """Returns the state without the hits of searches whose true cost, [S], misses the target."""
-    if target is None or not drifts(costs):
+    if not drifts(costs):
         return state
     never = counts.never(state.index.shape)
     hit = jax.tree.map(lambda at, none: jnp.where(meets(costs, target), at, none), state.hit, never)

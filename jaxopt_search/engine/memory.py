@@ -20,6 +20,7 @@ import jax
 from jaxopt_search import contracts
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.engine import devices as on
+from jaxopt_search.engine import processes
 from jaxopt_search.engine.compile import Program
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import RunState
@@ -68,9 +69,7 @@ def estimate(
     parts: Sequence[Any],
     state: RunState,
     devices: Sequence[jax.Device],
-    *,
-    solution: Any = None,
-    temporaries: Mapping[str, int] | None = None,
+    programs: Mapping[str, Program] | None = None,
     states_at_a_look: int = 1,
 ) -> MemoryEstimate:
     """Returns what a run takes when it takes most.
@@ -79,63 +78,33 @@ def estimate(
       parts: the problem, the search and, if there is one, the exchange; or their shapes.
       state: of all searches, or its shapes.
       devices: those over which the searches are spread.
-      solution: the shape of one.
-      temporaries: what a program needs besides, by the moment; without, only what stays.
+      programs: by the moments of `MemoryEstimate`; those that are not there yet are compiled. None
+        for what stays only.
       states_at_a_look: 2 if it makes another one.
     """
-    is_apart = any(
-        rule is not None and rule.compiles_apart for rule in parts[2:]
-    )  # a chunk then has a third state
+    # Where an exchange is a program of its own, a chunk has a third state.
+    is_apart = any(rule is not None and rule.compiles_apart for rule in parts[2:])
     (num_searches,), num = state.index.shape, len(devices)
     instance, everyone = num_bytes(parts), num_bytes(state)
     # On one device, or in the memory that all of them share.
     times = len(Team(tuple(devices)).own) if on.is_cpu(devices[0]) else 1
     own = times * -(-num_searches // num) / num_searches
     each = math.ceil(own * everyone)
-    read_out = math.ceil(own * num_searches * (num_bytes(solution) + 4))
+    read_out = math.ceil(own * num_searches * (num_bytes(contracts.solution_shape(parts[0])) + 4))
     moments = {"start": (everyone, 0), "steps": ((3 if is_apart else 2) * each, 0)}
     if is_apart:
         moments["exchange"] = (3 * each, read_out)
     moments["look"] = (states_at_a_look * each, read_out)
     if num > 1:
         moments["end"] = (each + everyone, read_out)
-    found = temporaries or {}
-    return max(
-        (
-            MemoryEstimate(
-                instance=instance * (1 if name == "start" else times),
-                states=states,
-                temporaries=found.get(name, 0) * (1 if name == "start" else times),
-                solutions=solutions,
-                when=name,
-            )
-            for name, (states, solutions) in moments.items()
-        ),
-        key=lambda one: one.total,
-    )
-
-
-def of_programs(
-    programs: Mapping[str, Program],
-    parts: Sequence[Any],
-    state: RunState,
-    devices: Sequence[jax.Device],
-    states_at_a_look: int = 1,
-) -> MemoryEstimate:
-    """Returns what a run takes, by its programs; those that are not there yet are compiled.
-
-    Args:
-      programs: by the moments of `MemoryEstimate`.
-      parts, state, devices, states_at_a_look: as in `estimate`.
-    """
-    return estimate(
-        parts,
-        state,
-        devices,
-        solution=contracts.solution_shape(parts[0]),
-        temporaries={name: program.temporaries() for name, program in programs.items()},
-        states_at_a_look=states_at_a_look,
-    )
+    estimates = list[MemoryEstimate]()
+    for when, (states, solutions) in moments.items():
+        copies = 1 if when == "start" else times
+        program = (programs or {}).get(when)
+        temporaries = 0 if program is None else copies * program.temporaries()
+        held = copies * instance, states, temporaries, solutions
+        estimates.append(MemoryEstimate(*held, when))
+    return max(estimates, key=lambda one: one.total)
 
 
 def check_fit(
@@ -151,14 +120,10 @@ def check_fit(
     """
     lighter = parts[0].lighter if 2 * needed.instance > needed.total else ""
     bound = "" if needed.temporaries else " at least"
-    to_come = needed.total - _already_on(Team(tuple(devices)).own[0], parts)
-    check_searches(to_come, num_searches, devices, bound, lighter)
-
-
-def _already_on(device: jax.Device, tree: Any) -> int:
-    """Returns the bytes of arrays that a device holds, which are not free there any more."""
-    arrays = (leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
-    return sum(num_bytes(leaf) for leaf in arrays if device in leaf.devices())
+    device = Team(tuple(devices)).own[0]
+    arrays = (leaf for leaf in jax.tree.leaves(parts) if isinstance(leaf, jax.Array))
+    there = num_bytes([leaf for leaf in arrays if device in leaf.devices()])  # not free any more
+    check_searches(needed.total - there, num_searches, devices, bound, lighter)
 
 
 def num_bytes(tree: Any) -> int:
@@ -247,16 +212,13 @@ def free_bytes(device: jax.Device) -> float:
 
     A device of another process counts as one of this process's.
     """
-    device = on.of_this_process(device)
+    if not processes.has(device):
+        device = jax.local_devices(backend=device.platform)[0]
     if on.is_cpu(device):
-        return max(0, min(_available(), _left_to_the_group(), _left_to_the_process()))
+        available = _kilobytes(_PROC / "meminfo", "MemAvailable", math.inf)  # on Linux
+        return max(0, min(available, _left_to_the_group(), _left_to_the_process()))
     stats = device.memory_stats() or {}
     return stats.get("bytes_limit", math.inf) - stats.get("bytes_in_use", 0)
-
-
-def _available() -> float:
-    """Returns what is left of the machine's memory, on Linux."""
-    return _kilobytes(_PROC / "meminfo", "MemAvailable", math.inf)
 
 
 def _left_to_the_group() -> float:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxopt_search.backends import counts, loops
 from jaxopt_search.backends.counts import Steps
@@ -16,19 +15,6 @@ from jaxopt_search.engine.compile import jit
 from jaxopt_search.engine.state import RunState, best_costs, settled
 from jaxopt_search.results import Hit, Status
 from jaxopt_search.types import Cost, Problem, Search, Solution
-
-_REST = np.dtype(
-    [
-        ("step_high", np.uint32),
-        ("step_low", np.uint32),
-        ("status", np.int32),
-        ("hit_high", np.uint32),
-        ("hit_low", np.uint32),
-        ("winner", np.int32),
-        ("best_search", np.int32),
-        ("accepted", np.float32),
-    ]
-)
 
 
 class Outcome(NamedTuple):
@@ -44,57 +30,46 @@ class Outcome(NamedTuple):
         unless the status is `TARGET`.
       accepted: moves of all searches in this chunk.
       all_best: the best solution of each search, leaves [S, ...], and their costs [S]; [D, S / D]
-        on several devices. They stay there until they are fetched.
+        on several devices. They stay there until they are fetched: they are needed at the end only.
     """
 
     solution: Any
     cost: Any
-    step: int
-    status: Status
-    best_search: int
-    first_hit: Hit | None
-    accepted: float
+    step: Any
+    status: Any
+    best_search: Any
+    first_hit: Any
+    accepted: Any
     all_best: Any = None
 
 
-def look(problem: Problem, search: Search, state: RunState) -> Outcome:
-    """Returns what the host looks at."""
-    *fetched, everyone = packed(problem, search, state)
-    return read(jax.device_get(fetched))._replace(all_best=everyone)
-
-
 @jit
-def packed(problem: Problem, search: Search, state: RunState) -> tuple[Any, Cost, jax.Array, Any]:
-    """Returns the best solution, its cost, all the rest as words, and what `all_best` returns.
-
-    Each array that is fetched takes its time; the last ones are needed at the end of a run only.
-    """
-    count, winner = first_hit(state)
-    accepted = jnp.where(state.index >= 0, state.info.accepted, 0).astype(jnp.float32).sum()
+def packed(problem: Problem, search: Search, state: RunState) -> Outcome:
+    """Returns what there is to see, of arrays; see `read`."""
     solutions, costs = all_best(problem, search, state)
     first = jnp.argmin(costs)
-    counted = state.step.high, state.step.low, state.status, count.high, count.low
-    rest = (*counted, winner, state.index[first], accepted)
-    words = jnp.stack([lax.bitcast_convert_type(each, jnp.uint32) for each in rest])  # `_REST`
-    solution = jax.tree.map(lambda leaf: leaf[first], solutions)
-    return solution, costs[first], words, (solutions, costs)
-
-
-def read(fetched: Sequence[Any]) -> Outcome:
-    """Returns what `packed` has put together, once the first three are on the host."""
-    solution, cost, words = fetched
-    rest = words.view(_REST)[0]
-    winner = rest["winner"].item()
     return Outcome(
-        solution=solution,
-        cost=cost,
-        step=int(Steps(rest["step_high"], rest["step_low"])),
-        status=Status(rest["status"].item()),
-        best_search=rest["best_search"].item(),
-        first_hit=Hit(int(Steps(rest["hit_high"], rest["hit_low"])), winner)
-        if winner >= 0
-        else None,
-        accepted=rest["accepted"].item(),
+        solution=jax.tree.map(lambda leaf: leaf[first], solutions),
+        cost=costs[first],
+        step=state.step,
+        status=state.status,
+        best_search=state.index[first],
+        first_hit=first_hit(state),
+        accepted=jnp.where(state.index >= 0, state.info.accepted, 0).astype(jnp.float32).sum(),
+        all_best=(solutions, costs),
+    )
+
+
+def read(fetched: Outcome, all_best: Any) -> Outcome:
+    """Returns what `packed` has returned, once all but `all_best` is on the host."""
+    count, winner = fetched.first_hit
+    return fetched._replace(
+        step=int(fetched.step),
+        status=Status(fetched.status.item()),
+        best_search=fetched.best_search.item(),
+        first_hit=Hit(int(count), winner.item()) if winner >= 0 else None,
+        accepted=fetched.accepted.item(),
+        all_best=all_best,
     )
 
 

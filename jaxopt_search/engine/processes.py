@@ -106,7 +106,15 @@ class Team:
         words = np.frombuffer(digest.digest()[:8], np.uint32)
         with self.losses_explained():
             found, reasons = _compared(words)
-        _check_alike(found, reasons)
+        for number, reason in enumerate(reasons):
+            if reason:
+                raise RuntimeError(f"process {number} has refused this call: {reason}")
+        for number, own in enumerate(found):
+            if (own != found[0]).any():
+                raise ValueError(
+                    f"process {number} was called with other arguments than process 0, expected the"
+                    " same in all processes"
+                )
 
     @contextlib.contextmanager
     def losses_explained(self) -> Generator[None]:
@@ -131,19 +139,6 @@ def _compared(words: np.ndarray, reason: str = "") -> tuple[np.ndarray, list[str
     letters = reason.encode()[:_MOST_LETTERS].ljust(_MOST_LETTERS)
     all_letters = _from_all(np.frombuffer(letters, np.uint8)[None])
     return found, [bytes(each).decode(errors="ignore").strip() for each in all_letters]
-
-
-def _check_alike(words: np.ndarray, reasons: Sequence[str]) -> None:
-    """Refuses calls of which one was refused elsewhere, or is another one."""
-    for number, reason in enumerate(reasons):
-        if reason:
-            raise RuntimeError(f"process {number} has refused this call: {reason}")
-    for number, own in enumerate(words):
-        if (own != words[0]).any():
-            raise ValueError(
-                f"process {number} was called with other arguments than process 0, expected the"
-                " same in all processes"
-            )
 
 
 def _from_all(array: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Sharding
 
@@ -24,7 +25,7 @@ from jaxopt_search.engine.compile import Jitted, Program
 from jaxopt_search.engine.devices import AXIS, split_leaf
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.processes import Team
-from jaxopt_search.engine.state import Later, Rules, RunState
+from jaxopt_search.engine.state import Rules, RunState
 from jaxopt_search.results import Status
 from jaxopt_search.types import Exchange
 
@@ -76,11 +77,9 @@ class DeviceSplit:
         split = _map_searches(split_each, jax.device_get(state))
         is_padding = np.arange(num_searches + padding) >= num_searches
         index = np.where(is_padding.reshape(split.index.shape), np.int32(-1), split.index)
-        return self._put(split._replace(index=index))
-
-    def _put(self, split: RunState) -> RunState:
-        """Places the own parts as `pmap` returns them, so that the first chunk compiles for all."""
-        split = _map_searches(operator.itemgetter(self.team.rows), split)
+        own = operator.itemgetter(self.team.rows)
+        split = _map_searches(own, split._replace(index=index))
+        # They lie as `pmap` returns them, so that the first chunk compiles for all.
         return RunState._make(map(jax.device_put, split, self._shardings))
 
     @property
@@ -98,14 +97,10 @@ class DeviceSplit:
         """
         num = len(self.devices)
         if num == 1:
-            return on.shapes(state, self._where(parts))
+            is_bound = not on.is_all_on(parts, self.first) or on.is_bound(parts)
+            return on.shapes(state, on.only_on(self.first) if is_bound else None)
         split = _map_searches(functools.partial(on.split_shape, num), state)
         return RunState._make(map(on.shapes, split, self._shardings))
-
-    def _where(self, parts: Any) -> Sharding | None:
-        """Returns where arrays made of these parts are bound to lie on one device, if at all."""
-        is_bound = not on.is_all_on(parts, self.first) or on.is_bound(parts)
-        return on.only_on(self.first) if is_bound else None
 
     @property
     def compiles_ahead(self) -> bool:
@@ -125,46 +120,57 @@ class DeviceSplit:
         """Like `loop.advance`, of a state from `split` and by rules from `make_rules`."""
         if implementation == "auto":
             implementation = stepping.choose("auto", self.first, problem, search).implementation
-        own, rule = (problem, search), rules.exchange
-        if not isinstance(rule, Exchange) or not rule.compiles_apart:
-            steps = self._steps(implementation, *own, state, rules).ready()
+        own, (rule, rules) = (problem, search), _apart(rules)
+        steps = self._steps(implementation, *own, state, rules).ready()
+        if rule is None:
             return steps(*own, state, np.int32(num_steps), rules)
-        every, left = map(int, jax.device_get((rule.every, state.since.exchange)))
-        until = max(every - left, 1)  # the next exchange
-        at_first, later = (_without_exchange(rules, every, is_later) for is_later in (False, True))
-        steps = self._steps(implementation, *own, state, at_first).ready()
         exchanges = self._exchange(rule, *own, state)
         if not num_steps:
             if self.compiles_ahead:
                 exchanges.temporaries()  # it is compiled now, unless it was before
-            return steps(*own, state, np.int32(0), at_first)
-        left, status, now = num_steps, None, at_first
+            return steps(*own, state, np.int32(0), rules)
+        every, since = map(int, jax.device_get((rule.every, state.since.exchange)))
+        until, left, status, info = max(every - since, 1), num_steps, None, None
         while left > 0:
             length = min(left, until)
-            state = steps(*own, state, np.int32(length), now)
-            left, until, now = left - length, until - length, later
-            if until == 0:
+            state = steps(*own, state, np.int32(length), rules)
+            info = state.info if info is None else jax.tree.map(jnp.add, info, state.info)
+            left, until = left - length, until - length
+            if until == 0:  # the next exchange
                 state, until = exchanges.ready()(rule, *own, state), every
             # Asked one round late: the device need not wait for the host.
             if status is not None and int(jax.device_get(status)) != Status.RUNNING:
                 break
             status = state.status
-        return state
+        return state._replace(info=info)
+
+    def _program(
+        self, fn: Jitted, in_axes: Any, out_axes: Any, *arguments: Any, **static: Any
+    ) -> Program:
+        """Returns a program with these arguments, or their shapes; by `pmap` on several devices."""
+        if len(self.devices) == 1:
+            return Program(fn, arguments, static)
+        return Program(pmapped(self.devices, fn, in_axes, out_axes, **static), arguments, {})
+
+    @property
+    def _axis_name(self) -> str | None:
+        return None if len(self.devices) == 1 else AXIS
 
     def _steps(
         self, implementation: Implementation, problem: Any, search: Any, state: Any, rules: Rules
     ) -> Program:
         """Returns the program of `advance`, for a state or its shapes."""
-        if len(self.devices) == 1:
-            return loop.program(implementation, problem, search, state, rules)
-        steps = _pmapped(self.devices, implementation)
-        return Program(steps, (problem, search, state, np.int32(0), rules), {})
+        axes, own = (None, None, AXES, None, None), (problem, search, state, np.int32(0), rules)
+        static = {"implementation": implementation, "axis_name": self._axis_name}
+        return self._program(loop.advance_by, axes, AXES, *own, **static)
 
     def _exchange(self, *own: Any) -> Program:
-        """Returns the program of an exchange by itself, likewise."""
-        if len(self.devices) == 1:
-            return Program(exchange.exchange_apart, own, {"axis_name": None})
-        return Program(_pmapped_exchange(self.devices), own, {})
+        """Returns the program of an exchange by itself."""
+        axes = (None, None, None, AXES), AXES
+        return self._program(exchange.exchange_apart, *axes, *own, axis_name=self._axis_name)
+
+    def _look(self, *own: Any) -> Program:
+        return self._program(outcome.packed, (None, None, AXES), 0, *own)
 
     def programs(
         self,
@@ -179,22 +185,21 @@ class DeviceSplit:
         Args:
           shape: of the state: `starting.shape`.
         """
-        own, rule = (problem, search, self.shapes(shape, problem, search)), rules.exchange
-        look = outcome.packed if len(self.devices) == 1 else _pmapped_look(self.devices)
-        programs = {"look": Program(look, own, {})}
-        if isinstance(rule, Exchange) and rule.compiles_apart:
+        own, (rule, rules) = (problem, search, self.shapes(shape, problem, search)), _apart(rules)
+        programs = {"look": self._look(*own), "steps": self._steps(implementation, *own, rules)}
+        if rule is not None:
             programs["exchange"] = self._exchange(rule, *own)
-            rules = _without_exchange(rules, 0, continues=False)
-        return programs | {"steps": self._steps(implementation, *own, rules)}
+        return programs
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""
+        seen = self._look(problem, search, state).ready()(problem, search, state)
         if len(self.devices) == 1:
-            return outcome.look(problem, search, state)
-        *packed, everyone = _pmapped_look(self.devices)(problem, search, state)
-        fetched, numbers = self.team.gathered(packed), range(len(self.devices))
+            return outcome.read(jax.device_get(seen._replace(all_best=None)), seen.all_best)
+        fetched = self.team.gathered(seen._replace(all_best=None))
+        numbers = range(len(fetched.cost))
         parts = [jax.tree.map(operator.itemgetter(number), fetched) for number in numbers]
-        return outcome.merged(list(map(outcome.read, parts)))._replace(all_best=everyone)
+        return outcome.merged([outcome.read(part, seen.all_best) for part in parts])
 
     def all_best(self, seen: Outcome, num_searches: int) -> tuple[Any, Any]:
         """Returns the best solutions of all searches, leaves [S, ...], and their costs, NumPy's."""
@@ -219,9 +224,11 @@ class DeviceSplit:
         return jax.device_put(whole, self.first)
 
 
-def _without_exchange(rules: Rules, every: int, continues: bool) -> Rules:
-    """Returns the rules of steps between which another program makes the exchange."""
-    return rules._replace(exchange=Later(np.int32(every), np.bool_(continues)))
+def _apart(rules: Rules) -> tuple[Exchange | None, Rules]:
+    """Returns the exchange that is a program of its own, if one is, and the rules of the others."""
+    rule = rules.exchange
+    is_apart = rule is not None and rule.compiles_apart
+    return (rule, rules._replace(exchange=None)) if is_apart else (None, rules)
 
 
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
@@ -230,29 +237,18 @@ def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
     return state._replace(**parts)
 
 
+@functools.cache
 def pmapped(
-    devices: tuple[jax.Device, ...], fn: Callable[..., Any], in_axes: Any, out_axes: Any = 0
+    devices: tuple[jax.Device, ...],
+    fn: Callable[..., Any],
+    in_axes: Any,
+    out_axes: Any = 0,
+    **static: Any,
 ) -> Jitted:
     """Returns a function of `jax.pmap`, called only here, with programs compiled ahead."""
-    made = jax.pmap(fn, axis_name=AXIS, in_axes=in_axes, out_axes=out_axes, devices=devices)
+    fn, own = functools.partial(fn, **static), {"in_axes": in_axes, "out_axes": out_axes}
+    made = jax.pmap(fn, axis_name=AXIS, devices=devices, **own)
     return Jitted(made, in_folder=False, in_turn=len(devices) > 1)
-
-
-@functools.cache
-def _pmapped(devices: tuple[jax.Device, ...], implementation: Implementation) -> Jitted:
-    steps = functools.partial(loop.advance_by, implementation, axis_name=AXIS)
-    return pmapped(devices, steps, (None, None, AXES, None, None), AXES)
-
-
-@functools.cache
-def _pmapped_exchange(devices: tuple[jax.Device, ...]) -> Jitted:
-    apart = functools.partial(exchange.exchange_apart, axis_name=AXIS)
-    return pmapped(devices, apart, (None, None, None, AXES), AXES)
-
-
-@functools.cache
-def _pmapped_look(devices: tuple[jax.Device, ...]) -> Jitted:
-    return pmapped(devices, outcome.packed, (None, None, AXES))
 
 
 def split_up(
@@ -268,7 +264,7 @@ def split_up(
     number, team = jax.tree.leaves(tree)[0].shape[0], Team(devices)
     padding = -number % len(devices)
     split = jax.tree.map(lambda leaf: split_leaf(len(devices), leaf)[team.rows], tree)
-    made = _pmapped_fn(devices, fn)(shared, split)
+    made = pmapped(devices, fn, (None, 0))(shared, split)
     if team.is_shared:
         made = team.gathered(made)
 
@@ -277,8 +273,3 @@ def split_up(
         return leaf[: leaf.shape[0] * number // (number + padding)]
 
     return jax.tree.map(join_leaf, made)
-
-
-@functools.cache
-def _pmapped_fn(devices: tuple[jax.Device, ...], fn: Callable[..., Any]) -> Jitted:
-    return pmapped(devices, fn, (None, 0))

@@ -15,13 +15,13 @@ from jaxopt_search import contracts
 from jaxopt_search.backends import counts, loops, random
 from jaxopt_search.checks import check_count
 from jaxopt_search.engine import memory
-from jaxopt_search.engine.compile import Program, jit, noted
+from jaxopt_search.engine.compile import jit, noted
 from jaxopt_search.engine.devices import default_device, is_traced
 from jaxopt_search.engine.fingerprints import kind_of
-from jaxopt_search.engine.state import RunState, Since, best_costs, start_searches
+from jaxopt_search.engine.state import RunState, Since, best_costs, no_info
 from jaxopt_search.interrupts import held_back, refuse_orphans
 from jaxopt_search.results import Status
-from jaxopt_search.types import Exchange, Info, Problem, Search, Solution
+from jaxopt_search.types import Exchange, Problem, Search, Solution
 
 
 def init(
@@ -59,39 +59,20 @@ def init(
     contracts.check_search(search)
     num_searches = check_count("num_searches", num_searches, 1, None)
     contracts.check_spaces(problem, search)
-    original, num_given = problem.host, _num_given(solutions)
+    original, num_given = problem.host, 0
+    if solutions is not None:
+        num_given = len(jax.tree.leaves(solutions)[0])
     if original is not None and original.starts is not None and num_given < num_searches:
         raise ValueError(
             f"solutions holds {num_given}, expected {num_searches} good ones, because random ones"
             " may cost more than int32 holds"
         )
-    words = random.as_key(key)
-    if is_traced((words, problem, search, solutions)):
-        return _init(words, problem, search, solutions, num_searches=num_searches)
+    own, static = (random.as_key(key), problem, search, solutions), {"num_searches": num_searches}
+    if is_traced(own):
+        return begin(*own, **static)
     check_room(problem, search, solution, num_searches, [default_device()])
-    with memory.memory_errors_explained(f"num_searches={num_searches}"):
-        return start(words, problem, search, solutions, num_searches)
-
-
-def start(
-    key: random.Key,
-    problem: Problem,
-    search: Search,
-    solutions: Solution | None,
-    num_searches: int,
-) -> RunState:
-    """Like `init`, of checked arguments, and returns once the state is there."""
-    with held_back():
-        return jax.block_until_ready(
-            _init(key, problem, search, solutions, num_searches=num_searches)
-        )
-
-
-def program(
-    key: Any, problem: Problem, search: Search, solutions: Any, num_searches: int
-) -> Program:
-    """Returns the program of `start`, by the shapes of the key and the solutions."""
-    return Program(_init, (key, problem, search, solutions), {"num_searches": num_searches})
+    with memory.memory_errors_explained(f"num_searches={num_searches}"), held_back():
+        return jax.block_until_ready(begin(*own, **static))
 
 
 def check_room(
@@ -113,9 +94,8 @@ def check_room(
       ValueError, MemoryError: with the sizes.
     """
     memory.check_size(solution, num_searches)
-    state = shape(problem, search, num_searches)
     parts = problem, search, exchange
-    needed = memory.estimate(parts, state, devices, solution=solution)
+    needed = memory.estimate(parts, shape(problem, search, num_searches), devices)
     memory.check_fit(parts, needed, num_searches, devices)
 
 
@@ -141,15 +121,16 @@ def fresh(
     with loops.varying_alike(*inputs) as (key, problem, search, solutions):
         index = lax.iota(jnp.int32, num_searches)
         keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index.astype(jnp.uint32))
-        if _num_given(solutions) < num_searches:
-            drawn = jax.vmap(problem.init)(keys)
-            solutions = drawn if solutions is None else _in_front(solutions, drawn)
-        searches = start_searches(keys, problem, search, solutions)
+        if solutions is None:
+            solutions = jax.vmap(problem.init)(keys)
+        elif len(jax.tree.leaves(solutions)[0]) < num_searches:
+            solutions = jax.tree.map(
+                lambda given, drawn: jnp.concatenate([given, drawn[len(given) :]]),
+                solutions,
+                jax.vmap(problem.init)(keys),
+            )
+        searches = jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, solutions)
         return loops.varying(_first_state(key, problem, search, searches))
-
-
-def _num_given(solutions: Solution | None) -> int:
-    return 0 if solutions is None else len(jax.tree.leaves(solutions)[0])
 
 
 @jax.jit
@@ -164,11 +145,11 @@ def _first_state(key: random.Key, problem: Problem, search: Search, searches: An
     """Returns the state of a run from those of its searches, leaves [S, ...]."""
     num_searches = len(jax.tree.leaves(searches)[0])
     index = lax.iota(jnp.int32, num_searches)
-    never_yet, best_cost = jnp.int32(0), best_costs(search, searches, index).min()
+    best_cost = best_costs(search, searches, index).min()
     return RunState(
         key=key,
         step=counts.zero(),
-        since=Since(*[never_yet] * len(Since._fields)),
+        since=Since(*[jnp.int32(0)] * 3),
         best_cost=problem.cost_in_full(best_cost),
         device_best=best_cost,
         device_tested=best_cost,
@@ -182,16 +163,5 @@ def _first_state(key: random.Key, problem: Problem, search: Search, searches: An
     )
 
 
-def _in_front(solutions: Solution, others: Solution) -> Solution:
-    """Returns start solutions of which the first ones are given, leaves [S, ...]."""
-    return jax.tree.map(
-        lambda given, other: jnp.concatenate([given, other[len(given) :]]), solutions, others
-    )
-
-
-def no_info(size: int) -> Info:
-    """Returns what is known of no step."""
-    return Info(*(jnp.zeros(size, jnp.int32) for _ in Info._fields))
-
-
-_init = jit(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once
+begin = jit(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once
+"""Like `init`, of checked arguments."""

@@ -22,11 +22,11 @@ _NEVER = MAX_INT32
 
 
 class Since(NamedTuple):
-    """[] int32 steps since each event last happened."""
+    """[] int32 steps since each event last happened, or what else there is of each event."""
 
-    refresh: jax.Array
-    stop_test: jax.Array
-    exchange: jax.Array
+    refresh: Any
+    stop_test: Any
+    exchange: Any
 
 
 class RunState(NamedTuple):
@@ -67,30 +67,18 @@ class Rules(NamedTuple):
     """What a run is told, as data of its compiled program.
 
     Attributes:
-      exchange: what searches learn from one another, or None, or `Later`.
-      target: [] the highest cost that meets the target, of the dtype of costs; None for no target.
-      patience: [] int32 steps without a better cost after which the run ends; None for never.
+      exchange: what searches learn from one another; None where another program does it, or never.
+      exchange_every: [] int32 steps between exchanges; None for never.
+      target: [] the highest cost that meets the target, of the dtype of costs.
+      patience: [] int32 steps without a better cost after which the run ends.
       check_every: [] int32 steps between stop tests.
     """
 
-    exchange: "Exchange | Later | None"
-    target: jax.Array | None
-    patience: jax.Array | None
+    exchange: Exchange | None
+    exchange_every: jax.Array | None
+    target: jax.Array
+    patience: jax.Array
     check_every: jax.Array
-
-
-class Later(NamedTuple):
-    """Stands in `Rules` for an exchange that is a program of its own: `exchange.exchange_apart`.
-
-    Where it is due, the program of the steps ends.
-
-    Attributes:
-      every: [] int32 steps between exchanges.
-      continues: [] bool, whether the sums of `RunState.info` are continued.
-    """
-
-    every: Any
-    continues: Any
 
 
 def make_rules(
@@ -104,32 +92,28 @@ def make_rules(
 ) -> Rules:
     """Returns the rules of a run from the arguments of `advance`, but for the target.
 
+    A target or a patience that is missing never ends a run: all runs share their program.
+
     Args:
       search: asked for its `check_every` where that is None.
       dtype: of costs on the device.
       target: as the device counts, see `device_target`.
     """
-    return Rules(
-        exchange,
-        None if target is None else _of_dtype(target, dtype),
-        None if patience is None else int32(patience),
-        int32(check_interval(search, check_every)),
-    )
-
-
-def with_all_limits(rules: Rules, search: Search, dtype: Any) -> Rules:
-    """Returns rules with a target and a patience, of which those that were missing never end a run.
-
-    Runs with and without them share their program.
-    """
-    target, patience, check_every = rules.target, rules.patience, rules.check_every
     if target is None and patience is None and search.is_done is None:
-        check_every = int32(MAX_PATIENCE)
+        check_every = MAX_PATIENCE
     if target is None:
         target = no_target(dtype)
-    if patience is None:
-        patience = int32(_NEVER)
-    return rules._replace(target=target, patience=patience, check_every=check_every)
+    elif isinstance(target, int | float | np.integer | np.floating):
+        target = highest_cost_that_meets(target, dtype)
+    elif jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(target.dtype, jnp.floating):
+        target = jnp.floor(target)
+    return Rules(
+        exchange,
+        None if exchange is None else exchange.every,
+        number(target, dtype),
+        int32(_NEVER if patience is None else patience),
+        int32(check_interval(search, check_every)),
+    )
 
 
 def with_best(problem: Problem, state: RunState, cost: Cost) -> RunState:
@@ -153,22 +137,9 @@ def device_target(problem: Problem, target: Any, dtype: Any) -> Any:
     return units.highest_below(target, dtype)
 
 
-def _of_dtype(target: Any, dtype: Any) -> jax.Array:
-    if isinstance(target, int | float | np.integer | np.floating):
-        target = highest_cost_that_meets(target, dtype)
-    elif jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(target.dtype, jnp.floating):
-        target = jnp.floor(target)
-    return number(target, dtype)
-
-
-def start_searches(keys: jax.Array, problem: Any, search: Search, solutions: Any) -> Any:
-    """Returns the states, leaves [S, ...], of searches that start at solutions.
-
-    Args:
-      keys: [S] typed, from which a search draws whatever else its start takes.
-      solutions: leaves [S, ...].
-    """
-    return jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, solutions)
+def no_info(num_searches: int) -> Info:
+    """Returns what is known of no step."""
+    return Info(*(jnp.zeros(num_searches, jnp.int32) for _ in Info._fields))
 
 
 def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:

@@ -91,34 +91,40 @@ def run(
       num_steps: [] int32, at most `max_steps(implementation)`.
       implementation: one of `backends.Implementation`, not `"auto"`.
     """
-    match implementation:
-        case "xla":
-            return _side_by_side(fixed, keys, running, num_steps)
-        case "native":
-            return _natively(fixed, keys, running, num_steps)
-        case _:
-            return _in_a_kernel(fixed, keys, running, num_steps, implementation)
 
+    def control_of(i: jax.Array) -> Any:
+        return fixed.search.control(counts.as_int32(counts.add(fixed.start, i)))
 
-def _side_by_side(
-    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array
-) -> Running:
-    def step_one(i: jax.Array, control: Any, key: random.Key, running: Running) -> Running:
-        return _one_step(fixed, _stream(fixed, key, i), i, control, running)
+    if implementation == "xla":
 
-    step_all = jax.vmap(step_one, in_axes=(None, None, 0, 0))
+        def step_one(i: jax.Array, control: Any, key: random.Key, running: Running) -> Running:
+            return _one_step(fixed, _stream(fixed, key, i), i, control, running)
 
-    def step(i: jax.Array, running: Running) -> Running:
-        return step_all(i, _control(fixed, i), keys, running)
+        step_all = jax.vmap(step_one, in_axes=(None, None, 0, 0))
 
-    return loops.fori_loop(0, num_steps, step, running)
+        def step(i: jax.Array, running: Running) -> Running:
+            return step_all(i, control_of(i), keys, running)
 
+        return loops.fori_loop(0, num_steps, step, running)
+    # Computed for all searches together and outside of kernels, whose exponential may differ from
+    # XLA's in the last bit.
+    controls = jax.vmap(control_of)(lax.iota(jnp.int32, max_steps(implementation)))
+    if implementation == "native":
+        one = jax.custom_batching.sequential_vmap(native.as_one_function(_one_search))
+        run_all = jax.vmap(one, in_axes=(None, None, None, 0, 0, None))
+        return run_all(num_steps < 0, fixed, controls, keys, running, num_steps)
 
-def _natively(fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array) -> Running:
-    one = jax.custom_batching.sequential_vmap(native.as_one_function(_one_search))
-    run_all = jax.vmap(one, in_axes=(None, None, None, 0, 0, None))
-    controls = _controls(fixed, _NATIVE_STEPS)
-    return run_all(num_steps < 0, fixed, controls, keys, running, num_steps)
+    def step_in_kernel(
+        i: jax.Array, shared: tuple[Fixed, Any], own: tuple[random.Key, Running]
+    ) -> tuple[random.Key, Running]:
+        (fixed, controls), (key, running) = shared, own
+        return key, _one_step(fixed, _stream(fixed, key, i), i, _at(controls, i), running)
+
+    num_warps = fixed.search.num_warps(fixed.problem, len(keys.first))
+    shared, own, how = (fixed, controls), (keys, running), {"num_warps": num_warps}
+    return backends.launch(
+        step_in_kernel, num_steps, shared, own, implementation=implementation, **how
+    )[1]
 
 
 def _one_search(
@@ -149,38 +155,6 @@ def _one_search(
 
     with memory.one_search("native"):
         return loops.fori_loop(0, (num_steps + ahead - 1) // ahead, block, running)
-
-
-def _in_a_kernel(
-    fixed: Fixed, keys: random.Key, running: Running, num_steps: jax.Array, implementation: str
-) -> Running:
-    def step(i: jax.Array, shared: tuple[Fixed, Any], own: tuple[random.Key, Running]) -> Any:
-        fixed, controls = shared
-        key, running = own
-        return key, _one_step(fixed, _stream(fixed, key, i), i, _at(controls, i), running)
-
-    (num_searches,) = keys.first.shape
-    return backends.launch(
-        step,
-        num_steps,
-        (fixed, _controls(fixed, backends.MAX_STEPS)),
-        (keys, running),
-        num_warps=fixed.search.num_warps(fixed.problem, num_searches),
-        implementation=implementation,
-    )[1]
-
-
-def _control(fixed: Fixed, i: jax.Array) -> Any:
-    return fixed.search.control(counts.as_int32(counts.add(fixed.start, i)))
-
-
-def _controls(fixed: Fixed, length: int) -> Any:
-    """Returns what steers the next `length` steps, leaves [length].
-
-    Computed for all searches together and outside of kernels, whose exponential may differ from
-    XLA's in the last bit.
-    """
-    return jax.vmap(functools.partial(_control, fixed))(lax.iota(jnp.int32, length))
 
 
 def _at(controls: Any, i: jax.Array) -> Any:
@@ -227,9 +201,10 @@ def choose(
       is_tried: whether a kernel is made to find out if the search can run in one, unless the search
         says that it cannot. Without, a kernel that is chosen may turn out not to be.
     """
+    find_obstacle = functools.partial(why_not_portable, problem, search)
+    if not is_tried:
+        find_obstacle = functools.partial(search.obstacle, problem)
     is_portable = search.is_portable(problem)
-    find = why_not_portable if is_tried else _own_obstacle
-    find_obstacle = functools.partial(find, problem, search)
     return backends.choose(implementation, device, is_portable, is_traced, find_obstacle)
 
 
@@ -252,26 +227,15 @@ def why_not_portable(problem: Any, search: Any) -> str:
     """
     contracts.check_has_members(problem)
     contracts.check_search(search)
-    if obstacle := _own_obstacle(problem, search):
+    if obstacle := search.obstacle(problem):
         return obstacle
     leaves, structure = jax.tree.flatten((problem, search))
     return _obstacle(structure, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves))
 
 
-def _own_obstacle(problem: Any, search: Any) -> str:
-    """Returns what the search itself says of `why_not_portable`."""
-    return search.obstacle(problem)
-
-
 @functools.lru_cache(maxsize=256)
 def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
-    find = functools.partial(_found_obstacle, structure, leaves)
-    return noted("obstacle", structure, leaves, find)
-
-
-def _found_obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     """Returns what keeps a search out of a kernel, found by lowering one of a single search."""
-    problem, search = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
 
     def start(problem: Any, search: Any) -> tuple[Steps, random.Key, Running]:
         solution = problem.init(random.start_key(random.as_key(0), jnp.uint32(0)))
@@ -283,7 +247,10 @@ def _found_obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     def launch(
         problem: Any, search: Any, made: Steps, keys: random.Key, running: Running
     ) -> Running:
-        fixed = Fixed(problem, search, made, None)
-        return _in_a_kernel(fixed, keys, running, jnp.int32(1), "triton")
+        return run(Fixed(problem, search, made, None), keys, running, jnp.int32(1), "triton")
 
-    return portability.obstacle(launch, problem, search, *jax.eval_shape(start, problem, search))
+    def find() -> str:
+        own = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
+        return portability.obstacle(launch, *own, *jax.eval_shape(start, *own))
+
+    return noted("obstacle", structure, leaves, find)

@@ -370,7 +370,7 @@ class Searches(Placements):
             programs = split.programs(*parts, state, self._rules, self._choice.implementation)
             programs["look"] = self._look
             compile_all(programs.values())
-        needed = memory.of_programs(programs, parts, state, split.devices, states_at_a_look=2)
+        needed = memory.estimate(parts, state, split.devices, programs, states_at_a_look=2)
         memory.check_fit(parts, needed, self._num_searches, split.devices)
         note_needed(needed.total)
         with held_back(), jax.default_device(split.first):

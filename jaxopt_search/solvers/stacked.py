@@ -339,7 +339,9 @@ def advance_all(
         search, exchange = kind.at_pace(ingredients, pace)
         dtype = state.device_best.dtype
         rules = make_rules(search, dtype, exchange=exchange if exchanges else None)
-        state = loop.advance_by(implementation, problem, search, state, num_steps, rules)
+        state = loop.advance_by(
+            problem, search, state, num_steps, rules, implementation=implementation
+        )
         return run._replace(state=state)
 
     if implementation != "triton":

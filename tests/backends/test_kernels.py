@@ -190,7 +190,7 @@ def test_portable_searches_are_one_function_on_a_cpu():
 
     def go(problem, search, state):
         rules = make_rules(search, state.best_cost.dtype)
-        return loop.advance_by("native", problem, search, state, 10, rules)
+        return loop.advance_by(problem, search, state, 10, rules, implementation="native")
 
     text = jax.jit(go).lower(problem, search, state).compile().as_text()
     calls = [

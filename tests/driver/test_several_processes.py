@@ -14,9 +14,7 @@ from processes_alike import POINTS
 from several_processes import CASES
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
-_SAME = ("first_finisher", "resampling", "islands", "one_liner", "queens", "several_instances")
 _REFUSING = ("refused_in_one", "other_calls_in_one", "without_memory_in_one", "places_in_one")
-_FEW = ("first_finisher", "islands")
 _LIMIT = 540  # seconds, of which a busy machine takes most for compiling
 
 pytestmark = [pytest.mark.slow, pytest.mark.devices(4)]
@@ -54,10 +52,9 @@ def started(num, num_devices, folder, *names):
             process.wait()
 
 
-def answers(num, num_devices, folder, *names):
+def answers(processes):
     """Returns what each process found out, by the names of the cases."""
-    with started(num, num_devices, folder, *names) as processes:
-        outputs = [process.communicate(timeout=_LIMIT) for process in processes]
+    outputs = [process.communicate(timeout=_LIMIT) for process in processes]
     for process, (_, errors) in zip(processes, outputs, strict=True):
         assert process.returncode == 0, errors[-3000:]
     return [dict(_lines(written)) for written, _ in outputs]
@@ -68,43 +65,33 @@ def _lines(written):
     return [json.loads(line) for line in written.splitlines() if line.startswith('["')]
 
 
-def alone(name, folder):
+def alone(name, folder, **options):
     """Returns what this process finds out, as JSON has it."""
-    return json.loads(json.dumps(CASES[name](folder)))
+    return json.loads(json.dumps(CASES[name](folder, **options)))
 
 
-@pytest.mark.parametrize("names", [_SAME[:3], (*_SAME[3:], "successors")], ids=" ".join)
-def test_two_processes_make_the_run_of_one(names, tmp_path):
-    """Whatever is spread over devices."""
-    together = tmp_path / "together"
-    together.mkdir()
-    first, second = answers(2, 2, together, *names)
-    assert first == second
-    for name in names:
-        assert first[name] == alone(name, tmp_path), name
+@pytest.mark.parametrize("name", ["first_finisher", "queens", "several_instances"])
+def test_two_processes_make_the_run_of_one(name, tmp_path):
+    """In two parts, of which one process can make the second one, too, from what they kept."""
+    with started(2, 2, tmp_path, f"{name}_in_parts") as processes:
+        expected = alone(name, tmp_path)  # while they run
+        first, second = answers(processes)
+    assert first == second == {f"{name}_in_parts": expected}
+    assert alone(name, tmp_path, resume=tmp_path / f"{name}.npz") == expected
 
 
-def test_checkpoints_of_two_processes_are_continued_by_either(tmp_path):
-    together = tmp_path / "together"
-    together.mkdir()
-    first, second = answers(2, 2, together, "broken", "queens", "several_instances", "continued")
-    assert first == second
-    assert first["continued"][1:] == [first["queens"], first["several_instances"]]
-    assert alone("continued", together) == first["continued"]
-
-
-def test_four_processes_make_the_run_of_one(tmp_path):
-    found = answers(4, 1, tmp_path, *_FEW)
-    for name in _FEW:
-        assert all(one[name] == alone(name, tmp_path) for one in found), name
+def test_three_processes_make_the_run_of_one(tmp_path):
+    with started(3, 1, tmp_path, "first_finisher", "successors") as processes:
+        expected = {name: alone(name, tmp_path) for name in ("first_finisher", "successors")}
+        assert answers(processes) == [expected] * 3
 
 
 def test_processes_end_together(tmp_path):
-    """By the lead's clock, and by what one of them wants or cannot do."""
-    same = ["clocked", "stopped_by_one", "interrupted_in_one", "terminated_in_one", "some_devices"]
+    """By the lead's clock, and by what one of them wants or cannot do; others follow."""
+    same = ["clocked", "stopped_by_one", "interrupted_in_one", "terminated_in_one"]
     same += ["terminated_late_in_one"]
-    names = [*same, "failed_in_one", *_REFUSING, "own_devices", "first_finisher"]
-    first, second = answers(2, 2, tmp_path, *names)
+    with started(2, 2, tmp_path, "failed_in_one", *same) as processes:
+        first, second = answers(processes)
     for name in same:
         assert first[name] == second[name], name
     assert first["clocked"][3] == "MAX_SECONDS" and first["clocked"][1] > 0
@@ -112,12 +99,18 @@ def test_processes_end_together(tmp_path):
     assert first["interrupted_in_one"][3] == first["terminated_in_one"][3] == "INTERRUPTED"
     assert first["terminated_late_in_one"][3] == "MAX_STEPS"
     assert (tmp_path / "ended.npz").exists()
-    assert "1 of process 0, 2 of process 1" in first["some_devices"][1]
-    assert first["own_devices"] and second["own_devices"]
     assert first["failed_in_one"][1].startswith("a callback has failed in another process")
     assert second["failed_in_one"][0] == "ZeroDivisionError"
+
+
+def test_processes_refuse_together(tmp_path):
+    """What one of them refuses, or calls in another way; each has its own devices for itself."""
+    with started(2, 2, tmp_path, *_REFUSING, "some_devices", "own_devices") as processes:
+        first, second = answers(processes)
+    assert first["some_devices"] == second["some_devices"]
+    assert "1 of process 0, 2 of process 1" in first["some_devices"][1]
+    assert first["own_devices"] and second["own_devices"]
     assert_refused(first, second)
-    assert first["first_finisher"] == alone("first_finisher", tmp_path)  # after all of that
 
 
 def assert_refused(first, second):

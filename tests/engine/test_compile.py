@@ -1,7 +1,6 @@
 """Compiling: side by side in threads, and kept in files that serve nothing else."""
 
 import collections
-import concurrent.futures
 import contextlib
 import dataclasses
 import functools
@@ -11,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import jax
 import numpy as np
@@ -42,7 +40,6 @@ def traced():
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(compiling, "program_folder", tmp_path)
     monkeypatch.setattr(compiling, "_loaded", {})
-    monkeypatch.setattr(compiling, "_noted", {})
     return tmp_path
 
 
@@ -53,7 +50,6 @@ def files(folder):
 def forget():
     """Stands for a new process."""
     compiling._loaded.clear()
-    compiling._noted.clear()
     jax.clear_caches()
 
 
@@ -125,23 +121,6 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
     cases.append(key(problem))
     assert None not in cases
     assert len(set(cases)) == len(cases)
-
-
-def test_one_thread_reads_the_library_for_all(monkeypatch):
-    """Those that compile ask for names at once."""
-    readings = []
-
-    def read():
-        readings.append(threading.get_ident())
-        time.sleep(0.1)
-        return "what the processor knows"
-
-    monkeypatch.setattr(fingerprints, "_instructions", read)
-    fingerprints._found_surroundings.cache_clear()
-    with concurrent.futures.ThreadPoolExecutor(4) as threads:
-        names = list(threads.map(lambda _: fingerprints._surroundings(), range(4)))
-    fingerprints._found_surroundings.cache_clear()
-    assert len(readings) == len(set(names)) == 1
 
 
 def test_another_instance_has_the_same_name(folder):

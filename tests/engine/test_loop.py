@@ -38,7 +38,7 @@ def test_stop_tests_are_counted_where_there_are_none():
     """By rules without a limit, such as those of several instances at once."""
     problem, search, state = start(20)
     rules = make_rules(search, state.best_cost.dtype, check_every=4)
-    state = loop.advance_by("xla", problem, search, state, 6, rules)
+    state = loop.advance_by(problem, search, state, 6, rules, implementation="xla")
     state = js.advance(problem, search, state, 100, target=13, check_every=4)
     assert (int(state.status), int(state.step)) == (js.Status.TARGET, 8)
 

@@ -41,7 +41,7 @@ def test_interrupt_in_a_callback():
 
 def test_interrupt_in_a_chunk(monkeypatch):
     """Ctrl-C while the device works returns what stood before that chunk."""
-    calls, advance = [], loop._advance
+    calls, advance = [], loop.advance_by
 
     def interrupted(*args, **kwargs):
         calls.append(args)
@@ -50,7 +50,7 @@ def test_interrupt_in_a_chunk(monkeypatch):
         return advance(*args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "_advance", in_place_of_a_program(interrupted))
+        patch.setattr(loop, "advance_by", in_place_of_a_program(interrupted))
         broken = solve()
     assert (broken.status, broken.nit) == (Status.INTERRUPTED, 32)
     assert_same_results(solve(state=broken.state), solve())

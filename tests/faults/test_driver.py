@@ -102,7 +102,7 @@ def test_out_of_memory(monkeypatch):
     """Running out of device memory is a MemoryError that says what to change."""
     state = solve(max_steps=0).state
     text = "RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes."
-    monkeypatch.setattr(loop, "_advance", in_place_of_a_program(jax.errors.JaxRuntimeError(text)))
+    monkeypatch.setattr(loop, "advance_by", in_place_of_a_program(jax.errors.JaxRuntimeError(text)))
     with pytest.raises(
         MemoryError, match="num_searches=5, estimated to need 0.0 GiB; use fewer"
     ) as caught:

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxopt_search.backends import counts, random
 from jaxopt_search.engine import stepping
-from jaxopt_search.engine.starting import no_info
+from jaxopt_search.engine.state import no_info
 from jaxopt_search.engine.stepping import Fixed, Running
 
 NUM_SEARCHES = 3

@@ -10,7 +10,6 @@ from qaps import matrices
 import jaxopt_search as js
 from jaxopt_search.backends import random
 from jaxopt_search.engine import exchange
-from jaxopt_search.engine.state import start_searches
 
 QAP = js.qap(*matrices(7, "asymmetric")).padded()
 TSP, ORDER, QUEENS = matrix_tsp(9), linear_ordering(7), js.nqueens(12)
@@ -56,10 +55,10 @@ def test_without_it_the_same_is_chosen_from_both():
     words = jnp.array([3, 4], jnp.uint32), jnp.array([5, 6], jnp.uint32)
     keys = random.typed_key(words)
     solutions = jnp.tile(jnp.arange(QAP.capacity, dtype=jnp.int32), (2, 1))
-    states = start_searches(keys[::-1], QAP, search, solutions)
+    states = jax.vmap(search.init_with, (0, None, 0))(keys[::-1], QAP, solutions)
     starts = jnp.array([True, False])
     found = exchange.adopt_or_start(search, QAP, states, solutions, starts, words)
-    new = start_searches(keys, QAP, search, solutions)
+    new = jax.vmap(search.init_with, (0, None, 0))(keys, QAP, solutions)
     old = jax.vmap(search.adopt, in_axes=(None, 0, 0))(QAP, states, solutions)
     for place, expected in enumerate((new, old)):
         chex.assert_trees_all_equal(at(place, found), at(place, expected))

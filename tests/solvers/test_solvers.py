@@ -1,151 +1,58 @@
-"""solve_tsp: any kind of input, sensible temperatures, and it keeps to its limits."""
+"""solve_tsp and solve_qap on one instance: any kind of input, limits, and what they hand on.
 
+Nearly all instances have up to 16 entries, so that those of a kind share programs.
+"""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import coords_tsp
-from scipy.sparse.csgraph import minimum_spanning_tree
+from probes import refuses
 
 import jaxopt_search as js
-from jaxopt_search import Status
-from jaxopt_search.solvers import scales, tsp
+from jaxopt_search.problems.qap.construction import constructed_assignment
+from jaxopt_search.problems.tsp.construction import constructed_tour
+from jaxopt_search.solvers import tsp
+
+SIZE = 13
+POINTS = np.random.default_rng(4).random((SIZE, 2))
+FLOW, DISTANCE = np.random.default_rng(4).integers(0, 30, (2, SIZE, SIZE))
+SYMMETRIC = FLOW + FLOW.T
+GRID = js.datasets.grid_tsp(3, 4, spacing=7, seed=0)
+QUICK = {"max_steps": 40, "num_searches": 4, "devices": 1}
+SOLVERS = {
+    "cities": functools.partial(js.solve_tsp, POINTS),
+    "one way": functools.partial(js.solve_tsp, DISTANCE),
+    "tabu": functools.partial(js.solve_qap, FLOW, DISTANCE, method="tabu"),
+    "annealing": functools.partial(js.solve_qap, FLOW, DISTANCE, method="annealing"),
+}
+
+
+def each(*names):
+    return pytest.mark.parametrize("solver", [SOLVERS[name] for name in names], ids=names)
+
+
+all_solvers, both = each(*SOLVERS), each("cities", "tabu")
 
 
 @pytest.mark.parametrize("kind", ["instance", "problem", "coords", "matrix", "list"])
 def test_any_kind_of_input(kind):
     """An instance, a TSP, coordinates, a matrix and nested lists; fun is a tour's exact length."""
-    instance = js.datasets.grid_tsp(3, 4, spacing=7, seed=0)
     data = {
-        "instance": instance,
-        "problem": js.tsp_from_instance(instance),
-        "coords": instance.coordinates,
-        "matrix": instance.distances(),
-        "list": instance.distances().tolist(),
+        "instance": GRID,
+        "problem": js.tsp_from_instance(GRID),
+        "coords": GRID.coordinates,
+        "matrix": GRID.distances(),
+        "list": GRID.distances().tolist(),
     }[kind]
-    result = js.solve_tsp(data, max_steps=4000, target=instance.best_known, devices=1)
+    result = js.solve_tsp(data, target=GRID.best_known, **QUICK | {"max_steps": 4000})
     assert sorted(result.x.tolist()) == list(range(12))
-    assert result.fun == pytest.approx(instance.best_known)
+    assert result.fun == pytest.approx(GRID.best_known)
     if kind != "coords":
         assert isinstance(result.fun, int)
-
-
-def test_an_asymmetric_tour_is_annealed_to_the_optimum():
-    """Of one-way streets, shortest through blocks; the constructed tour is longer."""
-    rng, cities = np.random.default_rng(0), np.arange(36)
-    xy = np.stack([cities // 6, cities % 6], axis=1)
-    matrix = 100 * np.abs(xy[:, None] - xy).sum(axis=2) + rng.integers(0, 9, (36, 36))
-    results = [js.solve_tsp(matrix, max_steps=steps, devices=1) for steps in (0, 3000)]
-    assert results[1].fun < results[0].fun
-    assert results[1].fun <= 1.01 * 3724  # as LKH finds
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
-def test_temperatures_follow_the_scale_of_the_distances(scale):
-    """An instance a million times as large is solved as well: within 3 % of the grid's optimum."""
-    instance = js.datasets.grid_tsp(6, 6, spacing=10, seed=1)
-    result = js.solve_tsp(instance.coordinates * scale, max_steps=3000, devices=1)
-    assert result.fun <= 1.03 * instance.best_known * scale
-
-
-@pytest.mark.parametrize(
-    ("matrix", "expected"),
-    [
-        (np.array([[0, 3, 4], [3, 0, 5], [4, 5, 0]]), 4.0),
-        (np.zeros((5, 5), int), 1.0),
-        (-np.ones((5, 5), int), 1.0),
-        (np.repeat(np.repeat([[0, 4], [4, 0]], 5, axis=0), 5, axis=1), 4.0),
-        (np.zeros((1, 1)), 1.0),
-    ],
-)
-def test_near_distance(matrix, expected):
-    """The mean of the three nearest elsewhere, and never 0 or less."""
-    for measure in (scales.near_distance, scales.near_distance_on_device):
-        assert float(measure(js.tsp(matrix, allow_negative=True))) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("coords", "expected"),
-    [
-        ([[0, 0], [8, 0], [1, 0], [3, 0]], 10**0.5),  # 1, 2 and 5
-        ([[0, 0], [0, 3], [4, 0]], 12.5**0.5),
-        ([[2, 2]] * 5, 0.0),
-        ([[7, 1]], 0.0),
-    ],
-)
-def test_tree_edge(coords, expected):
-    """Root mean squares of edges, by hand."""
-    assert float(scales.tree_edge(js.tsp_from_coords(coords))) == pytest.approx(expected)
-
-
-def test_tree_edge_is_that_of_the_shortest_tree():
-    """As SciPy finds it."""
-    distances = np.random.default_rng(0).integers(1, 500, (40, 40))
-    distances = np.triu(distances, 1) + np.triu(distances, 1).T
-    expected = np.sqrt(np.square(minimum_spanning_tree(distances).data).mean())
-    found = float(scales.tree_edge(js.tsp(distances)))
-    assert found == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("n", "seconds", "expected"),
-    [
-        (5, 1, 8),
-        (100, 1, 8),
-        (200, 1, 12),
-        (1002, 1, 8),
-        (1002, 10, 32),
-        (5934, 1, 4),
-        (5934, 10, 14),
-        (10**5, 1, 1),
-        (100, 0.01, 2),
-    ],
-)
-def test_as_many_tours_are_constructed_as_there_is_time(n, seconds, expected):
-    """By the limit, not by the clock."""
-    assert tsp._num_tours(n, seconds) == expected
-
-
-@pytest.mark.parametrize("storage", ["coordinates", "matrix"])
-@pytest.mark.parametrize(
-    ("metric", "n"),
-    [
-        ("EUCLID", 300),
-        ("EUC_2D", 30),
-        ("CEIL_2D", 30),
-        ("ATT", 30),
-        *(("EUCLID", n) for n in (1, 2, 4)),
-    ],
-)
-def test_scales_on_the_host_are_those_of_the_device(metric, n, storage):
-    """Up to rounding."""
-    places = np.random.default_rng(n).integers(0, 2000, (n, 2)) + 0.3 * (metric == "EUCLID")
-    problem = js.tsp_from_coords(places, metric=metric, storage=storage)
-    for name in ("near_distance", "tree_edge"):
-        found, expected = (getattr(scales, name + end)(problem) for end in ("", "_on_device"))
-        assert found == pytest.approx(float(expected), rel=1e-5)
-
-
-def test_constructed_starts_differ():
-    """They are a function of the key, and the searches share them out evenly."""
-    problem = coords_tsp(200)
-    near = tsp.candidates_of(problem, 12)
-    recipe = tsp.tsp_recipe(True, "cpu", 200)._replace(num_searches=40)
-    found, same, other = (tsp._tours(problem, recipe, key, near, 1.0).build() for key in (5, 5, 6))
-    np.testing.assert_array_equal(found, same)
-    assert found.shape == (40, 200)
-    assert len({tuple(tour) for tour in found.tolist()}) == 12
-    assert [(found == tour).all(axis=1).sum() for tour in found[:12]] == [4] * 4 + [3] * 8
-    assert (found[1:12] != other[1:12]).any(axis=1).all()
-    np.testing.assert_array_equal(found[0], other[0])
-
-
-def test_a_limit_of_seconds_is_kept():
-    """The run ends in time, its steps fill most of the time, and the tour is good."""
-    instance = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
-    result = js.solve_tsp(instance, max_seconds=1.5, target=None, devices=1)
-    assert 1.5 <= result.elapsed - result.compile_seconds < 10
-    assert (result.success, result.status) == (True, Status.MAX_SECONDS)
-    assert result.nit > 200
-    assert result.gap <= 0.03
 
 
 @pytest.mark.parametrize("kind", ["matrices", "instance", "problem"])
@@ -157,7 +64,7 @@ def test_any_kind_of_qap(kind):
         "instance": (instance,),
         "problem": (js.qap_from_instance(instance),),
     }[kind]
-    result = js.solve_qap(*data, max_steps=400, devices=1)
+    result = js.solve_qap(*data, **QUICK | {"max_steps": 400})
     assert sorted(result.x.tolist()) == list(range(8))
     assert result.fun == instance.best_known == instance.cost(result.x)
     assert isinstance(result.fun, int)
@@ -166,21 +73,50 @@ def test_any_kind_of_qap(kind):
 def test_solve_qap_minimizes_what_scipy_does():
     """Never worse than SciPy's two methods, on the same orientation of asymmetric matrices."""
     optimize = pytest.importorskip("scipy.optimize")
-    flow, distance = np.random.default_rng(0).integers(0, 30, (2, 12, 12))
-    result = js.solve_qap(flow, distance, max_steps=2000, devices=1)
+    result = SOLVERS["tabu"](**QUICK | {"max_steps": 2000})
     for method in ("faq", "2opt"):
-        other = optimize.quadratic_assignment(
-            flow, distance, method, {"rng": np.random.default_rng(0)}
-        )
+        options = {"rng": np.random.default_rng(0)}
+        other = optimize.quadratic_assignment(FLOW, DISTANCE, method, options)
         assert result.fun <= other.fun
-    assert result.fun == (flow * distance[np.ix_(result.x, result.x)]).sum()
+    assert result.fun == (FLOW * DISTANCE[np.ix_(result.x, result.x)]).sum()
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_tiny_qaps(n):
+def test_an_asymmetric_tour_is_annealed_to_the_optimum():
+    """Of one-way streets, shortest through blocks; the constructed tour is longer."""
+    rng, cities = np.random.default_rng(0), np.arange(36)
+    xy = np.stack([cities // 6, cities % 6], axis=1)
+    matrix = 100 * np.abs(xy[:, None] - xy).sum(axis=2) + rng.integers(0, 9, (36, 36))
+    start, found = (js.solve_tsp(matrix, **QUICK | {"max_steps": n}).fun for n in (0, 4000))
+    assert found < start
+    assert found <= 1.01 * 3724  # as LKH finds
+
+
+@pytest.mark.parametrize("scale", [2.0**-30, 2.0**30])
+def test_temperatures_follow_the_scale_of_the_distances(scale):
+    """Tours are the same, bit for bit, if all distances are a million times as long."""
+    expected, found = (js.solve_tsp(POINTS * unit, **QUICK) for unit in (1, scale))
+    np.testing.assert_array_equal(found.solutions, expected.solutions)
+    assert found.fun == pytest.approx(scale * expected.fun)
+
+
+@pytest.mark.parametrize("kind", ["coordinates", "matrix"])
+def test_copies_of_cities_are_solved_like_the_places_once(kind):
+    """Of five places 13 copies each, more than a city has candidates: the tour is the shortest."""
+    places = POINTS[:5]
+    orders = np.array([(0, *rest) for rest in itertools.permutations(range(1, 5))])
+    lengths = np.hypot(*np.moveaxis(places[orders] - places[np.roll(orders, -1, axis=1)], 2, 0))
+    data = np.repeat(places, 13, axis=0)
+    if kind == "matrix":
+        data = np.hypot(*np.moveaxis(data[:, None] - data, 2, 0))
+    result = js.solve_tsp(data, **QUICK | {"max_steps": 300})
+    assert result.fun == pytest.approx(lengths.sum(axis=1).min(), rel=1e-6)
+
+
+def test_tiny_qaps():
     """One assignment, or two: the better one."""
-    flow, distance = np.arange(n * n).reshape(n, n), np.eye(n)
-    assert js.solve_qap(flow, distance, max_steps=10, devices=1).success
+    for n in (1, 2):
+        result = js.solve_qap(np.eye(n, dtype=int), 1 - np.eye(n, dtype=int), **QUICK)
+        assert (result.success, result.fun) == (True, 0)
 
 
 def test_a_flow_without_a_distance_is_refused():
@@ -189,28 +125,253 @@ def test_a_flow_without_a_distance_is_refused():
         js.solve_qap(np.eye(3))
 
 
+@all_solvers
+def test_no_result_is_worse_than_the_constructed_one(solver):
+    """Also without a step; the first search starts there, and the others elsewhere."""
+    problem = js.qap(FLOW, DISTANCE) if solver.func is js.solve_qap else js.tsp(DISTANCE)
+    if solver is SOLVERS["cities"]:
+        problem = js.tsp_from_coords(POINTS)
+        built = constructed_tour(problem, tsp.candidates_of(problem, 12))
+    elif solver is SOLVERS["one way"]:
+        built = constructed_tour(problem, None)
+    else:
+        built = constructed_assignment(problem)
+    none, some = (solver(**QUICK | {"max_steps": steps}) for steps in (0, 40))
+    assert some.fun <= none.fun <= none.costs[0] == problem.host.cost(built)
+    assert len({tuple(found) for found in none.solutions.tolist()}) == 4
+
+
+def test_facilities_that_are_fixed():
+    """They stay in the constructed assignment, too."""
+    fixed = {"method": "annealing", "partial_match": [[2, 7]]}
+    none, some = (
+        js.solve_qap(FLOW, DISTANCE, **fixed, **QUICK | {"max_steps": steps}) for steps in (0, 40)
+    )
+    assert some.fun <= none.fun
+    assert (none.solutions[:, 2] == 7).all() and (some.solutions[:, 2] == 7).all()
+
+
+def test_no_time_at_all():
+    """With time for hardly a step, both are within 10 % of the optimum."""
+    hardly = {"max_steps": None, "max_seconds": 0.01}
+    assert js.solve_tsp(GRID, target=None, **QUICK | hardly).gap <= 0.1
+    instance = js.datasets.planted_qap(2, 4, seed=1)
+    assert js.solve_qap(instance, **QUICK | hardly).gap <= 0.1
+
+
+def test_a_limit_of_seconds_is_kept():
+    """The run ends in time, its steps fill most of the time, and the tour is good."""
+    limits = {"max_steps": None, "max_seconds": 0.5}
+    result = js.solve_tsp(GRID, target=None, **QUICK | limits)
+    assert 0.5 <= result.elapsed - result.compile_seconds < 10
+    assert (result.success, result.status) == (True, js.Status.MAX_SECONDS)
+    assert result.nit > 200
+    assert result.gap <= 0.03
+
+
+@both
+def test_searches_start_where_they_are_told_to(solver):
+    """One solution or several; the first search starts from the constructed one all the same."""
+    ways = np.random.default_rng(1).permuted(np.tile(np.arange(SIZE), (3, 1)), axis=1)
+    none = QUICK | {"max_steps": 0}
+    several = solver(initial=ways, **none)
+    np.testing.assert_array_equal(several.solutions[1:], ways)
+    np.testing.assert_array_equal(several.solutions[0], solver(**none).solutions[0])
+    one = solver(initial=ways[1].tolist(), **none)
+    np.testing.assert_array_equal(one.solutions[1], ways[1])
+    if solver is SOLVERS["tabu"]:
+        alone = solver(initial=ways[2], **none | {"num_searches": 1})
+        assert alone.x.tolist() == ways[2].tolist()
+
+
 @pytest.mark.parametrize(
-    ("n", "expected"), [(100, 2112), (1002, 2112), (2392, 528), (5934, 264), (100_000, 132)]
+    ("options", "text"),
+    [
+        ({"initial": np.arange(12)}, r"initial has shape \(12,\), expected \(13,\) or \(B, 13\)"),
+        ({"initial": np.tile(np.arange(13), (4, 1))}, "initial holds 4 solutions, expected fewer"),
+        ({"initial": [0] * 13}, r"^initial holds 0 twice"),
+        ({"callback": 5}, "callback is a int, expected a function or None"),
+        ({"history_size": 1}, "history_size is 1"),
+    ],
 )
-def test_fewer_searches_of_many_cities(n, expected):
-    """On a GPU the tours of all should fit into its cache."""
-    assert tsp.tsp_recipe(True, "gpu", n).num_searches == expected
+def test_bad_options_are_refused(options, text):
+    for solver in SOLVERS.values():
+        with pytest.raises((ValueError, TypeError), match=text) as caught:
+            solver(**QUICK | options)
+        assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("n", "expected"), [(4, 128), (1002, 128), (2392, 32), (10**6, 16)])
-def test_fewer_searches_of_many_cities_on_a_cpu(n, expected):
-    """As many as can be cooled in about ten seconds."""
-    assert tsp.tsp_recipe(True, "cpu", n).num_searches == expected
+@both
+def test_a_callback_sees_the_run_and_can_end_it(solver):
+    """True ends it, and nothing else does; histories are as short as is asked for."""
+    reports = []
+    result = solver(callback=reports.append, history_size=2, **QUICK)
+    assert reports[-1].step == result.nit == 40 and reports[-1].fun == result.fun
+    assert sorted(reports[-1].x.tolist()) == list(range(SIZE))
+    assert len(result.history) <= 3
+    ended = solver(callback=lambda report: True, **QUICK)
+    assert (ended.status, ended.nit) == (js.Status.CALLBACK, 0)
+
+
+def test_forbidden_edges_are_avoided():
+    """Without them the tour along the line is the only one that is left."""
+    distances = np.full((8, 8), np.inf)
+    for i in range(8):
+        distances[i, (i + 1) % 8] = distances[(i + 1) % 8, i] = 10
+    result = js.solve_tsp(distances, forbidden="inf", **QUICK | {"max_steps": 2000})
+    assert result.feasible and result.fun == 80
+    with pytest.raises(ValueError, match="forbidden is 'inf' with a TSPInstance, expected None"):
+        js.solve_tsp(GRID, forbidden="inf")
+    with pytest.raises(ValueError, match="forbidden 'inf' with metric 'GEO'"):
+        js.solve_tsp(POINTS, metric="GEO", forbidden="inf")
+
+
+@pytest.mark.parametrize("kind", ["matrices", "instance", "booleans", "unsigned"])
+def test_a_qap_is_maximized(kind):
+    """What is found and shown is the sum itself; its highest value is known by brute force."""
+    flow, distance = FLOW[:6, :6], DISTANCE[:6, :6]
+    if kind == "booleans":
+        flow = flow > 15
+    if kind == "unsigned":
+        flow = flow.astype(np.uint8)
+    orders = np.array(list(itertools.permutations(range(6))))
+    best = (flow * distance[orders[:, :, None], orders[:, None]]).sum(axis=(1, 2)).max()
+    arguments, reports = (flow, distance), []
+    if kind == "instance":
+        arguments = (js.datasets.QAPInstance(name="", flow=flow, distance=distance, best_known=5),)
+    options = {"target": int(best), "callback": reports.append, "maximize": True}
+    result = js.solve_qap(*arguments, **QUICK | options)
+    assert (result.fun, result.status, result.gap) == (best, js.Status.TARGET, None)
+    assert result.costs.max() == best == result.history[-1].best == reports[-1].fun
+    with pytest.raises(ValueError, match="maximize is True with a QAP, expected flows"):
+        js.solve_qap(js.qap(FLOW, DISTANCE), maximize=True)
+
+
+def test_inexact_costs_of_integers_that_are_too_large():
+    """As the error says that refuses them; a good start that is known to be enough is returned."""
+    flow = FLOW * 10**6 + 1
+    with pytest.raises(ValueError, match="use dtype='float32'"):
+        js.solve_qap(flow, flow, **QUICK)
+    enough = {"best_known": 2**62, "is_optimal": True}
+    instance = js.datasets.QAPInstance(name="", flow=flow, distance=flow, **enough)
+    result = js.solve_qap(instance, dtype="float32", **QUICK)
+    assert result.fun == pytest.approx((flow * flow[np.ix_(result.x, result.x)]).sum())
+
+
+@all_solvers
+def test_a_run_is_continued(solver):
+    """From where its searches are, which have cooled: the best is kept, and no heat undoes them."""
+    options = QUICK | {"target": None, "max_steps": 200}
+    first = solver(**options)
+    second = solver(**options | {"max_steps": 230, "state": first.state})
+    assert (second.nit, second.fun <= first.fun) == (230, True)
+    if hasattr(second.search, "schedule"):
+        now, then = (
+            float(one.search.schedule(jnp.int32(at))) for one, at in ((second, 201), (first, 200))
+        )
+        assert now == pytest.approx(then)
+
+
+@both
+def test_another_exchange(solver):
+    """What the user says takes the place of the solver's own."""
+    exchange = js.broadcast_best(every=20)
+    result = solver(target=None, exchange=exchange, **QUICK)
+    assert result.exchange is exchange
+    assert len(set(result.ancestors.tolist())) == 1
+
+
+@each("cities", "tabu", "annealing")
+def test_a_broken_run_continues_from_its_checkpoint(solver, tmp_path):
+    """Bit for bit with max_steps; with max_seconds for what is left of them, and not heated."""
+    path, options = tmp_path / "run.npz", QUICK | {"max_steps": 400, "target": None}
+    whole = solver(**options)
+    broken = solver(**options, checkpoint=path, callback=lambda report: report.step >= 20)
+    assert broken.status == js.Status.CALLBACK and 20 <= broken.nit < 400
+    found = solver(**options, checkpoint=path, resume=True)
+    assert (found.nit, found.fun) == (whole.nit, whole.fun)
+    np.testing.assert_array_equal(found.solutions, whole.solutions)
+
+
+def test_a_run_by_the_clock_continues_at_its_pace(tmp_path):
+    path, reports, solver = tmp_path / "run.npz", [], SOLVERS["cities"]
+    options = QUICK | {"max_steps": None, "max_seconds": 0.6, "target": None, "checkpoint": path}
+    solver(**options, callback=lambda report: report.seconds > 0.5)
+    result = solver(**options, resume=True, callback=reports.append)
+    assert reports[0].seconds > 0.5 and reports[-1].seconds < 1.1  # not 0.6 more
+    start = solver(**QUICK, target=None, callback=lambda report: True)
+    now, hottest = jnp.int32(reports[0].step), float(start.search.schedule(jnp.int32(0)))
+    assert float(result.search.schedule(now)) < 0.5 * hottest
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_a_callback_keeps_notes(maximize, tmp_path):
+    """In addition to the solver's own, also where it is shown the opposite."""
+
+    class Counter:
+        def __init__(self):
+            self.calls = 0
+
+        def __call__(self, report):
+            self.calls += 1
+
+        def notes(self):
+            return self.calls
+
+        def recall(self, notes):
+            self.calls = notes
+
+    options = QUICK | {"checkpoint": tmp_path / "run.npz", "resume": True, "target": None}
+    solver = functools.partial(SOLVERS["tabu"], maximize=True) if maximize else SOLVERS["cities"]
+    counters = Counter(), Counter()
+    for counter in counters:
+        solver(callback=counter, **options)
+    assert counters[1].calls > counters[0].calls > 0
+
+
+WARM = {
+    "tsp": (js.solve_tsp, lambda n: (POINTS[:n],)),
+    "qap": (js.solve_qap, lambda n: (SYMMETRIC[:n, :n], SYMMETRIC[:n, :n])),
+    "nqueens": (js.solve_nqueens, lambda n: (n,)),
+}
+
+
+@pytest.mark.parametrize(("solver", "instance_of"), WARM.values(), ids=WARM)
+def test_later_calls_compile_nothing(solver, instance_of, compiled, tmp_path):
+    """Of other sizes of the class, with other seeds and limits; and no checkpoint is written."""
+    options = {"devices": 1, "num_searches": 5}
+    assert js.warm_up(solver, 15, **options) > 0
+    assert "jit(_advance)" in compiled
+    compiled.clear()
+    for n, limits in ((13, {"max_steps": 200}), (11, {"max_seconds": 0.02})):
+        result = solver(*instance_of(n), key=n, **limits, **options)
+        assert result.solutions.shape[1] == n
+        assert result.nit > 0
+    js.warm_up(solver, 12, **options, max_seconds=1, checkpoint=tmp_path / "run.npz", resume=True)
+    assert not compiled and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    "kind", ["coordinates", "matrix", pytest.param("batch", marks=pytest.mark.slow)]
+    ("arguments", "error", "text"),
+    [
+        ((js.solve, 5), ValueError, "solver is 'solve', expected solve_tsp, solve_qap or solve_nq"),
+        (([js.solve_tsp], 5), ValueError, "solver is [<function solve_tsp"),
+        ((js.solve_tsp, 0), ValueError, "size is 0"),
+        ((js.solve_tsp, np.zeros((3, 4))), ValueError, "distances has shape (3, 4)"),
+        ((js.solve_tsp,), TypeError, "solve_tsp() missing"),
+    ],
 )
-def test_copies_of_cities_are_solved_like_the_places_once(kind):
-    """20 places with 9 copies each, more than a city has candidates: at most 1 % too long."""
-    points = np.repeat(np.random.default_rng(0).uniform(0, 1, (20, 2)), 9, axis=0)
-    data = points[None] if kind == "batch" else points
-    if kind == "matrix":
-        data = np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
-    result = js.solve_tsp(data, max_steps=1000, num_searches=32)
-    assert np.max(result.fun) < 1.01 * 4.36442
+def test_wrong_calls_of_warm_up(arguments, error, text, compiled):
+    """Are refused in one line, before anything is compiled."""
+    with refuses(error, text):
+        js.warm_up(*arguments)
+    assert not compiled
+
+
+def test_instances_are_no_sizes():
+    """They get to the solver as they are; what is traced is neither."""
+    for instance in (GRID, js.tsp_from_coords(POINTS), [[0, 0], [3, 4]]):
+        with refuses(ValueError, "devices is 0"):
+            js.warm_up(js.solve_tsp, instance, devices=0)
+    with refuses(RuntimeError, "warm_up"):
+        jax.jit(lambda n: js.warm_up(js.solve_tsp, n))(5)

@@ -1,0 +1,106 @@
+"""What recipes follow from: scales of instances, sizes, and starts; nothing is searched."""
+
+import numpy as np
+import pytest
+from cases import coords_tsp
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+import jaxopt_search as js
+from jaxopt_search.solvers import scales, tsp
+
+
+def test_near_distance():
+    """The mean of the three nearest elsewhere, and never 0 or less; on the host and the device."""
+    for matrix, expected in (
+        (np.array([[0, 3, 4], [3, 0, 5], [4, 5, 0]]), 4.0),
+        (np.zeros((5, 5), int), 1.0),
+        (-np.ones((5, 5), int), 1.0),
+        (np.repeat(np.repeat([[0, 4], [4, 0]], 5, axis=0), 5, axis=1), 4.0),
+        (np.zeros((1, 1), int), 1.0),
+    ):
+        problem = js.tsp(matrix, allow_negative=True).padded()
+        for measure in (scales.near_distance, scales.near_distance_on_device):
+            assert float(measure(problem)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("coords", "expected"),
+    [
+        ([[0, 0], [8, 0], [1, 0], [3, 0]], 10**0.5),  # 1, 2 and 5
+        ([[0, 0], [0, 3], [4, 0]], 12.5**0.5),
+        ([[2, 2]] * 5, 0.0),
+        ([[7, 1]], 0.0),
+    ],
+)
+def test_tree_edge(coords, expected):
+    """Root mean squares of edges, by hand."""
+    assert float(scales.tree_edge(js.tsp_from_coords(coords))) == pytest.approx(expected)
+
+
+def test_tree_edge_is_that_of_the_shortest_tree():
+    """As SciPy finds it."""
+    distances = np.random.default_rng(0).integers(1, 500, (40, 40))
+    distances = np.triu(distances, 1) + np.triu(distances, 1).T
+    expected = np.sqrt(np.square(minimum_spanning_tree(distances).data).mean())
+    assert float(scales.tree_edge(js.tsp(distances))) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("metric", "storage", "sizes"),
+    [
+        ("EUCLID", "coordinates", (1, 2, 4, 13, 300)),
+        ("ATT", "coordinates", (13,)),
+        ("CEIL_2D", "matrix", (13,)),
+    ],
+)
+def test_scales_on_the_host_are_those_of_the_device(metric, storage, sizes):
+    """Up to rounding."""
+    for n in sizes:
+        places = np.random.default_rng(n).integers(0, 2000, (n, 2)) + 0.3 * (metric == "EUCLID")
+        problem = js.tsp_from_coords(places, metric=metric, storage=storage).padded()
+        for name in ("near_distance", "tree_edge"):
+            found, expected = (getattr(scales, name + end)(problem) for end in ("", "_on_device"))
+            assert found == pytest.approx(float(expected), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n", "seconds", "expected"),
+    [
+        (5, 1, 8),
+        (200, 1, 12),
+        (1002, 1, 8),
+        (1002, 10, 32),
+        (5934, 1, 4),
+        (10**5, 1, 1),
+        (100, 0.01, 2),
+    ],
+)
+def test_as_many_tours_are_constructed_as_there_is_time(n, seconds, expected):
+    """By the limit, not by the clock."""
+    assert tsp._num_tours(n, seconds) == expected
+
+
+def test_constructed_starts_differ():
+    """They are a function of the key, and the searches share them out evenly."""
+    problem = coords_tsp(200)
+    near = tsp.candidates_of(problem, 12)
+    recipe = tsp.tsp_recipe(True, "cpu", 200)._replace(num_searches=40)
+    found, same, other = (tsp._tours(problem, recipe, key, near, 1.0).build() for key in (5, 5, 6))
+    np.testing.assert_array_equal(found, same)
+    assert found.shape == (40, 200)
+    assert len({tuple(tour) for tour in found.tolist()}) == 12
+    assert [(found == tour).all(axis=1).sum() for tour in found[:12]] == [4] * 4 + [3] * 8
+    assert (found[1:12] != other[1:12]).any(axis=1).all()
+    np.testing.assert_array_equal(found[0], other[0])
+
+
+@pytest.mark.parametrize(
+    ("platform", "expected"),
+    [
+        ("gpu", {100: 2112, 1002: 2112, 2392: 528, 5934: 264, 10**5: 132}),
+        ("cpu", {4: 128, 1002: 128, 2392: 32, 10**6: 16}),
+    ],
+)
+def test_fewer_searches_of_many_cities(platform, expected):
+    """On a GPU the tours of all should fit into its cache; on a CPU they cool in ten seconds."""
+    assert {n: tsp.tsp_recipe(True, platform, n).num_searches for n in expected} == expected
