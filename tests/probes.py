@@ -122,7 +122,7 @@ def shortest(matrix: Any) -> Any:
     )
 
 
-def annealing(temperature: Any = 30.0, moves_per_search: int = 2) -> js.SimulatedAnnealing:
+def annealing(temperature: Any = 30.0, moves_per_search: int = 2) -> js.LocalSearch:
     return js.simulated_annealing(js.Relocate(), temperature, moves_per_search=moves_per_search)
 
 
