@@ -238,4 +238,5 @@ def _opposite(result: Result | StackedResult) -> Any:
     if isinstance(result, StackedResult):
         return result._replace(fun=0 - result.fun)
     history = History(line._replace(best=0 - line.best) for line in result.history)
-    return result._replace(fun=0 - result.fun, costs=0 - result.costs, history=history)
+    opposite = {"fun": 0 - result.fun, "costs": 0 - result.costs, "is_maximum": True}
+    return result._replace(history=history, **opposite)
