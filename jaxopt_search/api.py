@@ -45,6 +45,8 @@ from jaxopt_search.neighborhoods import DeltaSwap as DeltaSwap
 from jaxopt_search.neighborhoods import Flip as Flip
 from jaxopt_search.neighborhoods import FullEvaluation as FullEvaluation
 from jaxopt_search.neighborhoods import Guided as Guided
+from jaxopt_search.neighborhoods import Insert as Insert
+from jaxopt_search.neighborhoods import InsertSegment as InsertSegment
 from jaxopt_search.neighborhoods import QueenSwap as QueenSwap
 from jaxopt_search.neighborhoods import Relocate as Relocate
 from jaxopt_search.neighborhoods import Swap as Swap
@@ -87,7 +89,6 @@ from jaxopt_search.searches import Genetic as Genetic
 from jaxopt_search.searches import HillClimbing as HillClimbing
 from jaxopt_search.searches import LocalSearch as LocalSearch
 from jaxopt_search.searches import MinConflicts as MinConflicts
-from jaxopt_search.searches import SimulatedAnnealing as SimulatedAnnealing
 from jaxopt_search.searches import TabuSearch as TabuSearch
 from jaxopt_search.searches import acceptance as acceptance
 from jaxopt_search.searches import genetic as genetic
@@ -98,6 +99,7 @@ from jaxopt_search.searches import schedules as schedules
 from jaxopt_search.searches import simulated_annealing as simulated_annealing
 from jaxopt_search.searches import tabu_search as tabu_search
 from jaxopt_search.searches.schedules import geometric as geometric
+from jaxopt_search.solvers.anneal import anneal as anneal
 from jaxopt_search.solvers.qap import solve_qap as solve_qap
 from jaxopt_search.solvers.queens import solve_nqueens as solve_nqueens
 from jaxopt_search.solvers.tsp import solve_tsp as solve_tsp

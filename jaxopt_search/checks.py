@@ -108,6 +108,8 @@ def plain_array(values: Any, name: str) -> np.ndarray:
         if num_masked := np.ma.count_masked(values):
             raise ValueError(f"{name} has {num_masked} masked entries, expected none")
         return values.data
+    if hasattr(values, "select_dtypes"):  # a table of pandas or the like: its columns of numbers
+        values = values.select_dtypes("number").to_numpy(na_value=np.nan)
     try:
         return np.asarray(values)
     except ValueError as error:
@@ -125,8 +127,16 @@ def plain_array(values: Any, name: str) -> np.ndarray:
 
 
 def real_array(values: Any, name: str) -> np.ndarray:
-    """Returns `values` as int64 or float64; refuses anything but real numbers."""
+    """Returns `values` as int64 or float64; refuses anything but real numbers.
+
+    A missing one, None or pandas' NA, is NaN. Of a table of pandas, these are the columns that hold
+    numbers.
+    """
     array = plain_array(values, name)
+    if array.dtype == object and array.ndim and all(_is_real(one) for one in array.flat):
+        array = np.array([math.nan if one is None else one for one in array.flat]).reshape(
+            array.shape
+        )
     if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
         raise TypeError(f"{name} has dtype {array.dtype}, expected integers or floats")
     if array.dtype.kind in "iu" and array.size:
@@ -135,6 +145,13 @@ def real_array(values: Any, name: str) -> np.ndarray:
             worst = high if high >= 2**63 else low
             raise ValueError(f"{name} holds {worst}, expected integers between -2**63 and 2**63")
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+
+
+def _is_real(value: Any) -> bool:
+    """Returns whether it is a real number, or None, which stands for a missing one."""
+    if value is None:
+        return True
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def check_permutation(values: Any, n: int, name: str) -> np.ndarray:

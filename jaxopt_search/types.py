@@ -114,6 +114,10 @@ class Problem(abc.ABC):
         """Returns what draws a solution on matplotlib's axes, for `Result.plot`; or None."""
         return None
 
+    def lower_bound(self) -> int | float | None:
+        """Returns what no solution costs less than, on the host, in full; None for not known."""
+        return None
+
     def cost_in_full(self, cost: Cost, /) -> Cost:
         """Returns the `cost` that a `device_cost`, of any shape, stands for."""
         return cost if self.device_units is None else self.device_units.in_full(cost)

@@ -32,8 +32,8 @@ class LinearOrdering(js.Problem):
         return jnp.sum(jnp.tril(ordered, -1), dtype=jnp.int32)
 
 
-def linear_ordering(n, seed=0):
-    weight = np.random.default_rng(seed).integers(0, 100, (n, n))
+def linear_ordering(n, seed=0, scale=1):
+    weight = scale * np.random.default_rng(seed).integers(0, 100, (n, n))
     return LinearOrdering(jnp.asarray(weight, jnp.int32), n)
 
 
@@ -115,6 +115,11 @@ def _swap(name, problem):
     return Case(f"swap-{name}-{problem.n}", problem, js.FullEvaluation(js.Swap()))
 
 
+def _insert(moves, n):
+    name = f"{type(moves).__name__}-ordering-{n}"
+    return Case(name, linear_ordering(n), js.FullEvaluation(moves))
+
+
 def _queen_swap(n):
     return Case(f"queen_swap-{n}", js.nqueens(n), js.QueenSwap())
 
@@ -138,6 +143,8 @@ NEIGHBORHOOD_CASES = [
     *(_queen_swap(n) for n in (2, 9)),
     _swap("tsp", matrix_tsp(2)),
     _swap("ordering", linear_ordering(5)),
+    *(_insert(js.Insert(), n) for n in (2, 5)),
+    *(_insert(js.InsertSegment(), n) for n in (2, 7)),
 ]
 
 

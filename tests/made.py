@@ -36,7 +36,7 @@ def result(**changes):
         compile_seconds=2.5,
         elapsed=14.25,
         env=ENV,
-        problem=object(),
+        problem=js.nqueens(4),
     )
     return made._replace(**changes)
 

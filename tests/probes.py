@@ -103,7 +103,7 @@ def small_tsp(n: int = 8) -> js.TSP:
     return js.tsp((7 * (i + j) + 11 * np.abs(i - j) + 3 * (i * j % 5)) * (i != j))
 
 
-def annealing(temperature: Any = 30.0, moves_per_search: int = 2) -> js.SimulatedAnnealing:
+def annealing(temperature: Any = 30.0, moves_per_search: int = 2) -> js.LocalSearch:
     return js.simulated_annealing(js.Relocate(), temperature, moves_per_search=moves_per_search)
 
 

@@ -1,5 +1,9 @@
 """Slow code that reads like its source, with which several tests compare."""
 
+import jax.numpy as jnp
+
+from jaxopt_search.backends import random
+
 # Salmon et al., Random123: rounds, counter, key, output.
 KNOWN_VECTORS = [
     (13, (0, 0), (0, 0), (0x9D1C5EC6, 0x8BD50731)),
@@ -11,6 +15,23 @@ KNOWN_VECTORS = [
     (32, (0, 0), (0, 0), (0xCEE3D47E, 0xA23DFD5C)),
     (32, (0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 2, (0x6E2FE0D0, 0xB1B76F82)),
 ]
+
+
+def stream_at(step):
+    """The random words of one search at a step."""
+    key = random.Key(jnp.uint32(7), jnp.uint32(8))
+    return random.Stream(key, jnp.uint32(step), jnp.int32(step))
+
+
+def below(word, size):
+    """What `random.below` draws, of Python's integers."""
+    return word * size >> 32
+
+
+def another(word, number, size):
+    """What `random.another` draws."""
+    other = below(word, size - 1)
+    return other + (other >= number)
 
 
 def slow_pmx(first, second, is_second):

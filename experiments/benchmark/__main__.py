@@ -80,7 +80,7 @@ def instance(case: Case) -> TSPInstance:
     return js.datasets.uniform_tsp(case.cities, seed=0, size=SIZE)
 
 
-def annealing(case: Case) -> tuple[js.TSP, js.SimulatedAnnealing]:
+def annealing(case: Case) -> tuple[js.TSP, js.LocalSearch]:
     """Returns the instance of a case and its search."""
     problem = js.tsp_from_instance(instance(case))
     cooling = Cooling()

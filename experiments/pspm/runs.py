@@ -177,7 +177,7 @@ def start(job: Job, problem: js.TSP, restart: int = 0) -> RunState:
     return DeviceSplit(job.devices).split(state)
 
 
-def annealing(job: Job) -> js.SimulatedAnnealing:
+def annealing(job: Job) -> js.LocalSearch:
     """Returns the search of the paper, sections 3.3 and 4.1."""
     per_temperature = job.cooling.sweeps * job.instance.n
     schedule = js.geometric(job.cooling.start, job.cooling.alpha, per_temperature)

@@ -79,7 +79,7 @@ class Annealing:
 
 
 @jax.jit
-def _best_costs(search: js.SimulatedAnnealing, searches: Any) -> jax.Array:
+def _best_costs(search: js.LocalSearch, searches: Any) -> jax.Array:
     return jax.vmap(search.best_cost)(searches)
 
 

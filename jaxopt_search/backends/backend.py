@@ -50,7 +50,8 @@ class Backend:
       is_native: whether it runs on a CPU, compiled as one function.
       is_kernel: whether lanes are a kernel's threads. Then buffers are written in place, lanes are
         powers of two, and tables are handled block by block.
-      buffer: the type of what is written in place.
+      buffer: the type of what is written in place. `load`, `store`, `store_lanes` and `copy` of a
+        kernel are called with such buffers only: arrays in a kernel are left to `XLA`.
     """
 
     is_alone = True
@@ -180,29 +181,17 @@ class XLA(Backend):
 class Kernel(Backend):
     """A search in a program of a kernel, whose lanes are threads; buffers are `jax.Ref`s.
 
-    A launcher defines `load_where` and `store_lanes`, and `launch` and `launch_grid` as
-    `choice.launch` and `choice.launch_grid` have them.
+    A launcher defines `load` and `store_lanes`, and `launch` and `launch_grid` as `choice.launch`
+    and `choice.launch_grid` have them.
     """
 
     is_kernel = True
 
-    def load(self, buffer: Any, index: Index, where: jax.Array | None) -> jax.Array:
-        if not isinstance(buffer, jax.Ref):
-            return super().load(buffer, index, where)
-        return buffer[index] if where is None else self.load_where(buffer, index, where)
-
-    def load_where(self, buffer: Any, index: Index, where: jax.Array) -> jax.Array:
-        raise NotImplementedError
-
     def store(self, buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
-        if not isinstance(buffer, jax.Ref):
-            return super().store(buffer, index, value, where)
         buffer[index] = jnp.where(where, value, buffer[index])
         return buffer
 
     def copy(self, destination: Any, source: Any, where: jax.Array) -> Any:
-        if not isinstance(destination, jax.Ref):
-            return super().copy(destination, source, where)
         (n,) = destination.shape
         tile = lax.iota(jnp.int32, LANES)
 

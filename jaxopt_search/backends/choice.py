@@ -29,7 +29,7 @@ Implementation: TypeAlias = Literal["auto", "xla", "native", "triton", "interpre
 """
 
 _NAMES = get_args(Implementation)
-_EVERYWHERE = ("xla", "interpret")
+_GPUS = ("cuda", "gpu")
 MAX_STEPS = 2**14
 """Steps per launch: their control values are computed ahead, for all searches together."""
 
@@ -78,12 +78,18 @@ def choose(
     if implementation not in _NAMES:
         expected = ", ".join(_NAMES)
         raise ValueError(f"implementation is {implementation!r}, expected one of {expected}")
-    if implementation in _EVERYWHERE:
+    if implementation in ("xla", "interpret"):
         return Choice(implementation)
-    platform = device if isinstance(device, str) else device.platform
+    platform = platform_of(device)
     if platform == "cpu" and implementation != "triton":
-        return _choose_on_cpu(implementation, is_portable, is_traced)
-    if platform not in ("cuda", "gpu") or implementation == "native":
+        reason = "" if is_portable else "the search does not say that it is portable"
+        # Constants of an outer function would end up in what is compiled as one function, which
+        # XLA does not allow.
+        reason = "inside jit or vmap" if is_traced else reason
+        if reason and implementation == "native":
+            raise NotPortable(f"implementation is 'native', expected 'auto' or 'xla': {reason}")
+        return Choice("xla" if reason else "native")
+    if platform not in _GPUS or implementation == "native":
         if implementation == "auto":
             return Choice("xla")
         raise ValueError(
@@ -95,23 +101,19 @@ def choose(
             raise ValueError(f"implementation is 'triton', expected 'auto' or 'xla': {reason}")
         return Choice("xla", reason)
     reason = find_obstacle()
-    if not reason:
-        return Choice("triton")
-    if implementation == "triton":
+    if reason and implementation == "triton":
         raise NotPortable(reason)
-    return Choice("xla", reason)
+    return Choice("xla", reason) if reason else Choice("triton")
 
 
-def _choose_on_cpu(implementation: Implementation, is_portable: bool, is_traced: bool) -> Choice:
-    reason = "" if is_portable else "the search does not say that it is portable"
-    # Constants of an outer function would end up in what is compiled as one function, which XLA
-    # does not allow.
-    reason = "inside jit or vmap" if is_traced else reason
-    if not reason:
-        return Choice("native")
-    if implementation == "native":
-        raise NotPortable(f"implementation is 'native', expected 'auto' or 'xla': {reason}")
-    return Choice("xla")
+def platform_of(device: jax.Device | str) -> str:
+    """Returns the platform of a device, such as `"cpu"` or `"gpu"`; of a platform, itself.
+
+    Example:
+      >>> platform_of("gpu")
+      'gpu'
+    """
+    return device if isinstance(device, str) else device.platform
 
 
 def runs_kernels(device: jax.Device | str) -> bool:
@@ -121,8 +123,7 @@ def runs_kernels(device: jax.Device | str) -> bool:
       >>> runs_kernels("cpu")
       False
     """
-    platform = device if isinstance(device, str) else device.platform
-    return platform in ("cuda", "gpu") and not refusal(device)
+    return platform_of(device) in _GPUS and not refusal(device)
 
 
 def refusal(device: jax.Device | str) -> str:

@@ -224,12 +224,6 @@ def subtract(number: Number, amount: Number) -> Number:
     return Count(high - borrowed, number.low - _low(amount))
 
 
-def halved(count: Count) -> Count:
-    """Returns half of an even count."""
-    one = jnp.uint32(1)
-    return Count(count.high >> one, (count.high << jnp.uint32(31)) | (count.low >> one))
-
-
 @overload
 def total(numbers: Count, axis: int = -1) -> Count: ...
 @overload

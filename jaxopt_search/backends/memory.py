@@ -93,6 +93,12 @@ def target() -> Backend:
     return _target.get()
 
 
+def _handler(buffer: Any) -> Backend:
+    """Returns what reads and writes a buffer: the target; or XLA, of an array in a kernel."""
+    own = target()
+    return _XLA if own.is_kernel and not isinstance(buffer, own.buffer) else own
+
+
 def is_in_kernel() -> bool:
     """Returns whether a kernel is traced, interpreted or for a GPU.
 
@@ -145,7 +151,7 @@ def load(buffer: Any, index: Index, where: jax.Array | None = None) -> jax.Array
       >>> load(jnp.array([5, 6, 7]), jnp.array([2, 0])).tolist()
       [7, 5]
     """
-    return target().load(buffer, index, where)
+    return _handler(buffer).load(buffer, index, where)
 
 
 def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
@@ -171,10 +177,10 @@ def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
     value = jnp.asarray(value, buffer.dtype)
     parts = index if isinstance(index, tuple) else (index,)
     if not jnp.ndim(parts[-1]):
-        return target().store(buffer, index, value, where)
+        return _handler(buffer).store(buffer, index, value, where)
     shape = jnp.broadcast_shapes(*map(jnp.shape, parts))
     value, where = jnp.broadcast_to(value, shape), jnp.broadcast_to(where, shape)
-    return target().store_lanes(buffer, parts, value, where)
+    return _handler(buffer).store_lanes(buffer, parts, value, where)
 
 
 def copy(destination: Any, source: Any, where: jax.Array) -> Any:
@@ -191,8 +197,9 @@ def copy(destination: Any, source: Any, where: jax.Array) -> Any:
     """
 
     def copy_all(destination: Any, where: jax.Array) -> Any:
-        copy_leaf = target().copy
-        return jax.tree.map(lambda old, new: copy_leaf(old, new, where), destination, source)
+        return jax.tree.map(
+            lambda old, new: _handler(old).copy(old, new, where), destination, source
+        )
 
     return when(where, copy_all, destination)
 

@@ -59,100 +59,104 @@ def _of_each(array: jax.Array, num_programs: int) -> _Operand:
     return _Operand(array, pl.BlockSpec(shape, place), array.ndim == 1)
 
 
-def _launch(
-    target: Any,
-    body: Callable[[jax.Array, Any, Any], Any],
-    num_steps: jax.Array,
-    shared: Any,
-    carry: Any,
-    between: Any,
-    num_warps: int,
-) -> Any:
-    """Like `choice.launch`."""
-    wholes, whole_structure = jax.tree.flatten((num_steps, shared))
-    groups, group_structure = jax.tree.flatten(between)
-    owns, structure = jax.tree.flatten(carry)
-    num_programs, num_read = owns[0].shape[0], len(wholes) + len(groups)
-    operands = [*map(_of_all, wholes), *(_of_each(leaf, num_programs) for leaf in (*groups, *owns))]
-    carried = operands[num_read:]
+class _Pallas(Kernel):
+    """A kernel by Pallas; what differs is where it runs, and how lanes reach memory."""
 
-    def kernel(*refs: Any) -> None:
-        state = refs[num_read + len(carried) :]
-        values = [one.value(ref) for one, ref in zip(operands[:num_read], refs, strict=False)]
-        num, everything = whole_structure.unflatten(values[: len(wholes)])
-        if groups:
-            everything = everything, group_structure.unflatten(values[len(wholes) :])
-        start = [one.value(ref) for one, ref in zip(carried, state, strict=True)]
-        with memory.one_search(target.name):
-            end = memory.fori_loop(
-                num, lambda i, carry: body(i, everything, carry), structure.unflatten(start)
-            )
-        for ref, value in zip(state, jax.tree.leaves(end), strict=True):
-            if not isinstance(value, jax.Ref):
-                ref[0] = value
+    name: str
+    options: Callable[[int], dict[str, Any]]
+    """Maps a number of warps to arguments of `pallas_call`."""
 
-    results = pl.pallas_call(
-        kernel,
-        grid=(num_programs,),
-        in_specs=[one.spec for one in operands],
-        out_specs=[one.spec for one in carried],
-        out_shape=[jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in owns],
-        input_output_aliases={num_read + k: k for k in range(len(carried))},
-        **target.options(num_warps),
-    )(*(one.array for one in operands))
-    return structure.unflatten(results)
+    def launch(
+        self,
+        body: Callable[[jax.Array, Any, Any], Any],
+        num_steps: jax.Array,
+        shared: Any,
+        carry: Any,
+        between: Any,
+        num_warps: int,
+    ) -> Any:
+        """Like `choice.launch`."""
+        wholes, whole_structure = jax.tree.flatten((num_steps, shared))
+        groups, group_structure = jax.tree.flatten(between)
+        owns, structure = jax.tree.flatten(carry)
+        num_programs, num_read = owns[0].shape[0], len(wholes) + len(groups)
+        each = [_of_each(leaf, num_programs) for leaf in (*groups, *owns)]
+        operands = [*map(_of_all, wholes), *each]
+        carried = operands[num_read:]
+
+        def kernel(*refs: Any) -> None:
+            state = refs[num_read + len(carried) :]
+            values = [one.value(ref) for one, ref in zip(operands[:num_read], refs, strict=False)]
+            num, everything = whole_structure.unflatten(values[: len(wholes)])
+            if groups:
+                everything = everything, group_structure.unflatten(values[len(wholes) :])
+            start = [one.value(ref) for one, ref in zip(carried, state, strict=True)]
+            with memory.one_search(self.name):
+                end = memory.fori_loop(
+                    num, lambda i, carry: body(i, everything, carry), structure.unflatten(start)
+                )
+            for ref, value in zip(state, jax.tree.leaves(end), strict=True):
+                if not isinstance(value, jax.Ref):
+                    ref[0] = value
+
+        results = pl.pallas_call(
+            kernel,
+            grid=(num_programs,),
+            in_specs=[one.spec for one in operands],
+            out_specs=[one.spec for one in carried],
+            out_shape=[jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in owns],
+            input_output_aliases={num_read + k: k for k in range(len(carried))},
+            **self.options(num_warps),
+        )(*(one.array for one in operands))
+        return structure.unflatten(results)
+
+    def launch_grid(
+        self,
+        body: Callable[[tuple[jax.Array, ...], tuple[Any, ...]], jax.Array],
+        grid: tuple[int, ...],
+        arrays: tuple[jax.Array, ...],
+        dtype: Any,
+        num_warps: int,
+    ) -> jax.Array:
+        """Like `choice.launch_grid`."""
+
+        def kernel(*refs: Any) -> None:
+            place = tuple(map(pl.program_id, range(len(grid))))
+            with memory.one_search(self.name):
+                refs[-1][(0,) * len(grid)] = body(place, refs[:-1])
+
+        return pl.pallas_call(
+            kernel,
+            grid=grid,
+            out_specs=pl.BlockSpec((1,) * len(grid), lambda *place: place),
+            out_shape=jax.ShapeDtypeStruct(grid, dtype),
+            **self.options(num_warps),
+        )(*arrays)
 
 
-def _launch_grid(
-    target: Any,
-    body: Callable[[tuple[jax.Array, ...], tuple[Any, ...]], jax.Array],
-    grid: tuple[int, ...],
-    arrays: tuple[jax.Array, ...],
-    dtype: Any,
-    num_warps: int,
-) -> jax.Array:
-    """Like `choice.launch_grid`."""
-
-    def kernel(*refs: Any) -> None:
-        place = tuple(map(pl.program_id, range(len(grid))))
-        with memory.one_search(target.name):
-            refs[-1][(0,) * len(grid)] = body(place, refs[:-1])
-
-    return pl.pallas_call(
-        kernel,
-        grid=grid,
-        out_specs=pl.BlockSpec((1,) * len(grid), lambda *place: place),
-        out_shape=jax.ShapeDtypeStruct(grid, dtype),
-        **target.options(num_warps),
-    )(*arrays)
-
-
-class Interpreter(Kernel):
+class Interpreter(_Pallas):
     """A kernel that Pallas interprets, slowly, on any device, for tests."""
 
     name = "interpret"
-    launch, launch_grid = _launch, _launch_grid
 
-    def load_where(self, buffer: Any, index: Index, where: jax.Array) -> jax.Array:
+    def load(self, buffer: Any, index: Index, where: jax.Array | None) -> jax.Array:
+        if where is None:
+            return buffer[index]
         pairs = zip(index if isinstance(index, tuple) else (index,), buffer.shape, strict=True)
         return buffer[tuple(jnp.minimum(one, size - 1) for one, size in pairs)]
 
     def store_lanes(self, buffer: Any, index: Any, value: jax.Array, where: jax.Array) -> Any:
-        if not isinstance(buffer, jax.Ref):
-            return super().store_lanes(buffer, index, value, where)
         buffer[...] = super().store_lanes(buffer[...], index, value, where)
         return buffer
 
     def options(self, num_warps: int) -> dict[str, Any]:
-        """Returns the arguments of `pallas_call`."""
         return {"interpret": True}
 
 
-class Triton(Kernel):
+class Triton(_Pallas):
     """A kernel on an NVIDIA GPU."""
 
     name = "triton"
-    launch, launch_grid = _launch, _launch_grid
 
     def __init__(self) -> None:
         import jax.experimental.pallas.triton as operations
@@ -160,13 +164,13 @@ class Triton(Kernel):
         self.operations = operations
         _let_operations_be_found()
 
-    def load_where(self, buffer: Any, index: Index, where: jax.Array) -> jax.Array:
+    def load(self, buffer: Any, index: Index, where: jax.Array | None) -> jax.Array:
+        if where is None:
+            return buffer[index]
         nothing = jnp.zeros((), buffer.dtype)
         return self.operations.load(buffer.at[index], mask=where, other=nothing)
 
     def store_lanes(self, buffer: Any, index: Any, value: jax.Array, where: jax.Array) -> Any:
-        if not isinstance(buffer, jax.Ref):
-            return super().store_lanes(buffer, index, value, where)
         # A lane that is masked out must not write at all: another lane may own its element.
         index = index if len(index) > 1 else index[0]
         self.operations.store(buffer.at[index], value, mask=where)
@@ -183,7 +187,6 @@ class Triton(Kernel):
         return lax.fori_loop(0, once, lambda _, __: fn(*arguments), nothing)
 
     def options(self, num_warps: int) -> dict[str, Any]:
-        """Returns the arguments of `pallas_call`."""
         params = self.operations.CompilerParams(num_warps=num_warps, num_stages=1)
         return {"compiler_params": params}
 

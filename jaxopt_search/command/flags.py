@@ -56,14 +56,32 @@ def device(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-_METAVARS = {int: "N", number: "X", columns: "X,Y", device: "WHICH", pathlib.Path: "PATH"}
+def city(text: str) -> int | str:
+    """Returns the number of a city, or a word that stands for any."""
+    return int(text) if text.isdecimal() else text
+
+
+_METAVARS = {
+    int: "N",
+    city: "N",
+    number: "X",
+    columns: "X,Y",
+    device: "WHICH",
+    pathlib.Path: "PATH",
+}
 _KINDS = "tsp", "qap", "matrix"
+_METRICS = "EUCLID", "HAVERSINE", "EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D"
 
 # Each with its name in the namespace, what it takes, its default, and what it means.
 _OF_SOLVE = [
     ("--target", "target", number, None, "end at a cost of at most X"),
     ("--kind", "kind", _KINDS, None, "what the numbers are; matrix: distances of a TSP"),
     ("--columns", "columns", columns, None, "names of the coordinates, or numbers from 1"),
+    ("--metric", "metric", _METRICS, None, "by which coordinates give distances"),
+    ("--start", "start", int, None, "city that a tour or path begins at, from 0"),
+    ("--end", "end", city, None, "for a path: the city that it ends at, from 0, or free"),
+    ("--dtype", "dtype", ("int32", "float32"), None, "float32 for integers that are too large"),
+    ("--forbidden", "forbidden", ("inf",), None, "read inf, NA and empty cells as no such edge"),
     ("--out", "out", pathlib.Path, None, ".txt, .csv, .npy, .tour (TSPLIB) or .sln (QAPLIB)"),
 ]
 _OF_QUEENS = [
@@ -93,6 +111,8 @@ _OF_BOTH = [
 ]
 OPTIONS = tuple(name for _, name, *_ in _OF_RUNS)
 """Those flags that solvers take, by the solvers' names."""
+OF_TOURS = "start", "end", "forbidden"
+"""Those that only `solve_tsp` takes."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -125,7 +145,7 @@ def parser() -> argparse.ArgumentParser:
             takes: dict[str, Any] = {"type": kind, "metavar": _METAVARS.get(kind, "WORD")}
             if kind is bool:
                 takes = {"action": "store_true"}
-            elif kind is _KINDS:
+            elif isinstance(kind, tuple):
                 takes = {"choices": kind}
             command.add_argument(flag, dest=dest, default=default, help=text, **takes)
     return found

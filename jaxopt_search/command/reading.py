@@ -30,12 +30,14 @@ _SHAPES = {
 }
 _NOTE = " (columns {} and {})"
 _INTEGER, _REAL = re.compile(INTEGER.pattern.decode()), re.compile(REAL.pattern.decode())
-_WORDS = (  # in names of columns: for x, for y, for z, and for what is no place in the plane
+_WORDS = (  # in names of columns: for x, y and z, and for degrees
     "x xcoord xcoordinate easting east",
     "y ycoord ycoordinate northing north",
     "z zcoord zcoordinate",
-    "lat latitude lon lng long longitude",
+    "lat latitude",
+    "lon lng long longitude",
 )
+_MISSING = ("", "-", "inf", "+inf", "infinity", "na", "n/a", "nan", "none", "null")
 _FEW = 10  # columns of a table of cities
 
 
@@ -59,13 +61,22 @@ class Instance(NamedTuple):
     is_integral: bool = True
 
 
-def read(file: str, kind: str | None = None, columns: tuple[str, ...] | None = None) -> Instance:
+def read(
+    file: str,
+    kind: str | None = None,
+    columns: tuple[str, ...] | None = None,
+    metric: str | None = None,
+    forbidden: str | None = None,
+) -> Instance:
     """Returns the instance in a file.
 
     Args:
       file: its path, or `-` for a CSV from standard input.
       kind: what it is to be, `"tsp"`, `"qap"` or `"matrix"`; None for what it looks like.
       columns: of a table, those of the two coordinates: their names, or numbers from 1.
+      metric: the rule that gives distances, if the user names one; `"HAVERSINE"` has a table read
+        by its latitudes and longitudes.
+      forbidden: `"inf"` if distances may be infinite or missing.
 
     Raises:
       ValueError: the file breaks its format, is of no known one, or may be one thing or another.
@@ -83,8 +94,11 @@ def read(file: str, kind: str | None = None, columns: tuple[str, ...] | None = N
         raise ValueError(f"{name}: --columns is {','.join(columns)}, expected {other}")
     if is_table:
         source = Source(name, MAX_BYTES, "a table of numbers", stream) if suffix == ".csv" else None
-        numbers, note = _csv(source, kind, columns) if source else _npy(file, columns)
-        return _of_numbers(name, numbers, note, kind)
+        if source:
+            numbers, note = _csv(source, kind, columns, metric == "HAVERSINE", bool(forbidden))
+        else:
+            numbers, note = _npy(file, columns)
+        return _of_numbers(name, numbers, note, kind, bool(forbidden))
     if kind is not None and is_qap != (kind == "qap"):
         raise ValueError(f"{file}: --kind is {kind}, expected none or another for {suffix}")
     if suffix == ".atsp":
@@ -102,14 +116,19 @@ def read(file: str, kind: str | None = None, columns: tuple[str, ...] | None = N
     return Instance(text, "tsp", (instance,), coordinates=instance.coordinates)
 
 
-def _of_numbers(name: str, numbers: np.ndarray, note: str, kind: str | None) -> Instance:
+def _of_numbers(
+    name: str, numbers: np.ndarray, note: str, kind: str | None, is_inf_fine: bool
+) -> Instance:
     """Returns the instance that an array is by its shape.
 
     Args:
       note: which columns of a table they are; "" for all.
+      is_inf_fine: whether +inf may stand among distances.
     """
     rows, columns = numbers.shape
     bad = ~np.isfinite(numbers)
+    if is_inf_fine:
+        bad &= numbers != np.inf
     if rows == columns != 2:
         np.fill_diagonal(bad, False)  # which means nothing in distances
     if bad.any():
@@ -161,12 +180,21 @@ def _npy(path: str, columns: tuple[str, ...] | None) -> tuple[np.ndarray, str]:
 
 
 def _csv(
-    source: Source, kind: str | None, columns: tuple[str, ...] | None
+    source: Source,
+    kind: str | None,
+    columns: tuple[str, ...] | None,
+    are_degrees: bool,
+    is_inf_fine: bool,
 ) -> tuple[np.ndarray, str]:
     """Returns the numbers of a CSV, [rows, columns] int64 or float64, and which columns they are.
 
     Commas, semicolons, tabs or spaces stand between them. A first line without a number is a
-    header: where it names x and y, these columns are read and no others.
+    header: where it names x and y, these columns are read and no others. A first column without a
+    number has names, and is left out.
+
+    Args:
+      are_degrees: whether latitudes and longitudes are read in place of x and y.
+      is_inf_fine: whether fields may be infinite or missing, which is the same.
     """
     lines = _fields(source)
     number, first = next(lines)
@@ -179,9 +207,12 @@ def _csv(
     if len(names) != len(first):
         names = []  # but a title
     try:
-        chosen = _chosen(names, len(first), kind, columns)
+        chosen = _chosen(names, len(first), kind, columns, are_degrees)
     except ValueError as error:
         raise InstanceFormatError(f"{source.path}:1: {error}") from None
+    is_whole = chosen == list(range(len(first)))
+    if is_whole and len(first) > 2 and first[0] and not _is_number(first[0]):
+        chosen = chosen[1:]
     rows: list[np.ndarray] = []
     for line, fields in itertools.chain([(number, first)], lines):
         where = f"{source.path}:{line}"
@@ -189,13 +220,17 @@ def _csv(
             text = f"{len(fields)} numbers, expected {len(first)} as in lines before"
             raise InstanceFormatError(f"{where}: {text}")
         texts = [fields[place] for place in chosen]
+        if is_inf_fine and not all(map(_REAL.fullmatch, texts)):
+            known = ["inf" if text.lower() in _MISSING else text for text in texts]
+            if all(text == "inf" or _REAL.fullmatch(text) for text in known):
+                rows.append(np.array(list(map(float, known))))
+                continue
         bad = next((text for text in texts if not _REAL.fullmatch(text)), None)
         if bad is not None:
             hint = "; --columns such as 2,3 reads only those" if len(texts) > 2 else ""
             raise InstanceFormatError(f"{where}: {show(bad.encode())} is not a number{hint}")
         is_integer = all(map(_INTEGER.fullmatch, texts))
         rows.append(np.array(list(map(int if is_integer else float, texts))))
-    is_whole = chosen == list(range(len(first)))
     told = columns or [names[place] for place in chosen if names]
     return np.stack(rows), "" if is_whole else _NOTE.format(*told)
 
@@ -226,7 +261,11 @@ def _is_number(text: str) -> bool:
 
 
 def _chosen(
-    names: list[str], width: int, kind: str | None, columns: tuple[str, ...] | None
+    names: list[str],
+    width: int,
+    kind: str | None,
+    columns: tuple[str, ...] | None,
+    are_degrees: bool,
 ) -> list[int]:
     """Returns which columns of a table are to be read: those of coordinates, or all.
 
@@ -238,18 +277,20 @@ def _chosen(
     if kind in ("matrix", "qap"):
         return list(range(width))
     words = [{name.lower(), *re.split(r"[^a-z]+", name.lower())} for name in names]
-    x, y, z, degrees = (
+    x, y, z, latitude, longitude = (
         [place for place, some in enumerate(words) if some & set(known.split())] for known in _WORDS
     )
+    if are_degrees and len(latitude) == len(longitude) == 1:
+        return [*latitude, *longitude]
     if len(x) == len(y) == 1 and x != y and not z:
         return [*x, *y]
     shown = ", ".join(names)
     if x or y or z:
         raise ValueError(f"which of {shown} are coordinates is not clear; expected --columns A,B")
-    if degrees:
+    if latitude or longitude:
         raise ValueError(
-            f"the columns {shown} have degrees, between which no distances are computed: expected a"
-            " matrix of distances; --columns would take degrees for x and y in the plane"
+            f"the columns {shown} have degrees; --metric HAVERSINE takes latitude and longitude,"
+            " --columns two columns for x and y in the plane"
         )
     return list(range(width))
 

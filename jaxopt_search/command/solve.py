@@ -20,8 +20,11 @@ def run(args: argparse.Namespace) -> int:
     with starts.agreed(args) as is_lead:
         kind = "queens"
         if args.command == "solve":
-            instance = reading.read(args.file, args.kind, args.columns)
+            instance = reading.read(args.file, args.kind, args.columns, args.metric, args.forbidden)
             kind = instance.kind
+            for name in (*flags.OF_TOURS, "metric"):
+                if kind == "qap" and getattr(args, name) is not None:
+                    raise ValueError(f"--{name} is {getattr(args, name)}, expected none for a QAP")
             if str(args.out).endswith(".sln") and not instance.is_integral:
                 raise ValueError(f"--out {args.out}: .sln holds integer costs, which these are not")
         files.check_paths(args.out, args.plot, kind, is_lead)
@@ -43,9 +46,11 @@ def run(args: argparse.Namespace) -> int:
         if args.target is not None:
             options["target"] = args.target
         if kind == "qap":
-            result = js.solve_qap(*instance.data, **options)
+            result = js.solve_qap(*instance.data, dtype=args.dtype, **options)
         else:
-            result = js.solve_tsp(*instance.data, metric=instance.metric, **options)
+            options |= {name: getattr(args, name) for name in flags.OF_TOURS}
+            options["metric"] = args.metric or instance.metric
+            result = js.solve_tsp(*instance.data, dtype=args.dtype, **options)
         facts = {"file": args.file, "read": instance.text, "cost": result.fun, "gap": result.gap}
         facts |= {"evaluations": result.nfev, "solution": result.x}
     if not is_lead:

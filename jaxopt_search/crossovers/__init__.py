@@ -1,6 +1,6 @@
 """What children two solutions have: the operators of `genetic` by name, and others."""
 
-from jaxopt_search.crossovers import permutations, vectors
+from jaxopt_search.crossovers import permutations
 from jaxopt_search.crossovers.operators import Draws, Island, Operators
 from jaxopt_search.crossovers.permutations import PermutationOperators
 from jaxopt_search.crossovers.vectors import VectorOperators
@@ -8,8 +8,8 @@ from jaxopt_search.crossovers.vectors import VectorOperators
 OPERATORS: dict[str, Operators] = {
     "pmx": PermutationOperators(permutations.pmx_rows, leaves_fixed=True),
     "ox": PermutationOperators(permutations.ox_rows, leaves_fixed=False),
-    "uniform": VectorOperators(vectors.uniform),
-    "one_point": VectorOperators(vectors.one_point),
+    "uniform": VectorOperators(is_uniform=True),
+    "one_point": VectorOperators(is_uniform=False),
 }
 
 __all__ = [
@@ -20,5 +20,4 @@ __all__ = [
     "PermutationOperators",
     "VectorOperators",
     "permutations",
-    "vectors",
 ]

@@ -10,23 +10,28 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search.backends.rows import Block, Tile
-from jaxopt_search.types import Stream
+from jaxopt_search.types import Cost, Stream
 
 
 class Island(NamedTuple):
-    """The buffers that operators work on.
+    """The state of one island.
 
     Attributes:
       population: [P, n] int32, an individual in each row.
       tables: what `Operators.tables` returns of it.
-      children: [P, n] int32.
-      best: [n] int32, the best solution so far.
+      costs: [P] of the population.
+      best: [n] int32, the best solution of all since the start.
+      best_cost: [] its cost.
+      children, child_costs: [P, n] int32 and [P], working space.
     """
 
     population: Any
     tables: Any
-    children: Any
+    costs: Any
     best: Any
+    best_cost: Cost
+    children: Any
+    child_costs: Any
 
 
 class Draws(NamedTuple):

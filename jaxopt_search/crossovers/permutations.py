@@ -193,14 +193,13 @@ class PermutationOperators:
     def breed(
         self, stream: Stream, problem: Any, island: Island, block: Block, draws: Draws
     ) -> Island:
-        population, (positions, links), children, best = island
-        number = problem.num_entries
-        n = population.shape[1] if number is None else number
+        (positions, links), number = island.tables, problem.num_entries
+        n = island.population.shape[1] if number is None else number
         cut = random.below(draws.cuts[0], n)
         cuts = cut, random.another(draws.cuts[1], cut, n)
-        swap = Swap().propose(problem, best, draws.change)
+        swap = Swap().propose(problem, island.best, draws.change)
         parents = Parents(
-            population,
+            island.population,
             positions,
             second=draws.second,
             start=jnp.minimum(*cuts),
@@ -208,7 +207,7 @@ class PermutationOperators:
             swap=(swap.first, jnp.where(draws.is_mutant, swap.second, swap.first)),
             num_entries=number,
         )
-        children, links = self.cross(block, parents, children, links)
+        children, links = self.cross(block, parents, island.children, links)
         return island._replace(tables=PermutationTables(positions, links), children=children)
 
     def updated(

@@ -4,8 +4,7 @@ A solution is [n] int32 with 0 <= x[i] < `problem.domain_sizes[i]`.
 """
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,50 +15,24 @@ from jaxopt_search.backends.rows import Block, Tile
 from jaxopt_search.crossovers.operators import Draws, Island, entry_words
 from jaxopt_search.types import Stream
 
-Choice: TypeAlias = Callable[[Stream, Tile, Any, Draws], jax.Array]
-"""Says where children take the values of their second parents; see `uniform`."""
-
-
-def uniform(stream: Stream, tile: Tile, population: Any, draws: Draws) -> jax.Array:
-    """Returns where children take the values of their second parents: anywhere, with even chances.
-
-    Entries are independent. Syswerda, "Uniform crossover in genetic algorithms", 1989. Portable.
-
-    Args:
-      stream: of each entry's slot, the second word is taken (`operators.entry_words`).
-      tile: of the table of children.
-      population: [P, n] int32 buffer.
-      draws: for these rows.
-
-    Returns:
-      [R, C] bool.
-    """
-    _, word = entry_words(stream, tile, population.shape, 2)
-    return word >> jnp.uint32(31) == jnp.uint32(1)
-
-
-def one_point(stream: Stream, tile: Tile, population: Any, draws: Draws) -> jax.Array:
-    """Returns where children take the values of their second parents: from a random cut on.
-
-    The cut is uniform in 1 to n - 1, so both parents give something if n > 1. Holland, "Adaptation
-    in natural and artificial systems", 1975. Portable; arguments and result as in `uniform`.
-    """
-    n = population.shape[1]
-    return tile.column >= 1 + random.below(draws.cuts[0], max(n - 1, 1))
-
 
 @dataclasses.dataclass(frozen=True)
 class VectorOperators:
     """A crossover of vectors; mutation gives one random variable another random value.
 
+    By uniform crossover each entry is that of the second parent with even chances, independently
+    (Syswerda, "Uniform crossover in genetic algorithms", 1989). By one-point crossover all entries
+    are from a random cut on, uniform in 1 to n - 1, so that both parents give something if n > 1
+    (Holland, "Adaptation in natural and artificial systems", 1975).
+
     The variable is uniform among all, and the value is uniform among the others of its domain; a
     variable with only one value keeps it. Random individuals are uniform.
 
     Attributes:
-      choice: where children take the values of their second parents, `uniform` or `one_point`.
+      is_uniform: whether crossover is uniform, else it is one-point.
     """
 
-    choice: Choice
+    is_uniform: bool
 
     space = "vector"
 
@@ -77,7 +50,11 @@ class VectorOperators:
 
         def values(tile: Tile) -> jax.Array:
             others = load(population, (draws.second, tile.column))
-            is_others = self.choice(stream, tile, population, draws)
+            if self.is_uniform:
+                _, word = entry_words(stream, tile, population.shape, 2)
+                is_others = word >> jnp.uint32(31) == jnp.uint32(1)
+            else:
+                is_others = tile.column >= 1 + random.below(draws.cuts[0], max(n - 1, 1))
             child = jnp.where(is_others, others, tile.get(population))
             sizes = load(problem.domain_sizes, tile.column)
             is_changed = draws.is_mutant & (tile.column == variable)

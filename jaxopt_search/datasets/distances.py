@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 _BLOCK = 1 << 20  # elements of a temporary array
+_EARTH = 6371.0088  # kilometers, its mean radius
 
 
 def euc_2d(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -39,6 +40,16 @@ def att(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(nearest < exact, nearest + 1.0, nearest).astype(np.int64)
 
 
+def man_2d(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the Manhattan distance, rounded to the nearest integer. Arguments as in `euc_2d`."""
+    return np.floor(np.abs(a - b).sum(axis=-1) + 0.5).astype(np.int64)
+
+
+def max_2d(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the longer of both ways along the axes, likewise. Arguments as in `euc_2d`."""
+    return np.floor(np.abs(a - b).max(axis=-1) + 0.5).astype(np.int64)
+
+
 def geo(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Returns the distance in kilometers on TSPLIB's idealized earth.
 
@@ -60,8 +71,30 @@ EDGE_WEIGHTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "CEIL_2D": ceil_2d,
     "ATT": att,
     "GEO": geo,
+    "MAN_2D": man_2d,
+    "MAX_2D": max_2d,
 }
 """TSPLIB's EDGE_WEIGHT_TYPE to the function that computes it."""
+
+
+def haversine(degrees: np.ndarray) -> np.ndarray:
+    """Returns all distances in kilometers along great circles of a sphere of 6371.0088 km.
+
+    Args:
+      degrees: [n, 2] float64 latitudes and longitudes, as decimal fractions.
+
+    Returns:
+      [n, n] float64, symmetric.
+
+    Example:
+      >>> haversine(np.array([[52.52, 13.405], [48.8566, 2.3522]])).round(1).tolist()
+      [[0.0, 877.5], [877.5, 0.0]]
+    """
+    latitude, longitude = np.radians(degrees).T
+    half = np.sin((latitude[:, None] - latitude) / 2) ** 2
+    along = np.sin((longitude[:, None] - longitude) / 2) ** 2
+    half += np.cos(latitude)[:, None] * np.cos(latitude) * along
+    return 2 * _EARTH * np.arcsin(np.sqrt(np.minimum(half, 1)))
 
 
 def distance_matrix(coordinates: np.ndarray, edge_weight_type: str) -> np.ndarray:

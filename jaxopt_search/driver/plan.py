@@ -1,6 +1,5 @@
 """What a run of `solve` does: its arguments, checked on the host before anything is compiled."""
 
-import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -8,12 +7,11 @@ import jax
 import numpy as np
 
 from jaxopt_search import contracts
-from jaxopt_search.backends import Choice, Implementation, random
+from jaxopt_search.backends import Implementation, random
 from jaxopt_search.checks import check_count, check_number, check_option, highest_cost_that_meets
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.checkpoints import Snapshot
 from jaxopt_search.driver.options import RunOptions
-from jaxopt_search.driver.starts import LateStarts, Starts, check_starts, check_state
+from jaxopt_search.driver.starts import LateStarts, check_starts, check_state
 from jaxopt_search.engine import memory, starting, stepping
 from jaxopt_search.engine.compile import Program
 from jaxopt_search.engine.devices import Devices, find_devices, refuse_tracers
@@ -41,9 +39,8 @@ class SavedRun(NamedTuple):
     exchange: Any
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a run does, apart from its `RunOptions`.
+    """What a run does, apart from its `RunOptions`: the arguments of `solve`, checked.
 
     It starts from a key and start solutions, or from a state.
 
@@ -63,25 +60,116 @@ class Plan:
       patience, check_every, chunk_steps: as in `solve`.
       split: the devices over which the searches are spread.
       choice: how steps are run.
+
+    Raises:
+      ValueError, TypeError, MemoryError, RuntimeError: as `solve` says.
     """
 
-    problem: Problem
-    search: Search
-    exchange: Exchange | None
-    original: Original | None
-    num_searches: int
-    key: random.Key | None
-    starts: Starts | None
-    state: RunState | None
-    saved: Snapshot | None
-    goal: int | float | None
-    is_optional: bool
-    target: Any
-    patience: int | None
-    check_every: int
-    chunk_steps: int | None
-    split: DeviceSplit
-    choice: Choice
+    def __init__(
+        self,
+        options: RunOptions,
+        problem: Any,
+        search: Any,
+        key: Any = 0,
+        *,
+        num_searches: Any,
+        target: Any = None,
+        patience: Any = None,
+        exchange: Any = None,
+        initial: Any = None,
+        state: Any = None,
+        check_every: Any = None,
+        chunk_steps: Any = None,
+        implementation: Implementation = "auto",
+    ) -> None:
+        refuse_tracers(problem, search, key, exchange, initial, state)
+        shape, cost = contracts.check_problem(problem)
+        contracts.check_search(search)
+        contracts.check_exchange(exchange)
+        original, goal, is_optional = problem.host, target, isinstance(target, str)
+        if is_optional:
+            check_option("target", target, (_OPTIMUM,))
+            goal = original.best_known if original is not None and original.is_optimal else None
+        contracts.check_spaces(problem, search, exchange)
+        timer = options.timer
+        if problem.is_trivial:
+            timer.max_steps = 0
+        is_endless = timer.max_steps is None and timer.max_seconds is None and goal is None
+        # Float costs, rounded, may improve in circles.
+        ends_by_itself = (
+            search.is_done is not None
+            and exchange is None
+            and np.issubdtype(cost.dtype, np.integer)
+        )
+        if is_endless and patience is None and not ends_by_itself:
+            raise ValueError(
+                "no limit is given, expected max_steps, max_seconds, target or patience"
+            )
+        if goal is not None:
+            goal = check_number("target", goal)
+            units = (original.unit, original.offset) if original else ()
+            target = highest_cost_that_meets(goal, cost.dtype, *units)
+            if np.issubdtype(cost.dtype, np.floating) and np.isfinite(target):
+                target += cost.dtype.type(_ROUNDING) * abs(target)  # exact costs tell if it is met
+            if original is not None and original.max_feasible is not None:
+                target = min(target, cost.dtype.type(original.max_feasible))
+            goal = goal.item() if isinstance(goal, np.generic) else goal
+        if patience is not None:
+            patience = check_count("patience", patience, 1, MAX_PATIENCE)
+        if chunk_steps is not None:
+            chunk_steps = check_count("chunk_steps", chunk_steps)
+        check_every = check_count(
+            "check_every", check_interval(search, check_every), 1, MAX_PATIENCE
+        )
+
+        if options.resume is None:  # before the instance is brought to a device
+            if state is None:
+                num_searches = check_count("num_searches", num_searches, 1, None)
+            else:
+                num_searches = check_state(problem, search, state)
+                state = state._replace(best_cost=state.device_best)  # counted as on the device
+            problem = counted_on_device(problem)
+            starting.check_room(problem, search, shape, num_searches, options.devices, exchange)
+        else:
+            problem = counted_on_device(problem)
+        search.check(problem, timer.max_steps)
+        split = DeviceSplit(options.devices)
+        problem, search, exchange = split.bring((problem, search, exchange))
+        # A kernel takes a second to try. Where the run's own is made ahead, that tells as well.
+        is_tried = implementation != "auto" or not split.compiles_ahead
+        choice = stepping.choose(implementation, split.first, problem, search, is_tried=is_tried)
+        original, words, starts, saved = problem.host, None, None, None
+        if options.resume is not None:
+
+            def shapes_of(notes: dict[str, Any]) -> tuple[SavedRun, Any]:
+                """Returns the shapes of what is kept of the run, and of the best solution."""
+                num = check_count("num_searches", notes["num_searches"], 1, None)
+                held = jax.eval_shape(lambda *parts: parts, search, exchange)
+                best = shape
+                if original is not None and original.num_entries is not None:
+                    best = jax.ShapeDtypeStruct((original.num_entries,), shape.dtype)
+                return SavedRun(starting.shape(problem, search, num), *held), best
+
+            own = checkpoints.identity_of(problem, search, exchange, check_every)
+            saved = checkpoints.read(options.resume, own, shapes_of)
+            state, num_searches = saved.state.run, len(saved.state.run.index)
+        elif state is not None:
+            check_state(problem, search, state)
+        else:
+            words = random.as_key(key)
+            if initial is None and original is not None and original.starts is not None:
+                build = functools.partial(original.starts, problem, num_searches)
+                initial = LateStarts(num_searches, build)
+            if initial is not None:
+                starts = check_starts(problem, shape, num_searches, initial)
+        self.problem, self.search, self.exchange = problem, search, exchange
+        self.original: Original | None = original
+        self.num_searches: int = num_searches
+        self.key, self.starts, self.state, self.saved = words, starts, state, saved
+        self.goal: int | float | None = goal
+        self.is_optional, self.target = is_optional, None if goal is None else target
+        self.patience, self.check_every, self.chunk_steps = patience, check_every, chunk_steps
+        self.split, self.choice = split, choice
 
     def words(self) -> tuple[Any, ...]:
         """Returns what tells this plan from another one, for `repr`."""
@@ -94,122 +182,6 @@ class Plan:
         )
         ends = self.goal, self.is_optional, self.target, self.patience, self.chunk_steps
         return identity, self.num_searches, start, ends, self.choice.implementation
-
-
-def make_plan(
-    options: RunOptions,
-    problem: Any,
-    search: Any,
-    key: Any = 0,
-    *,
-    num_searches: Any,
-    target: Any = None,
-    patience: Any = None,
-    exchange: Any = None,
-    initial: Any = None,
-    state: Any = None,
-    check_every: Any = None,
-    chunk_steps: Any = None,
-    implementation: Implementation = "auto",
-) -> Plan:
-    """Returns what a run does with arguments as in `solve`, which are checked.
-
-    Raises:
-      ValueError, TypeError, MemoryError, RuntimeError: as `solve` says.
-    """
-    refuse_tracers(problem, search, key, exchange, initial, state)
-    shape, cost = contracts.check_problem(problem)
-    contracts.check_search(search)
-    contracts.check_exchange(exchange)
-    original, goal, is_optional = problem.host, target, isinstance(target, str)
-    if is_optional:
-        check_option("target", target, (_OPTIMUM,))
-        goal = original.best_known if original is not None and original.is_optimal else None
-    contracts.check_spaces(problem, search, exchange)
-    timer = options.timer
-    if problem.is_trivial:
-        timer.max_steps = 0
-    is_endless = timer.max_steps is None and timer.max_seconds is None and goal is None
-    # Float costs, rounded, may improve in circles.
-    ends_by_itself = (
-        search.is_done is not None and exchange is None and np.issubdtype(cost.dtype, np.integer)
-    )
-    if is_endless and patience is None and not ends_by_itself:
-        raise ValueError("no limit is given, expected max_steps, max_seconds, target or patience")
-    if goal is not None:
-        goal = check_number("target", goal)
-        units = (original.unit, original.offset) if original else ()
-        target = highest_cost_that_meets(goal, cost.dtype, *units)
-        if np.issubdtype(cost.dtype, np.floating) and np.isfinite(target):
-            target += cost.dtype.type(_ROUNDING) * abs(target)  # exact costs tell if it is met
-        if original is not None and original.max_feasible is not None:
-            target = min(target, cost.dtype.type(original.max_feasible))
-        goal = goal.item() if isinstance(goal, np.generic) else goal
-    if patience is not None:
-        patience = check_count("patience", patience, 1, MAX_PATIENCE)
-    if chunk_steps is not None:
-        chunk_steps = check_count("chunk_steps", chunk_steps)
-    check_every = check_count("check_every", check_interval(search, check_every), 1, MAX_PATIENCE)
-
-    if options.resume is None:  # before the instance is brought to a device
-        if state is None:
-            num_searches = check_count("num_searches", num_searches, 1, None)
-        else:
-            num_searches = check_state(problem, search, state)
-            state = state._replace(best_cost=state.device_best)  # counted as on the device
-        problem = counted_on_device(problem)
-        starting.check_room(problem, search, shape, num_searches, options.devices, exchange)
-    else:
-        problem = counted_on_device(problem)
-    search.check(problem, timer.max_steps)
-    split = DeviceSplit(options.devices)
-    problem, search, exchange = split.bring((problem, search, exchange))
-    # A kernel takes a second to try. Where the run's own is made ahead, that tells as well.
-    is_tried = implementation != "auto" or not split.compiles_ahead
-    choice = stepping.choose(implementation, split.first, problem, search, is_tried=is_tried)
-    original, words, starts, saved = problem.host, None, None, None
-    if options.resume is not None:
-
-        def shapes_of(notes: dict[str, Any]) -> tuple[SavedRun, Any]:
-            """Returns the shapes of what is kept of the run, and of the user's best solution."""
-            num = check_count("num_searches", notes["num_searches"], 1, None)
-            held = jax.eval_shape(lambda *parts: parts, search, exchange)
-            best = shape
-            if original is not None and original.num_entries is not None:
-                best = jax.ShapeDtypeStruct((original.num_entries,), shape.dtype)
-            return SavedRun(starting.shape(problem, search, num), *held), best
-
-        own = checkpoints.identity_of(problem, search, exchange, check_every)
-        saved = checkpoints.read(options.resume, own, shapes_of)
-        state, num_searches = saved.state.run, len(saved.state.run.index)
-    elif state is not None:
-        check_state(problem, search, state)
-    else:
-        words = random.as_key(key)
-        if initial is None and original is not None and original.starts is not None:
-            build = functools.partial(original.starts, problem, num_searches)
-            initial = LateStarts(num_searches, build)
-        if initial is not None:
-            starts = check_starts(problem, shape, num_searches, initial)
-    return Plan(
-        problem=problem,
-        search=search,
-        exchange=exchange,
-        original=original,
-        num_searches=num_searches,
-        key=words,
-        starts=starts,
-        state=state,
-        saved=saved,
-        goal=goal,
-        is_optional=is_optional,
-        target=None if goal is None else target,
-        patience=patience,
-        check_every=check_every,
-        chunk_steps=chunk_steps,
-        split=split,
-        choice=choice,
-    )
 
 
 def memory_estimate(

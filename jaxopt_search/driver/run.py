@@ -19,7 +19,7 @@ from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.driver import checkpoints, chunks, environment, starts
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions, Timer, resolve
-from jaxopt_search.driver.plan import Plan, SavedRun, make_plan
+from jaxopt_search.driver.plan import Plan, SavedRun
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.engine import memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all
@@ -137,7 +137,7 @@ def solve(
         history_size=history_size,
     )
     with options.team.same_call():
-        plan = make_plan(
+        plan = Plan(
             options,
             problem,
             search,
@@ -368,7 +368,6 @@ class Run:
         """
         plan = self.plan
         if not plan.split.compiles_ahead:
-            self._build_starts()
             return
         own, split = (plan.problem, self.search), plan.split
         shape = starting.shape(*own, plan.num_searches)
@@ -380,7 +379,7 @@ class Run:
             static = {"num_searches": plan.num_searches}
             programs["start"] = Program(starting.begin, (key, *own, given), static)
         programs = {name: programs[name] for name in sorted(programs, key=_LONGEST_FIRST.index)}
-        compile_all(programs.values(), self._build_starts)
+        compile_all(programs.values(), plan.starts and plan.starts.built)
         parts = plan.problem, self.search, self.exchange
         try:
             needed = memory.estimate(parts, shape, split.devices, programs)
@@ -395,11 +394,6 @@ class Run:
             return
         note_needed(needed.total)
         memory.check_fit(parts, needed, plan.num_searches, split.devices)
-
-    def _build_starts(self) -> None:
-        """Builds start solutions that were put off until programs compile; it does so once."""
-        if self.plan.starts is not None:
-            self.plan.starts.built()
 
     def advance(self, num_steps: int) -> None:
         self._seen = None
@@ -426,24 +420,18 @@ class Run:
         seen = self.look()
         status, is_met = seen.status, self.best.meets_goal
         if status == Status.TARGET and not is_met:
-            self._continue_below(seen)
+            # A float cost on the device is rounded, and may meet the target where the exact one
+            # does not: then the run continues towards a lower one. So it does after a hit whose
+            # solution the search has lost.
+            if np.issubdtype(seen.cost.dtype, np.floating):
+                self.target = np.nextafter(seen.cost, np.array(-np.inf, seen.cost.dtype))
+            problem, split = self.plan.problem, self.plan.split
+            joined = split.join(self.state, self.plan.num_searches)
+            self.state = split.split(starts.retargeted(problem, self.search, joined, self.target))
             status = Status.RUNNING
         if status != Status.RUNNING:
             return status
         return Status.TARGET if limit != Status.RUNNING and is_met else limit
-
-    def _continue_below(self, seen: Outcome) -> None:
-        """Lets the run continue after a false hit.
-
-        A float cost on the device is rounded, and may meet the target where the exact one does
-        not: then the run continues towards a lower one. So it does after a hit whose solution the
-        search has lost.
-        """
-        if np.issubdtype(seen.cost.dtype, np.floating):
-            self.target = np.nextafter(seen.cost, np.array(-np.inf, seen.cost.dtype))
-        problem, split = self.plan.problem, self.plan.split
-        joined = split.join(self.state, self.plan.num_searches)
-        self.state = split.split(starts.retargeted(problem, self.search, joined, self.target))
 
     def report(self, status: Status) -> Report:
         seen = self.look()

@@ -22,6 +22,7 @@ from jax.interpreters import mlir
 from jax.sharding import Mesh, NamedSharding, Sharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
 
+from jaxopt_search.backends.choice import platform_of
 from jaxopt_search.engine import processes
 from jaxopt_search.interrupts import refuse_orphans
 
@@ -79,11 +80,6 @@ def default_device() -> jax.Device:
     """Returns JAX's default device, or the one that the user has set for it."""
     default = getattr(jax.config, "jax_default_device", None)
     return default if isinstance(default, jax.Device) else jax.local_devices()[0]
-
-
-def platform_of(device: jax.Device | str) -> str:
-    """Returns the platform of a device, such as `"cpu"` or `"gpu"`; of a platform, itself."""
-    return device if isinstance(device, str) else device.platform
 
 
 def is_cpu(device: jax.Device | str) -> bool:

@@ -3,6 +3,7 @@
 from jaxopt_search.neighborhoods.flip import Flip
 from jaxopt_search.neighborhoods.full_evaluation import FullEvaluation
 from jaxopt_search.neighborhoods.guided import Guided
+from jaxopt_search.neighborhoods.insert import Insert, InsertSegment
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.neighborhoods.relocate import Relocate
 from jaxopt_search.neighborhoods.swap import DeltaSwap, Swap
@@ -17,6 +18,8 @@ __all__ = [
     "Flip",
     "FullEvaluation",
     "Guided",
+    "Insert",
+    "InsertSegment",
     "QueenSwap",
     "Relocate",
     "Swap",

@@ -15,7 +15,10 @@ from jax import lax
 
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
+from jaxopt_search.checks import check_suits
 from jaxopt_search.problems import permutation
+from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.types import Neighborhood
 
 Size: TypeAlias = int | jax.Array
 """A number of cities, [] int32 if it is not static."""
@@ -33,9 +36,22 @@ class ArrayTour(NamedTuple):
     position: jax.Array | None
 
 
-def from_solution(solution: jax.Array) -> ArrayTour:
-    """Returns the array tour of a solution, [capacity] int32."""
-    return ArrayTour(solution, permutation.inverse(solution))
+class ArrayTourMoves(Neighborhood):
+    """What neighborhoods of a TSP share whose representation is an `ArrayTour`."""
+
+    num_words = 2
+    is_portable = True
+    space = "permutation"
+
+    def init(self, problem: TSP, solution: jax.Array) -> ArrayTour:
+        check_suits(type(self).__name__, "a TSP", problem, isinstance(problem, TSP))
+        return ArrayTour(solution, permutation.inverse(solution))
+
+    def solution(self, problem: TSP, snapshot: ArrayTour) -> jax.Array:
+        return snapshot.city
+
+    def snapshot(self, representation: ArrayTour) -> ArrayTour:
+        return representation._replace(position=None)
 
 
 def wrap(position: jax.Array, n: Size) -> jax.Array:

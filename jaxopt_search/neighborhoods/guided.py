@@ -15,16 +15,15 @@ from jaxopt_search.backends import counts, memory, tables
 from jaxopt_search.backends.counts import Count
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
-from jaxopt_search.neighborhoods.vectors import Allowed, Assign, Assignment, first
-from jaxopt_search.problems.finite import vector
+from jaxopt_search.neighborhoods.vectors import Allowed, Assignment, Assignments, first
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.successors import heuristics
-from jaxopt_search.types import Cost, Entries, Enumerable, Rank, Tallied
+from jaxopt_search.types import Rank, Tallied
 
 
 @pytree
 @dataclasses.dataclass(frozen=True)
-class Guided(Enumerable):
+class Guided(Assignments):
     """The assignments that a local heuristic allows, for a problem on vectors with hooks.
 
     A proposal draws a variable, each equally likely, and one of its values with the probability
@@ -58,7 +57,6 @@ class Guided(Enumerable):
     heuristic: Any
 
     num_words = 3
-    space = "vector"
 
     @property
     def is_portable(self) -> bool:
@@ -72,23 +70,14 @@ class Guided(Enumerable):
             )
         return Tallied(solution, problem.tally(solution))
 
-    def solution(self, problem: Any, snapshot: Tallied) -> jax.Array:
-        return snapshot.solution
-
-    def snapshot(self, representation: Tallied) -> Tallied:
-        return representation._replace(tally=None)
-
     def propose(
         self, problem: Any, representation: Tallied, words: tuple[jax.Array, ...]
     ) -> Assignment:
         variable = below(words[0], representation.solution.shape[0])
-        number = self._number(problem, representation, variable)
-        aggregates = self._aggregates(problem, representation, variable, number)
-        zero = jnp.zeros_like(words[0])
+        needed, zero = self._needed(problem, representation, variable), jnp.zeros_like(words[0])
 
         def weight(value: jax.Array) -> jax.Array:
-            value = jnp.broadcast_to(value, variable.shape)
-            return self._weight(problem, representation, variable, value, number, aggregates)
+            return self._weight(problem, representation, variable, value, needed)
 
         def add(value: jax.Array, total: Count) -> Count:
             return counts.add(total, weight(value))
@@ -105,20 +94,6 @@ class Guided(Enumerable):
         own = load(representation.solution, variable)
         return Assignment(variable, jnp.where(counts.is_zero(total), own, passed))
 
-    def delta(self, problem: Any, representation: Tallied, move: Assignment) -> Cost:
-        return Assign().delta(problem, representation, move)
-
-    def commit(
-        self, problem: Any, representation: Tallied, move: Assignment, accept: jax.Array
-    ) -> Tallied:
-        return vector.assigned(problem, representation, *move, accept)
-
-    def num_moves(self, problem: Any) -> int:
-        return Assign().num_moves(problem)
-
-    def shape(self, problem: Any) -> tuple[int, int]:
-        return Assign().shape(problem)
-
     def move_at(
         self, problem: Any, representation: Tallied, row: jax.Array, column: jax.Array
     ) -> tuple[Assignment, jax.Array]:
@@ -131,9 +106,6 @@ class Guided(Enumerable):
     ) -> tuple[tables.First, Assignment]:
         return first(problem, representation, rank, others, self._allowed(problem, representation))
 
-    def undone(self, problem: Any, representation: Tallied, move: Assignment) -> Entries:
-        return Assign().undone(problem, representation, move)
-
     def _allowed(self, problem: Any, state: Tallied) -> Allowed:
         is_movable = None
         if self.heuristic.is_movable is not None:
@@ -145,34 +117,21 @@ class Guided(Enumerable):
 
             return Allowed(lambda variable: None, allows, is_movable)
 
-        def of_variable(variable: jax.Array) -> Any:
-            number = self._number(problem, state, variable)
-            return number, self._aggregates(problem, state, variable, number)
-
         def is_allowed(variable: jax.Array, value: jax.Array, needed: Any) -> jax.Array:
-            shape = jnp.broadcast_shapes(variable.shape, value.shape)
-            variable, value, needed = jax.tree.map(
-                lambda leaf: jnp.broadcast_to(leaf, shape), (variable, value, needed)
-            )
-            return self._weight(problem, state, variable, value, *needed) > 0
+            return self._weight(problem, state, variable, value, needed) > 0
 
+        of_variable = functools.partial(self._needed, problem, state)
         return Allowed(of_variable, is_allowed, is_movable)
 
-    def _number(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
-        """Returns how many possibilities variables have."""
-        size = load(problem.domain_sizes, variable)
-        if self.heuristic.num_possibilities is None:
-            return size
-        number = self.heuristic.num_possibilities(problem, state, variable)
-        return jnp.minimum(jnp.maximum(number, jnp.int32(0)), size)
-
-    def _aggregates(
-        self, problem: Any, state: Tallied, variable: jax.Array, number: jax.Array
-    ) -> tuple[Any, ...]:
-        """Returns the aggregates over all possibilities of each variable."""
+    def _needed(self, problem: Any, state: Tallied, variable: jax.Array) -> tuple[Any, Any]:
+        """Returns how many possibilities variables have, and the aggregates over all of them."""
+        number = size = load(problem.domain_sizes, variable)
+        if self.heuristic.num_possibilities is not None:
+            number = self.heuristic.num_possibilities(problem, state, variable)
+            number = jnp.minimum(jnp.maximum(number, jnp.int32(0)), size)
         aggregates = self.heuristic.aggregates
         if not aggregates:
-            return ()
+            return number, ()
 
         def fold(value: jax.Array, folded: tuple[Any, ...]) -> tuple[Any, ...]:
             value = jnp.broadcast_to(value, variable.shape)
@@ -194,17 +153,15 @@ class Guided(Enumerable):
             jax.tree.map(lambda neutral: jnp.full(variable.shape, neutral), one.neutral)
             for one in aggregates
         )
-        return memory.fori_loop(jnp.int32(problem.max_domain), fold, start)
+        return number, memory.fori_loop(jnp.int32(problem.max_domain), fold, start)
 
     def _weight(
-        self,
-        problem: Any,
-        state: Tallied,
-        variable: jax.Array,
-        value: jax.Array,
-        number: jax.Array,
-        aggregates: tuple[Any, ...],
+        self, problem: Any, state: Tallied, variable: jax.Array, value: jax.Array, needed: Any
     ) -> jax.Array:
-        """Returns weights, uint32."""
+        """Returns weights, uint32; variables and values broadcast."""
+        shape = jnp.broadcast_shapes(variable.shape, value.shape)
+        variable, value, (number, aggregates) = jax.tree.map(
+            lambda leaf: jnp.broadcast_to(leaf, shape), (variable, value, needed)
+        )
         rating = self.heuristic.rate(problem, state, variable, value)
         return heuristics.weights(self.heuristic, problem, aggregates, rating, value < number)

@@ -123,16 +123,9 @@ class SwapTable(Enumerable):
     def commit(
         self, problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
     ) -> SwapDeltas:
-        update = _start_swap(problem, representation, move, accept)
-        partly = update.partly
-        deltas, costs = tables.update(
-            self.shape(problem),
-            update.entries,
-            (partly.deltas, partly.costs),
-            accept,
-            update.prepare,
-            _within(problem),
-        )
+        partly, update, prepare = _start_swap(problem, representation, move, accept)
+        both, within = (partly.deltas, partly.costs), _within(problem)
+        deltas, costs = tables.update(self.shape(problem), update, both, accept, prepare, within)
         return partly._replace(deltas=deltas, costs=costs)
 
     def commit_and_first(
@@ -150,16 +143,15 @@ class SwapTable(Enumerable):
             delta, _, *further = entries
             return rank(place.row * problem.n + place.column, delta, *further)
 
-        update = _start_swap(problem, representation, move, accept)
-        partly = update.partly
+        partly, update, prepare = _start_swap(problem, representation, move, accept)
         (deltas, costs), found = tables.update_and_first(
             self.shape(problem),
-            update.entries,
+            update,
             keys_of,
             (partly.deltas, partly.costs),
             others,
             accept,
-            update.prepare,
+            prepare,
             _within(problem),
         )
         moved = partly._replace(deltas=deltas, costs=costs)
@@ -190,12 +182,8 @@ class SwapTable(Enumerable):
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
             return rank(place.row * problem.n + place.column, *entries)
 
-        found = tables.first(
-            self.shape(problem),
-            keys_of,
-            (representation.deltas, *others),
-            within=_within(problem),
-        )
+        entries = representation.deltas, *others
+        found = tables.first(self.shape(problem), keys_of, entries, within=_within(problem))
         at = tables.row_and_column(found.number, problem.n)
         return found, self.move_at(problem, representation, *at)[0]
 
@@ -207,28 +195,14 @@ def _within(problem: QAP) -> tables.Within | None:
     return tables.within(problem.n, problem.n)
 
 
-class _Facility(NamedTuple):
-    """What a swap of r and s changes about a facility, and its new deltas with those two."""
+def _start_swap(
+    problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
+) -> tuple[SwapDeltas, tables.Body, tables.Prepare]:
+    """Makes all of a swap of r and s but a pass over the tables of deltas and costs.
 
-    flow: Parts
-    distance: Parts
-    with_r: jax.Array
-    with_s: jax.Array
-
-
-class _Location(NamedTuple):
-    """What a swap changes about a location, and the facility that is there."""
-
-    facility: jax.Array
-    flow: Parts
-    distance: Parts
-
-
-class _TableUpdate(NamedTuple):
-    """Taillard's update of the deltas of all pairs of other facilities after a swap of r and s.
-
-    Let F(u) be the flow between u and r less the flow between u and s, and D(x) how much farther
-    from location x facility r is than before. If v is the facility at x, and u is at y,
+    Taillard's update of the deltas of all pairs of other facilities: let F(u) be the flow between u
+    and r less the flow between u and s, and D(x) how much farther from location x facility r is
+    than before. If v is the facility at x, and u is at y,
 
         delta[u, x] += (F(u) - F(v)) * (D(x) - D(y))
         cost[u, x] += F(u) * D(x)
@@ -236,65 +210,14 @@ class _TableUpdate(NamedTuple):
     each for the flows and distances of both directions. Rows r and s are new already, and what the
     columns of r and s have stands there, too: a swap has two entries.
 
-    Attributes:
-      problem: the QAP.
-      swap: the swap.
-      at_r, at_s: [] int32, where r and s are now.
-      partly: the representation so far, see `_start_swap`.
-      changes_costs: whether this pass also changes the costs.
-    """
-
-    problem: QAP
-    swap: _Swap
-    at_r: jax.Array
-    at_s: jax.Array
-    partly: SwapDeltas
-    changes_costs: bool
-
-    @property
-    def prepare(self) -> tables.Prepare:
-        return tables.Prepare(self._of_facility, self._of_location)
-
-    def _of_facility(self, u: jax.Array) -> _Facility:
-        here, deltas = load(self.partly.location, u), self.partly.deltas
-        return _Facility(
-            self.swap.flows(self.problem, u),
-            self.swap.distances(self.problem, here),
-            with_r=load(deltas, (self.swap.r, here)),
-            with_s=load(deltas, (self.swap.s, here)),
-        )
-
-    def _of_location(self, place: jax.Array) -> _Location:
-        v = load(self.partly.facility, place)
-        flow = self.swap.flows(self.problem, v)
-        return _Location(v, flow, self.swap.distances(self.problem, place))
-
-    def entries(self, place: tables.Place, old: tables.Values) -> tables.Values:
-        """Returns new deltas and costs, of the old ones."""
-        (u, location, here, there), (delta, cost) = place, old
-        if self.changes_costs:
-            cost = cost + product(here.flow, there.distance)
-        flow = tuple(map(jnp.subtract, here.flow, there.flow))
-        distance = tuple(map(jnp.subtract, there.distance, here.distance))
-        new = delta + product(flow, distance)
-        new = jnp.where(location == self.at_r, here.with_r, new)
-        new = jnp.where(location == self.at_s, here.with_s, new)
-        stays = (u == self.swap.r) | (u == self.swap.s)
-        stays = stays | _is_fixed(self.problem, u, there.facility)
-        return jnp.where(stays, delta, new), cost
-
-
-def _start_swap(
-    problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
-) -> _TableUpdate:
-    """Makes all of a swap but the pass over the table, which it returns.
-
-    In the representation so far, both permutations and the deltas of r and s are new. So are the
-    costs, except in a kernel, where the pass changes them.
+    Returns:
+      The representation so far, what the pass does, and what it prepares. Both permutations and
+      the deltas of r and s are new. So are the costs, except in a kernel, where the pass changes
+      them.
     """
     location, facility, deltas, costs = representation
     r, s = move
-    swap = _Swap(r, s, load(location, r), load(location, s), accept)
+    swap, within = _Swap(r, s, load(location, r), load(location, s), accept), _within(problem)
     memory.barrier()
     location = store(store(location, r, swap.b, accept), s, swap.a, accept)
     facility = store(store(facility, swap.b, r, accept), swap.a, s, accept)
@@ -302,29 +225,43 @@ def _start_swap(
     # XLA copies a table if it changes it in a pass and reads it before, at other entries.
     changes_costs = memory.is_in_kernel()
     if not changes_costs:
-        costs = _update_costs(problem, costs, swap)
+
+        def change(place: tables.Place, old: tables.Values) -> tables.Values:
+            return (old[0] + product(place.here, place.there),)
+
+        shape = problem.capacity, problem.capacity
+        prepare = tables.Prepare(
+            lambda u: swap.flows(problem, u), lambda place: swap.distances(problem, place)
+        )
+        (costs,) = tables.update(shape, change, (costs,), accept, prepare, within)
     partly = SwapDeltas(location, facility, deltas, costs)
     fresh = _from_costs(problem, partly, swap if changes_costs else None)
-    (deltas,) = tables.update_rows(
-        (r, s), problem.capacity, fresh, (deltas,), accept, _within(problem)
-    )
+    (deltas,) = tables.update_rows((r, s), problem.capacity, fresh, (deltas,), accept, within)
     memory.barrier()
     at_r, at_s = load(location, r), load(location, s)
-    partly = partly._replace(deltas=deltas)
-    return _TableUpdate(problem, swap, at_r, at_s, partly, changes_costs)
 
+    def of_facility(u: jax.Array) -> Any:
+        here = load(location, u)
+        with_r, with_s = (load(deltas, (each, here)) for each in (r, s))
+        return swap.flows(problem, u), swap.distances(problem, here), with_r, with_s
 
-def _update_costs(problem: QAP, costs: Any, swap: _Swap) -> Any:
-    """Returns the costs of all facilities everywhere after a swap."""
-    prepare = tables.Prepare(
-        lambda u: swap.flows(problem, u), lambda place: swap.distances(problem, place)
-    )
+    def of_location(place: jax.Array) -> Any:
+        v = load(facility, place)
+        return v, swap.flows(problem, v), swap.distances(problem, place)
 
-    def change(place: tables.Place, old: tables.Values) -> tables.Values:
-        return (old[0] + product(place.here, place.there),)
+    def update(place: tables.Place, old: tables.Values) -> tables.Values:
+        (u, x, here, there), (delta, cost) = place, old
+        (flow_u, distance_y, with_r, with_s), (v, flow_v, distance_x) = here, there
+        if changes_costs:
+            cost = cost + product(flow_u, distance_x)
+        flow = tuple(map(jnp.subtract, flow_u, flow_v))
+        new = delta + product(flow, tuple(map(jnp.subtract, distance_x, distance_y)))
+        new = jnp.where(x == at_r, with_r, new)
+        new = jnp.where(x == at_s, with_s, new)
+        stays = (u == r) | (u == s) | _is_fixed(problem, u, v)
+        return jnp.where(stays, delta, new), cost
 
-    shape = problem.capacity, problem.capacity
-    return tables.update(shape, change, (costs,), swap.is_made, prepare, _within(problem))[0]
+    return partly._replace(deltas=deltas), update, tables.Prepare(of_facility, of_location)
 
 
 def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Swap | None = None) -> tables.Body:

@@ -19,7 +19,7 @@ from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.tsp import assignment, traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Neighborhood, null_delta
+from jaxopt_search.types import null_delta
 
 
 class PathExchange(NamedTuple):
@@ -38,7 +38,7 @@ class PathExchange(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ThreeOpt(Neighborhood):
+class ThreeOpt(array_tour.ArrayTourMoves):
     """3-opt moves of a TSP that keep the direction. Build it with `three_opt`.
 
     Attributes:
@@ -46,20 +46,6 @@ class ThreeOpt(Neighborhood):
     """
 
     pairs: Pairs
-
-    num_words = 2
-    is_portable = True
-    space = "permutation"
-
-    def init(self, problem: TSP, solution: jax.Array) -> ArrayTour:
-        check_suits("ThreeOpt", "a TSP", problem, isinstance(problem, TSP))
-        return array_tour.from_solution(solution)
-
-    def solution(self, problem: TSP, snapshot: ArrayTour) -> jax.Array:
-        return snapshot.city
-
-    def snapshot(self, representation: ArrayTour) -> ArrayTour:
-        return representation._replace(position=None)
 
     def propose(
         self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]

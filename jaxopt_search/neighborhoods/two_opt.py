@@ -26,7 +26,7 @@ from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Neighborhood, null_delta
+from jaxopt_search.types import null_delta
 
 MAX_SEGMENT = 3
 """The longest segment that Or-opt moves."""
@@ -53,7 +53,7 @@ class EdgeMove(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TwoOpt(Neighborhood):
+class TwoOpt(array_tour.ArrayTourMoves):
     """2-opt and Or-opt moves of a TSP. Build it with `two_opt`; other problems are refused.
 
     Attributes:
@@ -63,20 +63,6 @@ class TwoOpt(Neighborhood):
 
     pairs: Pairs
     num_pairs: jax.Array | None = None
-
-    num_words = 2
-    is_portable = True
-    space = "permutation"
-
-    def init(self, problem: TSP, solution: jax.Array) -> ArrayTour:
-        check_suits("TwoOpt", "a TSP", problem, isinstance(problem, TSP))
-        return array_tour.from_solution(solution)
-
-    def solution(self, problem: TSP, snapshot: ArrayTour) -> jax.Array:
-        return snapshot.city
-
-    def snapshot(self, representation: ArrayTour) -> ArrayTour:
-        return representation._replace(position=None)
 
     def propose(
         self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]

@@ -1,5 +1,6 @@
 """Moves of vectors: another value for a variable, or two variables that exchange theirs."""
 
+import abc
 import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -18,7 +19,6 @@ from jaxopt_search.types import (
     Cost,
     Entries,
     Enumerable,
-    Moves,
     Rank,
     Scan,
     Tallied,
@@ -41,12 +41,15 @@ class VectorNeighborhood(Enumerable):
     """What neighborhoods of vectors share: moves are priced by the problem's hooks or in full.
 
     Representations are `types.Tallied` or, for problems without hooks, `Evaluated`. A subclass has
-    `_in_full`, its moves priced in full.
+    `apply`, by which moves are priced in full.
     """
 
     space = "vector"
     is_portable = True
-    _in_full: FullEvaluation
+
+    @abc.abstractmethod
+    def apply(self, problem: Any, solution: jax.Array, move: Any) -> jax.Array:
+        """Returns the solution after `move`; under XLA only."""
 
     def obstacle(self, problem: Any) -> str:
         if problem.has_hooks:
@@ -55,7 +58,7 @@ class VectorNeighborhood(Enumerable):
 
     def init(self, problem: Any, solution: jax.Array) -> Vector:
         if not problem.has_hooks:
-            return self._in_full.init(problem, solution)
+            return FullEvaluation(self).init(problem, solution)
         return Tallied(solution, problem.tally(solution))
 
     def solution(self, problem: Any, snapshot: Vector) -> jax.Array:
@@ -63,30 +66,53 @@ class VectorNeighborhood(Enumerable):
 
     def snapshot(self, representation: Vector) -> Vector:
         if isinstance(representation, Evaluated):
-            return self._in_full.snapshot(representation)
+            return representation._replace(cost=None)
         return representation._replace(tally=None)
 
     def known_cost(self, representation: Vector) -> Cost | None:
         return representation.cost if isinstance(representation, Evaluated) else None
 
 
-class _Assignments(Moves):
-    """Assignments for `FullEvaluation`."""
+class Assignments(VectorNeighborhood):
+    """What neighborhoods share whose moves are an `Assignment` each.
 
-    num_words = 2
-
-    def propose(
-        self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]
-    ) -> Assignment:
-        return _propose(problem, solution, words)
+    A subclass says how moves are proposed, and which ones its table has. The one that is here has
+    variables as rows and values as columns.
+    """
 
     def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
         return solution.at[move.variable].set(move.value)
 
+    def delta(self, problem: Any, representation: Vector, move: Assignment) -> Cost:
+        variable, value = move
+        if isinstance(representation, Evaluated):
+            change = FullEvaluation(self).delta(problem, representation, move)
+        else:
+            change = problem.assign_delta(*representation, variable, value)
+        is_none = value >= load(problem.domain_sizes, variable)
+        is_none = is_none | (value == load(representation.solution, variable))
+        return jnp.where(is_none, null_delta(change.dtype), change)
+
+    def commit(
+        self, problem: Any, representation: Vector, move: Assignment, accept: jax.Array
+    ) -> Vector:
+        if isinstance(representation, Evaluated):
+            return FullEvaluation(self).commit(problem, representation, move, accept)
+        return vector.assigned(problem, representation, *move, accept)
+
+    def num_moves(self, problem: Any) -> int:
+        return int(np.sum(np.asarray(problem.domain_sizes, np.int64) - 1))
+
+    def shape(self, problem: Any) -> tuple[int, int]:
+        return problem.domain_sizes.shape[0], problem.max_domain
+
+    def undone(self, problem: Any, representation: Vector, move: Assignment) -> Entries:
+        return ((move.variable, load(representation.solution, move.variable)),)
+
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Assign(VectorNeighborhood):
+class Assign(Assignments):
     """All assignments of another value to a variable; on binary vectors, all flips.
 
     A proposal draws a variable and then one of its other values, each equally likely; a variable
@@ -104,33 +130,16 @@ class Assign(VectorNeighborhood):
     """
 
     num_words = 2
-    _in_full = FullEvaluation(_Assignments())
 
     def propose(
         self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
     ) -> Assignment:
-        return _propose(problem, representation.solution, words)
-
-    def delta(self, problem: Any, representation: Vector, move: Assignment) -> Cost:
-        if isinstance(representation, Evaluated):
-            change = self._in_full.delta(problem, representation, move)
-        else:
-            change = problem.assign_delta(*representation, move.variable, move.value)
-        is_none = is_null(problem, representation.solution, move)
-        return jnp.where(is_none, null_delta(change.dtype), change)
-
-    def commit(
-        self, problem: Any, representation: Vector, move: Assignment, accept: jax.Array
-    ) -> Vector:
-        if isinstance(representation, Evaluated):
-            return self._in_full.commit(problem, representation, move, accept)
-        return vector.assigned(problem, representation, *move, accept)
-
-    def num_moves(self, problem: Any) -> int:
-        return int(np.sum(np.asarray(problem.domain_sizes, np.int64) - 1))
-
-    def shape(self, problem: Any) -> tuple[int, int]:
-        return problem.domain_sizes.shape[0], problem.max_domain
+        solution = representation.solution
+        variable = below(words[0], solution.shape[0])
+        size, own = load(problem.domain_sizes, variable), load(solution, variable)
+        value = below(words[1], jnp.maximum(size - 1, 1))
+        value = value + (value >= own).astype(jnp.int32)
+        return Assignment(variable, jnp.minimum(value, size - 1))
 
     def move_at(
         self, problem: Any, representation: Vector, row: jax.Array, column: jax.Array
@@ -143,15 +152,6 @@ class Assign(VectorNeighborhood):
         if isinstance(representation, Evaluated) or problem.scan is None:
             return super().first(problem, representation, rank, others)
         return first(problem, representation, rank, others)
-
-    def undone(self, problem: Any, representation: Vector, move: Assignment) -> Entries:
-        return ((move.variable, load(representation.solution, move.variable)),)
-
-
-def is_null(problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
-    """Returns whether assignments change nothing or are out of range; portable."""
-    is_outside = move.value >= load(problem.domain_sizes, move.variable)
-    return is_outside | (move.value == load(solution, move.variable))
 
 
 class Allowed(NamedTuple):
@@ -169,15 +169,6 @@ class Allowed(NamedTuple):
     is_movable: Callable[[jax.Array], jax.Array] | None = None
 
 
-class _Row(NamedTuple):
-    """What is needed of variables: values, domain sizes, and what `Scan` and `Allowed` say."""
-
-    own: jax.Array
-    size: jax.Array
-    to_price: Any
-    to_allow: Any
-
-
 def first(
     problem: Any,
     tallied: Tallied,
@@ -190,66 +181,45 @@ def first(
     Args:
       allowed: which are moves; None for all.
     """
-    scan = _scan_of(problem, tallied)
-    shape = problem.domain_sizes.shape[0], problem.max_domain
+    scan, columns = scan_of(problem, tallied), problem.max_domain
+    shape = problem.domain_sizes.shape[0], columns
 
-    def of_row(variable: jax.Array) -> _Row:
-        return _Row(
-            tables.in_rows(tallied.solution, variable),
-            tables.in_rows(problem.domain_sizes, variable),
-            scan.of_variable(variable),
-            None if allowed is None else allowed.of_variable(variable),
-        )
+    def of_row(variable: jax.Array) -> Any:
+        own = tables.in_rows(tallied.solution, variable)
+        size = tables.in_rows(problem.domain_sizes, variable)
+        to_allow = None if allowed is None else allowed.of_variable(variable)
+        return own, size, scan.of_variable(variable), to_allow
 
     def keys_of(place: tables.Place, entries: tables.Values) -> Any:
-        row, number = place.here, len(scan.tables)
-        change = scan.delta(place._replace(here=row.to_price), entries[:number])
-        is_none = (place.column == row.own) | (place.column >= row.size)
+        (own, size, to_price, to_allow), number = place.here, len(scan.tables)
+        change = scan.delta(place._replace(here=to_price), entries[:number])
+        is_none = (place.column == own) | (place.column >= size)
         if allowed is not None:
-            is_none = is_none | ~allowed.is_allowed(place.row, place.column, row.to_allow)
+            is_none = is_none | ~allowed.is_allowed(place.row, place.column, to_allow)
         delta = jnp.where(is_none, null_delta(change.dtype), change)
-        return rank(place.row * shape[1] + place.column, delta, *entries[number:])
+        return rank(place.row * columns + place.column, delta, *entries[number:])
 
     prepare = tables.Prepare(of_row, scan.of_value)
     all_tables = *scan.tables, *others
     if allowed is None or allowed.is_movable is None:
         found = tables.first(shape, keys_of, all_tables, prepare)
-        return found, Assignment(*tables.row_and_column(found.number, shape[1]))
+        return found, Assignment(*tables.row_and_column(found.number, columns))
     found = tables.first_of_some(shape, allowed.is_movable, keys_of, all_tables, prepare)
-    variable, value = tables.row_and_column(found.number, shape[1])
+    variable, value = tables.row_and_column(found.number, columns)
     is_move = allowed.is_movable(variable)
     return found, Assignment(variable, jnp.where(is_move, value, load(tallied.solution, variable)))
 
 
-def _scan_of(problem: Any, tallied: Tallied) -> Scan:
-    if (scan := problem.scan) is not None:
-        return scan(*tallied)
+def scan_of(problem: Any, tallied: Tallied) -> Scan:
+    """Returns the problem's `Scan`, or one made of its `assign_delta`."""
+    if problem.scan is not None:
+        return problem.scan(*tallied)
 
     def delta(place: tables.Place, entries: tables.Values) -> Cost:
         variable, value = jnp.broadcast_arrays(place.row, place.column)
         return problem.assign_delta(*tallied, variable, value)
 
     return Scan((), lambda variable: None, lambda value: None, delta)
-
-
-def _propose(problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Assignment:
-    variable = below(words[0], solution.shape[0])
-    size, own = load(problem.domain_sizes, variable), load(solution, variable)
-    value = below(words[1], jnp.maximum(size - 1, 1))
-    value = value + (value >= own).astype(jnp.int32)
-    return Assignment(variable, jnp.minimum(value, size - 1))
-
-
-class _Swaps(Moves):
-    """Swaps for `FullEvaluation`."""
-
-    num_words = 2
-
-    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
-        return Swap().propose(problem, solution, words)
-
-    def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
-        return Swap().apply(problem, solution, move)
 
 
 @jax.tree_util.register_static
@@ -273,7 +243,9 @@ class SwapValues(VectorNeighborhood):
     """
 
     num_words = 2
-    _in_full = FullEvaluation(_Swaps())
+
+    def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
+        return Swap().apply(problem, solution, move)
 
     def propose(
         self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
@@ -282,17 +254,19 @@ class SwapValues(VectorNeighborhood):
 
     def delta(self, problem: Any, representation: Vector, move: Positions) -> Cost:
         if isinstance(representation, Evaluated):
-            change = self._in_full.delta(problem, representation, move)
+            change = FullEvaluation(self).delta(problem, representation, move)
         else:
-            change = problem.swap_values_delta(*representation, move.first, move.second)
-        is_none = _is_null(problem, representation.solution, move)
+            change = problem.swap_values_delta(*representation, *move)
+        a, b = (load(representation.solution, variable) for variable in move)
+        room_for_b, room_for_a = (load(problem.domain_sizes, variable) for variable in move)
+        is_none = (a == b) | (b >= room_for_b) | (a >= room_for_a)
         return jnp.where(is_none, null_delta(change.dtype), change)
 
     def commit(
         self, problem: Any, representation: Vector, move: Positions, accept: jax.Array
     ) -> Vector:
         if isinstance(representation, Evaluated):
-            return self._in_full.commit(problem, representation, move, accept)
+            return FullEvaluation(self).commit(problem, representation, move, accept)
         values = tuple(load(representation.solution, variable) for variable in move)
         for variable, value in zip(move, reversed(values), strict=True):
             representation = vector.assigned(problem, representation, variable, value, accept)
@@ -314,9 +288,3 @@ class SwapValues(VectorNeighborhood):
 
     def undone(self, problem: Any, representation: Vector, move: Positions) -> Entries:
         return (move.first, move.second), (move.second, move.first)
-
-
-def _is_null(problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
-    (i, j), sizes = move, problem.domain_sizes
-    a, b = load(solution, i), load(solution, j)
-    return (a == b) | (b >= load(sizes, i)) | (a >= load(sizes, j))

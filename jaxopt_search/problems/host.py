@@ -108,6 +108,8 @@ class Original(IgnoredByJit):
       note: a sentence about what was done to the data, or "".
       num_entries: how many entries of a solution are the user's, if the device's have more: see
         `padding`. The rest is padding.
+      as_given: maps these entries, [..., m], to what the user calls a solution, where that is
+        something else (`tsp.paths.Ends`); `check` maps it back.
     """
 
     cost: Callable[[np.ndarray], int | float]
@@ -122,14 +124,16 @@ class Original(IgnoredByJit):
     starts: Callable[[Any, int], np.ndarray] | None = None
     note: str = ""
     num_entries: int | None = None
+    as_given: Any = None
 
     def is_feasible(self, solution: np.ndarray) -> bool:
         """Returns whether a solution avoids everything forbidden."""
         return not self.remaining(solution)
 
     def own(self, solutions: np.ndarray) -> np.ndarray:
-        """Returns the user's part of solutions on the device, [..., n]."""
-        return solutions[..., : self.num_entries]
+        """Returns the user's solutions, [..., n], from those on the device."""
+        own = solutions[..., : self.num_entries]
+        return own if self.as_given is None else self.as_given(own)
 
     @property
     def units(self) -> Units:

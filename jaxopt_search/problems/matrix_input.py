@@ -69,13 +69,13 @@ def refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str, hint: str = "
     """Refuses an array with a bad entry, naming the first one.
 
     Args:
-      hint: what to do about an infinite entry.
+      hint: what to do about an infinite or missing entry.
     """
     if is_bad.any():
         index = tuple(np.argwhere(is_bad)[0].tolist())
         value, where = array[index], ",".join(map(str, index))
         text = "NaN" if np.isnan(value) else str(value)
-        hint = hint if value == np.inf else ""
+        hint = "" if value == -np.inf else hint
         raise ValueError(f"{name}[{where}] is {text}, expected a finite number{hint}")
 
 

@@ -21,13 +21,14 @@ __all__ = [
 _MOST_SQUARES = 100  # of a board along a side: beyond, they are not drawn
 
 
-def plot_tour(coordinates: Any, tour: Any, ax: Any = None) -> Any:
-    """Draws the cities and the closed tour through them.
+def plot_tour(coordinates: Any, tour: Any, ax: Any = None, *, is_open: bool = False) -> Any:
+    """Draws the cities and the closed tour through them, or the path.
 
     Args:
       coordinates: [n, 2] x and y of each city.
       tour: [n] integers, the city at each position.
       ax: matplotlib axes to draw on; None for a new figure.
+      is_open: whether it is a path, from the first city to the last.
 
     Returns:
       The axes.
@@ -46,9 +47,9 @@ def plot_tour(coordinates: Any, tour: Any, ax: Any = None) -> Any:
         raise ValueError(f"coordinates has shape {points.shape}, expected (n, 2) with n >= 1")
     tour = check_permutation(tour, len(points), "tour")
     ax = _axes(ax)
-    closed = points[np.append(tour, tour[:1])]
+    route = points[tour if is_open else np.append(tour, tour[:1])]
     size = float(np.clip(40 / np.sqrt(max(len(tour), 1)), 0.5, 5))
-    ax.plot(*closed.T, color="tab:blue", linewidth=1.2, solid_joinstyle="round", zorder=1)
+    ax.plot(*route.T, color="tab:blue", linewidth=1.2, solid_joinstyle="round", zorder=1)
     ax.plot(*points.T, ".", color="black", markersize=size * 1.6, zorder=2)
     ax.set_aspect("equal")
     ax.margins(0.04)

@@ -3,6 +3,7 @@
 import csv
 import enum
 import io
+import math
 import os
 import pathlib
 from collections.abc import Iterable
@@ -17,6 +18,9 @@ _FORMAT, _SCHEMA = "jaxopt_search result", 1
 _LEFT_OUT = ("state", "problem", "search", "exchange")  # of classes of anyone's
 _WIDTH = 12  # of the names in a summary
 _SHOWN = 6  # entries of a solution, from its beginning
+_BOUNDED = 200  # entries of a solution up to which a summary computes a bound
+_FEW_MOVES = 50  # for each entry of a solution: so few improve it little
+_FEW_STEPS = 10  # likewise
 
 
 class Status(enum.IntEnum):
@@ -108,6 +112,7 @@ class Result(NamedTuple):
         and the next two are None in a result that was loaded.
       search: the algorithm, as it was at the end.
       exchange: what searches learned from one another at the end, or None.
+      is_maximum: whether the opposite of the problem's cost is given, which is as high as possible.
     """
 
     x: np.ndarray
@@ -131,6 +136,17 @@ class Result(NamedTuple):
     problem: Any = None
     search: Any = None
     exchange: Any = None
+    is_maximum: bool = False
+
+    @property
+    def bound(self) -> int | float | None:
+        """What no solution costs less than, or of a maximum, more; None where that is not known.
+
+        It is computed when asked for, which takes up to some seconds: of tours through at most 1000
+        cities, assignments of at most 200 facilities, and where `problem.lower_bound` says so.
+        """
+        bound = None if self.problem is None else self.problem.lower_bound()
+        return bound if bound is None or not self.is_maximum else 0 - bound
 
     @property
     def col_ind(self) -> np.ndarray:
@@ -172,15 +188,23 @@ class Result(NamedTuple):
         return _line(self, "fun", "gap", "success", "status", "nit", "x")
 
     def __str__(self) -> str:
-        hit = self.first_hit
+        hit, number = self.first_hit, len(self.costs)
+        size = np.size(self.x) if isinstance(self.x, np.ndarray) else 1
+        is_short = self.nfev < _FEW_MOVES * number * size
+        few = "; few: more time would help" if is_short else ""
+        best = self.costs.max() if self.is_maximum else self.costs.min()
+        is_float = self.costs.dtype.kind == "f"
+        agreeing = (np.isclose(self.costs, best, atol=0) if is_float else self.costs == best).sum()
         course = [
-            ("steps", f"{_large(self.nit)} of each of {len(self.costs)} searches"),
+            ("steps", f"{_large(self.nit)} of each of {number} searches{few}"),
+            ("agreement", f"{agreeing} of {number} searches end at this cost"),
             ("priced", f"{_large(self.nfev)} moves"),
             ("target met", hit and f"by search {hit.search}, after {_large(hit.step)}"),
         ]
         return _summary(
             [
                 ("cost", cost_text(self.fun, self.gap)),
+                ("bound", self._bound_text() if size <= _BOUNDED and self.gap is None else None),
                 ("success", "yes" if self.success else "no"),
                 ("ended", self.message),
                 *(course if self.nit else []),
@@ -188,6 +212,14 @@ class Result(NamedTuple):
                 ("solution", _solution(self.x)),
             ]
         )
+
+    def _bound_text(self) -> str | None:
+        bound = self.bound
+        if bound is None or not math.isfinite(self.fun):
+            return None
+        side = "below" if self.is_maximum else "above"
+        above = f"; the cost is {abs(self.fun - bound) / abs(bound):.2%} {side} it" if bound else ""
+        return f"{_number(bound)}{above}"
 
 
 class StackedResult(NamedTuple):
@@ -224,7 +256,8 @@ class StackedResult(NamedTuple):
         return _line(self, "fun", "success", "status", "nit", "x")
 
     def __str__(self) -> str:
-        fun = self.fun
+        fun, most = self.fun, max(map(len, self.x))
+        few = "; few: more time would help" if self.nit < _FEW_STEPS * most else ""
         costs = fun.tolist()  # which may be beyond int64
         spread = f", from {_number(min(costs))} to {_number(max(costs))}"
         return _summary(
@@ -233,7 +266,7 @@ class StackedResult(NamedTuple):
                 ("mean cost", _number(sum(costs) / len(costs)) + spread),
                 ("success", "yes" if self.success else "no"),
                 ("ended", self.status.name),
-                ("steps", f"{_large(self.nit)} of each search"),
+                ("steps", f"{_large(self.nit)} of each search{few}"),
                 ("priced", f"{_large(self.nfev)} moves"),
                 *_circumstances(self),
             ]

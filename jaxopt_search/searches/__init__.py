@@ -3,7 +3,6 @@
 from jaxopt_search.searches import acceptance, base, schedules
 from jaxopt_search.searches.annealing import (
     LocalSearch,
-    SimulatedAnnealing,
     local_search,
     simulated_annealing,
 )
@@ -17,7 +16,6 @@ __all__ = [
     "HillClimbing",
     "LocalSearch",
     "MinConflicts",
-    "SimulatedAnnealing",
     "TabuSearch",
     "acceptance",
     "base",

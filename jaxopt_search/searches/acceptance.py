@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from jaxopt_search.backends import memory, random
 from jaxopt_search.checks import check_count
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Cost
 
@@ -101,21 +101,25 @@ class Acceptance(abc.ABC):
         return history
 
 
-@pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Metropolis(Acceptance):
-    """Build it with `metropolis`."""
+class Scheduled(Acceptance):
+    """A rule whose `control` is a schedule's number for the step, a temperature or threshold."""
 
     schedule: schedules.Schedule
-
-    num_words = 1
 
     def check(self, problem: Any, max_steps: int | None) -> None:
         schedules.check(self.schedule, max_steps)
 
     def control(self, step: jax.Array) -> jax.Array:
-        """Returns the temperature."""
         return schedules.temperature(self.schedule, step)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Metropolis(Scheduled):
+    """Build it with `metropolis`."""
+
+    num_words = 1
 
     def passes(self, trial: Trial) -> jax.Array:
         """A uniform u lies below exp(-delta / temperature) where -log(u) lies above the quotient.
@@ -128,17 +132,8 @@ class Metropolis(Acceptance):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Threshold(Acceptance):
+class Threshold(Scheduled):
     """Build it with `threshold`."""
-
-    schedule: schedules.Schedule
-
-    def check(self, problem: Any, max_steps: int | None) -> None:
-        schedules.check(self.schedule, max_steps)
-
-    def control(self, step: jax.Array) -> jax.Array:
-        """Returns the threshold."""
-        return schedules.temperature(self.schedule, step)
 
     def passes(self, trial: Trial) -> jax.Array:
         return trial.delta.astype(jnp.float32) <= trial.control
@@ -149,7 +144,7 @@ class Threshold(Acceptance):
 class Greedy(Acceptance):
     """Build it with `greedy`."""
 
-    sideways: bool = dataclasses.field(metadata={"static": True})
+    sideways: bool = static()
 
     def passes(self, trial: Trial) -> jax.Array:
         return trial.delta <= 0 if self.sideways else trial.delta < 0
@@ -172,7 +167,7 @@ class LateCosts(NamedTuple):
 class LateAcceptance(Acceptance):
     """Build it with `late_acceptance`."""
 
-    length: int = dataclasses.field(metadata={"static": True})
+    length: int = static()
 
     def start(self, cost: Cost) -> LateCosts:
         return LateCosts(jnp.full(self.length, cost), jnp.int32(0))

@@ -5,24 +5,23 @@ Sources: Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", 198
 Sohn, "Parallel N-ary speculative computation of simulated annealing", 1995, for the first of many.
 """
 
-import abc
 import dataclasses
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import memory, random
+from jaxopt_search.backends import backend, memory, random
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
+from jaxopt_search.searches import acceptance as rules
 from jaxopt_search.searches import schedules
-from jaxopt_search.searches.acceptance import Acceptance, Metropolis, Trial
-from jaxopt_search.searches.base import TrajectorySearch, Walk
+from jaxopt_search.searches.acceptance import Acceptance, Trial
+from jaxopt_search.searches.base import TrajectorySearch
 from jaxopt_search.types import (
     Cost,
     Info,
-    Move,
     Neighborhood,
     Problem,
     Representation,
@@ -34,6 +33,9 @@ from jaxopt_search.types import (
 
 Choose: TypeAlias = Literal["best", "first"]
 KeepBest: TypeAlias = Literal["light", "standard"]
+
+MAX_MOVES = random.MAX_SLOTS - 1
+"""The most moves that a step can price: a slot of random words each, and one for the test."""
 
 _MAX_WARPS = 8
 # The schedulers of an H200. With programs enough for all, one of several warps is slower: its warps
@@ -60,84 +62,54 @@ class AnnealingState(NamedTuple):
     history: Any = None
 
 
-class _Sampled(Walk, Protocol):
-    """The state of a `SampledSearch`: a walk with what the rule of acceptance remembers."""
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LocalSearch(TrajectorySearch):
+    """Build it with `local_search` or, for simulated annealing, with `simulated_annealing`."""
 
-    @property
-    def history(self) -> Any: ...
+    neighborhood: Neighborhood
+    acceptance: Acceptance
+    moves_per_search: int = static()
+    choose: Choose = static()
+    keep_best: KeepBest = static()
 
-
-StateT = TypeVar("StateT", bound=_Sampled)
-
-
-class SampledSearch(TrajectorySearch[StateT]):
-    """A search that prices some random moves in a step and makes one if it passes a test.
-
-    A subclass has `rule`, the test.
-    """
-
-    moves_per_search: int
-    """M, how many moves are priced: each has a lane, as `memory.lanes(M)` counts them."""
-    choose: Choose
-    keep_best: KeepBest
-
-    @abc.abstractmethod
-    def rule(self) -> Acceptance:
-        """Returns the rule by which moves are made."""
+    def init(self, problem: Problem, solution: Solution) -> AnnealingState:
+        start = self.start(problem, solution)
+        return AnnealingState(*start, history=self.acceptance.start(start[1]))
 
     def step(
-        self, stream: Stream, control: Any, problem: Problem, state: StateT
-    ) -> tuple[StateT, Info]:
-        """Proposes and prices M random moves, puts the cheapest to the test, and makes it."""
-        hood, lane = self.neighborhood, memory.lanes(self.moves_per_search)
-        to_test = self.rule().num_words if self.choose == "first" else 0
+        self, stream: Stream, control: Any, problem: Problem, state: AnnealingState
+    ) -> tuple[AnnealingState, Info]:
+        """Proposes and prices M random moves, a lane each, puts one to the test, and makes it."""
+        hood, rule, lane = self.neighborhood, self.acceptance, memory.lanes(self.moves_per_search)
+        representation, none = state.representation, jnp.int32(lane.shape[0])
+        to_test = rule.num_words if self.choose == "first" else 0
         words = stream.words(lane.astype(jnp.uint32), hood.num_words + to_test)
-
-        def price(*words: jax.Array) -> tuple[Move, Cost]:
-            at = problem, state.representation
-            move = memory.compiled_apart(lambda *words: hood.propose(*at, words), *words)
-            return move, memory.compiled_apart(lambda move: hood.delta(*at, move), move)
-
-        moves, deltas = price(*words[: hood.num_words])
-        state, is_made = self.choose_and_make(stream, control, problem, state, words, moves, deltas)
-        return state, Info(accepted=is_made.astype(jnp.int32))
-
-    def choose_and_make(
-        self,
-        stream: Stream,
-        control: Any,
-        problem: Problem,
-        state: StateT,
-        words: tuple[jax.Array, ...],
-        moves: Move,
-        deltas: Cost,
-        where: jax.Array | None = None,
-    ) -> tuple[StateT, jax.Array]:
-        """Returns the state after one of the moves, if one passes, and whether it does; portable.
-
-        Args:
-          words: drawn in the slots of all lanes, [lanes] each.
-          moves, deltas: of all lanes.
-          where: [] bool, whether to make a move at all; None for yes.
-        """
-        hood, rule, lane = self.neighborhood, self.rule(), memory.lanes(self.moves_per_search)
+        moves = memory.compiled_apart(
+            lambda *words: hood.propose(problem, representation, words), *words[: hood.num_words]
+        )
+        deltas = memory.compiled_apart(
+            lambda moves: hood.delta(problem, representation, moves), moves
+        )
         # Lanes in excess and NaN never win.
         counts = (lane < self.moves_per_search) & (deltas == deltas)
         deltas = jnp.where(counts, deltas, null_delta(deltas.dtype))
+
+        def passes(delta: Cost, words: tuple[jax.Array, ...]) -> jax.Array:
+            trial = Trial(control, state.history, state.cost, delta, words)
+            return rule.passes(trial) & (delta < null_delta(delta.dtype))
+
         if self.choose == "first":
-            none = jnp.int32(lane.shape[0])
-            trial = Trial(control, state.history, state.cost, deltas, words[hood.num_words :])
-            winner = jnp.min(jnp.where(_passes(rule, trial), lane, none))
+            is_passing = passes(deltas, words[hood.num_words :])
+            winner = jnp.min(jnp.where(is_passing, lane, none))
             move, delta = memory.pick((moves, deltas), jnp.minimum(winner, none - 1))
             is_made = winner < none
         else:
             delta = jnp.min(deltas)
             # Two minima take fewer instructions than an argmin.
-            winner = jnp.min(jnp.where(deltas == delta, lane, jnp.int32(lane.shape[0])))
-            to_test = self._words_of_the_test(stream, words)
-            is_made = _passes(rule, Trial(control, state.history, state.cost, delta, to_test))
+            winner = jnp.min(jnp.where(deltas == delta, lane, none))
+            is_made = passes(delta, words_of_the_test(stream, self, words, rule.num_words))
             move = memory.pick(moves, winner)
-        is_made = is_made if where is None else where & is_made
 
         if self.keep_best == "light":
             # The solution about to be left for a worse one may be the best so far.
@@ -149,67 +121,49 @@ class SampledSearch(TrajectorySearch[StateT]):
             memory.barrier()
             state = state._replace(history=rule.after(state.history, state.cost))
             memory.barrier()
-        return state, is_made
-
-    def _words_of_the_test(
-        self, stream: Stream, words: tuple[jax.Array, ...]
-    ) -> tuple[jax.Array, ...]:
-        """Returns the words in the slot behind the moves', which a lane in excess has drawn."""
-        slot, number = self.moves_per_search, self.rule().num_words
-        if number <= len(words) and all(slot < drawn.shape[0] for drawn in words):
-            return memory.pick(words[:number], jnp.int32(slot))
-        return stream.words(jnp.uint32(slot), number)
-
-    def init(self, problem: Problem, solution: Solution) -> Any:
-        start = self.start(problem, solution)
-        return AnnealingState(*start, history=self.rule().start(start[1]))
+        return state, Info(accepted=is_made.astype(jnp.int32))
 
     @property
     def draws(self) -> tuple[int, int]:
-        to_propose, to_test = self.neighborhood.num_words, self.rule().num_words
+        slots = drawn_lanes(self.moves_per_search)
+        to_propose, to_test = self.neighborhood.num_words, self.acceptance.num_words
         if self.choose == "first":
-            return self.num_lanes(), to_propose + to_test
-        return self.num_lanes() + 1, max(to_propose, to_test)
+            return slots, to_propose + to_test
+        return slots + 1, max(to_propose, to_test)
 
     def evaluations_per_step(self, problem: Any) -> int:
         return self.moves_per_search
 
     def check(self, problem: Problem, max_steps: int | None) -> None:
-        self.rule().check(problem, max_steps)
+        self.acceptance.check(problem, max_steps)
 
     def control(self, step: jax.Array) -> Any:
-        return self.rule().control(step)
+        return self.acceptance.control(step)
 
     def num_warps(self, problem: Problem, num_searches: int) -> int:
-        """Returns the warps of a program in a kernel, a power of two."""
-        most = min(self.moves_per_search // 32, _MAX_WARPS, _WARPS_AT_ONCE // num_searches)
-        to_price = 1 << max(1, most).bit_length() - 1
+        to_price = warps_to_price(self.moves_per_search, num_searches)
         return max(to_price, self.neighborhood.num_warps(problem))
 
-    def num_lanes(self) -> int:
-        """Returns the most lanes that M moves take where words are drawn ahead: for `draws`."""
-        with memory.one_search("native"):
-            return jax.eval_shape(lambda: memory.lanes(self.moves_per_search)).shape[0]
+
+def words_of_the_test(
+    stream: Stream, search: Any, drawn: tuple[jax.Array, ...], number: int
+) -> tuple[jax.Array, ...]:
+    """Returns words in the slot behind the moves', which a lane in excess may have drawn."""
+    slot = search.moves_per_search
+    if number <= len(drawn) and all(slot < words.shape[0] for words in drawn):
+        return memory.pick(drawn[:number], jnp.int32(slot))
+    return stream.words(jnp.uint32(slot), number)
 
 
-def _passes(rule: Acceptance, trial: Trial) -> jax.Array:
-    """Returns whether moves pass the test and change something; portable."""
-    return rule.passes(trial) & (trial.delta < null_delta(trial.delta.dtype))
+def drawn_lanes(moves_per_search: int) -> int:
+    """Returns the most lanes that moves take where words are drawn ahead: for `draws`."""
+    return backend.named("native").num_lanes(moves_per_search)
 
 
-@pytree
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SimulatedAnnealing(SampledSearch[AnnealingState]):
-    """Build it with `simulated_annealing`."""
-
-    neighborhood: Neighborhood
-    schedule: schedules.Schedule
-    moves_per_search: int = dataclasses.field(metadata={"static": True})
-    choose: Choose = dataclasses.field(metadata={"static": True})
-    keep_best: KeepBest = dataclasses.field(metadata={"static": True})
-
-    def rule(self) -> Metropolis:
-        return Metropolis(schedule=self.schedule)
+def warps_to_price(moves_per_search: int, num_searches: int) -> int:
+    """Returns how many warps of a program in a kernel price moves fastest, a power of two."""
+    most = min(moves_per_search // 32, _MAX_WARPS, _WARPS_AT_ONCE // num_searches)
+    return 1 << max(1, most).bit_length() - 1
 
 
 def simulated_annealing(
@@ -219,7 +173,7 @@ def simulated_annealing(
     moves_per_search: int = 1,
     choose: Choose = "best",
     keep_best: KeepBest = "light",
-) -> SimulatedAnnealing:
+) -> LocalSearch:
     """Returns simulated annealing that prices `moves_per_search` moves a step and makes one.
 
     In a step, that many random moves are priced, and one is made if it passes the Metropolis test;
@@ -248,31 +202,9 @@ def simulated_annealing(
       >>> js.solve(problem, search, 0, num_searches=8, max_steps=4000).fun
       160
     """
-    moves_per_search = check_count("moves_per_search", moves_per_search, 1, random.MAX_SLOTS - 1)
-    check_option("choose", choose, ("best", "first"))
-    check_option("keep_best", keep_best, ("light", "standard"))
-    return SimulatedAnnealing(
-        neighborhood=as_neighborhood(neighborhood),
-        schedule=schedules.as_schedule(schedule),
-        moves_per_search=moves_per_search,
-        choose=choose,
-        keep_best=keep_best,
-    )
-
-
-@pytree
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class LocalSearch(SampledSearch[AnnealingState]):
-    """Build it with `local_search`."""
-
-    neighborhood: Neighborhood
-    acceptance: Acceptance
-    moves_per_search: int = dataclasses.field(metadata={"static": True})
-    choose: Choose = dataclasses.field(metadata={"static": True})
-    keep_best: KeepBest = dataclasses.field(metadata={"static": True})
-
-    def rule(self) -> Acceptance:
-        return self.acceptance
+    rule = rules.metropolis(schedule)
+    options: Any = {"choose": choose, "keep_best": keep_best}
+    return local_search(neighborhood, rule, moves_per_search=moves_per_search, **options)
 
 
 def local_search(
@@ -308,21 +240,6 @@ def local_search(
       >>> js.solve(problem, search, key=0, num_searches=8, max_steps=4000).fun
       160
     """
-    _check_rule(acceptance)
-    moves_per_search = check_count("moves_per_search", moves_per_search, 1, random.MAX_SLOTS - 1)
-    check_option("choose", choose, ("best", "first"))
-    check_option("keep_best", keep_best, ("light", "standard"))
-    return LocalSearch(
-        neighborhood=as_neighborhood(neighborhood),
-        acceptance=acceptance,
-        moves_per_search=moves_per_search,
-        choose=choose,
-        keep_best=keep_best,
-    )
-
-
-def _check_rule(acceptance: Any) -> None:
-    """Refuses what is no rule of acceptance, or no pytree."""
     name = type(acceptance).__name__
     if isinstance(acceptance, type):
         raise TypeError(f"acceptance is the class {acceptance.__name__}, expected an instance")
@@ -335,3 +252,12 @@ def _check_rule(acceptance: Any) -> None:
             f"acceptance is a {name}, expected a pytree; decorate the class with"
             " jaxopt_search.pytree or jax.tree_util.register_static"
         )
+    check_option("choose", choose, ("best", "first"))
+    check_option("keep_best", keep_best, ("light", "standard"))
+    return LocalSearch(
+        neighborhood=as_neighborhood(neighborhood),
+        acceptance=acceptance,
+        moves_per_search=check_count("moves_per_search", moves_per_search, 1, MAX_MOVES),
+        choose=choose,
+        keep_best=keep_best,
+    )

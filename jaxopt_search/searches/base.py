@@ -9,7 +9,7 @@ shows how to write a search of your own on them.
 
 import abc
 import functools
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,32 +32,12 @@ from jaxopt_search.types import (
 __all__ = ["Found", "TableSearch", "TrajectorySearch"]
 
 
-class Walk(Protocol):
-    """The state of a `TrajectorySearch`: a named tuple with at least these fields.
-
-    Attributes:
-      representation: of the current solution.
-      cost: [] its cost.
-      best: the snapshot of the best solution remembered. The current solution may be better.
-      best_cost: [] its cost.
-    """
-
-    @property
-    def representation(self) -> Representation: ...
-    @property
-    def cost(self) -> Cost: ...
-    @property
-    def best(self) -> Snapshot: ...
-    @property
-    def best_cost(self) -> Cost: ...
-    def _replace(self, **changes: Any) -> Self: ...
-
-
-StateT = TypeVar("StateT", bound=Walk)
-
-
-class TrajectorySearch(Search, Generic[StateT]):
+class TrajectorySearch(Search):
     """A search that walks over a `neighborhood` and remembers the best solution.
+
+    Its state is a `NamedTuple` whose first four fields are `representation`, of the current
+    solution; `cost`, [] of that; `best`, the snapshot of the best solution remembered, where the
+    current one may be better; and `best_cost`, [] of that.
 
     A subclass has `init`, `step` and `evaluations_per_step`, and makes its steps of `make` and
     `remember`. It may replace `control`, `look` and `forget`, which do nothing here.
@@ -70,14 +50,14 @@ class TrajectorySearch(Search, Generic[StateT]):
         return (self.neighborhood,)
 
     @abc.abstractmethod
-    def init(self, problem: Any, solution: Solution) -> StateT:
+    def init(self, problem: Any, solution: Solution) -> Any:
         """Returns the state at `solution`; `start` returns the first four parts of it."""
 
-    def look(self, problem: Any, state: StateT) -> StateT:
+    def look(self, problem: Any, state: Any) -> Any:
         """Returns the state after its current solution was replaced by other means than `make`."""
         return state
 
-    def forget(self, state: StateT) -> StateT:
+    def forget(self, state: Any) -> Any:
         """Returns the state of a search that is about to continue from another solution."""
         return state
 
@@ -85,17 +65,11 @@ class TrajectorySearch(Search, Generic[StateT]):
         self, problem: Problem, solution: Solution
     ) -> tuple[Representation, Cost, Snapshot, Cost]:
         """Returns the representation, the cost, the best and its cost with which a walk starts."""
-        representation, cost = self._at(problem, solution)
+        cost = memory.computed_once(cost_of(problem, solution))
+        representation = self.neighborhood.init(problem, solution)
         return representation, cost, self.neighborhood.snapshot(representation), cost
 
-    def _at(self, problem: Problem, solution: Solution) -> tuple[Representation, Cost]:
-        """Returns a solution as the neighborhood keeps it, and its cost."""
-        cost = memory.computed_once(cost_of(problem, solution))
-        return self.neighborhood.init(problem, solution), cost
-
-    def make(
-        self, problem: Problem, state: StateT, move: Move, delta: Cost, where: jax.Array
-    ) -> StateT:
+    def make(self, problem: Problem, state: Any, move: Move, delta: Cost, where: jax.Array) -> Any:
         """Returns the state after `move`, if the scalar `where` holds; portable."""
 
         def commit(representation: Representation, where: jax.Array) -> Representation:
@@ -112,7 +86,7 @@ class TrajectorySearch(Search, Generic[StateT]):
         known = self.neighborhood.known_cost(representation)
         return cost + jnp.where(where, delta, jnp.zeros_like(delta)) if known is None else known
 
-    def remember(self, state: StateT, where: jax.Array | bool = True) -> StateT:
+    def remember(self, state: Any, where: jax.Array | bool = True) -> Any:
         """Returns the state whose best is the current solution, if that is better; portable.
 
         Args:
@@ -131,26 +105,27 @@ class TrajectorySearch(Search, Generic[StateT]):
     def obstacle(self, problem: Problem) -> str:
         return self.neighborhood.obstacle(problem)
 
-    def best_cost(self, state: StateT) -> Cost:
+    def best_cost(self, state: Any) -> Cost:
         # Unlike `minimum`, this takes no NaN for the lowest, which an own delta may bring about.
         return jnp.where(state.cost < state.best_cost, state.cost, state.best_cost)
 
-    def best(self, problem: Problem, state: StateT) -> Solution:
+    def best(self, problem: Problem, state: Any) -> Solution:
         return self.neighborhood.solution(problem, self.remember(state).best)
 
-    def current_cost(self, state: StateT) -> Cost:
+    def current_cost(self, state: Any) -> Cost:
         return state.cost
 
-    def current(self, problem: Problem, state: StateT) -> Solution:
+    def current(self, problem: Problem, state: Any) -> Solution:
         snapshot = self.neighborhood.snapshot(state.representation)
         return self.neighborhood.solution(problem, snapshot)
 
-    def adopt(self, problem: Problem, state: StateT, solution: Solution) -> StateT:
-        return self.look(problem, self._moved(state, *self._at(problem, solution)))
+    def adopt(self, problem: Problem, state: Any, solution: Solution) -> Any:
+        representation, cost, *_ = self.start(problem, solution)
+        return self.look(problem, self._moved(state, representation, cost))
 
     def adopt_or_init(
-        self, problem: Problem, state: StateT, solution: Solution, is_new: jax.Array
-    ) -> StateT:
+        self, problem: Problem, state: Any, solution: Solution, is_new: jax.Array
+    ) -> Any:
         """Returns `init` if the scalar `is_new` holds, else `adopt`, for less to compile than both.
 
         A subclass with an `adopt` of its own has this, too. `look` is called twice, and once more
@@ -161,13 +136,13 @@ class TrajectorySearch(Search, Generic[StateT]):
         either = jax.tree.map(functools.partial(jnp.where, is_new), fresh, kept)
         return self.look(problem, either)
 
-    def _moved(self, state: StateT, representation: Representation, cost: Cost) -> StateT:
+    def _moved(self, state: Any, representation: Representation, cost: Cost) -> Any:
         """Returns the state at another solution, before it looks."""
         state = self.forget(self.remember(state))
         # The next step may leave the solution, and with it the best.
         return self.remember(state._replace(representation=representation, cost=cost))
 
-    def refresh(self, problem: Problem, state: StateT) -> StateT:
+    def refresh(self, problem: Problem, state: Any) -> Any:
         hood, solution = self.neighborhood, self.current(problem, state)
         representation = state.representation
         if floats.any_in(representation):  # integers do not drift
@@ -194,19 +169,7 @@ class Found(NamedTuple):
     key: jax.Array
 
 
-class TableWalk(Walk, Protocol):
-    """The state of a `TableSearch`: a `Walk` with one more field."""
-
-    @property
-    def found(self) -> Any:
-        """The `Found` move of the next step; None before the first look."""
-        ...
-
-
-TableStateT = TypeVar("TableStateT", bound=TableWalk)
-
-
-class TableSearch(TrajectorySearch[TableStateT]):
+class TableSearch(TrajectorySearch):
     """A `TrajectorySearch` that looks at all moves of an enumerable neighborhood in each step.
 
     The table is brought up to date and searched in one pass, so that the state holds, in `found`,
@@ -217,10 +180,10 @@ class TableSearch(TrajectorySearch[TableStateT]):
     neighborhood: Enumerable
 
     @abc.abstractmethod
-    def rank(self, problem: Any, state: TableStateT) -> Rank:
+    def rank(self, problem: Any, state: Any) -> Rank:
         """Returns what ranks moves: `rank` of `types.Enumerable.first`; portable."""
 
-    def others(self, state: TableStateT) -> tuple[Any, ...]:
+    def others(self, state: Any) -> tuple[Any, ...]:
         """Returns the buffers that `rank` needs besides the table of moves, of the same shape."""
         return ()
 
@@ -230,22 +193,20 @@ class TableSearch(TrajectorySearch[TableStateT]):
     def num_warps(self, problem: Problem, num_searches: int) -> int:
         return tables.num_warps(self.neighborhood.shape(problem))
 
-    def look(self, problem: Any, state: TableStateT) -> TableStateT:
+    def look(self, problem: Any, state: Any) -> Any:
         """Returns the state with what comes next; of the found move before, only `entry` counts."""
         rank, others = self.rank(problem, state), self.others(state)
         first, move = self.neighborhood.first(problem, state.representation, rank, others)
         return state._replace(found=Found(move, first.number, first.keys[0]))
 
-    def make_found(
-        self, problem: Problem, state: TableStateT, delta: Cost, where: jax.Array
-    ) -> TableStateT:
+    def make_found(self, problem: Problem, state: Any, delta: Cost, where: jax.Array) -> Any:
         """Returns the state after its found move, if `where` holds, with what comes next.
 
         Args:
           delta: [] the change in cost that the move makes.
         """
 
-        def after(representation: Representation) -> TableStateT:
+        def after(representation: Representation) -> Any:
             cost = self.cost_after(state.cost, delta, where, representation)
             return state._replace(representation=representation, cost=cost)
 

@@ -7,7 +7,7 @@ algorithms and martial arts: towards memetic algorithms", 1989.
 """
 
 import dataclasses
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -20,34 +20,13 @@ from jaxopt_search.backends.rows import Block
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
 from jaxopt_search.contracts import check_search
 from jaxopt_search.crossovers import OPERATORS, Draws, Island, Operators
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Cost, Info, Problem, Search, Solution, Stream, null_delta
 
 CrossoverName: TypeAlias = Literal["pmx", "ox", "uniform", "one_point"]
 
 NUM_WORDS = 6
 """The random words for one child, the first ones of the slot of its row."""
-
-
-class GeneticState(NamedTuple):
-    """The state of one island.
-
-    Attributes:
-      population: [P, n] int32, a solution each.
-      tables: what `Operators.tables` returns of it.
-      costs: [P] of the population.
-      best: [n] int32, the best solution of all since the start.
-      best_cost: [] its cost.
-      children, child_costs: [P, n] int32 and [P], working space.
-    """
-
-    population: jax.Array
-    tables: Any
-    costs: jax.Array
-    best: jax.Array
-    best_cost: Cost
-    children: jax.Array
-    child_costs: jax.Array
 
 
 @pytree
@@ -59,15 +38,15 @@ class Genetic(Search):
     alike: jax.Array | None
     restart_every: jax.Array
     local_search: Search | None
-    population_size: int = dataclasses.field(metadata={"static": True})
-    crossover: CrossoverName = dataclasses.field(metadata={"static": True})
-    keep_best: bool = dataclasses.field(metadata={"static": True})
-    local_steps: int = dataclasses.field(metadata={"static": True})
+    population_size: int = static()
+    crossover: CrossoverName = static()
+    keep_best: bool = static()
+    local_steps: int = static()
 
-    def init(self, problem: Problem, solution: jax.Array) -> GeneticState:
+    def init(self, problem: Problem, solution: jax.Array) -> Island:
         return self.init_with(random.typed_key(random.as_key(0)), problem, solution)
 
-    def init_with(self, key: jax.Array, problem: Problem, solution: jax.Array) -> GeneticState:
+    def init_with(self, key: jax.Array, problem: Problem, solution: jax.Array) -> Island:
         self.operators.check(problem, solution)
         (n,) = solution.shape
         most = random.MAX_SLOTS // (n + 1)
@@ -75,22 +54,24 @@ class Genetic(Search):
             raise ValueError(
                 f"population_size is {self.population_size}, expected at most {most} for n = {n}"
             )
-        keys = _further_keys(key, self.population_size - 1)
-        population = jnp.concatenate([solution[None], jax.vmap(problem.init)(keys)])
+        # Keys of the others, which `jax.random` does not derive from `key`.
+        counter = lax.iota(jnp.uint32, self.population_size - 1) + jnp.uint32(1)
+        first, second = jax.random.key_data(key)
+        words = random.threefry2x32((first, second), (counter, jnp.ones_like(counter)))
+        others = jax.vmap(problem.init)(random.typed_key(words))
+        population = jnp.concatenate([solution[None], others])
         return self._with_all(problem, population, solution, cost_of(problem, solution))
 
     def _with_all(
         self, problem: Problem, population: jax.Array, best: jax.Array, best_cost: Cost
-    ) -> GeneticState:
+    ) -> Island:
         costs = jax.vmap(cost_of, (None, 0))(problem, population)
         tables = self.operators.tables(population)
-        return _remember_best(
-            GeneticState(population, tables, costs, best, best_cost, population, costs)
-        )
+        return _remember_best(Island(population, tables, costs, best, best_cost, population, costs))
 
     def step(
-        self, stream: Stream, control: None, problem: Problem, state: GeneticState
-    ) -> tuple[GeneticState, Info]:
+        self, stream: Stream, control: None, problem: Problem, state: Island
+    ) -> tuple[Island, Info]:
         """Restarts the island if it has stagnated, and makes a generation."""
         if self.alike is not None:
             state = self._restart_if_alike(self.alike, stream, problem, state)
@@ -99,13 +80,13 @@ class Genetic(Search):
         memory.barrier()  # all have read their partners
         return _replace(self.operators, state, jnp.bool_(False))
 
-    def _breed(self, stream: Stream, problem: Problem, state: GeneticState) -> GeneticState:
+    def _breed(self, stream: Stream, problem: Problem, state: Island) -> Island:
         """Returns the state with a child of each individual, priced.
 
         Each mates with another one, drawn at random, by crossover and, by chance, mutation.
         """
 
-        def breed(block: Block, state: GeneticState) -> GeneticState:
+        def breed(block: Block, state: Island) -> Island:
             row = block.rows[:, None]
             other, *cuts, chance, variable, value = stream.words(row.astype(jnp.uint32), NUM_WORDS)
             draws = Draws(
@@ -114,17 +95,14 @@ class Genetic(Search):
                 is_mutant=random.uniform(chance) < self.mutation_rate,
                 change=(variable, value),
             )
-            made = self.operators.breed(stream, problem, _buffers(state), block, draws)
-            state = state._replace(tables=made.tables, children=made.children)
+            state = self.operators.breed(stream, problem, state, block, draws)
             if self.local_search is not None:
                 return self._improve_children(stream, problem, state)
             return _price(problem, state, block)
 
-        return rows.by_rows(_shape(state), breed, state)
+        return rows.by_rows(state.population.shape, breed, state)
 
-    def _improve_children(
-        self, stream: Stream, problem: Problem, state: GeneticState
-    ) -> GeneticState:
+    def _improve_children(self, stream: Stream, problem: Problem, state: Island) -> Island:
         """Returns the state with the best that the local search finds from each child; XLA only."""
         search: Any = self.local_search
 
@@ -142,22 +120,22 @@ class Genetic(Search):
         return state._replace(children=children, child_costs=costs)
 
     def _restart_if_alike(
-        self, alike: jax.Array, stream: Stream, problem: Problem, state: GeneticState
-    ) -> GeneticState:
+        self, alike: jax.Array, stream: Stream, problem: Problem, state: Island
+    ) -> Island:
         """Returns an island of random individuals if it has stagnated, else the island itself.
 
         Now and then it counts the individuals that have its lowest cost; once they are a large
         share, all are replaced. The best solution of all is remembered apart.
         """
 
-        def with_new_ones(state: GeneticState, where: jax.Array) -> GeneticState:
+        def with_new_ones(state: Island, where: jax.Array) -> Island:
             new = self._with_random_children(stream, problem, state)
             new, _ = _replace(self.operators, new, where)
             if memory.is_in_kernel():
                 return new
             return jax.tree.map(lambda new, old: jnp.where(where, new, old), new, state)
 
-        def look(state: GeneticState, where: jax.Array) -> GeneticState:
+        def look(state: Island, where: jax.Array) -> Island:
             costs = _costs_of_all(state)
             num_alike = jnp.sum(costs == jnp.min(costs), dtype=jnp.int32)
             is_over = num_alike.astype(jnp.float32) >= alike * state.costs.shape[0]
@@ -166,43 +144,39 @@ class Genetic(Search):
         is_due = (stream.step % self.restart_every == 0) & (stream.step > 0)
         return memory.when(is_due, look, state, all_alike=True)
 
-    def _with_random_children(
-        self, stream: Stream, problem: Problem, state: GeneticState
-    ) -> GeneticState:
+    def _with_random_children(self, stream: Stream, problem: Problem, state: Island) -> Island:
         """Returns the state with random children, priced; the first one may be the best of all."""
 
-        def make(block: Block, state: GeneticState) -> GeneticState:
-            new = self.operators.random(stream, problem, _buffers(state), block)
+        def make(block: Block, state: Island) -> Island:
+            new = self.operators.random(stream, problem, state, block)
             if self.keep_best:
                 best = [load(state.best, tile.column) for tile in block.tiles]
                 pairs = zip(block.tiles, best, new, strict=True)
                 new = [jnp.where(t.row == 0, b, v) for t, b, v in pairs]
             return _price(problem, state._replace(children=block.put(state.children, new)), block)
 
-        return rows.by_rows(_shape(state), make, state)
+        return rows.by_rows(state.population.shape, make, state)
 
-    def best_cost(self, state: GeneticState) -> Cost:
+    def best_cost(self, state: Island) -> Cost:
         return state.best_cost
 
-    def best(self, problem: Problem, state: GeneticState) -> jax.Array:
+    def best(self, problem: Problem, state: Island) -> jax.Array:
         return state.best
 
-    def current_cost(self, state: GeneticState) -> Cost:
+    def current_cost(self, state: Island) -> Cost:
         return state.costs.min()
 
-    def current(self, problem: Problem, state: GeneticState) -> jax.Array:
+    def current(self, problem: Problem, state: Island) -> jax.Array:
         return state.population[jnp.argmin(state.costs)]
 
-    def adopt(self, problem: Problem, state: GeneticState, solution: jax.Array) -> GeneticState:
+    def adopt(self, problem: Problem, state: Island, solution: jax.Array) -> Island:
         population = state.population.at[jnp.argmax(state.costs)].set(solution)
         return self._with_all(problem, population, state.best, state.best_cost)
 
-    def individuals(self, state: GeneticState) -> tuple[jax.Array, jax.Array]:
+    def individuals(self, state: Island) -> tuple[jax.Array, jax.Array]:
         return state.population, state.costs
 
-    def with_individuals(
-        self, state: GeneticState, individuals: tuple[jax.Array, jax.Array]
-    ) -> GeneticState:
+    def with_individuals(self, state: Island, individuals: tuple[jax.Array, jax.Array]) -> Island:
         population, costs = individuals
         tables = self.operators.tables(population)
         return _remember_best(state._replace(population=population, tables=tables, costs=costs))
@@ -243,7 +217,7 @@ class Genetic(Search):
         return rows.num_warps((self.population_size, n))
 
 
-def _price(problem: Problem, state: GeneticState, block: Block) -> GeneticState:
+def _price(problem: Problem, state: Island, block: Block) -> Island:
     """Returns the state with the costs of the children in these rows."""
     memory.barrier()
     row_costs = problem.row_costs
@@ -255,9 +229,7 @@ def _price(problem: Problem, state: GeneticState, block: Block) -> GeneticState:
     return state._replace(child_costs=child_costs)
 
 
-def _replace(
-    operators: Operators, state: GeneticState, all_of_them: jax.Array
-) -> tuple[GeneticState, Info]:
+def _replace(operators: Operators, state: Island, all_of_them: jax.Array) -> tuple[Island, Info]:
     """Returns the state in which better children have taken the places of their first parents.
 
     Args:
@@ -275,8 +247,8 @@ def _replace(
             tables = operators.updated(tables, tile, child, where)
         return population, tables
 
-    tree = state.population, state.tables
-    population, tables = rows.by_rows(_shape(state), replace, tree)
+    buffers = state.population, state.tables
+    population, tables = rows.by_rows(state.population.shape, replace, buffers)
     memory.barrier()
     lane, individual = _lanes(state)
     new, old = load(child_costs, individual), load(state.costs, individual)
@@ -287,30 +259,21 @@ def _replace(
     return _remember_best(state), Info(jnp.sum(where, dtype=jnp.int32))
 
 
-def _shape(state: GeneticState) -> tuple[int, int]:
-    return state.costs.shape[0], state.best.shape[0]
-
-
-def _buffers(state: GeneticState) -> Island:
-    """Returns the buffers that operators work on."""
-    return Island(state.population, state.tables, state.children, state.best)
-
-
-def _lanes(state: GeneticState) -> tuple[jax.Array, jax.Array]:
+def _lanes(state: Island) -> tuple[jax.Array, jax.Array]:
     """Returns the numbers of lanes, and their individuals: in excess, the last one; portable."""
     size = state.costs.shape[0]
     lane = memory.lanes(size)
     return lane, jnp.minimum(lane, size - 1)
 
 
-def _costs_of_all(state: GeneticState) -> jax.Array:
+def _costs_of_all(state: Island) -> jax.Array:
     """Returns the cost of each lane's individual, the highest there is in excess; portable."""
     lane, individual = _lanes(state)
     costs = load(state.costs, individual)
     return jnp.where(lane < state.costs.shape[0], costs, null_delta(costs.dtype))
 
 
-def _remember_best(state: GeneticState) -> GeneticState:
+def _remember_best(state: Island) -> Island:
     """Returns the state in which the best individual is the best of all, if it is; portable."""
     costs, (lane, _) = _costs_of_all(state), _lanes(state)
     lowest = jnp.min(costs)
@@ -327,14 +290,6 @@ def _remember_best(state: GeneticState) -> GeneticState:
     best, population = memory.when(is_better, write, (state.best, state.population))
     best_cost = jnp.where(is_better, lowest, state.best_cost)
     return state._replace(best=best, population=population, best_cost=best_cost)
-
-
-def _further_keys(key: jax.Array, number: int) -> jax.Array:
-    """Returns typed keys [number], other than those that `jax.random` derives from `key`."""
-    data = jax.random.key_data(key)
-    counter = lax.iota(jnp.uint32, number) + jnp.uint32(1)
-    words = random.threefry2x32((data[0], data[1]), (counter, jnp.ones_like(counter)))
-    return random.typed_key(words)
 
 
 def genetic(

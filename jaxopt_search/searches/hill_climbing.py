@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxopt_search.checks import check_option
 from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches.base import TableSearch
 from jaxopt_search.types import (
     Cost,
@@ -50,11 +50,11 @@ class ClimbingState(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class HillClimbing(TableSearch[ClimbingState]):
+class HillClimbing(TableSearch):
     """Build it with `hill_climbing`."""
 
     neighborhood: Enumerable
-    choose: Improvement = dataclasses.field(metadata={"static": True})
+    choose: Improvement = static()
 
     def init(self, problem: Problem, solution: Solution) -> ClimbingState:
         start = self.start(problem, solution)

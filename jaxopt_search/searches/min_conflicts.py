@@ -12,13 +12,19 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search.backends import memory, random
-from jaxopt_search.backends.memory import load
 from jaxopt_search.checks import check_count
-from jaxopt_search.pytrees import pytree
-from jaxopt_search.searches import schedules
-from jaxopt_search.searches.acceptance import Metropolis
-from jaxopt_search.searches.annealing import SampledSearch
-from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream
+from jaxopt_search.pytrees import pytree, static
+from jaxopt_search.searches import annealing, schedules
+from jaxopt_search.searches.base import TrajectorySearch
+from jaxopt_search.types import (
+    Cost,
+    Info,
+    Representation,
+    Snapshot,
+    Solution,
+    Stream,
+    null_delta,
+)
 
 _NEEDED = ("is_in_conflict", "propose_at", "num_words_at", "delta")
 
@@ -32,7 +38,6 @@ class MinConflictsState(NamedTuple):
       best: snapshot of the best solution remembered. The current solution may be better.
       best_cost: [] its cost.
       place: [lanes] int32, the position that each lane works on.
-      history: None: the rule of acceptance remembers nothing.
     """
 
     representation: Representation
@@ -40,35 +45,19 @@ class MinConflictsState(NamedTuple):
     best: Snapshot
     best_cost: Cost
     place: jax.Array
-    history: None = None
 
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MinConflicts(SampledSearch[MinConflictsState]):
+class MinConflicts(TrajectorySearch):
     """Build it with `min_conflicts`."""
 
     neighborhood: Any
     schedule: schedules.Schedule
-    moves_per_search: int = dataclasses.field(metadata={"static": True})
-
-    choose = "best"
-    keep_best = "light"
-
-    def rule(self) -> Metropolis:
-        return Metropolis(schedule=self.schedule)
-
-    @property
-    def draws(self) -> tuple[int, int]:
-        return self.num_lanes() + 1, self.neighborhood.num_words_at + 1
-
-    @property
-    def num_places(self) -> int:
-        """How many positions a state keeps: at least one for each lane."""
-        return max(memory.power_of_two(self.moves_per_search), memory.LANES)
+    moves_per_search: int = static()
 
     def init(self, problem: Any, solution: Solution) -> MinConflictsState:
-        number = self.num_places
+        number = max(memory.power_of_two(self.moves_per_search), memory.LANES)
         # As fractions of 2**32, so that `place * n // number` stays within a word.
         share = jnp.arange(number, dtype=jnp.uint32) * jnp.uint32(2**32 // number)
         place = random.below(share, problem.n)
@@ -78,7 +67,8 @@ class MinConflicts(SampledSearch[MinConflictsState]):
         self, stream: Stream, control: jax.Array, problem: Any, state: MinConflictsState
     ) -> tuple[MinConflictsState, Info]:
         hood, lane = self.neighborhood, memory.lanes(self.moves_per_search)
-        own = jnp.where(lane < self.moves_per_search, lane, 0)
+        is_own, none = lane < self.moves_per_search, jnp.int32(lane.shape[0])
+        own = jnp.where(is_own, lane, 0)
 
         def work(
             tree: tuple[MinConflictsState, jax.Array], where: jax.Array
@@ -86,25 +76,47 @@ class MinConflicts(SampledSearch[MinConflictsState]):
             state, _ = tree
             at = problem, state.representation
             words = stream.words(lane.astype(jnp.uint32), hood.num_words_at + 1)
-
-            def price(place: jax.Array, other: jax.Array, *words: jax.Array) -> Any:
-                is_in_conflict = hood.is_in_conflict(*at, place)
-                place = jnp.where(is_in_conflict, place, random.below(other, problem.n))
-                move = hood.propose_at(*at, place, words)
-                return place, move, hood.delta(*at, move)
-
-            place, moves, deltas = price(load(state.place, own), *words)
+            other, *to_propose = words
+            place = memory.load(state.place, own)
+            is_in_conflict = hood.is_in_conflict(*at, place)
+            place = jnp.where(is_in_conflict, place, random.below(other, problem.n))
+            moves = hood.propose_at(*at, place, tuple(to_propose))
+            deltas = hood.delta(*at, moves)
             memory.barrier()
-            is_own = (lane < self.moves_per_search) & where
-            state = state._replace(place=memory.store(state.place, own, place, is_own))
-            state, is_made = self.choose_and_make(
-                stream, control, problem, state, words, moves, deltas, where
-            )
+            state = state._replace(place=memory.store(state.place, own, place, is_own & where))
+
+            # As in annealing: the cheapest move is put to the Metropolis test.
+            deltas = jnp.where(is_own & (deltas == deltas), deltas, null_delta(deltas.dtype))
+            delta = jnp.min(deltas)
+            move = memory.pick(moves, jnp.min(jnp.where(deltas == delta, lane, none)))
+            (word,) = annealing.words_of_the_test(stream, self, words, 1)
+            is_made = delta.astype(jnp.float32) <= control * random.exponential(word)
+            is_made = where & (is_made & (delta < null_delta(delta.dtype)))
+            state = self.remember(state, is_made & (delta > 0))
+            state = self.make(problem, state, move, delta, is_made)
             return state, is_made.astype(jnp.int32)
 
         is_open = state.cost > 0
         state, accepted = memory.when(is_open, work, (state, is_open.astype(jnp.int32)))
         return state, Info(accepted=accepted)
+
+    @property
+    def draws(self) -> tuple[int, int]:
+        slots = annealing.drawn_lanes(self.moves_per_search)
+        return slots + 1, self.neighborhood.num_words_at + 1
+
+    def evaluations_per_step(self, problem: Any) -> int:
+        return self.moves_per_search
+
+    def check(self, problem: Any, max_steps: int | None) -> None:
+        schedules.check(self.schedule, max_steps)
+
+    def control(self, step: jax.Array) -> jax.Array:
+        return schedules.temperature(self.schedule, step)
+
+    def num_warps(self, problem: Any, num_searches: int) -> int:
+        to_price = annealing.warps_to_price(self.moves_per_search, num_searches)
+        return max(to_price, self.neighborhood.num_warps(problem))
 
 
 def min_conflicts(
@@ -137,7 +149,8 @@ def min_conflicts(
       >>> js.solve(problem, min_conflicts(js.QueenSwap()), key=0, target=0, max_steps=2000).fun
       0
     """
-    moves_per_search = check_count("moves_per_search", moves_per_search, 1, random.MAX_SLOTS - 1)
+    most = annealing.MAX_MOVES
+    moves_per_search = check_count("moves_per_search", moves_per_search, 1, most)
     if lacks := [name for name in _NEEDED if not hasattr(neighborhood, name)]:
         kind = type(neighborhood).__name__
         raise TypeError(f"neighborhood is a {kind} without {lacks[0]}, expected one like QueenSwap")

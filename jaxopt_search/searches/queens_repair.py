@@ -41,18 +41,6 @@ class _Claims(NamedTuple):
     falling: Any
 
 
-class _Width(NamedTuple):
-    """How many proposals there are in a round.
-
-    Attributes:
-      lanes: static, a multiple of 4.
-      used: those lanes that propose, the first ones; [] int32 where the problem is padded.
-    """
-
-    lanes: int
-    used: Any
-
-
 class Repair(NamedTuple):
     """The state of a repair; `number` is the lowest that a proposal has had so far."""
 
@@ -92,11 +80,9 @@ def begun(problem: NQueens, queens: jax.Array) -> Repair:
     n = problem.capacity
     latest = functools.partial(jnp.full, fill_value=MAX_INT32, dtype=jnp.int32)
     claims = _Claims(latest(n), latest(2 * n), latest(2 * n))
-    placed = QueenSwap().init(problem, queens)
-    placed = placed._replace(queens=queens)
-    return Repair(
-        placed, claims, jnp.int32(MAX_INT32), jnp.int32(0), _num_attacked(problem, placed)
-    )
+    placed = QueenSwap().init(problem, queens)._replace(queens=queens)
+    num_attacked = _attacked(problem, placed).sum(dtype=jnp.int32)
+    return Repair(placed, claims, jnp.int32(MAX_INT32), jnp.int32(0), num_attacked)
 
 
 def continued(
@@ -110,33 +96,35 @@ def continued(
 
     Args: as in `repair`.
     """
-    most = _width(problem, width)
-    max_rounds = jnp.minimum(max_rounds, MAX_INT32 // most.used - ROUNDS)
+    # Proposals come in lanes, of which the first ones are used where the problem is padded.
+    lanes = _MADE * max(1, min(width, problem.capacity) // _MADE)
+    used = _MADE * jnp.maximum(1, jnp.minimum(width, problem.n) // _MADE)
+    max_rounds = jnp.minimum(max_rounds, MAX_INT32 // used - ROUNDS)
 
-    def goes_on(state: Repair) -> jax.Array:
+    def does_continue(state: Repair) -> jax.Array:
         return (state.num_attacked > 0) & (state.rounds < max_rounds)
 
     def some_rounds(state: Repair) -> Repair:
-        attacked = _attacked_rows(key, problem, state, most)
+        # The rows of attacked queens, those behind a random one.
+        word, _ = random.threefry2x32(key, (state.rounds.astype(jnp.uint32), _FOR_ROWS))
+        shift, attacked = random.below(word, problem.n), _attacked(problem, state.placed)
+        if problem.num_entries is None:
+            attacked = jnp.roll(attacked, -shift)
+        else:
+            row = lax.iota(jnp.int32, problem.capacity)
+            attacked = attacked[jnp.where(row < problem.n, (row + shift) % problem.n, row)]
+        (found,) = jnp.nonzero(attacked, size=lanes)
+        rows = (found.astype(jnp.int32) + shift) % problem.n
+        num_rows = jnp.minimum(state.num_attacked, used)
 
         def one(_: jax.Array, state: Repair) -> Repair:
-            return _round(key, problem, state, most.used, attacked)
+            return _round(key, problem, state, used, rows, num_rows)
 
         state = lax.fori_loop(0, ROUNDS, one, state)
-        return state._replace(num_attacked=_num_attacked(problem, state.placed))
+        num_attacked = _attacked(problem, state.placed).sum(dtype=jnp.int32)
+        return state._replace(num_attacked=num_attacked)
 
-    return lax.while_loop(goes_on, some_rounds, state)
-
-
-def _width(problem: NQueens, width: int) -> _Width:
-    lanes = _MADE * max(1, min(width, problem.capacity) // _MADE)
-    if problem.num_entries is None:
-        return _Width(lanes, lanes)
-    return _Width(lanes, _MADE * jnp.maximum(1, jnp.minimum(width, problem.n) // _MADE))
-
-
-def _num_attacked(problem: NQueens, placed: CountedQueens) -> jax.Array:
-    return jnp.sum(_attacked(problem, placed), dtype=jnp.int32)
+    return lax.while_loop(does_continue, some_rounds, state)
 
 
 def _attacked(problem: NQueens, placed: CountedQueens) -> jax.Array:
@@ -145,35 +133,21 @@ def _attacked(problem: NQueens, placed: CountedQueens) -> jax.Array:
     return attacked if problem.num_entries is None else attacked & (row < problem.n)
 
 
-def _attacked_rows(
-    key: random.Key, problem: NQueens, state: Repair, most: _Width
-) -> tuple[jax.Array, jax.Array]:
-    """Returns rows of attacked queens, those behind a random one, [lanes], and their number."""
-    word, _ = random.threefry2x32(key, (state.rounds.astype(jnp.uint32), _FOR_ROWS))
-    shift = random.below(word, problem.n)
-    attacked = _rolled(problem, _attacked(problem, state.placed), shift)
-    (found,) = jnp.nonzero(attacked, size=most.lanes)
-    return (found.astype(jnp.int32) + shift) % problem.n, jnp.minimum(state.num_attacked, most.used)
-
-
-def _rolled(problem: NQueens, of_rows: jax.Array, shift: jax.Array) -> jax.Array:
-    """Returns what is known of each row, [n], from row `shift` on, and of those before behind."""
-    if problem.num_entries is None:
-        return jnp.roll(of_rows, -shift)
-    row = lax.iota(jnp.int32, problem.capacity)
-    return of_rows[jnp.where(row < problem.n, (row + shift) % problem.n, row)]
-
-
 def _round(
-    key: random.Key, problem: NQueens, state: Repair, width: Any, attacked: tuple[Any, Any]
+    key: random.Key,
+    problem: NQueens,
+    state: Repair,
+    width: jax.Array,
+    rows: jax.Array,
+    num_rows: jax.Array,
 ) -> Repair:
     """Returns the state after a round.
 
     Args:
       width: how many lanes propose.
-      attacked: rows, [lanes], and how many of them, the first ones, had attacked queens.
+      rows: [lanes], of which the first `num_rows` had attacked queens.
     """
-    n, (queens, rising, falling), (rows, num_rows) = problem.capacity, state.placed, attacked
+    n, (queens, rising, falling) = problem.capacity, state.placed
     lane = lax.iota(jnp.int32, len(rows))
     counter = lane.astype(jnp.uint32), state.rounds.astype(jnp.uint32)
     i = rows[lane % num_rows]

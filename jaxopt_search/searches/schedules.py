@@ -1,11 +1,10 @@
 """Cooling schedules: functions from the step to a temperature, as optax has them.
 
-Every optax schedule is one; `linear`, `cosine`, `polynomial`, `warm_restarts` and `join` make some,
-and import optax when called. They are plain functions: each new one is compiled anew.
+Every optax schedule is one, such as `optax.linear_schedule` or `optax.join_schedules`. They are
+plain functions: each new one is compiled anew.
 
-A schedule receives the step as an int32 scalar, held at 2**31 - 1 once
-it is reached, and returns a scalar. It is called under tracing, so it must be written in
-`jax.numpy`.
+A schedule receives the step as an int32 scalar, held at 2**31 - 1 once it is reached, and returns a
+scalar. It is called under tracing, so it must be written in `jax.numpy`.
 
 `geometric` and `constant` are optax's `exponential_decay` and `constant_schedule` as pytrees: other
 temperatures compile nothing, and no compiler rounds them differently from another.
@@ -13,7 +12,7 @@ temperatures compile nothing, and no compiler rounds them differently from anoth
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import jax
@@ -31,14 +30,9 @@ __all__ = [
     "as_schedule",
     "check",
     "constant",
-    "cosine",
     "geometric",
-    "join",
-    "linear",
     "num_temperatures",
-    "polynomial",
     "temperature",
-    "warm_restarts",
 ]
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
@@ -152,77 +146,6 @@ def constant(value: Any) -> Geometric:
         steps_per_temperature=int32(1),
         first_step=int32(0),
     )
-
-
-def linear(start: float, end: float, num_steps: int, first_step: int = 0) -> Schedule:
-    """Returns `optax.linear_schedule`: from one temperature to another in so many steps.
-
-    Example:
-      >>> schedule = linear(100.0, 0.0, num_steps=1000)
-      >>> [float(schedule(step)) for step in (0, 250, 2000)]
-      [100.0, 75.0, 0.0]
-    """
-    return polynomial(start, end, 1, num_steps, first_step)
-
-
-def polynomial(
-    start: float, end: float, power: float, num_steps: int, first_step: int = 0
-) -> Schedule:
-    """Returns `optax.polynomial_schedule`: what is left to `end` falls by a power of the time left.
-
-    Example:
-      >>> float(polynomial(100.0, 0.0, power=2, num_steps=1000)(500))
-      25.0
-    """
-    import optax
-
-    return optax.polynomial_schedule(start, end, power, num_steps, first_step)
-
-
-def cosine(start: float, num_steps: int, end: float = 0.0) -> Schedule:
-    """Returns `optax.cosine_decay_schedule`: half a cosine from one temperature to another.
-
-    Example:
-      >>> round(float(cosine(100.0, num_steps=1000)(500)), 3)
-      50.0
-    """
-    import optax
-
-    return optax.cosine_decay_schedule(start, num_steps, alpha=end / start)
-
-
-def warm_restarts(
-    start: float, num_steps: int, num_cycles: int, end: float = 0.0, longer: float = 1.0
-) -> Schedule:
-    """Returns `cosine` over and over, hot again at each restart, as `optax.sgdr_schedule` has it.
-
-    Args:
-      start, end: temperatures at the beginning and at the end of each cycle.
-      num_steps: of the first cycle.
-      num_cycles: after the last one it stays at `end`.
-      longer: how many times as long as the one before each cycle is.
-
-    Example:
-      >>> schedule = warm_restarts(100.0, num_steps=1000, num_cycles=3)
-      >>> [round(float(schedule(step)), 3) for step in (500, 999, 1000, 3000)]
-      [50.0, 0.0, 100.0, 0.0]
-    """
-    lengths = [round(num_steps * longer**cycle) for cycle in range(num_cycles)]
-    ends = [sum(lengths[: cycle + 1]) for cycle in range(num_cycles - 1)]
-    return join([cosine(start, length, end) for length in lengths], ends)
-
-
-def join(schedules: Sequence[Any], boundaries: Sequence[int]) -> Schedule:
-    """Returns `optax.join_schedules`: one after the other, each from its boundary on at step 0.
-
-    Example:
-      >>> schedule = join([geometric(100.0, 0.9), constant(5.0)], [50])
-      >>> [round(float(schedule(jnp.int32(step))), 3) for step in (0, 1, 50)]
-      [100.0, 90.0, 5.0]
-    """
-    import optax
-
-    return optax.join_schedules(list(schedules), list(boundaries))
 
 
 def num_temperatures(start: float, end: float, alpha: float) -> int:

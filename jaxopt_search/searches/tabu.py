@@ -15,7 +15,7 @@ from jaxopt_search.backends.memory import store
 from jaxopt_search.backends.random import below, threefry2x32
 from jaxopt_search.checks import check_count, check_number, check_option, float32
 from jaxopt_search.neighborhoods.full_evaluation import as_enumerable
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches.base import TableSearch
 from jaxopt_search.types import (
     Cost,
@@ -61,13 +61,13 @@ class TabuState(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TabuSearch(TableSearch[TabuState]):
+class TabuSearch(TableSearch):
     """Build it with `tabu_search`."""
 
     neighborhood: Enumerable
-    tenure: tuple[int, int] | None = dataclasses.field(metadata={"static": True})
-    aspiration_age: int | None = dataclasses.field(metadata={"static": True})
-    ties: str = dataclasses.field(metadata={"static": True})
+    tenure: tuple[int, int] | None = static()
+    aspiration_age: int | None = static()
+    ties: str = static()
     tenure_per_cost: jax.Array | None = None
 
     @property
@@ -89,12 +89,22 @@ class TabuSearch(TableSearch[TabuState]):
         hood, representation, move = self.neighborhood, state.representation, state.found.move
         is_move = state.found.key < _NULL  # above it where the table has no rows
         delta = hood.delta(problem, representation, move)
-        undone = hood.undone(problem, representation, move)
-        first, second, *order = stream.words(jnp.uint32(0), self.draws[1])
-        tenures = self._tenures(problem)
-        for entry, word in zip(undone, _words_of(len(undone), first, second), strict=True):
-            until = state.now + self._tenure_of(tenures, word, state.cost)
-            state = state._replace(until=store(state.until, entry, until, is_move))
+        rows, _ = hood.extent(problem)
+        low, high = self.tenure or (9 * rows // 10, (11 * rows + 9) // 10)
+        more = jnp.int32(0)
+        if self.tenure_per_cost is not None:
+            # One product, which is rounded alike everywhere, and a conversion that rounds down.
+            more = jnp.maximum(state.cost.astype(jnp.float32), 0) * self.tenure_per_cost
+            more = jnp.minimum(more, jnp.float32(_MAX_STEPS)).astype(jnp.int32)
+        first, second, *order = words = stream.words(jnp.uint32(0), self.draws[1])
+        for k, entry in enumerate(hood.undone(problem, representation, move)):
+            if k < 2:
+                word = words[k]
+            else:
+                word, _ = threefry2x32((first, second), (jnp.uint32(k), jnp.uint32(0)))
+            tenure = jnp.minimum(low + below(word, high - low + 1) + more, _MAX_STEPS)
+            until = store(state.until, entry, state.now + tenure, is_move)
+            state = state._replace(until=until)
         memory.barrier()
         state = state._replace(now=state.now + 1, order=order[0] if order else None)
         state = self.make_found(problem, state, delta, is_move)
@@ -108,7 +118,8 @@ class TabuSearch(TableSearch[TabuState]):
         age = self.aspiration_age
         if age is None:
             rows, columns = self.neighborhood.extent(problem)
-            age = _usual_age(rows * columns)
+            entries, most = rows * columns, _MAX_STEPS // 5
+            age = 5 * (min if isinstance(entries, int) else jnp.minimum)(entries, most)
         best = self.best_cost(state)
 
         def rank(entry: jax.Array, delta: Cost, until: jax.Array) -> tuple[jax.Array, ...]:
@@ -124,38 +135,6 @@ class TabuSearch(TableSearch[TabuState]):
             return kind, key, jnp.broadcast_to(_shuffled(entry, state.order), key.shape)
 
         return rank
-
-    def _tenures(self, problem: Problem) -> tuple[Any, Any]:
-        """Returns the lowest tenure and the highest one."""
-        rows, _ = self.neighborhood.extent(problem)
-        return self.tenure or (9 * rows // 10, (11 * rows + 9) // 10)
-
-    def _tenure_of(self, tenures: tuple[Any, Any], word: jax.Array, cost: Cost) -> jax.Array:
-        """Returns a random tenure, [] int32, after a move from a solution of a cost."""
-        low, high = tenures
-        tenure = low + below(word, high - low + 1)
-        if self.tenure_per_cost is None:
-            return tenure
-        # One product, which is rounded alike everywhere, and a conversion that rounds down.
-        more = jnp.maximum(cost.astype(jnp.float32), jnp.float32(0)) * self.tenure_per_cost
-        more = jnp.minimum(more, jnp.float32(_MAX_STEPS)).astype(jnp.int32)
-        return jnp.minimum(tenure + more, _MAX_STEPS)
-
-
-def _usual_age(entries: Any) -> Any:
-    """Returns 5 times this many entries, an integer or [] int32, but at most `_MAX_STEPS`."""
-    if isinstance(entries, int):
-        return min(5 * entries, _MAX_STEPS)
-    most = _MAX_STEPS // 5
-    return jnp.where(entries > most, _MAX_STEPS, 5 * jnp.minimum(entries, most))
-
-
-def _words_of(number: int, first: jax.Array, second: jax.Array) -> list[jax.Array]:
-    """Returns a random word for each entry that a move undoes; beyond two, made of the two."""
-    further = (jnp.uint32(k) for k in range(2, number))
-    return [first, second][:number] + [
-        threefry2x32((first, second), (k, jnp.uint32(0)))[0] for k in further
-    ]
 
 
 def _shuffled(entry: jax.Array, order: jax.Array) -> jax.Array:
@@ -215,28 +194,22 @@ def tabu_search(
     """
     if aspiration_age is not None:
         aspiration_age = check_count("aspiration_age", aspiration_age, 0, _MAX_STEPS)
+    if tenure is not None:
+        bounds = tenure if isinstance(tenure, tuple | list) else (tenure, tenure)
+        if len(bounds) != 2:
+            raise ValueError(f"tenure is {tenure!r}, expected a number, or the least and the most")
+        low = check_count("tenure", bounds[0], 0, _MAX_STEPS)
+        tenure = low, check_count("tenure", bounds[1], low, _MAX_STEPS)
+    if (
+        tenure_per_cost is not None
+        and check_number("tenure_per_cost", tenure_per_cost, 0) > _MAX_STEPS
+    ):
+        raise ValueError(f"tenure_per_cost is {tenure_per_cost}, expected at most {_MAX_STEPS}")
     check_option("ties", ties, ("first", "random"))
     return TabuSearch(
         neighborhood=as_enumerable(neighborhood),
-        tenure=None if tenure is None else _bounds_of(tenure),
+        tenure=tenure,
         aspiration_age=aspiration_age,
         ties=ties,
-        tenure_per_cost=None if tenure_per_cost is None else _share_of(tenure_per_cost),
+        tenure_per_cost=None if tenure_per_cost is None else float32(tenure_per_cost),
     )
-
-
-def _bounds_of(tenure: int | tuple[int, int]) -> tuple[int, int]:
-    """Returns the least and the most steps of a tenure."""
-    bounds = tenure if isinstance(tenure, tuple | list) else (tenure, tenure)
-    if len(bounds) != 2:
-        raise ValueError(f"tenure is {tenure!r}, expected a number, or the least and the most")
-    low, high = bounds
-    low = check_count("tenure", low, 0, _MAX_STEPS)
-    return low, check_count("tenure", high, low, _MAX_STEPS)
-
-
-def _share_of(tenure_per_cost: float) -> jax.Array:
-    share = check_number("tenure_per_cost", tenure_per_cost, 0)
-    if share > _MAX_STEPS:
-        raise ValueError(f"tenure_per_cost is {share}, expected at most {_MAX_STEPS}")
-    return float32(share)

@@ -11,7 +11,7 @@ from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.options import DEFAULT_SECONDS, resolve
-from jaxopt_search.driver.plan import make_plan
+from jaxopt_search.driver.plan import Plan
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
@@ -185,7 +185,7 @@ def solve_qap(
             if is_tabu:
                 # Searches that continue from children of their best.
                 rule = recombine(every=_recombine_every(n, is_on_cpu))
-                plan = make_plan(
+                plan = Plan(
                     options,
                     padded,
                     tabu_search(SwapTable()),
@@ -238,4 +238,5 @@ def _opposite(result: Result | StackedResult) -> Any:
     if isinstance(result, StackedResult):
         return result._replace(fun=0 - result.fun)
     history = History(line._replace(best=0 - line.best) for line in result.history)
-    return result._replace(fun=0 - result.fun, costs=0 - result.costs, history=history)
+    opposite = {"fun": 0 - result.fun, "costs": 0 - result.costs, "is_maximum": True}
+    return result._replace(history=history, **opposite)

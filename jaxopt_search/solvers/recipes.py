@@ -18,12 +18,12 @@ from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_a
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import is_true
 from jaxopt_search.driver.options import RunOptions, Timer
-from jaxopt_search.driver.plan import Plan, make_plan
+from jaxopt_search.driver.plan import Plan
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Steer
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.exchanges import Recombine, Resample
-from jaxopt_search.searches import SimulatedAnnealing, simulated_annealing
+from jaxopt_search.searches import LocalSearch, simulated_annealing
 from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.searches.schedules import Geometric
 from jaxopt_search.types import Crossover, Exchange
@@ -153,7 +153,7 @@ class Ingredients(NamedTuple):
     crossover: Crossover | None = None
     exchange: Exchange | None = None
 
-    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[SimulatedAnnealing, Exchange]:
+    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[LocalSearch, Exchange]:
         """Returns the search of a recipe and what the searches exchange, at a pace."""
         schedule, every = cooling(*self.temperatures, pace), int32(pace.every)
         search = simulated_annealing(
@@ -349,15 +349,16 @@ def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int
     """
     if initial is None:
         return built
-    own, n = np.atleast_2d(plain_array(initial, "initial")), int(problem.n)
+    own, host = np.atleast_2d(plain_array(initial, "initial")), problem.host
+    n = len(host.own(np.arange(int(problem.n))))  # which differs if they stand for paths
     if own.ndim > 2 or own.shape[1] != n:
         raise ValueError(f"initial has shape {np.shape(initial)}, expected ({n},) or (B, {n})")
     if len(own) >= num_searches > 1:
         raise ValueError(
             f"initial holds {len(own)} solutions, expected fewer than the {num_searches} searches"
         )
-    for number, solution in enumerate(own):
-        problem.host.check(solution, f"initial[{number}]" if len(own) > 1 else "initial")
+    names = [f"initial[{number}]" if len(own) > 1 else "initial" for number in range(len(own))]
+    own = np.stack(list(map(host.check, own, names)))
     if num_searches == 1:
         return LateStarts(1, lambda: own)
 
@@ -391,19 +392,20 @@ def plan_annealing(
 
     Args:
       state: of a run to continue, at the coldest one, where it recombines at once if it does.
-      settings: those of `make_plan` that the recipe leaves open.
+      settings: those of `Plan` that the recipe leaves open.
     """
     if state is not None:
         coldest = ingredients.temperatures[1]
         ingredients = ingredients._replace(temperatures=(coldest, coldest))
         recipe = recipe._replace(cooled=0.0) if recipe.recombines else recipe
-    n, timer = int(problem.n), options.timer
+    has_size, timer = recipe.recombines or recipe.colder is not None, options.timer
+    n = int(problem.n) if has_size else 0
     begun = recipe.begun(ingredients.temperatures, n, timer)
     pacer = pacer_of(recipe, n, timer, begun)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
     steering = Steering(recipe, ingredients, pacer, options.callback)
     options = dataclasses.replace(options, callback=steering)
-    plan = make_plan(
+    plan = Plan(
         options,
         problem,
         search,

@@ -37,12 +37,19 @@ from jaxopt_search.problems.bounds import tour_unit
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
-from jaxopt_search.problems.tsp import candidates, traced
-from jaxopt_search.problems.tsp.build import diameters, drawn_near, middle
+from jaxopt_search.problems.tsp import candidates, paths, traced
+from jaxopt_search.problems.tsp.build import (
+    diameters,
+    drawn_near,
+    matrix_in_full,
+    middle,
+    tsp_from_coords,
+)
 from jaxopt_search.problems.tsp.curves import tours_through
+from jaxopt_search.problems.tsp.ends import Ends
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import StackedResult, Status
-from jaxopt_search.searches import SimulatedAnnealing, TabuSearch, tabu_search
+from jaxopt_search.searches import LocalSearch, TabuSearch, tabu_search
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.recipes import Ingredients, Pace, Pacer, Recipe, pacer_of
 from jaxopt_search.types import Exchange, Problem, Solution
@@ -53,10 +60,11 @@ _TRIVIAL = 3  # cities, of which all tours have the same length
 
 
 class _Cities(NamedTuple):
-    """Coordinates as the devices get them.
+    """Cities as the devices get them.
 
     Attributes:
-      points: [capacity, 2] float32; behind the cities stands the first one again.
+      points: [capacity, 2] float32; behind the cities stands the first one again. Or distances,
+        [capacity * capacity] float32, row by row of `num_cities`.
       num_cities: [] int32.
     """
 
@@ -85,7 +93,8 @@ class Tours(NamedTuple):
     ) -> tuple[TSP, Ingredients, jax.Array | None]:
         """Returns the problem, what its searches are made of, and starts, if not random ones."""
         points, num_cities = instance
-        problem = traced.of_points(points, num_cities)
+        is_matrix = points.ndim == 1
+        problem = (traced.of_distances if is_matrix else traced.of_points)(points, num_cities)
         scale, tree = scales.near_distance_on_device(problem), scales.tree_edge_on_device(problem)
         hottest = self.recipe.hottest * jnp.where(tree > 0, tree, scale)
         near = traced.neighbors(problem, self.recipe.num_candidates, "spread")
@@ -94,11 +103,11 @@ class Tours(NamedTuple):
             (hottest, self.recipe.coldest * scale),
             EdgeAssembly(candidates=near),
         )
-        if self.recipe.starts == "random":
+        if is_matrix or self.recipe.starts == "random":
             return problem, ingredients, None
         return problem, ingredients, tours_through(points, key, self.num_searches, num_cities)
 
-    def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[SimulatedAnnealing, Exchange]:
+    def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[LocalSearch, Exchange]:
         """Returns what the searches do and exchange, at a pace."""
         return ingredients.at_pace(self.recipe, pace)
 
@@ -361,15 +370,19 @@ def _best(kind: Any, devices: tuple[jax.Device, ...]) -> Any:
     return pmapped(devices, jax.vmap(best), 0)
 
 
-def stack_of_tours(points: list[np.ndarray], recipe: Recipe, options: RunOptions) -> Stack:
+def stack_of_tours(
+    points: list[np.ndarray], start: Any, recipe: Recipe, options: RunOptions
+) -> Stack:
     """Returns B instances, of each of which searches of its own find a short tour.
 
     They are searched for tours of places: cities at the same place follow one another.
 
     Args:
       points: of each instance, [n, 2] float64, checked; Euclidean distances.
+      start: the city that each tour begins at; None for any.
       recipe: of the annealing.
     """
+    begin = Ends(paths.check_city("start", start, min(map(len, points))), is_path=False)
     first, place = zip(*map(candidates.places, points), strict=True)
     places = [each[rows] for each, rows in zip(points, first, strict=True)]
     near, left_out = zip(*map(drawn_near, places), strict=True)
@@ -384,7 +397,7 @@ def stack_of_tours(points: list[np.ndarray], recipe: Recipe, options: RunOptions
     def through_cities(i: int, tour: np.ndarray) -> np.ndarray:
         """Returns the tour of cities, [n] int32, that passes their places as `tour` does."""
         order = np.argsort(tour[: sizes[i]])
-        return np.argsort(order[place[i]], kind="stable").astype(np.int32)
+        return begin(np.argsort(order[place[i]], kind="stable").astype(np.int32))
 
     def length(i: int, tour: np.ndarray) -> float:
         placed = points[i][tour]
@@ -400,6 +413,33 @@ def stack_of_tours(points: list[np.ndarray], recipe: Recipe, options: RunOptions
         pacer=pacer_of(recipe, most, options.timer),
         moves_per_step=len(points) * recipe.moves_per_search,
         is_trivial=most <= _TRIVIAL,
+    )
+
+
+def stack_of_paths(
+    points: list[np.ndarray], start: Any, end: Any, recipe: Recipe, options: RunOptions
+) -> Stack:
+    """Returns B instances like `stack_of_tours`, but of paths, which take matrices; see `paths`."""
+    closed = [tsp_from_coords(each, storage="matrix") for each in points]
+    problems = [paths.with_ends(problem, start, end) for problem in closed]
+    matrices = list(map(matrix_in_full, closed))
+    sizes = [problem.capacity for problem in problems]
+    room = padding.capacity_for(max(sizes))
+    num_tours = len(points) * (recipe.num_searches + room)
+    memory.check_tours(room, num_tours, recipe.num_searches, options.devices)
+    each = [padding.with_room(problem.matrix, room**2) for problem in problems]
+    return Stack(
+        kind=Tours(recipe, room),
+        instances=_Cities(np.stack(each), np.array(sizes, np.int32)),
+        sizes=list(map(len, points)),
+        own=lambda i, tour: problems[i].host.own(tour[: sizes[i]]),
+        in_full=lambda costs: np.array(
+            [one.host.in_full(cost) for one, cost in zip(problems, costs.tolist(), strict=True)],
+        ),
+        cost=lambda i, path: paths.length(matrices[i], path),
+        pacer=pacer_of(recipe, max(sizes), options.timer),
+        moves_per_step=len(points) * recipe.moves_per_search,
+        is_trivial=max(sizes) <= _TRIVIAL,
     )
 
 

@@ -22,7 +22,7 @@ from jaxopt_search.engine.state import RunState
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.matrix_input import DType, is_stack
-from jaxopt_search.problems.tsp import assignment, candidates
+from jaxopt_search.problems.tsp import assignment, candidates, paths
 from jaxopt_search.problems.tsp.build import as_tsp, stack_of_coords
 from jaxopt_search.problems.tsp.construction import (
     SECONDS_PER_CITY,
@@ -40,7 +40,7 @@ from jaxopt_search.solvers.recipes import (
     refuse_for_several,
     starts_with,
 )
-from jaxopt_search.solvers.stacked import solve_stack, stack_of_tours
+from jaxopt_search.solvers.stacked import solve_stack, stack_of_paths, stack_of_tours
 from jaxopt_search.types import Exchange
 
 _SYMMETRIC_TSP_ON_CPU = Recipe(
@@ -113,6 +113,8 @@ def solve_tsp(
     data: Any,
     key: Any = 0,
     *,
+    start: int | None = None,
+    end: int | Literal["free"] | None = None,
     metric: str | None = None,
     dtype: DType | None = None,
     forbidden: Literal["inf"] | None = None,
@@ -153,11 +155,14 @@ def solve_tsp(
         coordinates; a [3, 3] array that is neither symmetric nor of one value on the diagonal may
         be places in space, and is refused.
       key: an integer seed or a `jax.random.key`.
+      start: the city that a tour or path begins at; None for any.
+      end: for a path in place of a closed tour, the city that it ends at, or `"free"` for any.
+        A path takes a matrix, n * n * 4 bytes on the device.
       metric: the rule by which coordinates give distances, as in `tsp_from_coords`; None for the
         Euclidean one, which is the only one for several instances. `"MATRIX"` says that `data` is
         a matrix, also if it is [2, 2].
       dtype: as in `tsp`, for a matrix only.
-      forbidden: likewise: `"inf"` to read +inf as "no such edge".
+      forbidden: likewise: `"inf"` to read +inf, NaN and None as "no such edge".
       max_seconds: seconds of search, as in `solve`: what is compiled before comes on top; 10 if no
         limit is given.
       max_steps: steps of each search.
@@ -205,6 +210,7 @@ def solve_tsp(
         history_size=history_size,
         default_seconds=DEFAULT_SECONDS,
     )
+    closed: TSP | None = None
     with options.team.same_call():
         device = options.devices[0]
         if not isinstance(data, TSP | TSPInstance) and is_stack(data):
@@ -213,12 +219,18 @@ def solve_tsp(
             other_metric = None if metric == "EUCLID" else metric
             refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
             recipe = _STACKED_TSP_ON_CPU if is_cpu(device) else _STACKED_TSP
-            recipe = chosen(recipe, num_searches, moves_per_search)
+            recipe, points = chosen(recipe, num_searches, moves_per_search), stack_of_coords(data)
             with memory.memory_errors_explained(f"num_searches={recipe.num_searches}"):
-                stack = stack_of_tours(stack_of_coords(data), recipe, options)
+                if end is not None:
+                    stack = stack_of_paths(points, start, end, recipe, options)
+                else:
+                    stack = stack_of_tours(points, start, recipe, options)
             run = functools.partial(solve_stack, stack, key, options)
         else:
             problem = as_tsp(data, metric, dtype, forbidden)
+            if start is not None or end is not None:
+                closed = problem if end is not None else None
+                problem = paths.with_ends(problem, start, end)
             # All that is compiled depends on the capacity only: instances of many sizes share it.
             padded = problem if problem.num_entries is not None else problem.padded()
             recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
@@ -234,7 +246,8 @@ def solve_tsp(
             given = {"initial": initial, "state": state, "target": target}
             planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
             run = functools.partial(execute, *planned)
-    return run()
+    result: Any = run()
+    return result if closed is None else paths.counted(result, closed)
 
 
 def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:

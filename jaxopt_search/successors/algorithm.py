@@ -31,7 +31,7 @@ Ratings: TypeAlias = Literal["stored", "recomputed"]
 
 _FOR_ORDER = 2**31
 _MOST_UNROLLED = 64  # blocks whose ratings a kernel keeps in registers
-_REDUCTIONS: dict[Any, Any] = {jnp.maximum: jnp.max, jnp.minimum: jnp.min}
+REDUCTIONS: dict[Any, Any] = {jnp.maximum: jnp.max, jnp.minimum: jnp.min}
 
 
 class Variables(NamedTuple):
@@ -71,6 +71,11 @@ class Course(NamedTuple):
 # Algorithm 1.
 
 
+def open_state(of: Variables, state: Any) -> Any:
+    """Returns the state in which the variables are to be assigned."""
+    return heuristics.hook(of.heuristic, "before_state", of.problem, state, jnp.bool_(True))
+
+
 def begin(of: Variables, state: Any, active: jax.Array) -> Course:
     """Returns the course before the first variable; `open_state` comes before it."""
     waiting = bit_sets.everything(of.heuristic.num_variables)
@@ -89,10 +94,15 @@ def turn(of: Variables, key: Key, drawn: Any, place: jax.Array, course: Course) 
     heuristic, problem, (state, waiting, left, assigned) = of.heuristic, of.problem, course
     num_left = bit_sets.count(left)
     where = num_left > 0
-    variable = jnp.where(where, _next(of, key, place, left, num_left), jnp.int32(0))
+    if of.order == "fixed":
+        variable = bit_sets.first(left)
+    else:
+        counter = place.astype(jnp.uint32), jnp.uint32(_FOR_ORDER + of.number)
+        word, _ = random.threefry2x32(key, counter, random.WORD_ROUNDS)
+        variable = bit_sets.member(left, random.below(word, num_left))
+    variable = jnp.where(where, variable, jnp.int32(0))
     waiting = bit_sets.removed(waiting, variable, where)
     state = heuristics.hook(heuristic, "before_variable", problem, state, variable, where)
-    memory.barrier()
 
     found = draw_for(of, key, state, variable) if drawn is None else load(drawn, variable)
     possibility, is_possible = jnp.maximum(found, 0), found >= 0
@@ -102,42 +112,23 @@ def turn(of: Variables, key: Key, drawn: Any, place: jax.Array, course: Course) 
         return heuristic.assign(problem, state, variable, possibility, where)
 
     def give_up(state: Any, where: jax.Array) -> Any:
-        return heuristics.hook(heuristic, "could_not_assign", problem, state, variable, where)
+        return heuristic.could_not_assign(problem, state, variable, where)
 
     state = memory.when(where & is_possible, assign, state)
     if heuristic.could_not_assign is not None:
         state = memory.when(where & ~is_possible, give_up, state)
     state = heuristics.hook(heuristic, "after_variable", problem, state, variable, where)
-    memory.barrier()
     # Where none was left, the course has ended: nothing is activated any more.
     left = jnp.where(where, heuristics.active_now(heuristic, problem, state, left & waiting), left)
     assigned = bit_sets.added(assigned, variable, where & is_possible)
     return Course(state, waiting, left & waiting, assigned)
 
 
-def _next(
-    of: Variables, key: Key, place: jax.Array, left: jax.Array, num_left: jax.Array
-) -> jax.Array:
-    """Returns the variable that comes next."""
-    if of.order == "fixed":
-        return bit_sets.first(left)
-    counter = place.astype(jnp.uint32), jnp.uint32(_FOR_ORDER + of.number)
-    word, _ = random.threefry2x32(key, counter, random.WORD_ROUNDS)
-    return bit_sets.member(left, random.below(word, num_left))
-
-
-def open_state(of: Variables, state: Any) -> Any:
-    """Returns the state in which the variables are to be assigned."""
-    state = heuristics.hook(of.heuristic, "before_state", of.problem, state, jnp.bool_(True))
-    memory.barrier()
-    return state
-
-
-def close_state(of: Variables, state: Any) -> Any:
-    """Returns the state after the last variable."""
-    state = heuristics.hook(of.heuristic, "after_state", of.problem, state, jnp.bool_(True))
-    memory.barrier()
-    return state
+def end(of: Variables, course: Course, assigned: jax.Array) -> tuple[Any, jax.Array]:
+    """Returns the state after the last variable, and `assigned`, overwritten by the course's."""
+    where = jnp.bool_(True)
+    state = heuristics.hook(of.heuristic, "after_state", of.problem, course.state, where)
+    return state, bit_sets.write(assigned, course.assigned)
 
 
 def assign_in_turn(
@@ -163,8 +154,7 @@ def assign_in_turn(
                 is_left, lambda course, where: turn(of, key, drawn, place, course), course
             )
 
-    course = memory.fori_loop(num_turns, take_turn, course)
-    return close_state(of, course.state), bit_sets.write(assigned, course.assigned)
+    return end(of, memory.fori_loop(num_turns, take_turn, course), assigned)
 
 
 def assign_side_by_side(
@@ -183,8 +173,7 @@ def assign_side_by_side(
         lambda carry: (carry[0] + 1, turn_all(keys, drawn, *carry)),
         (jnp.int32(0), courses),
     )
-    states = jax.vmap(functools.partial(close_state, of))(courses.state)
-    return states, jax.vmap(bit_sets.write)(jnp.zeros_like(active), courses.assigned)
+    return jax.vmap(functools.partial(end, of))(courses, jnp.zeros_like(active))
 
 
 def draw_in_turn(of: Variables, key: Key, state: Any, active: jax.Array) -> jax.Array:
@@ -229,7 +218,7 @@ def draw(
         `"recomputed"`.
     """
     rated = _rated(heuristic, problem, state, variable, ratings == "stored")
-    aggregates = _aggregate_all(heuristic, rated)  # Algorithm 2
+    aggregates = tuple(_aggregate(one, rated) for one in heuristic.aggregates)  # Algorithm 2
     weigh = functools.partial(heuristics.weights, heuristic, problem, aggregates)
 
     def as_numbers(weights: jax.Array) -> Number:
@@ -264,7 +253,7 @@ def rate_all(
     """
     rated = _rated(heuristic, problem, state, variable, True)
     rating, _ = rated.at(lax.iota(jnp.int32, heuristic.max_possibilities))
-    return rating, _aggregate_all(heuristic, rated)
+    return rating, tuple(_aggregate(one, rated) for one in heuristic.aggregates)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -294,7 +283,9 @@ class _Rated:
         """Returns the ratings in a block, and which of them are real; None for all."""
         possibility = place * self.num_lanes + lax.iota(jnp.int32, self.num_lanes)
         if self.kept is not None:
-            return _row(self.kept[0], place), None if is_whole else possibility < self.number
+            row = functools.partial(lax.dynamic_index_in_dim, index=place, keepdims=False)
+            kept = jax.tree.map(row, self.kept[0])
+            return kept, None if is_whole else possibility < self.number
         return (self.rate(possibility), None) if is_whole else self.at(possibility)
 
     def fold(self, of: Any, combine: Any, start: Any, reduce: Any) -> Any:
@@ -307,15 +298,10 @@ class _Rated:
         """
         if isinstance(self.kept, list):
             return functools.reduce(combine, (of(*block) for block in self.kept), start)
-        if self.kept is not None and not memory.is_native():
-            values = of(*self.kept)
-            if reduce is not None:
-                return jax.tree.map(lambda leaf: reduce(leaf, axis=0), values)
-            return lax.fori_loop(
-                0, self.num_blocks, lambda place, carry: combine(carry, _row(values, place)), start
-            )
+        if self.kept is not None and reduce is not None and not memory.is_alone():
+            return jax.tree.map(lambda leaf: reduce(leaf, axis=0), of(*self.kept))
 
-        # Block by block; of a CPU's kept ratings, too, of which XLA makes one loop of vectors.
+        # Block by block. Of a CPU's kept ratings XLA makes one loop of vectors.
         def add(is_whole: bool, place: int | jax.Array, carry: Any) -> Any:
             return combine(carry, of(*self.block(place, is_whole)))
 
@@ -332,30 +318,19 @@ class _Rated:
 def _rated(
     heuristic: Any, problem: Any, state: Any, variable: jax.Array, is_stored: bool
 ) -> _Rated:
-    rated = _Rated(
-        number=heuristics.num_possibilities(heuristic, problem, state, variable),
-        num_lanes=heuristics.num_lanes(heuristic),
-        num_blocks=heuristics.num_blocks(heuristic),
-        rate=functools.partial(heuristic.rate, problem, state, variable),
-    )
-    lanes, blocks = rated.num_lanes, rated.num_blocks
+    number = heuristics.num_possibilities(heuristic, problem, state, variable)
+    lanes, blocks = heuristics.lanes_and_blocks(heuristic)
+    rate = functools.partial(heuristic.rate, problem, state, variable)
+    rated = _Rated(number, lanes, blocks, rate)
     if not is_stored or (memory.is_in_kernel() and blocks > _MOST_UNROLLED):
         return rated
     if memory.is_in_kernel():
-        num_whole = rated.number // lanes if isinstance(rated.number, int) else 0
+        num_whole = number // lanes if isinstance(number, int) else 0
         kept = [rated.block(place, place < num_whole) for place in range(blocks)]
     else:
         everything = rated.at(lax.iota(jnp.int32, blocks * lanes))
         kept = jax.tree.map(lambda leaf: leaf.reshape(blocks, lanes), everything)
     return dataclasses.replace(rated, kept=kept)
-
-
-def _row(tree: Any, place: jax.Array | int) -> Any:
-    return jax.tree.map(lambda leaf: lax.dynamic_index_in_dim(leaf, place, keepdims=False), tree)
-
-
-def _aggregate_all(heuristic: Any, rated: _Rated) -> tuple[Any, ...]:
-    return tuple(_aggregate(one, rated) for one in heuristic.aggregates)
 
 
 def _aggregate(aggregate: Aggregate, rated: _Rated) -> Any:
@@ -370,7 +345,7 @@ def _aggregate(aggregate: Aggregate, rated: _Rated) -> Any:
         return jax.tree.map(lambda own, none: jnp.where(where, own, none), own, neutral)
 
     start = jax.tree.map(lambda leaf: jnp.full(rated.num_lanes, leaf), neutral)
-    reduce = reduction(aggregate)
+    reduce = REDUCTIONS.get(aggregate.combine)  # None if the order of values may matter
     values = rated.fold(value, aggregate.combine, start, reduce)
     if reduce is not None:
         return jax.tree.map(reduce, values)
@@ -378,11 +353,6 @@ def _aggregate(aggregate: Aggregate, rated: _Rated) -> Any:
         pairs = jax.tree.map(lambda leaf: leaf.reshape(2, size // 2), values)
         values = aggregate.combine(memory.row(pairs, 0), memory.row(pairs, 1))
     return jax.tree.map(lambda leaf: leaf.reshape(()), values)
-
-
-def reduction(aggregate: Aggregate) -> Any:
-    """Returns a function that combines values over an axis; None if their order may matter."""
-    return _REDUCTIONS.get(aggregate.combine)
 
 
 def _find(lengths: Number, value: Number) -> tuple[jax.Array, Number]:

@@ -135,7 +135,7 @@ def _check_functions(heuristic: Any, problem: Any, state: Any) -> None:
     if count is not None:
         number = count(problem, state, variable)
         _check_alike(f"{kind}.num_possibilities", number, variable)
-    possibility = lax.iota(jnp.int32, heuristics.num_lanes(heuristic))
+    possibility = lax.iota(jnp.int32, heuristics.lanes_and_blocks(heuristic)[0])
     rating = heuristic.rate(problem, state, variable, possibility)
     _check_lanes(f"{kind}.rate", rating, possibility.shape)
     folded: list[Any] = []
@@ -291,7 +291,7 @@ def _check_type(heuristic: Any, problem: Any, state: Any, active: jax.Array, whe
                         f" {where}"
                     )
         course, weights = ways[variable % len(ways)]
-    return algorithm.close_state(of, course.state)
+    return heuristics.hook(heuristic, "after_state", problem, course.state, jnp.bool_(True))
 
 
 def _is_in(bits: jax.Array, heuristic: Any) -> np.ndarray:
@@ -359,14 +359,17 @@ def _look(heuristic: Any, problem: Any, given: Any) -> _Seen:
         rated = heuristics.only_rated(rating, None)
         if rated is None:
             rated = jnp.ones_like(possibilities, bool)
-        assign = functools.partial(heuristic.assign, problem, state, variable)
-        after = jax.vmap(lambda possibility: assign(possibility, never))(possibilities)
-        hooks_change = {}
-        for name, further in _hooks(variable, never):
-            after_hook = heuristics.hook(heuristic, name, problem, state, *further)
-            hooks_change[name] = _differs(after_hook, state, False)
-        changes = _differs(after, state, True)
-        return _Seen(jnp.asarray(number), weights, rated, changes, hooks_change)
+
+        def changes(possibility: jax.Array) -> jax.Array:
+            after = heuristic.assign(problem, state, variable, possibility, never)
+            return _differs(after, state)
+
+        hooks_change = {
+            name: _differs(heuristics.hook(heuristic, name, problem, state, *further), state)
+            for name, further in _hooks(variable, never)
+        }
+        changed = jax.vmap(changes)(possibilities)
+        return _Seen(jnp.asarray(number), weights, rated, changed, hooks_change)
 
     return jax.vmap(look_at)(lax.iota(jnp.int32, heuristic.num_variables))
 
@@ -385,18 +388,15 @@ def _order_matters(
 
     def both_ways(other: jax.Array) -> jax.Array:
         first = assign(assign(state, variable), other)
-        return _differs(first, assign(assign(state, other), variable), False)
+        return _differs(first, assign(assign(state, other), variable))
 
     return jax.vmap(both_ways)(lax.iota(jnp.int32, heuristic.num_variables))
 
 
-def _differs(tree: Any, other: Any, has_axis: bool) -> jax.Array:
-    """Returns whether pytrees differ; of each entry, if the first one has an axis more."""
-    found = []
-    for leaf, like in zip(jax.tree.leaves(tree), jax.tree.leaves(other), strict=True):
-        like = jnp.broadcast_to(like, leaf.shape) if not has_axis else like[None]
-        like = jnp.broadcast_to(like, leaf.shape)
-        is_same = (like == leaf) | ((like != like) & (leaf != leaf))
-        axes = tuple(range(int(has_axis), leaf.ndim))
-        found.append(~is_same.all(axis=axes))
-    return functools.reduce(jnp.logical_or, found)
+def _differs(tree: Any, other: Any) -> jax.Array:
+    """Returns whether pytrees differ, [] bool; NaNs are alike."""
+
+    def is_same(new: jax.Array, old: jax.Array) -> jax.Array:
+        return ((new == old) | ((new != new) & (old != old))).all()
+
+    return ~jnp.stack(jax.tree.leaves(jax.tree.map(is_same, tree, other))).all()

@@ -1,7 +1,6 @@
 """FANG's successors of many states: generated, estimated in memory, and compared."""
 
 import functools
-import math
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
@@ -11,32 +10,23 @@ from jax import lax
 from jax.core import Tracer
 
 from jaxopt_search import backends
-from jaxopt_search.backends import (
-    Choice,
-    Implementation,
-    bit_sets,
-    memory,
-    native,
-    portability,
-    random,
-)
+from jaxopt_search.backends import Implementation, bit_sets, memory, native, portability, random
 from jaxopt_search.backends.random import Key
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.engine.devices import Devices, default_device, find_devices, is_cpu
-from jaxopt_search.engine.memory import free_bytes
+from jaxopt_search.engine import memory as room
+from jaxopt_search.engine.devices import Devices, devices_of, find_devices, is_cpu
+from jaxopt_search.engine.memory import num_bytes
 from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.split import split_up
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.successors import algorithm, checking, heuristics
 from jaxopt_search.successors.algorithm import Order, Ratings, Variables
-from jaxopt_search.successors.checking import Kind, Shapes
+from jaxopt_search.successors.checking import Kind
 
 Storage: TypeAlias = Literal["auto", "stored", "recomputed"]
 
-_WAYS = ("auto", "xla", "native", "triton", "interpret")
 _MAX_WARPS = 8
 _WARPS_AT_ONCE = 2112  # four for each scheduler of an H200
-_GIB = 2**30
 _SMALL = 2**24  # bytes for which the free memory is not looked up
 _SHARE = 0.25  # of the free memory that stored ratings may take unless they are asked for
 _SEEDS = (0x9E3779B9, 0x85EBCA6B)  # two arbitrary words
@@ -142,19 +132,26 @@ def generate(
     num_successors = check_count("num_successors", num_successors)
     check_option("order", order, ("fixed", "random"))
     check_option("ratings", ratings, ("auto", "stored", "recomputed"))
-    check_option("implementation", implementation, _WAYS)
     kind = checking.kind_of(types, problem, states)
     num_states = checking.look_at(kind).num_states
     active = checking.as_active(active, types, num_states)
-    found = _devices_of(devices, states)
-    shared = types, problem, random.as_argument(key)
-    is_traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((shared, states, active)))
-    first = Team(found).own[0]
-    chosen = _choose(implementation, first, kind, is_traced).implementation
-    ratings = _choose_ratings(ratings, kind, num_successors, chosen, found)
-    setup = Setup(num_successors, order, ratings, chosen)
-    if not is_traced:
-        shared, states, active = _brought(first, (shared, states, active))
+    known = [leaf for leaf in jax.tree.leaves(states) if not isinstance(leaf, Tracer)]
+    there = devices_of([leaf for leaf in known if isinstance(leaf, jax.Array)][:1])
+    is_left_to_states = devices is None and there
+    found = find_devices(min(there, key=lambda one: one.id) if is_left_to_states else devices)
+    first, shared = Team(found).own[0], (types, problem, random.as_argument(key))
+    leaves = jax.tree.leaves((shared, states, active))
+    is_traced = any(isinstance(leaf, Tracer) for leaf in leaves)
+    find_obstacle = functools.partial(_why_not_portable, kind)
+    is_portable = all(one.is_portable for one in types)
+    choice = backends.choose(implementation, first, is_portable, is_traced, find_obstacle)
+    ratings = _choose_ratings(ratings, kind, num_successors, choice.implementation, found)
+    setup = Setup(num_successors, order, ratings, choice.implementation)
+    if not is_traced and not all(
+        isinstance(leaf, np.generic) or (isinstance(leaf, jax.Array) and leaf.devices() == {first})
+        for leaf in leaves
+    ):
+        shared, states, active = jax.device_put((shared, states, active), first)
     if len(found) > 1:
         index = np.arange(num_states, dtype=np.uint32)
         if active is not None:
@@ -248,8 +245,8 @@ def _assign_in_kernels(
     """
     data, n, num_states = (of.heuristic, of.problem), of.heuristic.num_variables, active.shape[0]
     # One warp where programs are many, else several: a power of two.
-    most = heuristics.num_lanes(of.heuristic) // memory.LANES
-    most = max(1, min(most, _WARPS_AT_ONCE // num_states, _MAX_WARPS))
+    lanes, _ = heuristics.lanes_and_blocks(of.heuristic)
+    most = max(1, min(lanes // memory.LANES, _WARPS_AT_ONCE // num_states, _MAX_WARPS))
     num_warps = 1 << most.bit_length() - 1
 
     def launch(body: Any, carry: Any, between: Any = ()) -> Any:
@@ -285,16 +282,6 @@ def _assign_in_kernels(
     return states, assigned
 
 
-def _choose(
-    implementation: Implementation, device: jax.Device, kind: Kind, is_traced: bool
-) -> Choice:
-    """Returns which implementation runs, and why; arguments as in `backends.choose`."""
-    types = checking.look_at(kind).types
-    portable = all(one.is_portable for one in types)
-    find_obstacle = functools.partial(_why_not_portable, kind)
-    return backends.choose(implementation, device, portable, is_traced, find_obstacle)
-
-
 @functools.lru_cache(maxsize=256)
 def _why_not_portable(kind: Kind) -> str:
     """Returns why heuristics cannot run in a kernel, found by lowering one for a single state."""
@@ -306,25 +293,6 @@ def _why_not_portable(kind: Kind) -> str:
         return run(setup, (types, problem, random.as_key(0)), states, None, None)
 
     return portability.obstacle(launch, types, problem, states)
-
-
-def _devices_of(devices: Devices, states: Any) -> tuple[jax.Device, ...]:
-    """Returns the devices that are to run it: of None, the first one of the states."""
-    if devices is not None:
-        return find_devices(devices)
-    for leaf in jax.tree.leaves(states):
-        if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer):
-            return (min(leaf.devices(), key=lambda device: device.id),)
-    return (default_device(),)
-
-
-def _brought(device: jax.Device, tree: Any) -> Any:
-    """Returns a pytree with all of its leaves on a device."""
-    for leaf in jax.tree.leaves(tree):
-        is_array = isinstance(leaf, jax.Array)
-        if not isinstance(leaf, np.generic) and not (is_array and leaf.devices() == {device}):
-            return jax.device_put(tree, device)
-    return tree
 
 
 def memory_estimate(
@@ -373,23 +341,17 @@ def _choose_ratings(
       MemoryError: if it does not fit, with the sizes.
     """
     estimate = functools.partial(_estimate, kind, num_successors, implementation)
-    if estimate("stored") < _SMALL:
+    if (stored := estimate("stored")) < _SMALL:
         return "stored" if ratings == "auto" else ratings
-    free = free_bytes(devices[0]) * (1 if is_cpu(devices[0]) else len(devices))
+    first, times = devices[0], 1 if is_cpu(devices[0]) else len(devices)
     if ratings == "auto":
-        chosen = "stored" if estimate("stored") <= _SHARE * free else "recomputed"
-    else:
-        chosen = ratings
-    if (needed := estimate(chosen)) > free:
-        advice = "fewer states or successors"
-        if chosen == "stored":
-            advice += ", or ratings='recomputed'"
-        raise MemoryError(
-            f"{checking.look_at(kind).num_states} states with {num_successors} successors each"
-            f" take {needed / _GIB:.1f} GiB, and {free / _GIB:.1f} GiB are free on"
-            f" {devices[0]}; use {advice}"
-        )
-    return chosen
+        is_little = stored <= _SHARE * times * room.free_bytes(first)
+        ratings = "stored" if is_little else "recomputed"
+    further = ", or ratings='recomputed'" if ratings == "stored" else ""
+    what = f"num_successors is {num_successors} of {checking.look_at(kind).num_states} states"
+    advice = f"fewer states or successors{further}"
+    room.check_bytes(estimate(ratings) / times, what, first, "", advice)
+    return ratings
 
 
 @functools.lru_cache(maxsize=256)
@@ -397,47 +359,35 @@ def _estimate(
     kind: Kind, num_successors: int, implementation: Implementation, ratings: Ratings
 ) -> int:
     """Returns the bytes that `generate` takes besides its arguments."""
-    shapes = checking.look_at(kind)
-    sets = sum(4 * bit_sets.num_words(one.num_variables) for one in shapes.types)
+    types, problem, state, num_states = checking.look_at(kind)
+
+    def aside(heuristic: Any) -> int:
+        """Returns the bytes that the variables of a type take in each state."""
+        is_drawn_before = heuristic.independent and heuristic.num_variables > 1
+        num_drawn = heuristic.num_variables if is_drawn_before else 0
+        if implementation not in ("xla", "native"):
+            return 4 * num_drawn
+        lanes, blocks = heuristics.lanes_and_blocks(heuristic)
+        # Sums in parts of 16 bits, up to and including each lane, and those before it.
+        per_lane = 32 if heuristics.is_wide(heuristic) else 8
+        per_lane += num_bytes([one.neutral for one in heuristic.aggregates])
+        if ratings == "stored":
+            none, one = jnp.int32(0), lax.iota(jnp.int32, 1)
+            rate = lambda heuristic, *given: heuristic.rate(*given, none, one)  # noqa: E731
+            rating = jax.eval_shape(rate, heuristic, problem, state)
+            # Where a loop combines their values, XLA has a copy of them.
+            orders = [one.combine not in algorithm.REDUCTIONS for one in heuristic.aggregates]
+            copies = 2 if implementation == "xla" and any(orders) else 1
+            per_lane += blocks * copies * num_bytes(rating)
+        draws_at_once = max(num_drawn, 1) if implementation == "xla" else 1
+        return 4 * num_drawn + lanes * per_lane * draws_at_once
+
+    sets = sum(4 * bit_sets.num_words(one.num_variables) for one in types)
     copies = 1 if num_successors == 1 else 2  # of the states, and what becomes of them
-    each = copies * (_size(shapes.state) + sets) + 4 + 8  # a parent and a key
-    successors = shapes.num_states * num_successors
-    aside = max(_aside(shapes, one, implementation, ratings) for one in shapes.types)
-    return successors * each + aside * (1 if implementation == "native" else successors)
-
-
-def _aside(shapes: Shapes, heuristic: Any, implementation: Implementation, ratings: Ratings) -> int:
-    """Returns the bytes that the variables of a type take in each state."""
-    num_draws, drawn = 1, 0
-    if heuristic.independent and heuristic.num_variables > 1:
-        num_draws, drawn = heuristic.num_variables, 4 * heuristic.num_variables
-    if implementation not in ("xla", "native"):
-        return drawn
-    aggregates = heuristic.aggregates
-    # Sums in parts of 16 bits, up to and including each lane, and those before it.
-    per_lane = sum(_size(one.neutral) for one in aggregates)
-    per_lane += 32 if heuristics.is_wide(heuristic) else 8
-    if ratings == "stored":
-        rating = jax.eval_shape(_rate_one, heuristic, shapes.problem, shapes.state)
-        per_possibility = _size(rating)
-        if implementation == "xla":  # which reduces some values while it computes them
-            kept = (one for one in aggregates if algorithm.reduction(one) is None)
-            per_possibility += sum(_size(one.neutral) for one in kept)
-        per_lane += heuristics.num_blocks(heuristic) * per_possibility
-    draws_at_once = num_draws if implementation == "xla" else 1
-    return drawn + heuristics.num_lanes(heuristic) * per_lane * draws_at_once
-
-
-def _rate_one(heuristic: Any, problem: Any, state: Any) -> Any:
-    return heuristic.rate(problem, state, jnp.int32(0), lax.iota(jnp.int32, 1))
-
-
-def _size(tree: Any) -> int:
-    """Returns the bytes of a pytree of arrays or of their shapes."""
-    return sum(
-        math.prod(jnp.shape(leaf)) * jnp.result_type(leaf).itemsize
-        for leaf in jax.tree.leaves(tree)
-    )
+    each = copies * (num_bytes(state) + sets) + 4 + 8  # a parent and a key
+    successors = num_states * num_successors
+    side_by_side = 1 if implementation == "native" else successors
+    return successors * each + max(map(aside, types)) * side_by_side
 
 
 @jax.jit

@@ -155,9 +155,11 @@ class LocalHeuristic(abc.ABC):
 def hook(
     heuristic: LocalHeuristic, name: str, problem: Any, state: Any, *arguments: jax.Array
 ) -> Any:
-    """Returns the state after one of the `HOOKS`; the same state if it is missing."""
-    call = getattr(heuristic, name)
-    return state if call is None else call(problem, state, *arguments)
+    """Returns the state after one of the `HOOKS`, the same one if it is missing; and a barrier."""
+    if (call := getattr(heuristic, name)) is not None:
+        state = call(problem, state, *arguments)
+    memory.barrier()
+    return state
 
 
 def active_now(heuristic: LocalHeuristic, problem: Any, state: Any, left: jax.Array) -> jax.Array:
@@ -182,17 +184,13 @@ def num_possibilities(
     return jnp.clip(number.astype(jnp.int32), jnp.int32(0), jnp.int32(most))
 
 
-def num_lanes(heuristic: LocalHeuristic) -> int:
-    """Returns how many possibilities are handled at once: a power of two.
+def lanes_and_blocks(heuristic: LocalHeuristic) -> tuple[int, int]:
+    """Returns how many possibilities are handled at once, a power of two, and by how many blocks.
 
     Part of the definition of what is drawn; the same for all implementations.
     """
-    return min(memory.power_of_two(heuristic.max_possibilities), _LANES)
-
-
-def num_blocks(heuristic: LocalHeuristic) -> int:
-    """Returns by how many blocks of lanes all possibilities are handled."""
-    return -(-heuristic.max_possibilities // num_lanes(heuristic))
+    lanes = min(memory.power_of_two(heuristic.max_possibilities), _LANES)
+    return lanes, -(-heuristic.max_possibilities // lanes)
 
 
 def only_rated(rating: Rating, where: jax.Array | None) -> jax.Array | None:

@@ -24,14 +24,40 @@ class Solutions(NamedTuple):
     In the checks below, `say` maps the indices of the first wrong place to the begin of a message.
 
     Attributes:
-      are_in_space: maps solutions with one leading axis to which of them are some.
-      meaning: see `Meaning`.
+      problem: whose they are.
+      some: such solutions, with one leading axis.
+      is_solution: the user's own test of one solution; None for one by the problem's space.
+      meaning: see `Meaning`; None where different solutions mean something different.
       tolerance: by what share of the larger one float costs may differ; None where all is exact.
     """
 
-    are_in_space: Callable[[Any], np.ndarray]
-    meaning: Meaning
-    tolerance: float | None
+    problem: Any
+    some: Any
+    is_solution: Any = None
+    meaning: Meaning | None = None
+    tolerance: float | None = None
+
+    def are_in_space(self, solutions: Any) -> np.ndarray:
+        """Returns which solutions, with one leading axis, are some."""
+        number, space = len(jax.tree.leaves(solutions)[0]), self.problem.space
+        if self.is_solution is not None:
+            ones = (jax.tree.map(lambda leaf, i=i: leaf[i], solutions) for i in range(number))
+            return np.array([bool(self.is_solution(one)) for one in ones], bool)
+        shapes, expected = (
+            jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype), tree)
+            for tree in (solutions, self.some)
+        )
+        if space is None or shapes != expected:
+            return np.full(number, shapes == expected)
+        x = np.asarray(solutions)
+        if space == "vector":
+            return np.all((x >= 0) & (x < np.asarray(self.problem.domain_sizes)), axis=1)
+        return np.all(np.sort(x, axis=1) == np.arange(x.shape[1]), axis=1)
+
+    def meanings(self, solutions: Any) -> Any:
+        """Returns what solutions mean, leaves that are NumPy arrays with the same leading axes."""
+        solutions = jax.tree.map(np.asarray, solutions)
+        return solutions if self.meaning is None else self.meaning(solutions)
 
     def check_space(self, solutions: Any, say: Callable[..., str], axes: int = 1) -> None:
         """Checks that solutions, with so many leading axes, are in their space."""
@@ -65,54 +91,25 @@ class Solutions(NamedTuple):
 
     def differ(self, one: Any, other: Any, axes: int = 1) -> np.ndarray:
         """Returns which solutions mean something different, [...] bool with the leading axes."""
-        one, other = (self.meaning(jax.tree.map(np.asarray, tree)) for tree in (one, other))
-        return ~np.logical_and.reduce(
-            [np.asarray(leaf) for leaf in jax.tree.leaves(same_leaves(one, other, axes=axes))]
-        )
+        same = same_leaves(self.meanings(one), self.meanings(other), axes=axes)
+        return ~np.logical_and.reduce(jax.tree.leaves(same))
 
     def as_set(self, solutions: Any) -> list[bytes]:
         """Returns something hashable for each solution, equal where they mean the same."""
-        leaves = jax.tree.leaves(self.meaning(jax.tree.map(np.asarray, solutions)))
-        return [
-            b"".join(np.asarray(leaf[i]).tobytes() for leaf in leaves)
-            for i in range(len(leaves[0]))
-        ]
+        leaves = jax.tree.leaves(self.meanings(solutions))
+        return [b"".join(part.tobytes() for part in one) for one in zip(*leaves, strict=True)]
 
 
-def look_at(
-    problem: Any,
-    starts: Any,
-    meaning: Meaning | None = None,
-    tolerance: float = 0.0,
-    is_solution: Any = None,
-) -> Solutions:
+def look_at(problem: Any, starts: Any, tolerance: float = 0.0, **known: Any) -> Solutions:
     """Returns what is known about a problem's solutions, given some: `starts`.
 
     Args:
-      is_solution: the user's own test of one solution; None for one by the problem's space.
+      tolerance: of float costs.
+      known: `is_solution` and `meaning` of `Solutions`.
     """
     cost = jax.eval_shape(functools.partial(cost_of, problem), of_first(starts))
     is_exact = jnp.issubdtype(cost.dtype, jnp.integer)
-    shapes = _shapes_of(starts)
-
-    def are_in_space(solutions: Any) -> np.ndarray:
-        number = len(jax.tree.leaves(solutions)[0])
-        if is_solution is not None:
-            ones = (jax.tree.map(lambda leaf, i=i: leaf[i], solutions) for i in range(number))
-            return np.array([bool(is_solution(one)) for one in ones], bool)
-        if problem.space is None or _shapes_of(solutions) != shapes:
-            return np.full(number, _shapes_of(solutions) == shapes)
-        x = np.asarray(solutions)
-        if problem.space == "vector":
-            return np.all((x >= 0) & (x < np.asarray(problem.domain_sizes)), axis=1)
-        return np.all(np.sort(x, axis=1) == np.arange(x.shape[1]), axis=1)
-
-    means = (lambda solution: solution) if meaning is None else meaning
-    return Solutions(are_in_space, means, None if is_exact else tolerance)
-
-
-def _shapes_of(solutions: Any) -> Any:
-    return jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype), solutions)
+    return Solutions(problem, starts, tolerance=None if is_exact else tolerance, **known)
 
 
 def of_first(tree: Any) -> Any:
@@ -147,18 +144,18 @@ def same_leaves(tree: Any, other: Any, tolerance: float | None = None, axes: int
     """Returns for each leaf whether it is the same in both, [...] bool with the leading axes.
 
     Args:
-      tree, other: pytrees of the same structure; leaves of the same shapes, NumPy arrays or not.
+      tree, other: pytrees of the same structure; leaves of the same shapes, on the host.
       tolerance: of floats, as a share of the largest number of the leaf; None for the same bits.
       axes: how many leading axes to keep.
     """
 
-    def is_same(one: Any, two: Any) -> Any:
-        xp = np if isinstance(one, np.ndarray) and isinstance(two, np.ndarray) else jnp
+    def is_same(one: Any, two: Any) -> np.ndarray:
+        one, two = np.asarray(one), np.asarray(two)
         same = (one == two) | ((one != one) & (two != two))
         if tolerance is not None and jnp.issubdtype(two.dtype, jnp.floating) and two.size:
-            largest = xp.max(xp.where(xp.isfinite(two), xp.abs(two), 0), initial=1.0)
+            largest = np.max(np.where(np.isfinite(two), np.abs(two), 0), initial=1.0)
             with np.errstate(invalid="ignore"):
-                same = same | (xp.abs(one - two) <= tolerance * largest)
+                same = same | (np.abs(one - two) <= tolerance * largest)
         return same.all(axis=tuple(range(axes, same.ndim)))
 
     chex.assert_trees_all_equal_structs(tree, other)
@@ -237,33 +234,17 @@ def check_implementations(
       >>> search = js.simulated_annealing(js.QueenSwap(), 1.0)
       >>> js.testing.check_implementations(search, problem, implementations=("xla", "native"))
     """
-    names = _names(search, problem) if implementations is None else list(implementations)
+    names = ["xla"] if implementations is None else list(implementations)
+    if implementations is None and search.is_portable(problem):
+        if obstacle := jaxopt_search.why_not_portable(problem, search):
+            kind = type(search).__name__
+            raise AssertionError(f"{kind} says that it is portable, but {obstacle}")
+        names += ["native"] * (jax.default_backend() == "cpu") + ["interpret"]
+    options = {"num_searches": num_searches, "max_steps": num_steps}
     runs = [
-        (
-            name,
-            jaxopt_search.run(
-                seed,
-                problem,
-                search,
-                num_searches=num_searches,
-                max_steps=num_steps,
-                implementation=name,  # type: ignore[arg-type]
-            ),
-        )
+        (name, jaxopt_search.run(seed, problem, search, implementation=name, **options))  # type: ignore[arg-type]
         for name in names
     ]
     cost = jax.eval_shape(lambda: cost_of(problem, problem.init(jax.random.key(0))))
-    is_exact = bool(jnp.issubdtype(cost.dtype, jnp.integer))
     what = f"{type(search).__name__}: the states after {num_steps} steps"
-    require_same_runs(runs, what, is_exact)
-
-
-def _names(search: Any, problem: Any) -> list[str]:
-    names = ["xla"]
-    if not search.is_portable(problem):
-        return names
-    names += ["native"] * (jax.default_backend() == "cpu")
-    obstacle = jaxopt_search.why_not_portable(problem, search)
-    if obstacle:
-        raise AssertionError(f"{type(search).__name__} says that it is portable, but {obstacle}")
-    return [*names, "interpret"]
+    require_same_runs(runs, what, bool(jnp.issubdtype(cost.dtype, jnp.integer)))

@@ -43,9 +43,17 @@ def check_exchange(
     name = type(exchange).__name__
     if not (jnp.shape(exchange.every) == () and int(exchange.every) >= 1):
         raise AssertionError(f"{name}.every is {exchange.every}, expected an integer from 1 up")
-    order = exchange.order
-    if order is not None:
-        _check_order(name, order, num_searches, seed)
+    if exchange.order is not None:
+        number = num_searches + _PADDING
+        is_padding = np.arange(number) >= num_searches
+        stream = comparing.stream_at(random.as_key(seed), jnp.int32(1))
+        found = np.asarray(jax.jit(functools.partial(exchange.order, stream))(is_padding))
+        if not np.array_equal(np.sort(found), np.arange(number)):
+            raise AssertionError(f"{name}.order: {found} is no permutation")
+        if (found[:num_searches] >= num_searches).any():
+            raise AssertionError(
+                f"{name}.order: {found} brings padding, {num_searches} and on, to a search"
+            )
         return
     if exchange.passes_on not in ("best", "current"):
         raise AssertionError(
@@ -61,7 +69,12 @@ def check_exchange(
         _check_donors(name, exchange, costs, seed)
     combine = exchange.combine
     if combine is not None and problem is not None:
-        _check_children(name, combine, functools.partial(_alone, combine), problem, seed)
+
+        def alone(words: Any, problem: Any, own: Any, given: Any) -> Any:
+            batch = jax.tree.map(lambda leaf: leaf[None], (words, own, given))
+            return comparing.of_first(combine(batch[0], problem, *batch[1:]))
+
+        _check_children(name, jax.jit(combine), jax.jit(alone), problem, seed)
 
 
 def check_crossover(crossover: Any, problem: Any, *, seed: int = 0) -> None:
@@ -81,37 +94,27 @@ def check_crossover(crossover: Any, problem: Any, *, seed: int = 0) -> None:
       >>> import jaxopt_search as js
       >>> js.testing.check_crossover(js.recombine(every=100).crossover, js.nqueens(6))
     """
+
+    def made_by(make: Any) -> Any:
+        return jax.jit(lambda share, words, *parts: make(random.typed_key(words), *parts, share))
+
+    both = made_by(crossover.children), made_by(crossover.child)
     for share in map(jnp.float32, (0.0, 0.5, 1.0)):
-
-        def child(words: Any, problem: Any, own: Any, given: Any, share: Any = share) -> Any:
-            return crossover.child(random.typed_key(words), problem, own, given, share)
-
-        def children(words: Any, problem: Any, own: Any, given: Any, share: Any = share) -> Any:
-            keys = random.typed_key(words)
-            return crossover.children(keys, problem, own, given, share)
-
+        children, child = (functools.partial(make, share) for make in both)
         _check_children(type(crossover).__name__, children, child, problem, seed)
 
 
-def _alone(combine: Any, words: Any, problem: Any, own: Any, given: Any) -> Any:
-    """Returns what an exchange makes of one pair of solutions."""
-    words, own, given = jax.tree.map(lambda leaf: leaf[None], (words, own, given))
-    return comparing.of_first(combine(words, problem, own, given))
-
-
 def _check_donors(name: str, exchange: Any, costs: np.ndarray, seed: int) -> None:
-    num, step = len(costs), jnp.int32(exchange.every)
+    num, room = len(costs), np.full(_PADDING, null_delta(costs.dtype), costs.dtype)
 
-    @functools.partial(jax.jit, static_argnames="padding")
-    def ask(exchange: Any, costs: jax.Array, padding: int) -> tuple[jax.Array, Any]:
-        stream = comparing.stream_at(random.as_key(seed), step)
-        highest = null_delta(costs.dtype)
-        costs, number = jnp.pad(costs, (0, padding), constant_values=highest), jnp.int32(num)
-        restarts = exchange.starts_anew(costs, number)
-        return exchange.donors(stream, costs, number), restarts
+    @jax.jit
+    def ask(exchange: Any, costs: jax.Array) -> tuple[jax.Array, Any]:
+        stream = comparing.stream_at(random.as_key(seed), jnp.int32(exchange.every))
+        number = jnp.int32(num)
+        return exchange.donors(stream, costs, number), exchange.starts_anew(costs, number)
 
     (donors, restarts), (padded, padded_restarts) = (
-        jax.device_get(ask(exchange, costs, padding)) for padding in (0, _PADDING)
+        jax.device_get(ask(exchange, given)) for given in (costs, np.concatenate([costs, room]))
     )
     if donors.shape != (num,) or donors.dtype != np.int32:
         raise AssertionError(f"{name}.donors: {donors.dtype}{list(donors.shape)}, not int32[{num}]")
@@ -132,16 +135,6 @@ def _check_donors(name: str, exchange: Any, costs: np.ndarray, seed: int) -> Non
         )
 
 
-def _check_order(name: str, order: Any, number: int, seed: int) -> None:
-    is_padding = np.arange(number + _PADDING) >= number
-    stream = comparing.stream_at(random.as_key(seed), jnp.int32(1))
-    found = np.asarray(jax.jit(lambda is_padding: order(stream, is_padding))(is_padding))
-    if not np.array_equal(np.sort(found), np.arange(number + _PADDING)):
-        raise AssertionError(f"{name}.order: {found} is no permutation")
-    if (found[:number] >= number).any():
-        raise AssertionError(f"{name}.order: {found} brings padding, {number} and on, to a search")
-
-
 def _check_children(name: str, make_all: Any, make_one: Any, problem: Any, seed: int) -> None:
     parents = comparing.starts_of(problem, 32, seed)
     known = comparing.look_at(problem, parents)
@@ -150,14 +143,13 @@ def _check_children(name: str, make_all: Any, make_one: Any, problem: Any, seed:
     )
     words = tuple(np.random.default_rng(seed).integers(0, 2**32, (2, 16), np.uint32))
 
-    children = jax.device_get(jax.jit(make_all)(words, problem, own, given))
+    children = jax.device_get(make_all(words, problem, own, given))
     known.check_space(
         children,
         lambda i: f"{name}: the child of {comparing.at(own, i)} and {comparing.at(given, i)}",
     )
-    alone = jax.jit(make_one)(
-        tuple(word[0] for word in words), problem, *map(comparing.of_first, (own, given))
-    )
+    one = comparing.of_first((words, own, given))
+    alone = make_one(one[0], problem, *one[1:])
     comparing.require_leaves(
         comparing.same_leaves(jax.device_get(alone), comparing.of_first(children)),
         lambda leaf: f"{name}: a child by itself is another one than among others",
@@ -200,24 +192,14 @@ def check_heuristic(
         successors.check(heuristic, problem, states, active)
     except ValueError as error:
         raise AssertionError(str(error)) from error
+    options = {"active": active, "num_successors": 3}
+    parts = seed, heuristic, problem, states
     runs = [
-        (
-            name,
-            successors.generate(
-                seed,
-                heuristic,
-                problem,
-                states,
-                active=active,
-                num_successors=3,
-                implementation=name,  # type: ignore[arg-type]
-            ).states,
-        )
+        (name, successors.generate(*parts, implementation=name, **options).states)  # type: ignore[arg-type]
         for name in implementations or ()
     ]
     if runs:
-        is_exact = all(
-            not jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(states)
-        )
-        kind = type(heuristic).__name__
-        comparing.require_same_runs(runs, f"{kind}: the successors", is_exact)
+        dtypes = [leaf.dtype for leaf in jax.tree.leaves(states)]
+        is_exact = not any(jnp.issubdtype(dtype, jnp.floating) for dtype in dtypes)
+        what = f"{type(heuristic).__name__}: the successors"
+        comparing.require_same_runs(runs, what, is_exact)

@@ -1,5 +1,6 @@
 """The laws of problems."""
 
+import functools
 from typing import Any
 
 import jax
@@ -11,7 +12,6 @@ from jaxopt_search.backends import memory, rows
 from jaxopt_search.backends.costs import cost_of, no_nan
 from jaxopt_search.neighborhoods.vectors import Assign, SwapValues
 from jaxopt_search.testing import comparing
-from jaxopt_search.testing.comparing import Solutions
 from jaxopt_search.testing.neighborhoods import check_neighborhood
 
 
@@ -53,83 +53,69 @@ def check_problem(
     contracts.check_problem(problem)
     contracts.check_spaces(problem)
     starts = jax.device_get(comparing.starts_of(problem, num_solutions, seed))
-    known = comparing.look_at(problem, starts, None, tolerance, is_solution)
+    known = comparing.look_at(problem, starts, tolerance, is_solution=is_solution)
     name = type(problem).__name__
     known.check_space(starts, lambda i: f"{name}.init: start {i}")
-    costs = _check_costs(problem, name, known, starts, seed, tolerance)
-    _check_perturbed(problem, name, known, starts, seed)
-    _check_row_costs(problem, name, known, starts, costs)
-    if problem.has_hooks:
-        sizes = np.asarray(problem.domain_sizes)
-        options = {"has_all_moves": False, "seed": seed, "tolerance": tolerance}
-        options["implementations"] = implementations
-        if (sizes > 1).any():
-            check_neighborhood(Assign(), problem, **options)
-        if (sizes > 1).sum() > 1:
-            check_neighborhood(SwapValues(), problem, **options)
 
+    @jax.jit
+    def look(problem: Any, solutions: Any) -> Any:
+        keys = comparing.start_keys(num_solutions, seed + 1)
+        return (
+            jax.vmap(functools.partial(cost_of, problem))(solutions),
+            no_nan(jax.vmap(problem.cost)(solutions)),
+            jax.vmap(problem.perturb)(keys, solutions),
+            None if problem.row_costs is None else _row_costs(problem, solutions),
+        )
 
-def _check_costs(
-    problem: Any, name: str, known: Solutions, starts: Any, seed: int, tolerance: float
-) -> np.ndarray:
-    """Checks that starts and costs do not depend on how they are computed; returns the costs."""
-
-    def price(solutions: Any) -> jax.Array:
-        return jax.vmap(lambda one: cost_of(problem, one))(solutions)
-
-    costs = np.asarray(jax.jit(price)(starts))
-    key = comparing.start_keys(1, seed)[0]
-    first, start = comparing.of_first(starts), problem.init(key)
+    costs, own, near, by_rows = jax.device_get(look(problem, starts))
+    first = comparing.of_first(starts)
     comparing.require_leaves(
-        comparing.same_leaves(jax.tree.map(np.asarray, start), first),
+        comparing.same_leaves(problem.init(comparing.start_keys(1, seed)[0]), first),
         lambda leaf: f"{name}.init: of one key, it returns another {leaf or 'start'} without jit",
     )
-    alone = np.asarray(cost_of(problem, jax.tree.map(jnp.asarray, first)))
+    alone = cost_of(problem, jax.tree.map(jnp.asarray, first))
     known.check_costs(alone, costs[0], lambda: f"{name}.cost: without jit, of {first}, it")
-    own = no_nan(jax.jit(jax.vmap(problem.cost))(starts))
-    expected = np.asarray(problem.cost_in_full(jnp.asarray(costs)))
+    in_full = problem.cost_in_full(jnp.asarray(costs))
     is_rounded = jnp.issubdtype(own.dtype, jnp.floating)
     as_own = known._replace(tolerance=tolerance if is_rounded else None)
-    as_own.check_costs(own, expected, lambda i: f"{name}.cost: by device_cost, start {i}: it")
-    original = problem.host
-    if original is not None:
-        in_full = original.all_in_full(costs)
-        exact = [
-            original.cost(jax.tree.map(lambda leaf, i=i: leaf[i], starts))
-            for i in range(len(costs))
-        ]
-        known.check_costs(in_full, exact, lambda i: f"{name}.cost: by the host, start {i}: it")
-    if problem.is_trivial and (costs != costs[0]).any():
-        raise AssertionError(
-            f"{name}.is_trivial holds, but costs are {costs.min()} to {costs.max()}"
+    as_own.check_costs(own, in_full, lambda i: f"{name}.cost: by device_cost, start {i}: it")
+    if problem.host is not None:
+        ones = (jax.tree.map(lambda leaf, i=i: leaf[i], starts) for i in range(num_solutions))
+        known.check_costs(
+            problem.host.all_in_full(costs),
+            [problem.host.cost(one) for one in ones],
+            lambda i: f"{name}.cost: by the host, start {i}: it",
         )
-    if (costs != costs[0]).any() and len(set(known.as_set(starts))) == 1:
-        raise AssertionError(f"{name}.init: {len(costs)} keys give the same start")
-    return costs
+    differ = bool((costs != costs[0]).any())
+    if problem.is_trivial and differ:
+        span = f"{costs.min()} to {costs.max()}"
+        raise AssertionError(f"{name}.is_trivial holds, but costs are {span}")
+    if differ and len(set(known.as_set(starts))) == 1:
+        raise AssertionError(f"{name}.init: {num_solutions} keys give the same start")
+    known.check_space(near, lambda i: f"{name}.perturb: of start {i} it")
+    if by_rows is not None:
+        known.check_costs(by_rows, costs, lambda i: f"{name}.row_costs: of row {i} it")
+    if problem.has_hooks:
+        num_moving = int((np.asarray(problem.domain_sizes) > 1).sum())
+        for least, moves in ((1, Assign()), (2, SwapValues())):
+            if num_moving >= least:
+                check_neighborhood(
+                    moves,
+                    problem,
+                    has_all_moves=False,
+                    seed=seed,
+                    tolerance=tolerance,
+                    implementations=implementations,
+                )
 
 
-def _check_perturbed(problem: Any, name: str, known: Solutions, starts: Any, seed: int) -> None:
-    def perturb(solutions: Any) -> Any:
-        keys = comparing.start_keys(len(jax.tree.leaves(starts)[0]), seed + 1)
-        return jax.vmap(lambda key, one: problem.perturb(key, one))(keys, solutions)
+def _row_costs(problem: Any, table: jax.Array) -> jax.Array:
+    """Returns the costs of the solutions in the rows of a table, by `row_costs`."""
 
-    found = jax.device_get(jax.jit(perturb)(starts))
-    known.check_space(found, lambda i: f"{name}.perturb: of start {i} it")
+    def of_block(block: rows.Block, found: jax.Array) -> jax.Array:
+        costs = problem.row_costs(block, table)
+        return memory.store(found, block.rows, costs, block.is_row)
 
-
-def _check_row_costs(
-    problem: Any, name: str, known: Solutions, starts: Any, costs: np.ndarray
-) -> None:
-    row_costs = problem.row_costs
-    if row_costs is None:
-        return
-
-    def price(table: jax.Array) -> jax.Array:
-        def of_block(block: rows.Block, found: jax.Array) -> jax.Array:
-            return memory.store(found, block.rows, row_costs(block, table), block.is_row)
-
-        shape = table.shape[0], table.shape[1]
-        return rows.by_rows(shape, of_block, jnp.zeros(costs.shape, costs.dtype))
-
-    found = np.asarray(jax.jit(price)(starts))
-    known.check_costs(found, costs, lambda i: f"{name}.row_costs: of row {i} it")
+    dtype = jax.eval_shape(functools.partial(cost_of, problem), table[0]).dtype
+    size, n = table.shape
+    return rows.by_rows((size, n), of_block, jnp.zeros(size, dtype))

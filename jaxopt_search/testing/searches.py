@@ -22,34 +22,13 @@ from jaxopt_search.testing.comparing import (
 class Standing(NamedTuple):
     """Where a search stands: the costs, as it says and in full, and the solutions."""
 
+    is_done: Any
     best_cost: Any
     best: Any
     best_in_full: Any
     current_cost: Any
     current: Any
     current_in_full: Any
-
-
-class Course(NamedTuple):
-    """The course of S searches of T steps.
-
-    Attributes:
-      standing: at the start and after each step, leaves [S, T + 1, ...].
-      accepted: [S, T] as `Info` has it.
-      is_done: [S, T + 1] as `is_done` says; False if missing.
-      refreshed: at the end, after `refresh`, leaves [S, ...].
-      adopted: at the end, after `adopt`, leaves [S, ...].
-      given: the solutions that were adopted, leaves [S, ...].
-      given_cost: [S] their costs.
-    """
-
-    standing: Standing
-    accepted: Any
-    is_done: Any
-    refreshed: Standing
-    adopted: Standing
-    given: Any
-    given_cost: Any
 
 
 def check_search(
@@ -99,16 +78,13 @@ def check_search(
             f"{type(search).__name__}.evaluations_per_step is {evaluations!r}, expected an integer"
         )
     starts = comparing.starts_of(problem, 2 * max(num_searches, 8), seed)
-    known = comparing.look_at(problem, starts, meaning, tolerance, is_solution)
+    known = comparing.look_at(problem, starts, tolerance, meaning=meaning, is_solution=is_solution)
     own, given = (
         jax.tree.map(lambda leaf, first=first: leaf[first : first + num_searches], starts)
         for first in (0, num_searches)
     )
     course = jax.device_get(_course(search, problem, own, given, num_steps, seed))
-    name = type(search).__name__
-    _check_standing(name, known, course)
-    _check_steps(name, known, course)
-    _check_ends(name, known, course, adopts_as_current)
+    _check_course(type(search).__name__, known, course, given, adopts_as_current)
     _check_runs(search, problem, known, num_searches, num_steps, seed)
     if implementations:
         check_implementations(
@@ -117,69 +93,66 @@ def check_search(
 
 
 @functools.partial(jax.jit, static_argnames=("num_steps", "seed"))
-def _course(
-    search: Any, problem: Any, starts: Any, given: Any, num_steps: int, seed: int
-) -> Course:
-    done = search.is_done
+def _course(search: Any, problem: Any, starts: Any, given: Any, num_steps: int, seed: int) -> Any:
+    """Returns the course of S searches of T steps.
+
+    Namely a `Standing`, leaves [S, T + 3, ...], of the start, after each step, and at the end after
+    `adopt` and after `refresh`; `accepted`, [S, T]; the costs of the solutions to adopt, [S].
+    """
 
     def stand(state: Any) -> Standing:
         best, current = search.best(problem, state), search.current(problem, state)
-        costs = [
-            (fn(state), cost_of(problem, one))
-            for fn, one in ((search.best_cost, best), (search.current_cost, current))
-        ]
-        return Standing(costs[0][0], best, costs[0][1], costs[1][0], current, costs[1][1])
+        return Standing(
+            jnp.bool_(False) if search.is_done is None else search.is_done(state),
+            *(search.best_cost(state), best, cost_of(problem, best)),
+            *(search.current_cost(state), current, cost_of(problem, current)),
+        )
 
-    def look(state: Any) -> tuple[Standing, jax.Array]:
-        return stand(state), jnp.bool_(False) if done is None else done(state)
-
-    def go(start_key: Any, key: Any, start: Any, given: Any) -> Course:
-        state = search.init_with(start_key, problem, start)
-
+    def go(start_key: Any, key: Any, start: Any, given: Any) -> Any:
         def step(state: Any, i: jax.Array) -> tuple[Any, Any]:
             control = search.control(i)
             after, info = search.step(comparing.stream_at(key, i), control, problem, state)
             chex.assert_trees_all_equal_shapes_and_dtypes(
                 state, after, custom_message=f"{type(search).__name__}.step: the state changes"
             )
-            return after, (*look(state), info.accepted)
+            return after, (stand(state), info.accepted)
 
-        end, (before, was_done, accepted) = jax.lax.scan(
-            step, state, jnp.arange(num_steps, dtype=jnp.int32)
+        state, steps = (
+            search.init_with(start_key, problem, start),
+            jnp.arange(num_steps, dtype=jnp.int32),
         )
-        last, is_done = look(end)
-        return Course(
-            jax.tree.map(lambda path, one: jnp.concatenate([path, one[None]]), before, last),
-            accepted,
-            jnp.append(was_done, is_done),
-            stand(search.refresh(problem, end)),
-            stand(search.adopt(problem, end, given)),
-            given,
-            cost_of(problem, given),
+        end, (path, accepted) = jax.lax.scan(step, state, steps)
+        adopted, refreshed = search.adopt(problem, end, given), search.refresh(problem, end)
+        path = jax.tree.map(
+            lambda before, *last: jnp.concatenate([before, jnp.stack(last)]),
+            path,
+            *map(stand, (end, adopted, refreshed)),
         )
+        return path, accepted, cost_of(problem, given)
 
     num_searches = len(jax.tree.leaves(starts)[0])
     keys = comparing.start_keys(num_searches, seed), comparing.step_keys(num_searches, seed)
     return jax.vmap(go)(*keys, starts, given)
 
 
-def _check_standing(name: str, known: Solutions, course: Course) -> None:
-    """Checks costs and solutions at the start, after each step, and after `adopt`."""
-    one_more = course.adopted, course.refreshed
-    found = jax.tree.map(
-        lambda path, *others: np.concatenate([path, *(one[:, None] for one in others)], axis=1),
-        course.standing,
-        *one_more,
+def _check_course(
+    name: str, known: Solutions, course: Any, given: Any, adopts_as_current: bool
+) -> None:
+    """Checks what `_course` returns of the solutions `given` to adopt."""
+    path, accepted, given_cost = course
+    num_steps = accepted.shape[1]
+    before, after, end, adopted, refreshed = (
+        jax.tree.map(lambda leaf, cut=cut: leaf[:, cut], path)
+        for cut in (slice(num_steps), slice(1, num_steps + 1), -3, -2, -1)
     )
-    num_steps = course.accepted.shape[1]
 
     def where(search: int, step: int) -> str:
         when = {num_steps + 1: "after adopt", num_steps + 2: "after refresh"}
         return f"{when.get(step, f'after step {step}')} of search {search}"
 
     for what, cost, in_full, solution in (
-        ("best", found.best_cost, found.best_in_full, found.best),
-        ("current", found.current_cost, found.current_in_full, found.current),
+        ("best", path.best_cost, path.best_in_full, path.best),
+        ("current", path.current_cost, path.current_in_full, path.current),
     ):
 
         def say(*place: int, what: str = what) -> str:
@@ -190,75 +163,61 @@ def _check_standing(name: str, known: Solutions, course: Course) -> None:
 
         known.check_space(solution, say, axes=2)
         known.check_costs(cost, in_full, say_cost)
-    slack = 0 if known.tolerance is None else known.tolerance * np.maximum(abs(found.best_cost), 1)
+    slack = 0 if known.tolerance is None else known.tolerance * np.maximum(abs(path.best_cost), 1)
     require(
-        found.best_cost <= found.current_cost + slack,
+        path.best_cost <= path.current_cost + slack,
         lambda *place: (
-            f"{name}.best_cost: {where(*place)} it is {found.best_cost[place]}, above the current"
-            f" cost, {found.current_cost[place]}"
+            f"{name}.best_cost: {where(*place)} it is {path.best_cost[place]}, above the current"
+            f" cost, {path.current_cost[place]}"
         ),
     )
-
-
-def _check_steps(name: str, known: Solutions, course: Course) -> None:
-    """Checks what steps may change."""
-    best, current = course.standing.best_cost, course.standing.current
     require(
-        best[:, 1:] <= best[:, :-1],
-        lambda search, step: (
-            f"{name}.step: step {step} of search {search}: the best cost rises from"
-            f" {best[search, step]} to {best[search, step + 1]}"
+        after.best_cost <= before.best_cost,
+        lambda *place: (
+            f"{name}.step: step {place[1]} of search {place[0]}: the best cost rises from"
+            f" {before.best_cost[place]} to {after.best_cost[place]}"
         ),
     )
-    before, after = (
-        jax.tree.map(lambda leaf, cut=cut: leaf[:, cut], current)
-        for cut in (slice(None, -1), slice(1, None))
-    )
-    stays = ~known.differ(after, before, axes=2)
+    stays = ~known.differ(after.current, before.current, axes=2)
     require(
-        stays | (course.accepted > 0),
+        stays | (accepted > 0),
         lambda search, step: (
             f"{name}.step: step {step} of search {search}: accepted is 0, but the current solution"
             " changes"
         ),
     )
+    is_same = stays & (after.best_cost == before.best_cost) & after.is_done
     require(
-        ~course.is_done[:, :-1] | (stays & (best[:, 1:] == best[:, :-1]) & course.is_done[:, 1:]),
+        ~before.is_done | is_same,
         lambda search, step: (
             f"{name}.is_done: search {search} is done before step {step}, which changes something"
         ),
     )
-
-
-def _check_ends(name: str, known: Solutions, course: Course, adopts_as_current: bool) -> None:
-    """Checks `refresh` and `adopt`."""
-    last = jax.tree.map(lambda leaf: leaf[:, -1], course.standing)
     require(
-        ~known.differ(last.current, course.refreshed.current),
+        ~known.differ(end.current, refreshed.current),
         lambda i: f"{name}.refresh: it changes the current solution of search {i}",
     )
     for what in ("best_cost", "current_cost"):
         known.check_costs(
-            getattr(course.refreshed, what),
-            getattr(last, what),
+            getattr(refreshed, what),
+            getattr(end, what),
             lambda i, what=what: f"{name}.refresh: {what} of search {i} changes: it",
         )
     known.check_costs(
-        course.adopted.best_cost,
-        np.minimum(last.best_cost, course.given_cost),
+        adopted.best_cost,
+        np.minimum(end.best_cost, given_cost),
         lambda i: (
-            f"{name}.adopt: of {last.best_cost[i]} before and {course.given_cost[i]} given, the"
-            f" best cost of search {i}"
+            f"{name}.adopt: of {end.best_cost[i]} before and {given_cost[i]} given, the best cost"
+            f" of search {i}"
         ),
     )
     if adopts_as_current:
         require(
-            ~known.differ(course.adopted.current, course.given),
+            ~known.differ(adopted.current, given),
             lambda i: (
-                f"{name}.adopt: search {i} continues from"
-                f" {comparing.at(course.adopted.current, i)}, expected the given solution,"
-                f" {comparing.at(course.given, i)}. If it only takes it up among others, pass"
-                " adopts_as_current=False"
+                f"{name}.adopt: search {i} continues from {comparing.at(adopted.current, i)},"
+                f" expected the given solution, {comparing.at(given, i)}. If it only takes it up"
+                " among others, pass adopts_as_current=False"
             ),
         )
 

@@ -106,15 +106,6 @@ def random_words(*shape):
     return np.random.default_rng(0).integers(0, 2**32, shape, dtype=np.uint32)
 
 
-def test_halved():
-    """Of even counts at the edges of both words; one goes over from word to word."""
-    edges = np.array(np.meshgrid(WORDS, WORDS)).reshape(2, -1)
-    words = jnp.asarray(np.concatenate([edges, random_words(2, 999)], 1), jnp.uint32)
-    count = Count(words[0], words[1] & ~jnp.uint32(1))
-    found = as_integers(jax.jit(counts.halved)(count))
-    assert found == [number // 2 for number in as_integers(count)]
-
-
 def test_add():
     """Carries go into the high word; what goes beyond 64 bits is lost."""
     edges = np.array(np.meshgrid([0, 1, 2**32 - 1], WORDS, [0, 1, 2**32 - 1], WORDS)).reshape(4, -1)

@@ -12,8 +12,7 @@ from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import Pairs, load_pair, pack
 
 
-@pytest.mark.parametrize("n", [5, 32, 70])
-@pytest.mark.parametrize("where", [True, False])
+@pytest.mark.parametrize(("where", "n"), [(False, 5), (True, 32), (False, 70)])
 def test_store_and_copy_only_where_asked(where, n):
     """A write that is masked out leaves every element alone."""
 
@@ -50,18 +49,16 @@ def test_lanes_come_in_handy_numbers():
             assert [memory.lanes(number).size for number in numbers] == expected
 
 
-@pytest.mark.parametrize("lane", [0, 2, 3])
 @pytest.mark.parametrize(
-    "values",
+    ("lane", "values"),
     [
-        jnp.asarray([5, -7, -(2**31), 3], jnp.int32),
-        jnp.asarray([5, 2**32 - 1, 0, 3], jnp.uint32),
-        jnp.asarray([0.5, -2.0, -jnp.inf, 3.0], jnp.float32),
-        jnp.asarray([True, False, False, True]),
+        (2, jnp.asarray([5, -7, -(2**31), 3], jnp.int32)),
+        (1, jnp.asarray([5, 2**32 - 1, 0, 3], jnp.uint32)),
+        (2, jnp.asarray([0.5, -2.0, -jnp.inf, 3.0], jnp.float32)),
+        (0, jnp.asarray([True, False, False, True])),
     ],
-    ids=lambda values: str(values.dtype),
 )
-def test_one_lane_is_picked(values, lane):
+def test_one_lane_is_picked(lane, values):
     """The value of the lane, whatever the others hold; and a row of several."""
 
     def work(given, _):
@@ -90,7 +87,7 @@ def test_pairs_are_read_together(are_packed):
     check_everywhere(work, pairs, ((zero, zero),) * 2, ((65535, 0), (7, 9)))
 
 
-@pytest.mark.parametrize("number", [0, 5, 64, 70])
+@pytest.mark.parametrize("number", [0, 70])
 def test_each_index_is_handled_once(number):
     """All at a time, one after the other, or a tile at a time: the same, and nothing beyond."""
     source = jnp.arange(1, 81, dtype=jnp.int32)

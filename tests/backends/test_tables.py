@@ -71,9 +71,10 @@ def first_by_hand(a, b, count=lambda row: True):
     return min(found, default=(2**31 - 1, 2**31 - 1, 0))
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("where", [True, False])
-def test_tables_are_updated_and_searched(shape, where):
+@pytest.mark.parametrize(
+    ("where", "shape"), [(False, (17, 9)), *((True, shape) for shape in SHAPES)], ids=str
+)
+def test_tables_are_updated_and_searched(where, shape):
     """Entry by entry; ties abound, and the lowest number wins."""
     (row, column), number = np.indices(shape), jnp.zeros((), jnp.int32)
     first, second = table(shape), table(shape, 1)
@@ -109,7 +110,7 @@ def rows_by_parts(shape, a, sums, b):
     return rows.by_rows(shape, body, (a, sums))
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (17, 9), (300, 35)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (17, 9), (300, 35)], ids=str)
 def test_whole_rows(shape):
     """At once and in a kernel, where rows and columns do not fill blocks."""
     a, b = table(shape), table(shape, 1)

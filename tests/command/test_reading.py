@@ -15,10 +15,10 @@ DISTANCES = "0,1,2\n1,0,3\n2,3,0\n"
 FLOWS = DISTANCES + "0,5,6\n5,0,7\n6,7,0\n"
 
 
-def read(tmp_path, content, name="x.csv", kind=None, columns=None):
+def read(tmp_path, content, name="x.csv", kind=None, **options):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return reading.read(str(path), kind, columns)
+    return reading.read(str(path), kind, **options)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,7 @@ def test_the_shape_tells_what_numbers_are(content, kind, expected, tmp_path):
         "id,Y,X\n7,0,0\n8,0,3\n9,4,3\n",
         "x_coord\ty-coord\tdemand\tname\n0\t0\t1\tNew York\n3\t0\t1\tLa\n3\t4\t1\tB\n",
         'name;XCOORD.;YCOORD.\n"A;B";0;0\n;3;0\nC;3;4\n',
+        "A,0,0\nB,3,0\nC,3,4\n",
     ],
 )
 def test_layouts_of_one_table(content, tmp_path):
@@ -81,7 +82,7 @@ IDS = "1,565,575\n2,25,185\n3,345,750\n"
         ("lat,lon\n52.5,13.4\n48.1,11.6\n", "lat, lon have degrees"),
         ("x,y,z\n" + IDS, "which of x, y, z are coordinates"),
         ("x1,y1,x2,y2\n1,2,3,4\n", "which of x1, y1, x2, y2"),
-        ("A,565,575\nB,25,185\n", "line 1: 'A' is not a number; --columns"),
+        ("565,575,A\n25,185,B\n", "line 1: 'A' is not a number; --columns"),
         ("a,b,c\n1,2,3\n", "1 x 3, expected n x 2"),
     ],
 )
@@ -92,6 +93,22 @@ def test_a_table_that_may_be_something_else_is_refused(content, message, tmp_pat
     assert message.removeprefix("line ") in str(caught.value) and "\n" not in str(caught.value)
     found = read(tmp_path, content, columns=("1" if content.startswith("x,d") else "2", "2"))
     assert found.data[0].shape[1] == 2 and found.metric is None
+
+
+def test_a_matrix_with_names_and_edges_that_are_missing(tmp_path):
+    """Names stand above and before distances; gaps are infinite if the user says so."""
+    content = ",A,B,C\nA,0,2,inf\nB,2,0,\nC,NA,3,0\n"
+    found = read(tmp_path, content, forbidden="inf")
+    assert found.data[0].tolist() == [[0, 2, np.inf], [2, 0, np.inf], [np.inf, 3, 0]]
+    assert found.metric == "MATRIX"
+    with pytest.raises(ValueError, match="'inf' is not a number"):
+        read(tmp_path, content)
+
+
+def test_degrees_are_read_as_latitude_and_longitude(tmp_path):
+    """Whatever their order."""
+    found = read(tmp_path, "city,lng,lat\nA,13.4,52.5\nB,11.6,48.1\n", metric="HAVERSINE")
+    assert found.data[0].tolist() == [[52.5, 13.4], [48.1, 11.6]]
 
 
 def test_columns_by_name_or_number(tmp_path):

@@ -36,16 +36,18 @@ def parents(n, number):
     return first, second, mask, (high[:, 0] % n).astype(np.int32)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 16, 33, 100])
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 33, 100])
 def test_pmx(n):
+    """What both parents have stays, so that what is fixed stays fixed."""
     first, second, mask, _ = parents(n, CASES_PER_SIZE)
     children = np.asarray(jax.jit(jax.vmap(permutations.pmx))(first, second, mask))
     expected = [slow_pmx(*case) for case in zip(first, second, mask, strict=True)]
     np.testing.assert_array_equal(children, expected)
     assert (np.sort(children, axis=1) == np.arange(n)).all()
+    assert (children == first)[first == second].all()
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 12, 56])
+@pytest.mark.parametrize("n", [2, 5, 56])
 def test_pmx_of_a_segment_is_that_of_the_paper(n):
     first, second, *_ = parents(n, 1000)
     cuts = np.sort(np.random.default_rng(0).integers(0, n + 1, (1000, 2)), axis=1)
@@ -82,14 +84,6 @@ def test_ox_of_rows(n):
         expected = np.array(slow_ox(first[i], second[i], mask, end))
         expected[swap[:, i]] = expected[swap[::-1, i]]
         np.testing.assert_array_equal(children[i], expected)
-
-
-def test_pmx_leaves_what_both_parents_have():
-    """So what is fixed stays fixed."""
-    for first, second, mask, _ in zip(*parents(6, 200), strict=True):
-        child = np.asarray(permutations.pmx(first, second, mask))
-        same = first == second
-        np.testing.assert_array_equal(child[same], first[same])
 
 
 @pytest.mark.parametrize("parent", [np.zeros((2, 3), np.int32), np.zeros(3, np.float32)])

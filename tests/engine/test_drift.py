@@ -55,19 +55,7 @@ def test_temperatures_are_told_apart_by_best_cost():
     """A sweep under vmap: hot searches stay at long tours, cold ones get to short ones."""
 
     def best_cost(temperature):
-        search = js.simulated_annealing(js.Relocate(), 1.0)
-        search = js.SimulatedAnnealing(
-            neighborhood=search.neighborhood,
-            schedule=js.schedules.Geometric(
-                start=temperature,
-                log2_alpha=jnp.float32(0),
-                steps_per_temperature=jnp.int32(1),
-                first_step=jnp.int32(0),
-            ),
-            moves_per_search=1,
-            choose="best",
-            keep_best="light",
-        )
+        search = js.simulated_annealing(js.Relocate(), js.schedules.constant(temperature))
         return js.run(0, grid, search, num_searches=4, max_steps=3000).best_cost
 
     grid = js.tsp_from_instance(js.datasets.grid_tsp(6, 6, spacing=10))

@@ -61,7 +61,7 @@ def both(problem, search=SEARCH):
         (EDGE, "problem is a ndarray, expected a js.Problem, one such as tsp_from_coords makes of"),
         (None, "problem is None, expected"),
         (js.TSP, "problem is the class TSP"),
-        (SEARCH, "problem is a SimulatedAnnealing, expected a js.Problem"),
+        (SEARCH, "problem is a LocalSearch, expected a js.Problem"),
         (
             Plain(),
             "problem is a Plain, expected a pytree; decorate the class with jaxopt_",
@@ -96,7 +96,7 @@ def test_part_that_is_no_array():
     [
         (None, "search is None, expected a js.Search, one such as simulated_annealing returns"),
         (js.Relocate(), "search is a Relocate, expected a js.Search"),
-        (js.SimulatedAnnealing, "search is the class SimulatedAnnealing"),
+        (js.LocalSearch, "search is the class LocalSearch"),
     ],
     ids=_label,
 )

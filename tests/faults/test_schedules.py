@@ -41,7 +41,7 @@ def test_schedule_that_reaches_zero():
     points = np.random.default_rng(1).random((8, 2))
     problem, search = js.tsp_from_coords(points), annealing(js.geometric(1.0, 1e-30))
     result = js.solve(problem, search, 0, num_searches=4, max_steps=300)
-    assert float(schedules.temperature(search.schedule, jnp.int32(2))) == 0
+    assert float(schedules.temperature(search.acceptance.schedule, jnp.int32(2))) == 0
     assert math.isfinite(result.fun)
     assert np.isfinite(result.state.searches.cost).all()
 

@@ -18,6 +18,7 @@ def test_a_summary_says_it_all():
         "success": "yes",
         "ended": "the target was reached",
         "steps": "20 of each of 2 searches",
+        "agreement": "1 of 2 searches end at this cost",
         "priced": "3.40e+09 moves",
         "time": "2.5 s to compile, 11.8 s to search",
         "ran": "on      2 x cpu (AMD EPYC), native",

@@ -166,25 +166,11 @@ def test_the_walk_is_that_of_a_slow_reference(name, moves, choose, keep_best, dt
         assert (first.info.accepted + found.info.accepted).tolist() == list(num_made)
 
 
-@pytest.mark.parametrize("options", [{}, {"choose": "first", "keep_best": "standard"}], ids=str)
-@pytest.mark.parametrize("moves", [1, 5])
-def test_by_the_metropolis_rule_it_is_annealing(moves, options):
-    """The same program, operation by operation, and the same settings of it."""
-    problem, schedule, options = matrix_tsp(9), js.geometric(50.0, 0.9), options
-    one = js.simulated_annealing(js.Relocate(), schedule, moves_per_search=moves, **options)
+def test_by_the_metropolis_rule_it_is_annealing():
+    schedule, options = js.geometric(50.0, 0.9), {"moves_per_search": 5, "choose": "first"}
+    one = js.simulated_annealing(js.Relocate(), schedule, **options)
     rule = js.acceptance.metropolis(schedule)
-    other = js.local_search(js.Relocate(), rule, moves_per_search=moves, **options)
-    assert (one.draws, one.num_warps(problem, 3)) == (other.draws, other.num_warps(problem, 3))
-
-    def step(search):
-        def make(i, solution):
-            stream = random.Stream(random.as_key(0), i.astype(jnp.uint32), i)
-            state = search.init(problem, solution)
-            return search.step(stream, search.control(i), problem, state)
-
-        return str(jax.make_jaxpr(make)(jnp.int32(0), jnp.arange(9, dtype=jnp.int32)))
-
-    assert step(one) == step(other)
+    assert one == js.local_search(js.Relocate(), rule, **options)
 
 
 def test_late_acceptance_lowers_for_cuda():

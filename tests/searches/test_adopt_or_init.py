@@ -15,11 +15,7 @@ QAP = js.qap(*matrices(7, "asymmetric")).padded()
 TSP, ORDER, QUEENS = matrix_tsp(9), linear_ordering(7), js.nqueens(12)
 CASES = {
     "tabu": (QAP, js.tabu_search(js.SwapTable())),
-    "tabu in full": (ORDER, js.tabu_search(js.Swap(), ties="random")),
-    "best improvement": (QAP, js.hill_climbing(js.SwapTable())),
-    "first improvement": (QAP, js.hill_climbing(js.SwapTable(), choose="first")),
-    "annealing": (TSP, js.simulated_annealing(js.two_opt(TSP), 50.0)),
-    "annealing of floats": (matrix_tsp(9, dtype=float), js.simulated_annealing(js.Relocate(), 9.0)),
+    "first improvement": (ORDER, js.hill_climbing(js.Swap(), choose="first")),
     "late acceptance": (TSP, js.local_search(js.Relocate(), js.acceptance.late_acceptance(5))),
     "min conflicts": (QUEENS, js.min_conflicts(js.QueenSwap(), 0.5)),
 }

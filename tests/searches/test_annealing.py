@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from cases import coords_tsp, linear_ordering, matrix_tsp
+from cases import linear_ordering, matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -96,26 +96,6 @@ def test_null_moves_are_never_accepted(temperature):
 
 
 @pytest.mark.parametrize("moves", [1, 5])
-def test_the_cheapest_of_the_moves_is_put_to_the_test(moves):
-    """At temperature 0 the step makes the first of the cheapest among the M proposed moves."""
-    problem, hood = matrix_tsp(12), js.Relocate()
-    search = js.simulated_annealing(hood, 0.0, moves_per_search=moves)
-
-    @jax.jit
-    def one(stream):
-        state = search.init(problem, problem.init(jax.random.key(3)))
-        after, _ = search.step(stream, search.control(stream.step), problem, state)
-        words = [stream.words(jnp.uint32(slot), 2) for slot in range(moves)]
-        move = [hood.propose(problem, state.representation, word) for word in words]
-        deltas = jnp.stack([hood.delta(problem, state.representation, each) for each in move])
-        return after.cost - state.cost, deltas
-
-    some = jax.tree.map(lambda leaf: leaf[:300], streams(5))
-    change, deltas = jax.vmap(one)(some)
-    chex.assert_trees_all_equal(change, jnp.minimum(deltas.min(axis=1), 0))
-
-
-@pytest.mark.parametrize("moves", [1, 5])
 def test_the_cheapest_of_the_moves_is_accepted_by_a_word_of_its_own(moves):
     """That behind the words of all proposals, so acceptance does not depend on what is proposed."""
     problem, hood, temperature = matrix_tsp(12), js.Relocate(), jnp.float32(300.0)
@@ -197,37 +177,18 @@ def bests_of(search, problem, states):
     return jax.vmap(lambda one: (search.best(problem, one), search.best_cost(one)))(states)
 
 
-def run_both(problem, neighborhood, moves, temperature):
-    searches = [
-        js.simulated_annealing(
-            neighborhood, temperature, moves_per_search=moves, keep_best=keep_best
-        )
-        for keep_best in ("light", "standard")
-    ]
-    return searches, [
-        js.run(7, problem, search, num_searches=6, max_steps=3000) for search in searches
-    ]
-
-
-@pytest.mark.parametrize(
-    ("problem", "moves"),
-    [(coords_tsp(15), 4), (matrix_tsp(9, dtype=np.float64), 1)],
-    ids=["coords-4", "float"],
-)
-@pytest.mark.slow
-def test_light_and_standard_remember_the_same_best_cost(problem, moves):
+def test_light_and_standard_remember_the_same_best_cost():
     """LWSA walks the same path and reports the same best cost, solution and cost agreeing."""
-    searches, states = run_both(problem, js.Relocate(), moves, 60.0)
-    chex.assert_trees_all_equal(
-        states[0].searches.representation, states[1].searches.representation
-    )
-    lowest = np.asarray(bests_of(searches[0], problem, states[0].searches)[1])
-    for search, state in zip(searches, states, strict=True):
-        best, best_costs = jax.device_get(bests_of(search, problem, state.searches))
-        np.testing.assert_array_equal(best_costs, lowest)
+    problem, lowest = matrix_tsp(9, dtype=np.float64), []
+    for keep_best in ("light", "standard"):
+        search = js.simulated_annealing(js.Relocate(), 60.0, keep_best=keep_best)
+        states = js.run(7, problem, search, num_searches=6, max_steps=3000).searches
+        best, best_costs = jax.device_get(bests_of(search, problem, states))
         costs = [problem.host.cost(tour) for tour in best]
         np.testing.assert_allclose(best_costs, costs, rtol=1e-5)
-        assert (best_costs <= np.asarray(state.searches.cost)).all()
+        assert (best_costs <= np.asarray(states.cost)).all()
+        lowest.append((best_costs, states.representation))
+    chex.assert_trees_all_equal(*lowest)
 
 
 class Levels(TwoLevels):
@@ -241,13 +202,13 @@ class Onward(Flip):
 
 @pytest.mark.parametrize("keep_best", ["light", "standard"])
 def test_light_writes_its_best_only_before_leaving_it_for_worse(keep_best):
-    """The paper's Algorithm 2, line 12: of 9, 6, 4, 4, 8, 5, 7 light writes 4 only, standard 6 too.
+    """The paper's Algorithm 2, line 12: of 6, 9, 5, 4, 4, 8, 7 light writes 4 only, standard 5 too.
 
-    Both tell the lowest cost so far at any time.
+    Both tell the lowest cost so far at any time, the start included.
     """
-    costs = [9, 6, 4, 4, 8, 5, 7]
-    written = {"light": [9, 9, 9, 4, 4, 4], "standard": [6, 4, 4, 4, 4, 4]}[keep_best]
-    solution = {"light": [0, 0, 0, 3, 3, 3], "standard": [1, 2, 2, 2, 2, 2]}[keep_best]
+    costs = [6, 9, 5, 4, 4, 8, 7]
+    written = {"light": [6, 6, 6, 6, 4, 4], "standard": [6, 5, 4, 4, 4, 4]}[keep_best]
+    solution = {"light": [0, 0, 0, 0, 4, 4], "standard": [0, 2, 3, 3, 3, 3]}[keep_best]
     problem = Levels(jnp.asarray(costs, jnp.int32))
     search = js.simulated_annealing(Onward(), 1e9, keep_best=keep_best)
     stream = jax.tree.map(lambda leaf: leaf[0], streams(0))
@@ -259,18 +220,6 @@ def test_light_writes_its_best_only_before_leaving_it_for_worse(keep_best):
         assert int(search.best_cost(state)) == min(costs[: number + 1])
         found.append((int(state.best_cost), int(state.best.solution)))
     assert found == list(zip(written, solution, strict=True))
-
-
-@pytest.mark.slow
-def test_best_covers_the_start():
-    """A search that starts at the optimum and is heated still reports it."""
-    problem = matrix_tsp(7)
-    tours = [np.array([0, *order]) for order in itertools.permutations(range(1, 7))]
-    optimal = min(tours, key=problem.host.cost)
-    for keep_best in ("light", "standard"):
-        search = js.simulated_annealing(js.Relocate(), 1e6, keep_best=keep_best)
-        result = js.solve(problem, search, 0, num_searches=1, max_steps=500, initial=optimal)
-        assert result.fun == problem.host.cost(optimal)
 
 
 @pytest.mark.slow
@@ -287,19 +236,6 @@ def test_small_tours_come_out_optimal(n, symmetric):
     assert result.fun == optimum
     assert result.success
     assert sorted(result.x.tolist()) == list(range(n))
-
-
-@pytest.mark.slow
-def test_small_tsplib_instances_come_out_near_optimal(data_dir):
-    """Relocation alone, a second each: never below the optimum, at most 3 % above."""
-    for name in ("burma14", "swiss42"):
-        problem = js.tsp_from_instance(instance := js.datasets.load(name, data_dir=data_dir))
-        steps = 40 * instance.n
-        search = js.simulated_annealing(
-            js.Relocate(), js.geometric(instance.best_known / 10, 0.9, steps), moves_per_search=4
-        )
-        result = js.solve(problem, search, 0, num_searches=16, max_steps=60 * steps)
-        assert 0 <= result.gap <= 0.03, name
 
 
 def test_float_costs_are_refreshed():

@@ -2,37 +2,20 @@
 
 import collections
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import small_qap
-from references import slow_ox, slow_pmx
+from references import another, below, slow_ox, slow_pmx, stream_at
 
 import jaxopt_search as js
-from jaxopt_search.backends import random
-
-KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
-
-
-def stream_at(step):
-    return random.Stream(KEY, jnp.uint32(step), jnp.int32(step))
 
 
 @jax.jit
 def island(problem, search, seed=0):
     key = jax.random.key(seed)
     return search.init_with(key, problem, problem.init(jax.random.key(seed)))
-
-
-def another(word, number, size):
-    other = below(word, size - 1)
-    return other + (other >= number)
-
-
-def below(word, size):
-    return word * size >> 32
 
 
 def slow_generation(problem, search, state, words):
@@ -183,25 +166,6 @@ def test_new_individuals_are_uniform():
     assert len(counts) == 6
     expected = 10 * size / 6
     assert all(abs(count - expected) < 5 * (expected * 5 / 6) ** 0.5 for count in counts.values())
-
-
-def test_restarts_come_every_given_number_of_generations():
-    """Every island is alike by so little a share; in one chunk or several."""
-    problem = small_qap(7)
-    search = js.genetic(population_size=6, alike=0.01, restart_every=10)
-    state = js.init(0, problem, search, num_searches=3)
-    starts = [state]
-    for num_steps in (10, 1, 9, 1):
-        state = js.advance(problem, search, state, num_steps)
-        starts.append(state)
-    at_once = js.advance(problem, search, starts[0], 21)
-    chex.assert_trees_all_equal(at_once.searches, state.searches)
-    lowest = [np.asarray(one.searches.costs).min(axis=1) for one in starts]
-    # Costs only fall, except where islands restart, in generations 11 and 21.
-    assert (lowest[1] <= lowest[0]).all()
-    assert (lowest[2] > lowest[1]).any()
-    assert (lowest[3] <= lowest[2]).all()
-    assert (lowest[4] > lowest[3]).any()
 
 
 @pytest.mark.parametrize(

@@ -11,26 +11,11 @@ import numpy as np
 import pytest
 from cases import linear_ordering, small_qap
 from probes import Clashes, clashes, refuses
+from references import another, below, stream_at
 from ways import KERNEL
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-
-KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
-
-
-def stream_at(step):
-    return random.Stream(KEY, jnp.uint32(step), jnp.int32(step))
-
-
-def another(word, number, size):
-    other = below(word, size - 1)
-    return other + (other >= number)
-
-
-def below(word, size):
-    return word * size >> 32
-
 
 # Vectors of finite domains
 
@@ -74,14 +59,6 @@ def with_population(problem, population):
     """Returns a state of a problem on which all vectors cost the same."""
     population = jnp.asarray(population, jnp.int32)
     return vector_island(problem)._replace(population=population, best=population[0])
-
-
-def children_of(crossover, rate, problem, population, num_steps):
-    """Returns [num_steps, P, n], children of the same parents in many generations."""
-    search = breeder(crossover, rate)
-    state = with_population(problem, population)
-    steps = [one_step(search, stream_at(k), problem, state)[0] for k in range(num_steps)]
-    return np.stack([np.asarray(after.children) for after in steps])
 
 
 def assert_even(counts, axis=-1):
@@ -130,54 +107,6 @@ def test_a_generation_of_vectors_is_that_of_slow_code(crossover):
         np.testing.assert_array_equal(state.costs, costs_of(state.population))
         assert int(info.accepted) == sum(is_better) > 0
         assert int(state.best_cost) == int(state.costs.min()) == int(costs_of(state.best[None])[0])
-
-
-@pytest.mark.parametrize("crossover", ["uniform", "one_point"])
-def test_each_value_of_a_child_is_a_parents(crossover):
-    """One other parent each; of it a half at random, or all from an even cut on."""
-    own = np.arange(SIZE)[:, None]
-    children = children_of(
-        crossover, 0.0, free_of_charge([SIZE] * N), np.broadcast_to(own, (SIZE, N)), 60
-    )
-    is_own = children == own
-    other = np.where(is_own, -1, children).max(axis=2, keepdims=True)
-    assert (is_own | (children == other)).all()
-    if crossover == "uniform":
-        counts = np.stack([is_own.sum(axis=(0, 1)), (~is_own).sum(axis=(0, 1))])
-        assert_even(counts, axis=0)
-        together = (is_own[..., 1:] == is_own[..., :-1]).sum(axis=(0, 1))
-        assert_even(np.stack([together, 60 * SIZE - together]), axis=0)
-    else:
-        cut = is_own.sum(axis=2)
-        assert (is_own == (np.arange(N) < cut[..., None])).all()
-        assert_even(np.bincount(cut.ravel(), minlength=N)[1:])
-        assert cut.min() == 1
-        assert cut.max() == N - 1
-
-
-def test_mutation_draws_another_value_of_one_variable():
-    """Any variable and any other value alike; one with a single value keeps it."""
-    parent = np.array([2, 0, 0, 1, 17, 0, 0, 3, 1])
-    same = np.broadcast_to(parent, (SIZE, N))
-    problem = free_of_charge(SIZES)
-    children = children_of("one_point", 1.0, problem, same, 80).reshape(-1, N)
-    is_changed = children != parent
-    assert (children >= 0).all()
-    assert (children < np.array(SIZES)).all()
-    assert (is_changed.sum(axis=1) <= 1).all()
-    num_changed = is_changed.sum(axis=0)
-    is_alone = np.array(SIZES) == 1
-    assert (num_changed[is_alone] == 0).all()
-    share, number = 1 / N, len(children)
-    bound = 5 * (number * share * (1 - share)) ** 0.5
-    assert (np.abs(num_changed[~is_alone] - number * share) < bound).all()
-    for variable in np.flatnonzero(~is_alone):
-        values = children[is_changed[:, variable], variable]
-        counts = np.bincount(values, minlength=SIZES[variable])
-        assert_even(np.delete(counts, parent[variable]))
-    rarely = children_of("one_point", 0.25, problem, same, 20).reshape(-1, N)
-    mutated = (rarely != parent).any(axis=1).mean() * N / (N - is_alone.sum())
-    assert abs(mutated - 0.25) < 5 * (0.25 / len(rarely)) ** 0.5
 
 
 @pytest.mark.parametrize("keep_best", [False, True])

@@ -8,13 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import coords_tsp, linear_ordering, small_qap
-from references import swaps
+from references import stream_at, swaps
 from ways import KERNEL
 
 import jaxopt_search as js
-from jaxopt_search.backends import random
-
-KEY = random.Key(jnp.uint32(7), jnp.uint32(8))
 
 
 @jax.jit
@@ -22,10 +19,6 @@ def costs_of(problem, solutions):
     """Returns the full cost of each individual of each island, [..., P, n]."""
     flat = solutions.reshape(-1, solutions.shape[-1])
     return jax.vmap(problem.cost)(flat).reshape(solutions.shape[:-1])
-
-
-def stream_at(step):
-    return random.Stream(KEY, jnp.uint32(step), jnp.int32(step))
 
 
 @jax.jit

@@ -91,11 +91,3 @@ def test_repair_is_a_function_of_its_key():
     assert len(set(ends)) == 3
     ample = [repaired(300, max_rounds=rounds)[1].tolist() for rounds in (20_000, 2**31 - 1)]
     assert ample == [list(ends[0])] * 2
-
-
-def test_repair_is_traced_once_for_each_size():
-    """Keys, placements and rounds may change, and the problem may be built again."""
-    before = repair._cache_size()
-    for number in range(3):
-        repaired(37, number, np.roll(np.arange(37), number), max_rounds=8 * (number + 1))
-    assert repair._cache_size() == before + 1

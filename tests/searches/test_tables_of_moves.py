@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import linear_ordering, small_qap
-from ways import FASTEST, PORTABLE
+from ways import PORTABLE
 
 import jaxopt_search as js
 from jaxopt_search.backends.memory import load
@@ -63,28 +63,23 @@ def optimum(problem):
     return int(jax.vmap(problem.cost)(orders).min())
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("tabu", "asymmetric"), ("best", "qap"), ("first", "fixed"), ("tabu", "ordering")],
+)
 def test_searches_over_delta_swap_find_the_optimum(kind, name):
-    """And make the same steps under XLA and as one compiled function."""
+    """And make the same steps in every implementation."""
     problem, search = PROBLEMS[name], SEARCHES[kind]
-    options = {"num_searches": 200, "max_steps": 100}
-    found = [js.run(0, problem, search, implementation=way, **options) for way in ("xla", FASTEST)]
-    chex.assert_trees_all_equal(*found)
-    assert int(js.best(problem, search, found[0])[1]) == optimum(problem)
+    found = js.run(0, problem, search, num_searches=200, max_steps=100, implementation="xla")
+    assert int(js.best(problem, search, found)[1]) == optimum(problem)
+    assert js.why_not_portable(problem, search) == ""
+    runs = [
+        js.run(0, problem, search, num_searches=2, max_steps=8, implementation=way)
+        for way in ("xla", *PORTABLE)
+    ]
+    chex.assert_trees_all_equal(*runs)
 
 
-@pytest.mark.parametrize("kind", SEARCHES)
-def test_they_run_in_kernels(kind):
-    assert js.why_not_portable(PROBLEMS["ordering"], SEARCHES[kind]) == ""
-    for problem in (PROBLEMS["qap"], PROBLEMS["ordering"]):
-        runs = [
-            js.run(0, problem, SEARCHES[kind], num_searches=2, max_steps=8, implementation=way)
-            for way in ("xla", *PORTABLE)
-        ]
-        chex.assert_trees_all_equal(*runs)
-
-
-@pytest.mark.parametrize("name", ["qap", "fixed", "ordering"])
+@pytest.mark.parametrize("name", ["fixed", "ordering"])
 def test_the_table_of_swaps_keeps_the_laws(name):
     js.testing.check_neighborhood(js.DeltaSwap(), PROBLEMS[name], implementations=False)

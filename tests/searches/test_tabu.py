@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import linear_ordering, matrices, small_qap
+from cases import matrices, small_qap
 from probes import refuses
 from references import swaps
 
@@ -18,12 +18,10 @@ from jaxopt_search.backends import random
 
 SETTINGS = [
     {},
-    {"tenure": 0},
-    {"tenure": 3},
+    {"tenure": 0, "aspiration_age": 2**30},
     {"tenure": (2, 9), "aspiration_age": 20},
     {"tenure": 10**6},
     {"tenure": 10**6, "aspiration_age": 0},
-    {"aspiration_age": 2**30},
 ]
 
 
@@ -106,36 +104,6 @@ def test_the_course_is_that_of_a_slow_reference(n, symmetric, settings):
     assert accepted.all()
 
 
-def test_a_forbidden_move_is_made_by_aspiration_only():
-    """No two facilities return both to where they were within the tenure, but to a new best.
-
-    Told from the course alone: where each facility was when.
-    """
-    problem, tenure = small_qap(12), 9
-    search = js.tabu_search(js.SwapTable(), tenure=tenure, aspiration_age=2**30)
-    locations, best, _ = course(problem, search, 2000)
-    left = np.full((12, 12), -(2**30))
-    returns = 0
-    for now, (before, after) in enumerate(itertools.pairwise(locations)):
-        (moved,) = np.nonzero(before != after)
-        if (now - left[moved, after[moved]] <= tenure).all():
-            returns += 1
-            assert best[now] < best[now - 1]
-        left[moved, before[moved]] = now
-    assert returns  # by aspiration, in this run
-
-
-def test_without_a_tenure_it_is_steepest_descent_that_continues():
-    """Each step leads to the best neighbor, whatever was before: it ends in a cycle of two."""
-    problem = small_qap(8)
-    search = js.tabu_search(js.SwapTable(), tenure=0, aspiration_age=2**30)
-    locations, _, _ = course(problem, search, 60)
-    for before, after in itertools.pairwise(locations):
-        lowest = min(cost for _, _, cost in swaps(problem, before))
-        assert problem.host.cost(after) == lowest
-    np.testing.assert_array_equal(locations[-1], locations[-3])
-
-
 def test_steps_may_count_beyond_all_bounds():
     """Times count modulo 2**32: the course at the wrap is that at the start."""
     problem, search = small_qap(7), js.tabu_search(js.SwapTable())
@@ -161,18 +129,19 @@ def test_of_equals_each_is_as_likely():
     assert all(abs(number - 200) < 82 for number in [*made.values(), repeats])
 
 
-def test_random_ties_are_the_same_everywhere():
-    """Many swaps of zeros and ones are equal: by XLA and in a kernel."""
-    rng = np.random.default_rng(0)
-    flow, distance = (np.triu(rng.integers(0, 2, (6, 6)), 1) for _ in range(2))
-    problem = js.qap(flow + flow.T, distance + distance.T)
-    search = js.tabu_search(js.SwapTable(), ties="random")
+@pytest.mark.parametrize("ties", ["first", "random"])
+def test_a_kernel_gives_the_same_searches(ties):
+    """In Pallas' interpreter, where many swaps of zeros and ones are equal; and it lowers."""
+    problem = js.qap(*np.random.default_rng(0).integers(0, 2, (2, 6, 6)))
+    search = js.tabu_search(js.SwapTable(), ties=ties, aspiration_age=20)
     expected, found = (
         js.run(5, problem, search, num_searches=3, max_steps=60, implementation=implementation)
         for implementation in ("xla", "interpret")
     )
     chex.assert_trees_all_equal(expected, found)
-    assert len(np.unique(np.asarray(expected.searches.order))) == 3  # drawn by each for itself
+    assert js.why_not_portable(problem, search) == ""
+    if ties == "random":  # drawn by each for itself
+        assert len(np.unique(np.asarray(expected.searches.order))) == 3
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -198,15 +167,6 @@ def test_floats_agree_with_integers():
     np.testing.assert_array_equal(exact_course[0], float_course[0])
 
 
-SEARCHES = {
-    "tabu": functools.partial(js.tabu_search, js.SwapTable(), aspiration_age=60),
-    "first": functools.partial(js.hill_climbing, js.SwapTable(), choose="first"),
-    "annealing": functools.partial(
-        js.simulated_annealing, js.SwapTable(), js.geometric(2000.0, 0.9, 20), moves_per_search=5
-    ),
-}
-
-
 @pytest.mark.parametrize("make", [js.tabu_search, js.hill_climbing])
 def test_swaps_priced_in_full_give_the_same_searches(make):
     """Any permutation problem will do; of a QAP, with what is fixed, states end up the same."""
@@ -219,27 +179,6 @@ def test_swaps_priced_in_full_give_the_same_searches(make):
     chex.assert_trees_all_equal(solutions, expected.searches.representation.location)
     chex.assert_trees_all_equal(found.info, expected.info)
     assert search.evaluations_per_step(problem) == 10
-
-
-def test_a_problem_of_a_users_own():
-    """Tabu search finds the best of all 720 orders."""
-    problem = linear_ordering(6)
-    orders = jnp.asarray(list(itertools.permutations(range(6))), jnp.int32)
-    search = js.tabu_search(js.Swap())
-    result = js.solve(problem, search, 0, num_searches=4, max_steps=150)
-    assert result.fun == jax.jit(jax.vmap(problem.cost))(orders).min()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "symmetric"), [("tabu", False), ("first", True)])
-def test_a_kernel_gives_the_same_searches(name, symmetric):
-    """In Pallas' interpreter; and it lowers for CUDA."""
-    problem, search = small_qap(6, symmetric=symmetric), SEARCHES[name]()
-    options = {"num_searches": 3, "max_steps": 100}
-    expected = js.run(5, problem, search, implementation="xla", **options)
-    found = js.run(5, problem, search, implementation="interpret", **options)
-    chex.assert_trees_all_equal(expected, found)
-    assert js.why_not_portable(problem, search) == ""
 
 
 def test_what_it_refuses():

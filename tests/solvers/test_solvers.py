@@ -265,9 +265,10 @@ def test_a_run_is_continued(solver):
     first = solver(**options)
     second = solver(**options | {"max_steps": 230, "state": first.state})
     assert (second.nit, second.fun <= first.fun) == (230, True)
-    if hasattr(second.search, "schedule"):
+    if hasattr(second.search, "acceptance"):
         now, then = (
-            float(one.search.schedule(jnp.int32(at))) for one, at in ((second, 201), (first, 200))
+            float(one.search.acceptance.schedule(jnp.int32(at)))
+            for one, at in ((second, 201), (first, 200))
         )
         assert now == pytest.approx(then)
 
@@ -300,8 +301,8 @@ def test_a_run_by_the_clock_continues_at_its_pace(tmp_path):
     result = solver(**options, resume=True, callback=reports.append)
     assert reports[0].seconds > 0.5 and reports[-1].seconds < 1.1  # not 0.6 more
     start = solver(**QUICK, target=None, callback=lambda report: True)
-    now, hottest = jnp.int32(reports[0].step), float(start.search.schedule(jnp.int32(0)))
-    assert float(result.search.schedule(now)) < 0.5 * hottest
+    now, hottest = jnp.int32(reports[0].step), float(start.search.acceptance.schedule(jnp.int32(0)))
+    assert float(result.search.acceptance.schedule(now)) < 0.5 * hottest
 
 
 @pytest.mark.parametrize("maximize", [False, True])

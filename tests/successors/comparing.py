@@ -8,8 +8,6 @@ import numpy as np
 from successors import reference
 from successors.plain import plain
 
-import jaxopt_search as js
-
 
 def objects_of(states):
     """Returns each state as an object of plain numbers and lists."""
@@ -57,7 +55,3 @@ def assert_equal(found, wanted, states):
     for sets, members in zip(found.assigned, wanted.assigned, strict=True):
         assert sets.dtype == jnp.uint32
         assert members_of(sets) == members
-
-
-def generate(seed, *args, **options):
-    return js.successors.generate(seed, *args, **options)

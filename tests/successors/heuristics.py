@@ -137,42 +137,17 @@ def table(weights, counts=None, kind=Table, **options):
 
 @_register
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AllDifferent(Noting):
-    """Variables that must differ; `weights` and `counts` as in `Table`."""
-
-    weights: Any
-    counts: Any
-    num_variables: int = _static()
-    max_possibilities: int = _static()
-    number: int = _static(default=0)
-    offset: int = _static(default=0)
-
-    def num_possibilities(self, problem, state, variable):
-        return memory.load(self.counts, variable)
+class AllDifferent(Table):
+    """A `Table` of variables that must differ."""
 
     def rate(self, problem, state, variable, possibility):
         weight = memory.load(self.weights, (variable, possibility))
-        is_free = memory.load(state.used, possibility) == 0
-        return is_free, weight
-
-    def weight(self, problem, rating, aggregates):
-        is_free, weight = rating
-        return jnp.where(is_free, weight, jnp.uint32(0))
+        return jnp.where(memory.load(state.used, possibility) == 0, weight, jnp.uint32(0))
 
     def assign(self, problem, state, variable, possibility, where):
         count = memory.load(state.used, possibility) + jnp.int32(1)
         state = state._replace(used=memory.store(state.used, possibility, count, where))
         return super().assign(problem, state, variable, possibility, where)
-
-
-def all_different(weights, counts=None):
-    plain = table(weights, counts)
-    return AllDifferent(
-        weights=plain.weights,
-        counts=plain.counts,
-        num_variables=plain.num_variables,
-        max_possibilities=plain.max_possibilities,
-    )
 
 
 @jax.tree_util.register_static

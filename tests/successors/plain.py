@@ -92,26 +92,6 @@ class _PlainSwitching(_PlainTable):
         return {v for v in switches if switches[v] == 1 or (switches[v] == 0 and v in left)}
 
 
-class _PlainAllDifferent(_Plain):
-    def __init__(self, heuristic, problem):
-        super().__init__(heuristic, problem)
-        self.weights = np.asarray(heuristic.weights).tolist()
-        self.counts = np.asarray(heuristic.counts).tolist()
-
-    def num_possibilities(self, state, variable):
-        return self.counts[variable]
-
-    def rate(self, state, variable, possibility):
-        return state.used[possibility], self.weights[variable][possibility]
-
-    def weight(self, rating, aggregates):
-        return 0 if rating[0] else rating[1]
-
-    def assign(self, state, variable, possibility):
-        state.used[possibility] += 1
-        super().assign(state, variable, possibility)
-
-
 def _better_pair(a, b):
     return a if (a[0], -a[1]) >= (b[0], -b[1]) else b
 
@@ -152,7 +132,6 @@ _PLAIN = {
     parts.Table: _PlainTable,
     parts.Apart: _PlainApart,
     parts.Switching: _PlainSwitching,
-    parts.AllDifferent: _PlainAllDifferent,
     parts.Mapped: _PlainMapped,
 }
 

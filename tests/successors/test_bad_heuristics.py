@@ -6,12 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from successors import heuristics as parts
 from successors.tabled import MOST, NUM_VARIABLES, STATES, tabled
 
 import jaxopt_search as js
 from jaxopt_search.backends.memory import store
-from jaxopt_search.successors import Aggregate, generation
+from jaxopt_search.successors import Aggregate
 from jaxopt_search.successors.heuristics import HOOKS
 
 
@@ -212,30 +211,3 @@ def test_an_error_of_a_heuristic_reaches_the_user():
 
     with pytest.raises(KeyError, match="mine"):
         js.successors.generate(0, with_fault(rate=rate), None, STATES)
-
-
-def test_too_much_memory_is_refused_with_the_sizes(monkeypatch):
-    """Before anything is allocated: of that many states there are only the shapes."""
-    heuristic = parts.table(np.ones((3, 1000), np.int64))
-    states = parts.states(64, 3)
-    needed = js.successors.memory_estimate(
-        heuristic, parts.ALONE, states, num_successors=2**20, implementation="xla"
-    )
-    monkeypatch.setattr(generation, "free_bytes", lambda device: needed - 1)
-    text = (
-        f"64 states with 1048576 successors each take {needed / 2**30:.1f} GiB, and"
-        f" {(needed - 1) / 2**30:.1f} GiB are free on"
-    )
-    refuses(
-        MemoryError,
-        text,
-        lambda: js.successors.generate(
-            0,
-            heuristic,
-            parts.ALONE,
-            states,
-            num_successors=2**20,
-            ratings="stored",
-            implementation="xla",
-        ),
-    )

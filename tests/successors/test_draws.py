@@ -144,9 +144,11 @@ def test_variables_that_must_differ_do():
     all_of_them, two = (js.successors.bit_sets.pack(np.arange(6) < n) for n in (6, 2))
 
     def made(weights, active, order):
-        heuristic = parts.all_different(weights)
+        heuristic = parts.table(weights, kind=parts.AllDifferent)
         (seed,) = fresh_seeds(1)
-        found = js.successors.generate(seed, heuristic, (), states, active=active, order=order)
+        found = js.successors.generate(
+            seed, heuristic, parts.ALONE, states, active=active, order=order
+        )
         return np.asarray(found.states.values), np.asarray(found.assigned[0])[:, 0], seed
 
     num_without = 0

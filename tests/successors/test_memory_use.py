@@ -7,6 +7,7 @@ from ways import needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
+from jaxopt_search.engine import memory
 from jaxopt_search.successors import generation
 
 NUM_STATES, NUM_SUCCESSORS, NUM_VARIABLES, MOST = 256, 2, 2, 4000
@@ -78,7 +79,7 @@ def test_the_setting_follows_the_estimate(monkeypatch):
     monkeypatch.setattr(generation, "_keeping", lambda setup, *rest: run_with.append(setup))
 
     def generate(ratings, free):
-        monkeypatch.setattr(generation, "free_bytes", lambda device: free)
+        monkeypatch.setattr(memory, "free_bytes", lambda device: free)
         js.successors.generate(0, heuristic, (), states, ratings=ratings, implementation="xla")
 
     stored, recomputed = (
@@ -89,7 +90,8 @@ def test_the_setting_follows_the_estimate(monkeypatch):
     generate("auto", stored - 1)
     generate("recomputed", recomputed)
     assert [setup.ratings for setup in run_with] == ["stored", "recomputed", "recomputed"]
-    with pytest.raises(MemoryError, match="or ratings='recomputed'"):
+    sizes = rf"take {stored / 2**30:.1f} GiB, and .* GiB are free .* or ratings='recomputed'$"
+    with pytest.raises(MemoryError, match=f"num_successors is 1 of {NUM_STATES} states.*{sizes}"):
         generate("stored", stored - 1)
     with pytest.raises(MemoryError, match="use fewer states or successors$"):
         generate("auto", recomputed - 1)

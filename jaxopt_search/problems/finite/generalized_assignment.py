@@ -19,7 +19,7 @@ from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems.bounds import largest_of
-from jaxopt_search.problems.finite import vector
+from jaxopt_search.problems.finite.vector import FiniteProblem, check_vector
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import (
     DType,
@@ -29,7 +29,7 @@ from jaxopt_search.problems.matrix_input import (
     refuse_first,
 )
 from jaxopt_search.pytrees import pytree, static
-from jaxopt_search.types import Scan, VectorProblem
+from jaxopt_search.types import Scan
 
 _FLOAT32 = np.finfo(np.float32)
 
@@ -60,7 +60,7 @@ class _Shift(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class GeneralizedAssignment(VectorProblem):
+class GeneralizedAssignment(FiniteProblem):
     """An instance on the device. Build it with `generalized_assignment`.
 
     A solution is [n] int32: the agent of each job. Its cost is the sum of the costs of the jobs
@@ -93,19 +93,6 @@ class GeneralizedAssignment(VectorProblem):
     def max_domain(self) -> int:
         """m, the number of agents."""
         return self.num_agents
-
-    @property
-    def is_trivial(self) -> bool:
-        """Whether there is only one solution."""
-        return self.num_agents == 1
-
-    def init(self, key: jax.Array) -> jax.Array:
-        """Returns a random solution, [n] int32, which may overload agents."""
-        return vector.random_vector(key, self.domain_sizes)
-
-    def perturb(self, key: jax.Array, solution: jax.Array) -> jax.Array:
-        """Returns a solution near `solution`: a few random jobs have random agents."""
-        return vector.perturbed(key, solution, self.domain_sizes)
 
     def cost(self, solution: jax.Array) -> jax.Array:
         """Returns the costs of all jobs and the penalty for overload, [] int32 or float32; O(n)."""
@@ -253,31 +240,6 @@ def generalized_assignment(
     loads, capacities = _amounts(loads, "loads"), _amounts(capacities, "capacities")
     is_exact = has_exact_costs(dtype, "costs", costs)
     costs = costs.astype(np.int64 if is_exact else np.float64)
-    _check_loads(loads, capacities)
-    return _build(costs, loads, capacities, is_exact, best_known)
-
-
-def _matrix(values: Any, name: str) -> np.ndarray:
-    matrix = finite_matrix(values, name)
-    if matrix.ndim != 2 or not matrix.size:
-        raise ValueError(f"{name} has shape {matrix.shape}, expected (agents, jobs)")
-    return matrix
-
-
-def _amounts(values: np.ndarray, name: str) -> np.ndarray:
-    """Returns int64, at least 0."""
-    refuse_first(values, ~np.isfinite(values), name)
-    wrong = (values < 0) | (values != np.floor(values))
-    if wrong.any():
-        where = tuple(np.argwhere(wrong)[0].tolist())
-        text = ",".join(map(str, where))
-        raise ValueError(f"{name}[{text}] is {values[where]}, expected integers from 0 on")
-    # Above 2**53, float64 holds no fractions; what does not fit is refused with the sums.
-    return np.minimum(values, 2.0**62 if values.dtype.kind == "f" else 2**62).astype(np.int64)
-
-
-def _check_loads(loads: np.ndarray, capacities: np.ndarray) -> None:
-    """Refuses loads if an agent's sum, or the sum of overloads, exceeds int32."""
     total = sum(map(int, loads.max(axis=0)))
     most = max(total, int(loads.sum(axis=1, dtype=object).max()), int(capacities.max()))
     if most > MAX_INT32 // 2:
@@ -285,11 +247,6 @@ def _check_loads(loads: np.ndarray, capacities: np.ndarray) -> None:
             f"loads and capacities sum to {most}, expected up to {MAX_INT32 // 2}, for int32;"
             " divide by a constant"
         )
-
-
-def _build(
-    costs: np.ndarray, loads: np.ndarray, capacities: np.ndarray, is_exact: bool, best_known: Any
-) -> GeneralizedAssignment:
     (m, n), dtype = costs.shape, jnp.int32 if is_exact else jnp.float32
     low, high = (_total(part(axis=0), is_exact) for part in (costs.min, costs.max))
     largest = int(costs.max()) - int(costs.min()) if is_exact else largest_of(costs)
@@ -311,7 +268,7 @@ def _build(
     cost = functools.partial(_cost_on_host, costs, loads, capacities, (fixed, penalty))
     host = Original(
         cost=cost,
-        check=functools.partial(vector.check_vector, np.full(n, m, np.int32)),
+        check=functools.partial(check_vector, np.full(n, m, np.int32)),
         remaining=functools.partial(_remaining, loads, capacities),
         max_feasible=high if is_exact else high + (fixed - (high - low)) / 2,
         best_known=best_known,
@@ -327,6 +284,25 @@ def _build(
         num_agents=m,
         host=host,
     )
+
+
+def _matrix(values: Any, name: str) -> np.ndarray:
+    matrix = finite_matrix(values, name)
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(f"{name} has shape {matrix.shape}, expected (agents, jobs)")
+    return matrix
+
+
+def _amounts(values: np.ndarray, name: str) -> np.ndarray:
+    """Returns int64, at least 0."""
+    refuse_first(values, ~np.isfinite(values), name)
+    wrong = (values < 0) | (values != np.floor(values))
+    if wrong.any():
+        where = tuple(np.argwhere(wrong)[0].tolist())
+        text = ",".join(map(str, where))
+        raise ValueError(f"{name}[{text}] is {values[where]}, expected integers from 0 on")
+    # Above 2**53, float64 holds no fractions; what does not fit is refused with the sums.
+    return np.minimum(values, 2.0**62 if values.dtype.kind == "f" else 2**62).astype(np.int64)
 
 
 def _total(values: np.ndarray, is_exact: bool) -> int | float:

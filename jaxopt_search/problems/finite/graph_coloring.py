@@ -18,13 +18,17 @@ from jax import lax
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, check_count, plain_array
-from jaxopt_search.problems.finite import vector
-from jaxopt_search.problems.finite.vector import NeighborLists, neighbor_lists
+from jaxopt_search.problems.finite.vector import (
+    FiniteProblem,
+    NeighborLists,
+    check_vector,
+    neighbor_lists,
+)
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree, static
-from jaxopt_search.types import Scan, VectorProblem
+from jaxopt_search.types import Scan
 
 _TILE = 128  # neighbors that a kernel handles at once
 
@@ -58,7 +62,7 @@ class ColorCounts(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class GraphColoring(VectorProblem):
+class GraphColoring(FiniteProblem):
     """The colorings of a graph with k colors. Build it with `graph_coloring`.
 
     A solution is [n] int32, the color of each vertex. Its cost is the number of edges whose ends
@@ -82,19 +86,6 @@ class GraphColoring(VectorProblem):
     def num_colors(self) -> int:
         """k, how many colors there are."""
         return self.max_domain
-
-    @property
-    def is_trivial(self) -> bool:
-        """Whether there is only one coloring."""
-        return self.max_domain == 1
-
-    def init(self, key: jax.Array) -> jax.Array:
-        """Returns a random coloring, [n] int32."""
-        return vector.random_vector(key, self.domain_sizes)
-
-    def perturb(self, key: jax.Array, coloring: jax.Array) -> jax.Array:
-        """Returns a coloring near `coloring`: a few random vertices have random colors."""
-        return vector.perturbed(key, coloring, self.domain_sizes)
 
     def cost(self, coloring: jax.Array) -> jax.Array:
         """Returns the number of edges that join equal colors, [] int32."""
@@ -221,7 +212,7 @@ def graph_coloring(
     domains = np.full(n, num_colors)
     host = Original(
         cost=functools.partial(_cost_on_host, edges),
-        check=functools.partial(vector.check_vector, domains),
+        check=functools.partial(check_vector, domains),
     )
     lists, _ = neighbor_lists(n, first, second)
     return GraphColoring(
@@ -249,23 +240,33 @@ def _edges_of(graph: Any, num_vertices: int | None) -> tuple[np.ndarray, int]:
         num_vertices = check_count("num_vertices", num_vertices)
     array = plain_array(graph, "graph")
     if array.size == 0 and array.shape in ((0,), (0, 2)):
-        array = np.zeros((0, 2), np.int64)
-    if array.dtype != np.bool_ and not np.issubdtype(array.dtype, np.integer):
+        if num_vertices is None:
+            raise ValueError("graph has no edges, expected num_vertices, too")
+        return np.zeros((0, 2), np.int64), num_vertices
+    is_bool = array.dtype == np.bool_
+    if not is_bool and not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"graph has dtype {array.dtype}, expected integers")
-    is_matrix = array.ndim == 2 and array.shape[0] == array.shape[1] != 2
-    is_pairs = array.ndim == 2 and array.shape[1] == 2 and array.dtype != np.bool_
-    if is_matrix or (array.shape == (2, 2) and (array.dtype == np.bool_ or _is_adjacency(array))):
-        return _edges_of_matrix(array, num_vertices)
-    if not is_pairs:
+    if array.ndim == 2 and array.shape[0] == array.shape[1]:
+        is_adjacency = array.tolist() in ([[0, 0], [0, 0]], [[0, 1], [1, 0]])
+        if is_bool or is_adjacency or len(array) != 2:
+            return _edges_of_matrix(array, num_vertices)
+    if is_bool or array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
             f"graph has shape {array.shape}, expected (m, 2), edges, or (n, n), a matrix"
         )
-    return _edges_of_pairs(array, num_vertices)
-
-
-def _is_adjacency(array: np.ndarray) -> bool:
-    is_binary = ((array == 0) | (array == 1)).all()
-    return bool(is_binary and (array == array.T).all() and not array.diagonal().any())
+    highest = int(array.max())
+    n = highest + 1 if num_vertices is None else num_vertices
+    if num_vertices is not None and highest == n and array.min() == 1:
+        raise ValueError(f"graph counts vertices from 1, expected 0 to {n - 1}")
+    most = min(n, MAX_INT32) - 1
+    for found, expected in (
+        ((array < 0) | (array > most), f"vertices 0 to {most}"),
+        ((array[:, :1] == array[:, 1:]), "two different vertices"),
+    ):
+        if found.any():
+            i = np.argwhere(found)[0][0]
+            raise ValueError(f"graph[{i}] is {tuple(array[i].tolist())}, expected {expected}")
+    return np.unique(np.sort(array.astype(np.int64), axis=1), axis=0), n
 
 
 def _edges_of_matrix(matrix: np.ndarray, num_vertices: int | None) -> tuple[np.ndarray, int]:
@@ -289,23 +290,3 @@ def _edges_of_matrix(matrix: np.ndarray, num_vertices: int | None) -> tuple[np.n
             " symmetric matrix"
         )
     return np.argwhere(np.triu(matrix)), n
-
-
-def _edges_of_pairs(pairs: np.ndarray, num_vertices: int | None) -> tuple[np.ndarray, int]:
-    if not len(pairs):
-        if num_vertices is None:
-            raise ValueError("graph has no edges, expected num_vertices, too")
-        return pairs, num_vertices
-    highest = int(pairs.max())
-    n = highest + 1 if num_vertices is None else num_vertices
-    if num_vertices is not None and highest == n and pairs.min() == 1:
-        raise ValueError(f"graph counts vertices from 1, expected 0 to {n - 1}")
-    most = min(n, MAX_INT32) - 1
-    for found, expected in (
-        ((pairs < 0) | (pairs > most), f"vertices 0 to {most}"),
-        ((pairs[:, :1] == pairs[:, 1:]), "two different vertices"),
-    ):
-        if found.any():
-            i = np.argwhere(found)[0][0]
-            raise ValueError(f"graph[{i}] is {tuple(pairs[i].tolist())}, expected {expected}")
-    return np.unique(np.sort(pairs.astype(np.int64), axis=1), axis=0), n

@@ -28,8 +28,12 @@ from jaxopt_search.checks import (
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.bounds import largest_of, unit_note
-from jaxopt_search.problems.finite import vector
-from jaxopt_search.problems.finite.vector import NeighborLists, neighbor_lists
+from jaxopt_search.problems.finite.vector import (
+    FiniteProblem,
+    NeighborLists,
+    check_vector,
+    neighbor_lists,
+)
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import (
     DType,
@@ -38,7 +42,7 @@ from jaxopt_search.problems.matrix_input import (
     refuse_first,
 )
 from jaxopt_search.pytrees import pytree, static
-from jaxopt_search.types import Scan, VectorProblem
+from jaxopt_search.types import Scan
 
 Storage: TypeAlias = Literal["auto", "dense", "sparse"]
 
@@ -58,10 +62,6 @@ class Dense:
 
     matrix: jax.Array
 
-    @property
-    def dtype(self) -> Any:
-        return self.matrix.dtype
-
     def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
         """Returns [n], the sums of the couplings of each variable to those that are 1.
 
@@ -69,7 +69,7 @@ class Dense:
           solution: [n] int32.
           below: whether only variables of lower numbers count.
         """
-        ones = solution.astype(self.dtype)[:, None]
+        ones = solution.astype(self.matrix.dtype)[:, None]
         matrix = jnp.tril(self.matrix, -1) if below else self.matrix
         return floats.matmul(matrix, ones)[:, 0]
 
@@ -113,10 +113,6 @@ class Sparse:
     lists: NeighborLists
     values: jax.Array
 
-    @property
-    def dtype(self) -> Any:
-        return self.values.dtype
-
     def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
         """Like `Dense.sums`; neighbors are added one after the other, always in the same order."""
         variable = lax.iota(jnp.int32, solution.shape[0])
@@ -132,7 +128,7 @@ class Sparse:
             value = load(self.values, at, counts)
             return sums + jnp.where(counts, value, jnp.zeros_like(value))
 
-        none = jnp.zeros(solution.shape, self.dtype)
+        none = jnp.zeros(solution.shape, self.values.dtype)
         return loops.fori_loop(0, self.lists.max_degree, add, none)
 
     def between(self, first: jax.Array, second: jax.Array) -> jax.Array:
@@ -167,7 +163,7 @@ class Fields(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class QUBO(VectorProblem):
+class QUBO(FiniteProblem):
     """A QUBO instance on the device. Build it with `qubo` or `max_cut`.
 
     A solution is [n] int32 of zeros and ones. Its cost is the sum of the linear terms of the ones
@@ -190,14 +186,6 @@ class QUBO(VectorProblem):
     host: Original = static(repr=False)
 
     max_domain = 2
-
-    def init(self, key: jax.Array) -> jax.Array:
-        """Returns a random solution, [n] int32: each variable is 0 or 1 with equal chances."""
-        return vector.random_vector(key, self.domain_sizes)
-
-    def perturb(self, key: jax.Array, solution: jax.Array) -> jax.Array:
-        """Returns a solution near `solution`: a few random variables have random values."""
-        return vector.perturbed(key, solution, self.domain_sizes)
 
     def cost(self, solution: jax.Array) -> jax.Array:
         """Returns the sum of the terms of all variables and pairs that are 1.
@@ -252,7 +240,7 @@ class QUBO(VectorProblem):
         where: jax.Array,
     ) -> Fields:
         """Returns the fields after an assignment, if `where` holds; O(degree), portable."""
-        step = _step(load(solution, variable), value, self.couplings.dtype)
+        step = _step(load(solution, variable), value, self.linear.dtype)
         return Fields(self.couplings.add_row(tally.fields, variable, step, where))
 
     def scan(self, solution: Any, tally: Fields) -> Scan:
@@ -364,7 +352,16 @@ def max_cut(
     if own.size:
         raise ValueError(f"weights have a loop at vertex {own[0]}, expected none")
     if edges is None:
-        first, second, sums = _symmetric(n, rows, columns, values)
+        (*upper, above), (*lower, below) = (
+            _merged(n, rows[side], columns[side], values[side])
+            for side in (rows < columns, rows > columns)
+        )
+        # Symmetric but for rounding noise.
+        is_same = all(map(np.array_equal, upper, lower))
+        if not is_same or (np.abs(above - below) > 1e-6 * np.abs(above)).any():
+            raise ValueError("weights are asymmetric, expected a symmetric matrix")
+        (first, second), is_exact = upper, above.dtype.kind == "i"
+        sums = above if is_exact else above / 2 + below / 2
     else:
         pairs = np.minimum(rows, columns) * n + np.maximum(rows, columns)
         pairs, counts = np.unique(pairs, return_counts=True)
@@ -416,7 +413,13 @@ def _entries_of(
     array = plain_array(given.data if is_sparse else given, name)
     array = real_array(array.astype(np.int8) if array.dtype == np.bool_ else array, name)
     if entries is not None:
-        n, rows, columns = _listed(entries, number, entries_name, number_name)
+        pairs = integer_pairs(entries, entries_name)
+        least, most = (pairs.min().item(), pairs.max().item()) if pairs.size else (0, -1)
+        n = check_count(number_name, max(most + 1, 1) if number is None else number)
+        if least < 0 or most >= n:
+            wrong = least if least < 0 else most
+            raise ValueError(f"{entries_name} holds {wrong}, expected 0 to {n - 1}")
+        rows, columns = pairs.T
         if array.shape not in ((), rows.shape):
             raise ValueError(f"{name} has shape {array.shape}, expected {rows.shape}, as entries")
         array = np.broadcast_to(array, rows.shape)
@@ -433,18 +436,6 @@ def _entries_of(
         array = array[rows, columns]
     values, unit = _summable(array, name, dtype)
     return n, rows.astype(np.int64), columns.astype(np.int64), values, unit
-
-
-def _listed(
-    entries: Any, number: Any, name: str, number_name: str
-) -> tuple[int, np.ndarray, np.ndarray]:
-    """Returns n, and the rows and columns of listed entries."""
-    pairs = integer_pairs(entries, name)
-    least, most = (pairs.min().item(), pairs.max().item()) if pairs.size else (0, -1)
-    n = check_count(number_name, max(most + 1, 1) if number is None else number)
-    if least < 0 or most >= n:
-        raise ValueError(f"{name} holds {least if least < 0 else most}, expected 0 to {n - 1}")
-    return n, pairs[:, 0], pairs[:, 1]
 
 
 def _summable(values: np.ndarray, name: str, dtype: DType | None) -> tuple[np.ndarray, int]:
@@ -478,25 +469,22 @@ def _merged(
     return pair // n, pair % n, sums
 
 
-def _symmetric(
-    n: int, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns the upper triangle of a matrix that is symmetric but for rounding noise."""
-    (*upper, above), (*lower, below) = (
-        _merged(n, rows[side], columns[side], values[side])
-        for side in (rows < columns, rows > columns)
-    )
-    is_same = all(map(np.array_equal, upper, lower))
-    if not is_same or (np.abs(above - below) > 1e-6 * np.abs(above)).any():
-        raise ValueError("weights are asymmetric, expected a symmetric matrix")
-    return upper[0], upper[1], above if above.dtype.kind == "i" else above / 2 + below / 2
-
-
 def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage: Storage) -> QUBO:
     check_best_known(best_known)
-    n, is_dense = terms.linear.size, _is_dense(terms, name, storage)
+    check_option("storage", storage, ("auto", "dense", "sparse"))
+    n, num_pairs = terms.linear.size, terms.values.size
+    is_dense = storage == "dense"
+    if storage == "auto":
+        is_dense = num_pairs >= _SPARSE_BELOW * n * (n - 1) / 2 and 4 * n * n <= bounds.MAX_BYTES
+    size = 4 * n * n if is_dense else 16 * (n + num_pairs)
+    bounds.check_bytes(size, f"{name} of {n} variables and {num_pairs} pairs")
     if terms.linear.dtype.kind == "i":
-        counted, counted_in = _fitting(terms, unit, name)
+        counted, counted_in, found = terms, unit, bounds.qubo_bounds(*terms)
+        if not found.fit:
+            divisor = int(np.gcd.reduce(np.concatenate([terms.linear, terms.values])))
+            counted, counted_in = terms.over(divisor), unit * divisor
+            if not bounds.qubo_bounds(*counted).fit:
+                raise found.refusal(f"{name} gives", "moves", unit)
         cost, note = functools.partial(_cost_on_host, counted, counted_in), ""
         dtype = jnp.int32
     else:
@@ -517,7 +505,7 @@ def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage
     sizes = np.full(n, 2, np.int32)
     host = Original(
         cost=cost,
-        check=functools.partial(vector.check_vector, sizes),
+        check=functools.partial(check_vector, sizes),
         unit=counted_in,
         best_known=best_known,
         note=note,
@@ -530,29 +518,6 @@ def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage
         device_units=host.units,
         host=host,
     )
-
-
-def _fitting(terms: Terms, unit: int, name: str) -> tuple[Terms, int]:
-    """Returns integer terms with which all costs are int32, in a larger unit if necessary."""
-    found = bounds.qubo_bounds(*terms)
-    if found.fit:
-        return terms, unit
-    divisor = int(np.gcd.reduce(np.concatenate([terms.linear, terms.values])))
-    if bounds.qubo_bounds(*terms.over(divisor)).fit:
-        return terms.over(divisor), unit * divisor
-    raise found.refusal(f"{name} gives", "moves", unit)
-
-
-def _is_dense(terms: Terms, name: str, storage: Storage) -> bool:
-    """Returns whether couplings are stored as a matrix, or refuses too many of them."""
-    check_option("storage", storage, ("auto", "dense", "sparse"))
-    n, num_pairs = terms.linear.size, terms.values.size
-    is_dense = storage == "dense"
-    if storage == "auto":
-        is_dense = num_pairs >= _SPARSE_BELOW * n * (n - 1) / 2 and 4 * n * n <= bounds.MAX_BYTES
-    size = 4 * n * n if is_dense else 16 * (n + num_pairs)
-    bounds.check_bytes(size, f"{name} of {n} variables and {num_pairs} pairs")
-    return is_dense
 
 
 def _cost_on_host(terms: Terms, unit: int, solution: np.ndarray) -> int | float:

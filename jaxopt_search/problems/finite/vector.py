@@ -17,7 +17,7 @@ from jaxopt_search.checks import plain_array
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree, static
-from jaxopt_search.types import Tallied
+from jaxopt_search.types import Tallied, VectorProblem
 
 _PERTURBED_VARIABLES = 4
 
@@ -37,16 +37,29 @@ def random_vector(key: jax.Array, domain_sizes: jax.Array) -> jax.Array:
     return random.below(words, domain_sizes)
 
 
-def perturbed(key: jax.Array, vector: jax.Array, domain_sizes: jax.Array) -> jax.Array:
-    """Returns a vector near `vector`: a few random variables have random values."""
-    n = vector.shape[0]
-    variables, values = permutation.words(key, min(_PERTURBED_VARIABLES, n))
+class FiniteProblem(VectorProblem):
+    """What the library's problems on vectors share; a base class."""
 
-    def assign(vector: jax.Array, words: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
-        variable = random.below(words[0], n)
-        return vector.at[variable].set(random.below(words[1], domain_sizes[variable])), None
+    @property
+    def is_trivial(self) -> bool:
+        """Whether there is only one solution."""
+        return self.max_domain == 1
 
-    return lax.scan(assign, vector, (variables, values))[0]
+    def init(self, key: jax.Array) -> jax.Array:
+        """Returns a random solution, [n] int32."""
+        return random_vector(key, self.domain_sizes)
+
+    def perturb(self, key: jax.Array, solution: jax.Array) -> jax.Array:
+        """Returns a solution near `solution`: a few random variables have random values."""
+        n = solution.shape[0]
+
+        def assign(vector: jax.Array, words: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
+            variable = random.below(words[0], n)
+            value = random.below(words[1], self.domain_sizes[variable])
+            return vector.at[variable].set(value), None
+
+        words = permutation.words(key, min(_PERTURBED_VARIABLES, n))
+        return lax.scan(assign, solution, words)[0]
 
 
 def check_vector(domain_sizes: np.ndarray, values: Any, name: str) -> np.ndarray:

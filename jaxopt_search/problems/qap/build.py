@@ -323,7 +323,15 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
       partial_match: as in `qap`.
     """
     n = problem.capacity
-    facilities, locations = _checked_pairs(partial_match, n).T
+    pairs = integer_pairs(partial_match, "partial_match")
+    for column, what in zip(pairs.T, ("facility", "location"), strict=True):
+        outside = column[(column < 0) | (column >= n)]
+        if outside.size:
+            raise ValueError(f"partial_match has {what} {outside[0]}, expected 0 to {n - 1}")
+        values, counts = np.unique(column, return_counts=True)
+        if (counts > 1).any():
+            raise ValueError(f"partial_match has {what} {values[counts > 1][0]} twice")
+    facilities, locations = pairs.astype(np.int32).T
     # The last one has nowhere else to go.
     facilities, locations = facilities[: n - 1], locations[: n - 1]
     free = np.setdiff1d(np.arange(n), facilities).astype(np.int32)
@@ -335,19 +343,6 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
     check = functools.partial(_check_fixed, problem.host.check, facilities, locations)
     host = dataclasses.replace(problem.host, check=check)
     return dataclasses.replace(problem, partial=partial, host=host)
-
-
-def _checked_pairs(partial_match: Any, n: int) -> np.ndarray:
-    """Returns [k, 2] int32: facilities and locations in range, each once."""
-    pairs = integer_pairs(partial_match, "partial_match")
-    for column, what in zip(pairs.T, ("facility", "location"), strict=True):
-        outside = column[(column < 0) | (column >= n)]
-        if outside.size:
-            raise ValueError(f"partial_match has {what} {outside[0]}, expected 0 to {n - 1}")
-        values, counts = np.unique(column, return_counts=True)
-        if (counts > 1).any():
-            raise ValueError(f"partial_match has {what} {values[counts > 1][0]} twice")
-    return pairs.astype(np.int32)
 
 
 def _check_fixed(

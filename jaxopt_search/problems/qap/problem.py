@@ -18,7 +18,7 @@ from jax import lax
 from jaxopt_search.backends import floats, loops
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.rows import Block
-from jaxopt_search.problems import padding, permutation
+from jaxopt_search.problems import lower_bounds, padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.pytrees import pytree, static
@@ -186,6 +186,10 @@ class QAP(Problem):
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
         return self.device_units.in_full(self.device_cost(assignment))
+
+    def lower_bound(self) -> int | float | None:
+        """Returns what no assignment costs less than, of up to 200 facilities: `lower_bounds`."""
+        return lower_bounds.of_qap(self)
 
     def picture(self, assignment: np.ndarray) -> Callable[[Any], Any]:
         from jaxopt_search.results import plotting

@@ -6,14 +6,14 @@ Everything is checked here, on the host, before anything is compiled.
 import dataclasses
 import functools
 import math
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, pack
-from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
+from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array, real_array
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.interrupts import refuse_orphans
@@ -25,6 +25,7 @@ from jaxopt_search.problems.matrix_input import (
     as_told,
     check_places,
     check_square,
+    finite_matrix,
     has_exact_costs,
     is_integral,
     is_nearly_symmetric,
@@ -34,10 +35,11 @@ from jaxopt_search.problems.matrix_input import (
     refuse_first,
 )
 from jaxopt_search.problems.tsp import construction, traced
+from jaxopt_search.problems.tsp.ends import Ends
 from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, TSP
 
 Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
-METRICS = (None, "MATRIX", "EUCLID", *metrics.EDGE_WEIGHTS)
+METRICS = (None, "MATRIX", "EUCLID", "HAVERSINE", *metrics.EDGE_WEIGHTS)
 """The values of `metric` that `solve_tsp` accepts."""
 
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
@@ -93,6 +95,8 @@ def as_tsp(
         return data if isinstance(data, TSP) else tsp_from_instance(data)
     if isinstance(data, str):
         raise TypeError(f"data is {data!r}, expected an instance, such as datasets.load finds")
+    if hasattr(data, "select_dtypes"):
+        data = plain_array(data, "data")
     is_matrix = dtype is not None or forbidden is not None
     if is_matrix and metric not in (None, "MATRIX"):
         raise ValueError(
@@ -143,8 +147,8 @@ def tsp(
     Args:
       distances: [n, n] real numbers, from row to column.
       dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
-      forbidden: `"inf"` to read +inf as "no such edge"; `Result.feasible` tells whether a tour
-        does without them.
+      forbidden: `"inf"` to read +inf, NaN and None as "no such edge"; `Result.feasible` tells
+        whether a tour does without them.
       is_symmetric: whether distances are the same in both directions; None to find out, which a
         matrix that is traced does not allow, and to refuse a triangle.
       allow_negative: whether distances may be negative. By default they are refused, because most
@@ -205,9 +209,9 @@ def _integer_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | No
     bounds.check_tour_deltas(dearest)
     least = n * min(matrix.min().item(), 0)
     host = Original(
-        cost=functools.partial(_matrix_cost, matrix, unit),
+        cost=TourLength(matrix, unit),
         check=functools.partial(permutation.check, n),
-        remaining=functools.partial(_forbidden_edges, allowed),
+        remaining=ForbiddenEdges(allowed),
         max_feasible=min(n * largest, dearest + least - 1) if has_forbidden else None,
         unit=unit,
         best_known=best_known,
@@ -241,9 +245,9 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
         in_full = own * unit - bounds.without_cities(np.zeros_like(own), leaving, coming)
         matrix[~allowed] = in_full[~allowed]
     host = Original(
-        cost=functools.partial(_matrix_cost, matrix, 1),
+        cost=TourLength(matrix, 1),
         check=functools.partial(permutation.check, n),
-        remaining=functools.partial(_forbidden_edges, allowed),
+        remaining=ForbiddenEdges(allowed),
         max_feasible=n * largest if has_forbidden else None,
         unit=unit,
         offset=math.fsum([*leaving, *coming]) / unit,
@@ -275,14 +279,16 @@ def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
             f"distances has shape {matrix.shape}, expected (n, n); for coordinates use"
             " tsp_from_coords"
         )
-    hint = "; of places in space, pass distances" if matrix.shape[1:] == (3,) else ""
+    hint = "; for places in space, metric='EUCLID'" if matrix.shape[1:] == (3,) else ""
     check_square(matrix, "distances", hint)
     matrix = matrix.copy()
     np.fill_diagonal(matrix, 0)
+    if allow_inf:
+        matrix = np.where(np.isnan(matrix), np.inf, matrix)
     is_bad = ~np.isfinite(matrix)
     if allow_inf:
         is_bad &= ~np.isposinf(matrix)
-    refuse_first(matrix, is_bad, "distance", "; forbidden='inf' allows it")
+    refuse_first(matrix, is_bad, "distance", "; forbidden='inf' takes it for no such edge")
     return matrix
 
 
@@ -292,16 +298,47 @@ def _is_triangle(matrix: np.ndarray) -> bool:
     return below != any(row[i + 1 :].any() for i, row in enumerate(matrix))
 
 
-def _matrix_cost(matrix: np.ndarray, unit: int, tour: np.ndarray) -> int | float:
-    lengths = matrix[tour, np.roll(tour, -1)].tolist()
-    return unit * sum(lengths) if matrix.dtype.kind == "i" else math.fsum(lengths)
+class TourLength(NamedTuple):
+    """The length of tours by a matrix, [n, n] int64 or float64, in a unit."""
+
+    matrix: np.ndarray
+    unit: int
+
+    def __call__(self, tour: np.ndarray) -> int | float:
+        lengths = self.matrix[tour, np.roll(tour, -1)].tolist()
+        return self.unit * sum(lengths) if self.matrix.dtype.kind == "i" else math.fsum(lengths)
 
 
-def _forbidden_edges(allowed: np.ndarray, tour: np.ndarray) -> str:
-    number = int((~allowed[tour, np.roll(tour, -1)]).sum())
-    if not number:
-        return ""
-    return f"{number} forbidden edge{' remains' if number == 1 else 's remain'}"
+class ForbiddenEdges(NamedTuple):
+    """Says how many edges of a tour are not `allowed`, [n, n] bool."""
+
+    allowed: np.ndarray
+
+    def __call__(self, tour: np.ndarray) -> str:
+        number = int((~self.allowed[tour, np.roll(tour, -1)]).sum())
+        if not number:
+            return ""
+        return f"{number} forbidden edge{' remains' if number == 1 else 's remain'}"
+
+
+def matrix_in_full(problem: TSP) -> np.ndarray:
+    """Returns the distances of a problem that has no room for more, as they were given.
+
+    Returns:
+      [n, n] int64 or float64; +inf, and floats, where an edge is forbidden.
+    """
+    cost, remaining = problem.host.cost, problem.host.remaining
+    if isinstance(cost, TourLength):
+        matrix = cost.matrix * cost.unit
+        is_allowed = remaining.allowed if isinstance(remaining, ForbiddenEdges) else True
+        return matrix if np.all(is_allowed) else np.where(is_allowed, matrix, np.inf)
+    if not isinstance(cost, CoordsLength):
+        raise ValueError("problem is padded or on the device only, expected one of tsp(...)")
+    way_out = "closed tours, which need no matrix"
+    bounds.check_matrix_of(problem.capacity, way_out)
+    if cost.metric == "EUCLID":
+        return _euclid_matrix(cost.points)
+    return metrics.distance_matrix(cost.points, cost.metric)
 
 
 def tsp_from_coords(
@@ -316,19 +353,22 @@ def tsp_from_coords(
     Under `"EUCLID"` they are of any size; see `tsp` about units. A city more than 2048 times as far
     away as the next one stands nearer on the device; costs are in full.
 
+    Under `"HAVERSINE"` they are latitudes and longitudes in degrees, and distances kilometers along
+    great circles. These and places in space take a matrix.
+
     Inside `jit` or `vmap`, `coords` may be traced. Then distances are Euclidean, of float32, and
     only shape and dtype are checked; see `tsp`.
 
     Args:
-      coords: [n, 2] real numbers; for `"GEO"` latitude and longitude as DDD.MM, degrees and
-        minutes. Minutes of 60 or more are computed with as TSPLIB does, and named in
-        `Result.message`: they are mostly decimal degrees.
+      coords: [n, 2] real numbers, or [n, 3] under `"EUCLID"`; for `"GEO"` latitude and longitude as
+        DDD.MM, degrees and minutes. Minutes of 60 or more are computed with as TSPLIB does, and
+        named in `Result.message`: they are mostly decimal degrees.
       metric: `"EUCLID"` for float32 distances, or one of TSPLIB's integer rules `"EUC_2D"`,
-        `"CEIL_2D"`, `"ATT"`, `"GEO"`.
+        `"CEIL_2D"`, `"ATT"`, `"GEO"`, `"MAN_2D"`, `"MAX_2D"`, or `"HAVERSINE"`.
       storage: where distances come from on the device, `"matrix"` (n * n * 4 bytes) or
         `"coordinates"`. `"auto"` takes what is faster. Integer rules can be computed exactly only
-        from integer coordinates that are not too far apart, and never for GEO; otherwise a matrix
-        is used. For integer rules the choice changes no result.
+        from integer coordinates that are not too far apart, and never for GEO, MAN_2D and MAX_2D;
+        otherwise a matrix is used. For integer rules the choice changes no result.
       best_known: the best-known length, for `Result.gap`.
 
     Raises:
@@ -341,12 +381,20 @@ def tsp_from_coords(
       14
     """
     refuse_orphans()
-    check_option("metric", metric, ("EUCLID", *metrics.EDGE_WEIGHTS))
+    check_option("metric", metric, ("EUCLID", "HAVERSINE", *metrics.EDGE_WEIGHTS))
     check_option("storage", storage, ("auto", "matrix", "coordinates"))
     check_best_known(best_known)
     if matrix_input.is_traced(coords):
         matrix_input.refuse_options_if_traced(best_known=best_known)
         return traced.of_coords(coords, metric, storage)
+    if metric == "HAVERSINE":
+        return _on_earth(checked_coords(coords), best_known)
+    if metric == "EUCLID" and quick_shape(coords)[1:] == (3,):
+        points = finite_matrix(coords, "coords").astype(np.float64)
+        bounds.check_matrix_of(len(points), "places in the plane")
+        apart = [points[:, None, axis] - points[:, axis] for axis in range(3)]
+        matrix = np.sqrt(sum(part * part for part in apart))
+        return tsp(matrix, dtype="float32", is_symmetric=True, best_known=best_known)
     points = checked_coords(coords)
     storage = _storage(points, metric, storage)
     if metric == "EUCLID":
@@ -358,7 +406,7 @@ def tsp_from_coords(
     unit = 1 if is_exact else bounds.tour_unit(len(points), diameters(near).item())
     places = near / unit
     host = Original(
-        cost=functools.partial(_coords_cost, points, metric),
+        cost=CoordsLength(points, metric),
         check=functools.partial(permutation.check, len(points)),
         unit=unit,
         offset=left_out / unit if left_out else 0,
@@ -388,6 +436,22 @@ def tsp_from_coords(
         device_units=host.units,
         host=host,
     )
+
+
+def _on_earth(degrees: np.ndarray, best_known: float | None) -> TSP:
+    """Returns the TSP of great circles between latitudes and longitudes, [n, 2]."""
+    is_wrong = np.abs(degrees) > (90, 360)
+    if is_wrong.any():
+        city, axis = np.argwhere(is_wrong)[0].tolist()
+        raise ValueError(
+            f"coords[{city},{axis}] is {degrees[city, axis]:g}, expected latitudes from -90 to 90"
+            " and then longitudes"
+        )
+    bounds.check_matrix_of(len(degrees), "fewer places: HAVERSINE takes a matrix")
+    matrix = metrics.haversine(degrees)
+    problem = tsp(matrix, dtype="float32", is_symmetric=True, best_known=best_known)
+    shown = Ends(None, is_path=False, coords=degrees[:, ::-1])
+    return dataclasses.replace(problem, host=dataclasses.replace(problem.host, as_given=shown))
 
 
 def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
@@ -428,8 +492,10 @@ def drawn_near(points: np.ndarray) -> tuple[np.ndarray, float]:
 
 def _longest(points: np.ndarray, metric: str) -> float:
     """Returns an upper bound of all distances under a rule that gives integers."""
-    # Rounding adds up to 1.
-    return diameters(points).item() + 1 if metric in DISTANCES else _HALF_THE_EQUATOR
+    if metric == "GEO":
+        return _HALF_THE_EQUATOR
+    # Rounding adds up to 1, and Manhattan distances are up to a half longer than straight ones.
+    return (1.5 if metric == "MAN_2D" else 1) * diameters(points).item() + 1
 
 
 def _minutes_note(points: np.ndarray) -> str:
@@ -501,8 +567,14 @@ def _euclid_matrix(points: np.ndarray) -> np.ndarray:
     return matrix
 
 
-def _coords_cost(points: np.ndarray, metric: str, tour: np.ndarray) -> int | float:
-    if metric == "EUCLID":
-        steps = points[tour] - points[np.roll(tour, -1)]
-        return math.fsum(np.hypot(*steps.T))
-    return metrics.tour_length(points, metric, tour)
+class CoordsLength(NamedTuple):
+    """The length of tours by coordinates, [n, 2] float64, and the rule that gives distances."""
+
+    points: np.ndarray
+    metric: str
+
+    def __call__(self, tour: np.ndarray) -> int | float:
+        if self.metric == "EUCLID":
+            steps = self.points[tour] - self.points[np.roll(tour, -1)]
+            return math.fsum(np.hypot(*steps.T))
+        return metrics.tour_length(self.points, self.metric, tour)

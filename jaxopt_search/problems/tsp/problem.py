@@ -21,7 +21,7 @@ from jax import lax
 from jaxopt_search.backends import floats
 from jaxopt_search.backends.memory import Pairs, load, load_pair
 from jaxopt_search.backends.rows import Block, Tile
-from jaxopt_search.problems import padding, permutation
+from jaxopt_search.problems import lower_bounds, padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Problem
@@ -119,12 +119,20 @@ class TSP(Problem):
         """
         return self.device_units.in_full(self.device_cost(tour))
 
+    def lower_bound(self) -> int | float | None:
+        """Returns what no tour is shorter than, of up to 1000 cities: see `lower_bounds`."""
+        return lower_bounds.of_tsp(self)
+
     def picture(self, tour: np.ndarray) -> Callable[[Any], Any] | None:
-        if self.host.coords is None:
+        coords, given = self.host.coords, self.host.as_given
+        is_path = given is not None and given.is_path
+        if given is not None and (is_path or given.coords is not None):
+            coords = given.coords
+        if coords is None:
             return None
         from jaxopt_search.results import plotting
 
-        return functools.partial(plotting.plot_tour, self.host.coords, tour)
+        return functools.partial(plotting.plot_tour, coords, tour, is_open=is_path)
 
     def device_cost(self, tour: jax.Array) -> jax.Array:
         """Returns the length in the device's units, [] int32 or float32; mostly as `cost`."""

@@ -1,5 +1,6 @@
 """TSP instances and candidate lists made on the device, as inside `jit` and `vmap`."""
 
+import math
 from typing import Any
 
 import jax
@@ -48,6 +49,23 @@ def of_points(points: jax.Array, num_cities: jax.Array | None = None) -> TSP:
         num_entries=num_cities,
         capacity=len(points),
         metric="EUCLID",
+        is_symmetric=True,
+        host=ON_DEVICE,
+    )
+
+
+def of_distances(matrix: jax.Array, num_cities: jax.Array) -> TSP:
+    """Returns the TSP of symmetric distances.
+
+    Args:
+      matrix: [capacity * capacity] int32 or float32, row by row of `num_cities`.
+      num_cities: [] int32.
+    """
+    return TSP(
+        matrix=matrix,
+        num_entries=num_cities,
+        capacity=math.isqrt(len(matrix)),
+        metric="MATRIX",
         is_symmetric=True,
         host=ON_DEVICE,
     )

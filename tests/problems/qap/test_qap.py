@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from jax import lax
 from kernels import check_everywhere
-from qaps import KINDS, all_assignments, all_pairs, assert_same, double_sum, exchanged, matrices
+from qaps import (
+    KINDS,
+    all_assignments,
+    all_pairs,
+    assert_same,
+    costs_of,
+    deltas_of,
+    double_sum,
+    matrices,
+)
 from scipy import optimize
 
 import jaxopt_search as js
@@ -21,17 +30,18 @@ def test_cost_is_the_double_sum(n, kind):
     """On the device and on the host, with whatever stands on the diagonals."""
     flow, distance = matrices(n, kind)
     problem = qap(flow, distance)
-    assert problem.flow.dtype == (jnp.float32 if kind == "float" else jnp.int32)
-    for seed in range(5):
-        p = np.random.default_rng(seed).permutation(n)
-        expected = double_sum(flow.tolist(), distance.tolist(), p)
-        cost = problem.cost(jnp.asarray(p, jnp.int32)).item()
-        if kind == "float":
-            assert cost == pytest.approx(expected, rel=1e-6)
-            assert problem.host.cost(p) == pytest.approx(expected, rel=1e-14)
-        else:
-            assert cost == expected == problem.host.cost(p)
-            assert type(problem.host.cost(p)) is int
+    orders = np.array([np.random.default_rng(seed).permutation(n) for seed in range(5)], np.int32)
+    expected = [double_sum(flow.tolist(), distance.tolist(), p) for p in orders]
+    on_host = [problem.host.cost(p) for p in orders]
+    costs = costs_of(problem, orders)
+    if kind == "float":
+        assert costs.dtype == jnp.float32
+        np.testing.assert_allclose(costs, expected, rtol=1e-6)
+        np.testing.assert_allclose(on_host, expected, rtol=1e-14)
+    else:
+        assert costs.dtype == jnp.int32
+        assert costs.tolist() == expected == on_host
+        assert type(on_host[0]) is int
 
 
 def test_orientation_is_that_of_scipy():
@@ -50,17 +60,12 @@ def test_swap_delta_is_the_change_in_cost(n, kind):
     """For every pair of facilities in both orders, equal ones included, from 20 assignments."""
     problem = qap(*matrices(n, kind))
     assert problem.is_symmetric == (kind == "symmetric")
-
-    def check(key):
-        p = problem.init(key)
-
-        def change(r, s):
-            return problem.cost(exchanged(p, r, s)) - problem.cost(p)
-
-        return problem.swap_delta(p, *all_pairs(n)), jax.vmap(change)(*all_pairs(n))
-
-    found, expected = jax.jit(jax.vmap(check))(jax.random.split(jax.random.key(0), 20))
-    assert_same(found, expected)
+    starts = np.array([np.random.default_rng(seed).permutation(n) for seed in range(20)], np.int32)
+    costs, deltas = costs_of(problem, starts), deltas_of(problem, starts)
+    for (r, s), found in zip(all_pairs(n).T.tolist(), deltas.T, strict=True):
+        after = starts.copy()
+        after[:, [r, s]] = starts[:, [s, r]]
+        assert_same(found, costs_of(problem, after) - costs)
 
 
 @pytest.mark.parametrize(("kind", "lane"), [("symmetric", 0), ("diagonal", None), ("float", None)])
@@ -79,23 +84,18 @@ def test_swap_delta_is_portable(kind, lane):
     check_everywhere(price, given, none, jax.jit(price)(given, none))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["symmetric", "diagonal", "float"])
 def test_wide_types_change_nothing(kind):
     """With 64-bit types and strict promotion on, costs and deltas are the same, dtypes included."""
-    problem = qap(*matrices(5, kind))
-    p = problem.init(jax.random.key(0))
-
-    def price(p):
-        return problem.cost(p), problem.swap_delta(p, *all_pairs(5))
-
-    expected = jax.jit(lambda p: price(p))(p)
+    problem, orders = qap(*matrices(5, kind)), all_assignments(5)[::9]
+    expected = costs_of(problem, orders), deltas_of(problem, orders)
     with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"):
-        found = jax.jit(price)(p)
+        found = costs_of(problem, orders), deltas_of(problem, orders)
     for one, other in zip(found, expected, strict=True):
         assert_same(one, other)
 
 
-@pytest.mark.parametrize(("n", "kind"), [(2, "diagonal"), (3, "float"), (7, "symmetric")])
+@pytest.mark.parametrize(("n", "kind"), [(3, "float"), (7, "symmetric")])
 def test_search_finds_the_brute_force_optimum(n, kind):
     """Annealing with swaps ends at the best of all n! assignments, and reports its exact cost."""
     flow, distance = matrices(n, kind)

@@ -177,3 +177,48 @@ def test_start_solutions_near_another():
     ]
     assert max(changed) == 3
     assert np.mean(np.array(changed) > 0) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"), [("MAN_2D", [3, 8, 6]), ("MAX_2D", [3, 5, 3]), ("HAVERSINE", None)]
+)
+def test_rules_that_take_a_matrix(metric, expected):
+    """Each distance is that of the rule; degrees give kilometers along a great circle."""
+    xy = [[0, 0], [0, 2.6], [3, 5.4]] if expected else [[0, 0], [0, 90], [90, 0]]
+    problem = js.tsp_from_coords(xy, metric=metric)
+    found = [int(problem.distance(*map(jnp.int32, pair))) for pair in ((0, 1), (0, 2), (1, 2))]
+    assert found == (expected or [10007, 10007, 10007])
+    assert js.solve_tsp(xy, metric=metric, max_steps=1).fun == pytest.approx(
+        sum(expected) if expected else 3 * 6371.0088 * np.pi / 2
+    )
+
+
+def test_places_in_space():
+    """A cube's corners are a tour of eight edges."""
+    corners = [[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+    assert js.solve_tsp(corners, metric="EUCLID", max_steps=200).fun == 8
+
+
+def test_degrees_begin_with_the_latitude():
+    """Others are refused by name."""
+    with pytest.raises(ValueError, match=r"coords\[1,0\] is 120, expected latitudes"):
+        js.tsp_from_coords([[0, 0], [120, 10]], metric="HAVERSINE")
+
+
+def test_edges_may_be_missing():
+    """None, NaN and infinity are no edges, if the user says so; the way out is named."""
+    gaps = [[0, 1, None, 4], [1, 0, 2, np.nan], [np.inf, 2, 0, 3], [4, None, 3, 0]]
+    result = js.solve_tsp(gaps, forbidden="inf", max_steps=20)
+    assert (result.fun, result.feasible) == (10, True)
+    with pytest.raises(ValueError, match=r"distance\[0,2\] is NaN, .*forbidden='inf'"):
+        js.solve_tsp(gaps, max_steps=1)
+
+
+def test_tables_have_columns_of_numbers():
+    """Of a frame with names, coordinates are the other two columns."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"city": list("ABCD"), "x": [0, 3, 3, 0], "y": [0, 0, 4, None]})
+    frame = frame.astype({"x": "Int64", "y": "Int64"})
+    with pytest.raises(ValueError, match=r"coords\[3,1\] is NaN"):
+        js.tsp_from_coords(frame)
+    assert js.solve_tsp(frame.fillna(4), max_steps=10).fun == 14

@@ -161,8 +161,10 @@ def histogram(queens: jax.Array, num_entries: jax.Array | None = None) -> Count:
     others = jnp.where(on > 0, on - 1, on)
     if queens.shape[0] <= MAX_INT16:  # all pairs are below 2**31, those on one diagonal below 2**30
         return counts.of(jnp.sum(on * others, dtype=jnp.uint32) >> jnp.uint32(1))
-    ordered = Count(counts.upper_product(on, others), on * others)
-    return counts.halved(counts.total(ordered))
+    # One of the two is even.
+    is_even, one = (on & jnp.uint32(1)) == 0, jnp.uint32(1)
+    on, others = jnp.where(is_even, on >> one, on), jnp.where(is_even, others, others >> one)
+    return counts.total(Count(counts.upper_product(on, others), on * others))
 
 
 def on_diagonals(

@@ -1,0 +1,145 @@
+"""Costs that no solution is below, on the host: how good a result is where no optimum is known.
+
+Of symmetric tours the 1-tree bound (Held, Karp, "The traveling-salesman problem and minimum
+spanning trees: part II", 1971), of asymmetric ones the assignment problem, of the QAP the bound of
+Gilmore ("Optimal and suboptimal algorithms for the quadratic assignment problem", 1962) and Lawler
+("The quadratic assignment problem", 1963).
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from jaxopt_search.datasets import distances
+
+_MOST_CITIES, _MOST_FACILITIES = 1000, 200  # beyond, a bound takes seconds and gigabytes
+_FEW_CITIES, _TREES, _TREES_OF_MANY = 300, 100, 50
+_FIRST_STEP, _LAST_STEP = 0.4, 0.004  # of the mean length of edges
+_EXACT, _ROUNDED = 1e-12, 2e-7  # what float64 adds at most, and float32, of the largest sums
+
+
+def of_tsp(problem: Any) -> int | float | None:
+    """Returns a length that no tour is below; None of more than 1000 cities."""
+    if int(problem.n) > _MOST_CITIES:
+        return None
+    if problem.matrix is not None:
+        return problem.host.in_full(of_tours(problem.distances_on_host(), problem.is_symmetric))
+    points, metric = problem.host.coords * problem.host.unit, problem.metric
+    if metric == "EUCLID":
+        return of_tours(np.hypot(*(points[:, None] - points).T), True)
+    return of_tours(distances.distance_matrix(points, metric), True)
+
+
+def of_qap(problem: Any) -> int | float | None:
+    """Returns a cost that no assignment is below; None of more than 200 facilities.
+
+    What some facilities are fixed to does not count.
+    """
+    if int(problem.n) > _MOST_FACILITIES:
+        return None
+    flow, distance = problem.matrices_on_host()
+    bound = of_assignments(flow, distance)
+    # What the device leaves out of costs of integers is in these matrices.
+    return bound * problem.host.unit if isinstance(bound, int) else problem.host.in_full(bound)
+
+
+def of_tours(matrix: np.ndarray, is_symmetric: bool) -> int | float:
+    """Returns a length that no tour is below.
+
+    Args:
+      matrix: [n, n] distances, integers or floats; the diagonal does not count.
+    """
+    n = len(matrix)
+    if n < 3:
+        bound = float(np.trace(np.roll(matrix, -1, axis=1))) if n == 2 else 0.0
+    elif is_symmetric:
+        bound = _one_trees(matrix.astype(np.float64))
+    else:
+        apart = matrix.astype(np.float64)
+        np.fill_diagonal(apart, np.inf)
+        bound = _assigned(apart)
+    return _safe(bound, matrix)
+
+
+def of_assignments(flow: np.ndarray, distance: np.ndarray) -> int | float:
+    """Returns a cost that no assignment is below.
+
+    A facility at a location costs at least the product of its flows, from the largest on, and the
+    location's distances, from the smallest on; the cheapest such assignment is the bound.
+
+    Args:
+      flow, distance: [n, n], integers or floats, of any sign, symmetric or not.
+    """
+    n = len(flow)
+    others = ~np.eye(n, dtype=bool)
+    flows = np.sort(flow.astype(np.float64)[others].reshape(n, n - 1))
+    distances = np.sort(distance.astype(np.float64)[others].reshape(n, n - 1))[:, ::-1]
+    least = flows @ distances.T + np.outer(flow.diagonal(), distance.diagonal())
+    return _safe(_assigned(least), flow, distance)
+
+
+def _assigned(matrix: np.ndarray) -> float:
+    from scipy import optimize  # of JAX's own requirements, and slow to import
+
+    return float(matrix[optimize.linear_sum_assignment(matrix)].sum())
+
+
+def _safe(bound: float, *matrices: np.ndarray) -> int | float:
+    """Returns a bound less what rounding may have added; of integers, the next integer."""
+    largest = math.prod(float(np.abs(matrix).sum(axis=1).max()) for matrix in matrices)
+    size = max(abs(bound), largest)
+    if all(np.issubdtype(matrix.dtype, np.integer) for matrix in matrices):
+        return math.ceil(bound - _EXACT * size)
+    return bound - _ROUNDED * size
+
+
+def _one_trees(matrix: np.ndarray) -> float:
+    """Returns the length of the longest of the shortest 1-trees that some penalties give.
+
+    Outside of the trees stands the city that is farthest from the second nearest.
+    A penalty for each end of an edge at a city makes all tours longer by the same. Those of cities
+    with more than two edges grow, those of ends shrink, by steps that get shorter (Volgenant,
+    Jonker, "A branch and bound algorithm for the symmetric traveling salesman problem based on the
+    1-tree relaxation", 1982).
+    """
+    n, best = len(matrix), -np.inf
+    np.fill_diagonal(matrix, np.inf)
+    penalty, before = np.zeros(n), np.zeros(n)
+    nearest = np.sort(matrix, axis=1)[:, :2]
+    usual, farthest = np.median(np.abs(nearest)), int(nearest[:, 1].argmax())
+    first = np.r_[farthest, np.delete(np.arange(n), farthest)]
+    matrix = matrix[np.ix_(first, first)]
+    trees = _TREES if n <= _FEW_CITIES else _TREES_OF_MANY
+    for step in usual * np.geomspace(_FIRST_STEP, _LAST_STEP, trees):
+        length, degree = _one_tree(matrix + penalty[:, None] + penalty)
+        best, excess = max(best, length - 2 * penalty.sum()), degree - 2
+        if not excess.any():
+            break
+        penalty = penalty + step * (0.7 * excess + 0.3 * before)
+        before = excess
+    return best
+
+
+def _one_tree(matrix: np.ndarray) -> tuple[float, np.ndarray]:
+    """Returns the length of the shortest 1-tree, and the number of edges at each city, [n].
+
+    That is a tree of all cities but the first, and the two shortest edges of that one. The tree is
+    grown as in Prim, "Shortest connection networks and some generalizations", 1957.
+    """
+    n = len(matrix)
+    pair = np.argpartition(matrix[0, 1:], 1)[:2] + 1
+    length, degree = float(matrix[0, pair].sum()), np.zeros(n, int)
+    degree[0], degree[pair] = 2, 1
+    nearest, distance = np.ones(n, int), matrix[1].copy()
+    distance[:2] = np.inf
+    for _ in range(n - 2):
+        city = int(distance.argmin())
+        length += distance[city]
+        degree[[city, nearest[city]]] += 1
+        row = matrix[city]
+        is_nearer = (row < distance) & (distance < np.inf)
+        distance = np.where(is_nearer, row, distance)
+        nearest[is_nearer] = city
+        distance[city] = np.inf
+    return length, degree

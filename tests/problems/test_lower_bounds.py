@@ -1,0 +1,83 @@
+"""Bounds are below every solution's cost, and near the lowest."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.problems import lower_bounds
+
+TOURS = np.array([(0, *rest) for rest in itertools.permutations(range(1, 7))])
+ORDERS = np.array([*itertools.permutations(range(6))])
+
+
+def shortest(matrix: np.ndarray) -> float:
+    """The length of the shortest tour through seven cities."""
+    return matrix[TOURS, np.roll(TOURS, -1, axis=1)].sum(axis=1).min()
+
+
+def cheapest(flow: np.ndarray, distance: np.ndarray) -> float:
+    """The cost of the cheapest assignment of six facilities."""
+    placed = distance[ORDERS[:, :, None], ORDERS[:, None, :]]
+    return (flow * placed).sum(axis=(1, 2)).min()
+
+
+@pytest.mark.parametrize("is_integral", [True, False], ids=["integers", "floats"])
+def test_no_bound_is_above_the_optimum(is_integral):
+    """Of 600 instances: tours either way and assignments, with negative entries among them."""
+    generator = np.random.default_rng(3)
+    for number in range(100):
+        matrix = generator.integers(-5 * (number % 3), 100, (7, 7))
+        flow, distance = generator.integers(-3 * (number % 2), 10, (2, 6, 6))
+        if not is_integral:
+            matrix, flow, distance = (
+                each + generator.random(each.shape) for each in (matrix, flow, distance)
+            )
+        both_ways = matrix + matrix.T
+        assert lower_bounds.of_tours(both_ways, True) <= shortest(both_ways)
+        assert lower_bounds.of_tours(matrix, False) <= shortest(matrix)
+        assert lower_bounds.of_assignments(flow, distance) <= cheapest(flow, distance)
+
+
+@pytest.mark.parametrize("scale", [1, 1000], ids=["floats", "integers"])
+def test_bounds_of_tours_are_near(scale):
+    """The shortest tour through these cities has a length of 6.2467."""
+    xy = np.random.default_rng(0).random((60, 2)) * scale
+    matrix = np.hypot(*(xy[:, None] - xy).T)
+    matrix = matrix if scale == 1 else np.rint(matrix).astype(int)
+    best = 6.2467 * scale
+    assert 0.985 * best < lower_bounds.of_tours(matrix, True) < 1.001 * best
+
+
+def test_bounds_that_are_reached():
+    """Cities on a circle, cycles of one length, flows that all go along one path."""
+    angle = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    circle = np.abs(np.exp(1j * angle)[:, None] - np.exp(1j * angle))
+    assert lower_bounds.of_tours(circle, True) == pytest.approx(12 * circle[0, 1])
+    ones = np.ones((5, 5), int)
+    assert lower_bounds.of_tours(ones, False) == 5
+    assert lower_bounds.of_tours(np.array([[0, 3], [4, 0]]), False) == 7
+    assert lower_bounds.of_tours(np.zeros((1, 1), int), True) == 0
+    assert lower_bounds.of_assignments(ones, 2 * ones) == 50
+
+
+def test_large_instances_have_none():
+    """They would take long."""
+    assert js.tsp_from_coords(np.random.default_rng(0).random((1001, 2))).lower_bound() is None
+    assert js.qap(*np.ones((2, 201, 201), int)).lower_bound() is None
+
+
+@pytest.mark.parametrize("unit", [1, 1e-20, 1e20])
+def test_problems_count_in_full(unit):
+    """Whatever the device counts in, from a matrix or coordinates, padded or not."""
+    xy = unit * np.array([[0, 0], [4, 0], [4, 3], [0, 3]])
+    for storage in ("matrix", "coordinates"):
+        problem = js.tsp_from_coords(xy, storage=storage)
+        for each in (problem, problem.padded()):
+            assert each.lower_bound() == pytest.approx(14 * unit)
+    assert js.tsp_from_coords(xy / unit, metric="CEIL_2D").lower_bound() == 14
+    many = np.full((4, 4), 30_000)
+    assert js.qap(many, many).lower_bound() == 16 * 30_000**2
+    ones = np.ones((4, 4))
+    assert js.qap(unit * ones, ones).lower_bound() == pytest.approx(16 * unit)
