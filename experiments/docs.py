@@ -15,7 +15,6 @@ import argparse
 import contextlib
 import importlib
 import io
-import os
 import pathlib
 import re
 import shlex
@@ -69,16 +68,6 @@ def _output(command: str) -> str | None:
     return printed.getvalue().rstrip()
 
 
-@contextlib.contextmanager
-def _in(folder: pathlib.Path) -> Iterator[None]:
-    before = pathlib.Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status: 1 if `--check` finds a table that differs."""
     flags = argparse.ArgumentParser(
@@ -92,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def made() -> Iterator[tuple[pathlib.Path, str]]:
         for path in paths:
             try:
-                with _in(ROOT):
+                with contextlib.chdir(ROOT):
                     yield path, renewed(path.read_text(encoding="utf-8"))
             except (ValueError, ImportError) as error:
                 flags.error(f"{path.name}: {error}")

@@ -25,7 +25,13 @@ Method: TypeAlias = Literal["least_squares", "likelihood"]
 """The ways by which `fit` finds parameters."""
 
 _SHORTEST, _LONGEST = 1e-100, 1e100  # between which squares and moments are finite
-_FAMILIES = {"gamma": "gamma", "normal": "norm", "exponential": "expon", "lognormal": "lognorm"}
+# In SciPy: the name, and those of the parameters, which are positive, as the normal's mean is.
+_FAMILIES = {
+    "gamma": ("gamma", "a", "scale"),
+    "normal": ("norm", "loc", "scale"),
+    "exponential": ("expon", "scale"),
+    "lognormal": ("lognorm", "s", "scale"),
+}
 
 
 class Prediction(NamedTuple):
@@ -142,10 +148,28 @@ def fit(times: Any, family: Family = "gamma", *, by: Method = "least_squares") -
         )
     if len(np.unique(done)) < 2:
         raise ValueError(f"times hold {done}, expected at least two different ones that are finite")
-    maker = _of_least_squares if by == "least_squares" else _of_most_likelihood
+    name, *parameters = _FAMILIES[family]
+    make, latest, num_left = getattr(_scipy("stats"), name), done[-1], len(times) - len(done)
+    shares = shares_done(len(done), len(times))
+
+    def at(logs: np.ndarray) -> Any:
+        return make(**dict(zip(parameters, np.exp(logs), strict=True)))
+
+    def unlikelihood(logs: np.ndarray) -> float:
+        value = at(logs).logpdf(done).sum() + num_left * at(logs).logsf(latest)
+        return -value if math.isfinite(value) else 1e300
+
     with np.errstate(all="ignore"):  # NaN is looked for at the end
-        distribution = maker(family, done, len(times))
-        misfit = _misfit(distribution, done, len(times))
+        start, optimize = np.log(_by_moments(family, done)), _scipy("optimize")
+        if by == "least_squares":
+            found = optimize.least_squares(lambda logs: at(logs).cdf(done) - shares, start)
+        else:
+            limits = {"xatol": 1e-9, "fatol": 1e-9, "maxiter": 4000}
+            found = optimize.minimize(unlikelihood, start, method="Nelder-Mead", options=limits)
+        distribution = at(found.x)
+        after, expected = (np.arange(len(done)) + 1) / len(times), distribution.cdf(done)
+        apart = np.maximum(after - expected, expected - (after - 1 / len(times)))
+        misfit = float(apart.max())
     if math.isnan(misfit):
         raise ValueError(
             f"times are {done[0]:g} to {done[-1]:g}, which no {family} distribution comes near"
@@ -193,63 +217,15 @@ def shares_done(number: int, total: int) -> np.ndarray:
     return (np.arange(number) + 0.5) / total
 
 
-def _of_least_squares(family: Family, done: np.ndarray, total: int) -> Any:
-    start = _start(family, done)
-    shares = shares_done(len(done), total)
-
-    def misses(logs: np.ndarray) -> np.ndarray:
-        return _frozen(family, *np.exp(logs)).cdf(done) - shares
-
-    # Parameters are positive, as the mean of the normal distribution is.
-    found = _scipy("optimize").least_squares(misses, np.log(start))
-    return _frozen(family, *np.exp(found.x))
-
-
-def _of_most_likelihood(family: Family, done: np.ndarray, total: int) -> Any:
-    latest, num_left = done[-1], total - len(done)
-
-    def cost(logs: np.ndarray) -> float:
-        distribution = _frozen(family, *np.exp(logs))
-        value = distribution.logpdf(done).sum() + num_left * distribution.logsf(latest)
-        return -value if math.isfinite(value) else 1e300
-
-    start = np.log(_start(family, done))
-    found = _scipy("optimize").minimize(
-        cost, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-9, "maxiter": 4000}
-    )
-    return _frozen(family, *np.exp(found.x))
-
-
-def _start(family: Family, done: np.ndarray) -> np.ndarray:
-    """Returns parameters from which to improve, by moments."""
-    mean, deviation = done.mean(), done.std()
-    logs = np.log(done)
-    return np.asarray(
-        {
-            "gamma": ((mean / deviation) ** 2, deviation**2 / mean),
-            "normal": (mean, deviation),
-            "exponential": (mean,),
-            "lognormal": (logs.std(), math.exp(logs.mean())),
-        }[family]
-    )
-
-
-def _frozen(family: Family, *parameters: float) -> Any:
-    """Returns the distribution of `_start`'s parameters."""
-    named = {
-        "gamma": ("a", "scale"),
-        "normal": ("loc", "scale"),
-        "exponential": ("scale",),
-        "lognormal": ("s", "scale"),
+def _by_moments(family: Family, done: np.ndarray) -> Any:
+    """Returns parameters from which to improve."""
+    mean, deviation, logs = done.mean(), done.std(), np.log(done)
+    return {
+        "gamma": ((mean / deviation) ** 2, deviation**2 / mean),
+        "normal": (mean, deviation),
+        "exponential": (mean,),
+        "lognormal": (logs.std(), math.exp(logs.mean())),
     }[family]
-    make = getattr(_scipy("stats"), _FAMILIES[family])
-    return make(**dict(zip(named, parameters, strict=True)))
-
-
-def _misfit(distribution: Any, done: np.ndarray, total: int) -> float:
-    after = (np.arange(len(done)) + 1) / total
-    expected = distribution.cdf(done)
-    return float(np.max(np.maximum(after - expected, expected - (after - 1 / total))))
 
 
 def _scipy(name: str) -> Any:

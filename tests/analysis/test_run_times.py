@@ -97,29 +97,18 @@ def test_predictions():
     ("call", "message"),
     [
         (lambda: run_times.fit([]), "at least two different"),
-        (lambda: run_times.fit([2.0, 2.0]), "at least two different"),
         (lambda: run_times.fit([1.0, math.inf]), "at least two different"),
         (lambda: run_times.fit([1.0, 0.0]), "times hold 0.0, expected numbers from 1e-100 to"),
-        (lambda: run_times.fit([1.0, -math.inf]), "times hold -inf"),
-        (lambda: run_times.fit([1e308, 1.5e308]), "times hold 1e\\+308, expected numbers from"),
-        (lambda: run_times.fit([1e-308, 2e-308]), "times hold 1e-308, expected numbers from"),
         (lambda: run_times.fit("abc"), "times is 'abc', expected numbers"),
-        (lambda: run_times.fit([1.0, 2j]), "times is .*, expected numbers"),
-        (lambda: run_times.fit([[1.0], [2.0, 3.0]]), "times is .*, expected numbers"),
         (lambda: run_times.fit([1.0, math.nan]), "times hold nan"),
         (lambda: run_times.fit([1.0, 2.0], "weibull"), "family is 'weibull'"),
         (lambda: run_times.fit([1.0, 2.0], by="eye"), "by is 'eye'"),
         (lambda: run_times.fit([1.0, 2.0]).mean(0), "runs is 0"),
         (lambda: run_times.fit([1.0, 2.0]).runs_for(1.0, 1.0), "share is 1.0"),
-        (lambda: run_times.fit([1.0, 2.0]).runs_for(0.0), "time is 0.0"),
         (lambda: run_times.fit([1.0, 2.0]).runs_for(1e-300), "time is 1e-300"),
-        (lambda: run_times.fit([1.0, 2.0]).runs_for("x"), "time is 'x', expected a number"),
-        (lambda: run_times.fit([1.0, 2.0]).runs_for(10**400), "time is 1000.*, expected numbers"),
         (lambda: run_times.fit([1.0, 2.0]).share_done("x"), "time is 'x', expected numbers"),
-        (lambda: run_times.fit([1.0, 2.0]).mean(10**400), "runs is 1000"),
         (lambda: run_times.mean_of_first([1.0], 0), "runs is 0"),
         (lambda: run_times.mean_of_first([], 1), "times are empty"),
-        (lambda: run_times.mean_of_first([1.0, math.nan], 1), "times hold nan"),
         (lambda: run_times.mean_of_first([1.0, -1.0], 1), "times hold -1.0"),
         (lambda: run_times.mean_of_first("x", 1), "times is 'x', expected numbers"),
         (lambda: run_times.shares_done(3, 2), "total is 2"),
@@ -133,22 +122,13 @@ def test_bad_input_is_named(call, message):
 
 @pytest.mark.parametrize("family", TRUE)
 @pytest.mark.parametrize("by", METHODS)
-@pytest.mark.parametrize(
-    "times",
-    [
-        [1e99, 2e99, 5e99],
-        [1e-99, 2e-99, 5e-99],
-        [1.0, 1 + 1e-15],
-        [1e-90, 1.0, 1e90],
-        [1.0, 2.0] + [math.inf] * 500,
-    ],
-    ids=["long", "short", "alike", "spread", "few"],
-)
-def test_what_is_fitted_is_finite(family, by, times):
+def test_what_is_fitted_is_finite(family, by):
     """At the ends of the range, and where little is known; and nothing warns."""
-    found = run_times.fit(times, family, by=by)
-    assert 0 <= found.misfit <= 1
-    assert all(math.isfinite(found.time_by(0.5, runs)) for runs in (1, 30))
+    long, short, alike = [1e99, 2e99, 5e99], [1e-99, 2e-99, 5e-99], [1.0, 1 + 1e-15]
+    for times in (long, short, alike, [1e-90, 1.0, 1e90], [1.0, 2.0] + [math.inf] * 500):
+        found = run_times.fit(times, family, by=by)
+        assert 0 <= found.misfit <= 1
+        assert all(math.isfinite(found.time_by(0.5, runs)) for runs in (1, 30))
 
 
 def test_without_scipy_one_line_says_what_to_install(monkeypatch):

@@ -1,6 +1,10 @@
-"""Sets of placements: all there are and no others, the same for a key, and ends of every kind."""
+"""Sets of placements: all there are and no others, the same for a key, and ends of every kind.
+
+Boards of up to 16 queens, searched by 16 searches, share programs, and so do those of 10,000.
+"""
 
 import functools
+import re
 
 import jax
 import numpy as np
@@ -9,10 +13,19 @@ from probes import refuses
 from queens import all_valid, assert_valid
 
 import jaxopt_search as js
+from jaxopt_search.driver import checkpoints
+from jaxopt_search.engine import memory
+from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.problems.queens.symmetry import canonical
 from jaxopt_search.solvers import queens_runs
 
-AMPLE = {"max_seconds": 300.0, "devices": 1}
+MANY = 10_000
+
+
+def queens(n=12, wanted=400, key=5, **options):
+    limits = {"max_steps": 500} if n < MANY and "max_seconds" not in options else {}
+    limits = limits or {"max_seconds": 300}
+    return js.solve_nqueens(n, wanted, key, **{"num_searches": 16, "devices": 1} | limits | options)
 
 
 def as_set(placements):
@@ -21,8 +34,8 @@ def as_set(placements):
 
 def test_all_placements_are_found():
     """The placements of a backtracking enumeration, each once, though some are found again."""
-    n, number = 9, 352
-    result = js.solve_nqueens(n, number, **AMPLE)
+    n, number = 8, 92
+    result = queens(n, number, max_seconds=300)
     assert (result.success, result.status) == (True, js.Status.TARGET)
     assert (result.solutions.shape, result.solutions.dtype) == ((number, n), np.int16)
     assert as_set(result.solutions) == set(all_valid(n))
@@ -32,7 +45,7 @@ def test_all_placements_are_found():
 
 def test_all_classes_are_found():
     """Of the twelve classes of eight queens one placement each; a thirteenth there is not."""
-    result = js.solve_nqueens(8, 13, distinct="symmetry", **AMPLE)
+    result = queens(8, 13, distinct="symmetry", max_seconds=300)
     assert not result.success
     found = [tuple(canonical(queens)) for queens in result.solutions]
     assert len(found) == 12
@@ -40,17 +53,12 @@ def test_all_classes_are_found():
     assert result.message == "there are no more: 8 queens have 12 valid classes of placements"
 
 
-@functools.cache
-def ended(n, wanted):
-    return js.solve_nqueens(n, wanted, max_seconds=3600, devices=1)
-
-
 @pytest.mark.parametrize(("n", "wanted"), [(1, (1, 2)), (3, (1,)), (4, (2, 2**31 - 1))])
 def test_no_more_than_there_are(n, wanted):
     """All there are come back, none for three queens, and without waiting for a limit."""
     there = all_valid(n)
     for number in wanted:
-        result = ended(n, number)
+        result = queens(n, number, max_seconds=3600)
         assert as_set(result.solutions) == set(there)
         assert result.solutions.shape == (len(there), n)
         is_enough = len(there) == number
@@ -62,48 +70,38 @@ def test_no_more_than_there_are(n, wanted):
 
 def test_the_known_numbers():
     """Of placements and of classes, as far as they are enumerated in no time."""
-    for n in range(1, 10):
+    for n in range(1, 9):
         there = all_valid(n)
         classes = {tuple(canonical(np.array(queens))) for queens in there}
-        assert (queens_runs.ALL[n - 1], queens_runs.CLASSES[n - 1]) == (
-            len(there),
-            len(classes),
-        )
+        assert (queens_runs.ALL[n - 1], queens_runs.CLASSES[n - 1]) == (len(there), len(classes))
 
 
 @functools.cache
 def many(key, devices=1):
-    return js.solve_nqueens(20, 300, key, num_searches=16, max_seconds=300, devices=devices)
-
-
-def test_many_placements():
-    """They are valid, all different, and as many as were wanted."""
-    result = many(0)
-    assert (result.success, len(as_set(result.solutions))) == (True, 300)
-    assert_valid(result.solutions)
-    assert result.num_found >= 300
-    assert 0 < result.elapsed < 300
-    assert result.nit % 32 == 0
+    return queens(12, 300, key, max_seconds=300, devices=devices)
 
 
 @pytest.mark.devices(2)
 def test_a_set_is_a_function_of_its_key():
-    """On any number of devices; another key gives another set."""
-    again = js.solve_nqueens(20, 300, 0, num_searches=16, max_seconds=300, devices=1)
-    for result in (again, many(0, 2)):
-        np.testing.assert_array_equal(result.solutions, many(0).solutions)
-        assert (result.num_found, result.nit) == (many(0).num_found, many(0).nit)
-    assert len(as_set(many(1).solutions) & as_set(many(0).solutions)) < 100
+    """On any number of devices, valid and all different; another key gives another set."""
+    result = many(0)
+    assert (result.success, len(as_set(result.solutions))) == (True, 300)
+    assert_valid(result.solutions)
+    assert 0 < result.elapsed < 300 and result.nit % 32 == 0
+    again = queens(12, 300, 0, max_seconds=300)
+    for other in (again, many(0, 2)):
+        np.testing.assert_array_equal(other.solutions, result.solutions)
+        assert (other.num_found, other.nit) == (result.num_found, result.nit)
+    assert len(as_set(many(1).solutions) & as_set(result.solutions)) < 100
 
 
-@pytest.mark.parametrize(("first", "second"), [(20, 23), (10_000, 10_200)])
-def test_other_sizes_compile_nothing(first, second, caplog):
+@pytest.mark.parametrize(("first", "second"), [(12, 15), (MANY, 10_200)])
+def test_other_sizes_compile_nothing(first, second, compiled):
     """Of one class; nor do other keys, limits, and numbers of placements of one class."""
-    options = {"num_searches": 16, "devices": 1}
-    js.solve_nqueens(first, 2, 0, max_seconds=300, **options)
-    with jax.log_compiles():
-        result = js.solve_nqueens(second, 3, 1, max_steps=1000, **options)
-    assert not [record for record in caplog.records if "Compiling" in record.message]
+    queens(first, 2, 0)
+    compiled.clear()
+    result = queens(second, 3, 1, max_steps=1000)
+    assert not compiled
     assert result.solutions.shape == (3, second)
     np.testing.assert_array_equal(np.sort(result.solutions), np.tile(np.arange(second), (3, 1)))
     assert js.attacking_pairs(result.solutions).tolist() == [0, 0, 0]
@@ -121,7 +119,7 @@ def test_few_numbers_of_searches():
 def test_steps_run_out():
     """No step more is made, though a look is taken every 32 steps."""
     for max_steps in (0, 3, 33):
-        result = js.solve_nqueens(20, 1000, num_searches=16, max_steps=max_steps, devices=1)
+        result = queens(12, 1000, max_steps=max_steps)
         assert (result.success, result.status) == (False, js.Status.MAX_STEPS)
         assert result.nit == max_steps
         assert len(result.solutions) < 1000
@@ -129,39 +127,38 @@ def test_steps_run_out():
         assert_valid(result.solutions)
 
 
-@pytest.mark.parametrize("n", [20, 10_000])
+@pytest.mark.parametrize("n", [12, MANY])
 def test_time_runs_out(n):
     """At once."""
-    result = js.solve_nqueens(n, 100_000, max_seconds=0, devices=1)
+    result = queens(n, 100_000, max_seconds=0)
     assert (result.success, result.status) == (False, js.Status.MAX_SECONDS)
     assert len(result.solutions) < 100_000
 
 
 def test_many_queens_are_repaired():
     """Beyond what searches are good for; the same for a key, another one for another."""
-    n = 10_000
-    results = [js.solve_nqueens(n, 2, key, max_seconds=300, devices=1) for key in (3, 3, 4)]
+    results = [queens(MANY, 2, key) for key in (3, 3, 4)]
     for result in results:
         assert (result.success, result.num_found) == (True, 2)
         assert result.solutions.dtype == np.int16
-        np.testing.assert_array_equal(np.sort(result.solutions), np.tile(np.arange(n), (2, 1)))
+        np.testing.assert_array_equal(np.sort(result.solutions), np.tile(np.arange(MANY), (2, 1)))
         assert js.attacking_pairs(result.solutions).tolist() == [0, 0]
     rows = np.concatenate([result.solutions for result in results])
     np.testing.assert_array_equal(rows[:2], rows[2:4])
     assert len(as_set(rows)) == 4
 
 
-@pytest.mark.parametrize(("n", "dtype"), [(2**15 - 1, np.int16), (2**15, np.int32)])
-def test_types_of_placements(n, dtype):
-    """Columns up to 2**15 - 1 fit; here there is no time for any."""
-    result = js.solve_nqueens(n, 3, max_seconds=0, devices=1)
-    assert (result.solutions.shape, result.solutions.dtype) == ((0, n), dtype)
+def test_types_of_placements():
+    """Columns up to 2**15 - 1 fit; no placement is there yet."""
+    for n, dtype in ((2**15 - 1, np.int16), (2**15, np.int32)):
+        found = queens_runs.PlacementSet(3, "raw", n).solutions
+        assert (found.shape, found.dtype) == ((0, n), dtype)
 
 
 def test_rounds_of_repair_run_out():
     """Eight rounds are far too few for this many queens: none is given back."""
     for max_steps in (0, 8):
-        result = js.solve_nqueens(10_000, max_steps=max_steps, devices=1)
+        result = js.solve_nqueens(MANY, max_steps=max_steps, devices=1)
         assert (result.status, result.nit) == (js.Status.MAX_STEPS, max_steps)
         assert (result.success, len(result.solutions)) == (False, 0)
 
@@ -174,7 +171,7 @@ def test_rounds_of_repair_run_out():
         ({"distinct": "all"}, "distinct is 'all', expected one of raw, symmetry"),
         ({"max_steps": -1}, "max_steps is -1"),
         ({"max_seconds": float("nan")}, "max_seconds is nan"),
-        ({"num_searches": 0, "n": 10_000}, "num_searches is 0"),
+        ({"num_searches": 0, "n": MANY}, "num_searches is 0"),
     ],
     ids=str,
 )
@@ -184,44 +181,201 @@ def test_wrong_arguments_are_refused(arguments, text):
         js.solve_nqueens(**({"n": 8, "max_steps": 1, "devices": 1} | arguments))
 
 
-@pytest.mark.parametrize(("n", "wanted", "found"), [(8, 200, 92), (10_000, 2, 2)])
+@pytest.mark.parametrize(("n", "wanted", "found"), [(8, 200, 92), (MANY, 2, 2)])
 def test_progress(n, wanted, found, capsys):
     """A line says that it compiles, one how it ended; nothing is shown by default."""
-    js.solve_nqueens(n, wanted, max_seconds=60, devices=1)
+    queens(n, wanted, max_seconds=60)
     assert capsys.readouterr().err == ""
-    js.solve_nqueens(n, wanted, max_seconds=60, devices=1, show_progress=True)
+    queens(n, wanted, max_seconds=60, show_progress=True)
     first, *_, last = capsys.readouterr().err.splitlines()
     assert first.startswith("compiling (")
     assert last.endswith(f" s  {found} of {wanted} placements")
 
 
-def interrupt(*arguments, **options):
-    raise KeyboardInterrupt
+def broken_at(monkeypatch, part, name, call):
+    """Lets the call of a method with this number, from 1, end with a Ctrl-C at its start."""
+    plain, calls = getattr(part, name), []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return plain(*arguments)
+
+    monkeypatch.setattr(part, name, counted)
 
 
-@pytest.mark.parametrize("n", [8, 10_000])
+@pytest.mark.parametrize("n", [12, MANY])
 def test_ctrl_c_before_the_search(n, monkeypatch):
     """It is raised, as by `solve`: there is no result without a search."""
-    monkeypatch.setattr(queens_runs, "Program", interrupt)
+    broken_at(monkeypatch, queens_runs, "Program", 1)
     with pytest.raises(KeyboardInterrupt):
-        js.solve_nqueens(n, max_seconds=60, devices=1)
+        queens(n)
 
 
-@pytest.mark.parametrize("n", [20, 10_000])
+@pytest.mark.parametrize("n", [12, MANY])
 def test_ctrl_c_during_the_search(n, monkeypatch, capsys):
     """What was found is returned, and the last line tells how much that is."""
-    add, calls = queens_runs.PlacementSet.add, []
-
-    def interrupted(finds, queens, words):
-        calls.append(len(queens))
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        add(finds, queens, words)
-
-    monkeypatch.setattr(queens_runs.PlacementSet, "add", interrupted)
-    result = js.solve_nqueens(n, 10**6, max_seconds=300, devices=1, show_progress=True)
+    broken_at(monkeypatch, queens_runs.PlacementSet, "add", 2)
+    result = queens(n, 10**6, max_seconds=300, show_progress=True)
     assert (result.status, result.success) == (js.Status.INTERRUPTED, False)
-    assert len(result.solutions) == result.num_found == calls[0]
+    assert 0 < len(result.solutions) == result.num_found
     assert result.message.endswith("placements were found; interrupted")
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.endswith(f" s  {calls[0]} of 1000000 placements")
+    assert last.endswith(f" s  {result.num_found} of 1000000 placements")
+
+
+def assert_same(found, whole):
+    """All that a set of placements tells but how long it took."""
+    for name in ("solutions", "num_found", "nit", "status", "success", "message"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name), name)
+
+
+@pytest.mark.parametrize("cut", [0, 7, 64, 70])
+def test_placements_are_found_as_if_nothing_had_been_broken(cut, tmp_path):
+    """After a limit of steps, at a look or between two, where one looks once more."""
+    path, whole = tmp_path / "run.npz", queens()
+    first = queens(max_steps=cut, checkpoint=path)
+    assert first.nit == cut and len(first.solutions) < len(whole.solutions)
+    again = queens(max_steps=cut, resume=path)
+    assert_same(again, first)
+    assert_same(queens(checkpoint=path, resume=True), whole)
+
+
+@pytest.mark.parametrize("call", [1, 2, 5])
+@pytest.mark.parametrize("method", ["advance", "look", "add"])
+def test_placements_after_ctrl_c(method, call, tmp_path, monkeypatch):
+    """Wherever it comes: before steps, before a look, before something is taken down."""
+    path, whole = tmp_path / "run.npz", queens()
+    with monkeypatch.context() as patch:
+        part = queens_runs.PlacementSet if method == "add" else queens_runs.Searches
+        later = call + (method != "add")  # the first ones compile
+        broken_at(patch, part, method, later)
+        first = queens(checkpoint=path)
+    assert first.status == js.Status.INTERRUPTED
+    assert_same(queens(resume=path), whole)
+
+
+@pytest.mark.devices(2)
+def test_placements_on_other_devices(tmp_path):
+    """And with another number of searches given, which counts at the start only."""
+    path, whole = tmp_path / "run.npz", queens()
+    queens(checkpoint=path, max_steps=40, devices=2)
+    queens(checkpoint=path, max_steps=100, devices=1, resume=True, num_searches=3)
+    assert_same(queens(resume=path, num_searches=None, devices=2), whole)
+
+
+def test_more_placements_may_be_wanted(tmp_path):
+    """Those found in the same look as the last one are not lost; nor is the number of tries."""
+    path, whole = tmp_path / "run.npz", queens()
+    few = queens(wanted=30, checkpoint=path)
+    assert (few.status, len(few.solutions)) == (js.Status.TARGET, 30)
+    assert_same(queens(wanted=30, resume=path), few)
+    assert_same(queens(resume=path), whole)
+    assert_same(
+        queens(wanted=10, resume=path)._replace(message="", status=0),
+        few._replace(solutions=few.solutions[:10], message="", status=0),
+    )
+
+
+@pytest.mark.parametrize("call", [2, 3])
+@pytest.mark.parametrize("method", ["add", "snapshot"])
+def test_placements_that_are_repaired(method, call, tmp_path, monkeypatch):
+    """One after the other; none is left out and none comes twice."""
+    path, whole = tmp_path / "run.npz", queens(MANY, 4)
+    if method == "add":
+        with monkeypatch.context() as patch:
+            broken_at(patch, queens_runs.PlacementSet, "add", call)
+            first = queens(MANY, 4, checkpoint=path)
+        assert first.status == js.Status.INTERRUPTED
+    else:
+        first = queens(MANY, call, checkpoint=path)
+    assert len(first.solutions) < 4
+    assert_same(queens(MANY, 4, resume=path), whole)
+
+
+def test_other_placements_are_refused(tmp_path):
+    """Of more queens, or others that count as different, or found in another way."""
+    path = tmp_path / "run.npz"
+    queens(max_steps=3, checkpoint=path)
+    for n, options, what in (
+        (13, {}, "instance"),
+        (12, {"distinct": "symmetry"}, "configuration"),
+        (MANY, {}, "instance"),
+    ):
+        with pytest.raises(js.CheckpointError, match=f"of {what} [0-9a-f]+, expected [0-9a-f]+; "):
+            queens(n, resume=path, **options)
+    with pytest.raises(FileExistsError, match="resume it or remove it"):
+        queens(checkpoint=path)
+
+
+def test_checkpoints_are_written_after_chunks(tmp_path, monkeypatch):
+    """Not only at the end, if they are due."""
+    written, write = [], checkpoints.write
+    monkeypatch.setattr(checkpoints, "SHARE", 1e9)
+    monkeypatch.setattr(checkpoints, "write", lambda *given: written.append(write(*given)))
+    queens(max_steps=100, checkpoint=tmp_path / "run.npz", checkpoint_every=0)
+    assert len(written) > 2
+
+
+WHERE = {"one": slice(1), "the last": slice(3, 4), "two": slice(2, 4)}
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("where", WHERE)
+def test_nothing_is_compiled_twice(where, compiled):
+    """Steps and looks, once each; and nothing by a call with another seed."""
+    devices = jax.devices()[WHERE[where]]
+    options = {"num_searches": 24 + list(WHERE).index(where), "max_seconds": 60}
+    js.solve_nqueens(9, 3, devices=devices, **options)
+    names = [re.search("_advance|harvested|_fun", name) for name in compiled]
+    found = sorted(name[0] for name in names if name)
+    assert found == (["_advance", "harvested"] if len(devices) == 1 else ["_fun"] * 2)
+    compiled.clear()
+    js.solve_nqueens(9, 3, 1, devices=devices, **options)
+    assert not [name for name in compiled if re.search("_advance|harvested|_fun", name)]
+
+
+def needed(monkeypatch, module, name, position, call):
+    """Returns what `name` of a module, which refuses a call, is asked about, the least and all."""
+    seen = []
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, lambda *arguments: seen.append(arguments[position]))
+        call()
+    return min(seen), max(seen)
+
+
+@pytest.mark.devices(2)
+def test_searches_are_refused_by_all_that_they_take(monkeypatch):
+    """Where the states would fit, but not what the programs need besides; before anything is."""
+
+    def call():
+        queens(9, 3, num_searches=500, devices=2)
+
+    least, most = needed(monkeypatch, memory, "check_searches", 0, call)
+    assert most > 1.2 * least
+    monkeypatch.setattr(memory, "free_bytes", lambda device: (least + most) / 2)
+    monkeypatch.setattr(DeviceSplit, "split", lambda *_: pytest.fail("something was allocated"))
+    with pytest.raises(MemoryError, match="num_searches is 500, .* GiB, and .* use fewer searches"):
+        call()
+
+
+def test_repairs_are_refused_by_all_that_they_take(monkeypatch):
+    least, most = needed(monkeypatch, memory, "check_bytes", 0, lambda: queens(MANY, 1))
+    assert most > 1.2 * least
+    monkeypatch.setattr(memory, "free_bytes", lambda device: (least + most) / 2)
+    with pytest.raises(MemoryError, match="n is 10000, .* GiB, and .* use fewer queens"):
+        queens(MANY, 1)
+
+
+def test_running_out_of_memory_names_the_estimate(monkeypatch):
+    """In the search, on the device."""
+    error = jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
+
+    def out_of_memory(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(DeviceSplit, "advance", out_of_memory)
+    says = r"ran out of memory with n=9, estimated to need 0\.0 GiB; use fewer, or more devices"
+    with pytest.raises(MemoryError, match=says):
+        queens(9, 3)

@@ -1,11 +1,13 @@
 """What recipes follow from: scales of instances, sizes, and starts; nothing is searched."""
 
+import jax
 import numpy as np
 import pytest
 from cases import coords_tsp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 import jaxopt_search as js
+from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.solvers import scales, tsp
 
 
@@ -61,6 +63,28 @@ def test_scales_on_the_host_are_those_of_the_device(metric, storage, sizes):
         for name in ("near_distance", "tree_edge"):
             found, expected = (getattr(scales, name + end)(problem) for end in ("", "_on_device"))
             assert found == pytest.approx(float(expected), rel=1e-5)
+
+
+@pytest.mark.parametrize("fixed", [None, [[2, 4], [0, 0]]])
+def test_swap_change_is_a_mean_over_swaps(fixed, compiled):
+    """Within five standard errors of that of 4000 on the device; padded or not, as is the start."""
+    flow, distance = np.random.default_rng(0).integers(-20, 50, (2, 7, 7))
+    problem = js.qap(flow, distance, partial_match=fixed)
+
+    def change(key):
+        keys = jax.random.split(key)
+        pair = jax.random.choice(keys[0], problem.num_free, (2,), replace=False)
+        pair = pair if fixed is None else problem.free[pair]
+        return problem.swap_delta(problem.init(keys[1]), *pair)
+
+    changes = np.abs(jax.jit(jax.vmap(change))(jax.random.split(jax.random.key(0), 4000)))
+    compiled.clear()
+    found = scales.swap_change(problem)
+    assert not compiled
+    padded = problem.padded(16)
+    assert found == scales.swap_change(padded)
+    np.testing.assert_array_equal(constructed_assignment(problem), constructed_assignment(padded))
+    assert abs(found - changes.mean()) < 5 * changes.std() / 256**0.5
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,107 @@
-"""Many instances at once: what does not depend on their kind."""
+"""solve_tsp and solve_qap on several instances at once.
+
+All lists have three instances, of which the largest has 9 to 16 entries: each kind has one program.
+"""
 
 import functools
 import itertools
 import re
 
+import chex
 import jax
 import numpy as np
 import pytest
+from kept_runs import arrays_of
 
 import jaxopt_search as js
-from jaxopt_search.backends import portability, random
+from jaxopt_search.backends import Choice, portability, random
+from jaxopt_search.driver import checkpoints
+from jaxopt_search.engine import stepping
+from jaxopt_search.problems.qap.build import as_qaps
+from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.solvers import stacked
 from jaxopt_search.solvers.recipes import Pace
 from jaxopt_search.solvers.tsp import tsp_recipe
 
+QUICK = {"max_steps": 300, "num_searches": 4, "devices": 1}
+
+
+def cities(*sizes):
+    return [np.random.default_rng((n, i)).random((n, 2)) * 10**i for i, n in enumerate(sizes)]
+
+
+def matrices(*sizes):
+    """Returns asymmetric flows and distances with diagonals, [n, n] each."""
+    made = [np.random.default_rng(n).integers(-3, 20, (2, n, n)) for n in sizes]
+    return [flow for flow, _ in made], [distance for _, distance in made]
+
+
+def length(points, tour):
+    return np.hypot(*(points[tour] - points[np.roll(tour, -1)]).T).sum()
+
+
+def cost(flow, distance, assignment):
+    return (flow * distance[np.ix_(assignment, assignment)]).sum()
+
+
+def shortest(points):
+    tours = (np.array((0, *rest)) for rest in itertools.permutations(range(1, len(points))))
+    return min(length(points, tour) for tour in tours)
+
+
+def lowest(flow, distance):
+    orders = itertools.permutations(range(len(flow)))
+    return min(cost(flow, distance, np.array(order)) for order in orders)
+
+
+def solve_tsp(points, key=2, **options):
+    return js.solve_tsp(points, key, **{"moves_per_search": 3} | QUICK | options)
+
+
+def solve_qap(flows, distances, key=2, **options):
+    return js.solve_qap(flows, distances, key, **QUICK | options)
+
+
+SOLVERS = {
+    "tours": functools.partial(solve_tsp, cities(9, 11, 11)),
+    "assignments": functools.partial(solve_qap, *matrices(7, 9, 9)),
+}
+both = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+
+
+however = pytest.mark.parametrize("implementation", ["native", "interpret"])
+
+
+@however
+def test_tiny_tours_are_the_shortest(implementation, monkeypatch):
+    """Of any sizes and scales, however they are run."""
+    monkeypatch.setattr(stepping, "choose", lambda *_: Choice(implementation))
+    points = [*cities(7, 6), np.random.default_rng(0).random((9, 2))]
+    result = solve_tsp(points, max_steps=600)
+    assert [sorted(tour.tolist()) for tour in result.x] == [list(range(n)) for n in (7, 6, 9)]
+    assert {tour.dtype for tour in result.x} == {np.dtype(np.int32)}
+    np.testing.assert_allclose(result.fun, list(map(length, points, result.x)), rtol=1e-12)
+    np.testing.assert_allclose(result.fun[:2], list(map(shortest, points[:2])))
+    assert (result.success, result.nit, result.nfev) == (True, 600, 600 * 3 * 4 * 3)
+    assert result.env["implementation"] == implementation
+
+
+@however
+def test_tiny_assignments_are_optimal(implementation, monkeypatch):
+    """Of any sizes, however they are run."""
+    monkeypatch.setattr(stepping, "choose", lambda *_: Choice(implementation))
+    pairs = matrices(6, 1, 9)
+    result = solve_qap(*pairs, max_steps=60)
+    assert result.fun.dtype == np.int64
+    assert result.fun[:2].tolist() == [lowest(*pair) for pair in zip(*pairs, strict=True)][:2]
+    assert result.fun.tolist() == list(map(cost, *pairs, result.x))
+    assert (result.success, result.nit, result.nfev) == (True, 60, 60 * 4 * (15 + 0 + 36))
+    assert result.env["implementation"] == implementation
+
 
 def of_tours():
     recipe = tsp_recipe(True, "cpu", 40)._replace(num_searches=4, num_candidates=5)
-    points = [np.random.default_rng(n).random((n, 2)) for n in (12, 7)]
-    return stacked.Tours(recipe, 16), stacked.cities_of(points, np.ones(2), 16)
+    return stacked.Tours(recipe, 16), stacked.cities_of(cities(12, 7), np.ones(2), 16)
 
 
 def of_assignments():
@@ -39,28 +122,271 @@ def test_kernels_lower_for_cuda(of_kind):
     assert re.search(r"custom_call @\S*triton", text)
 
 
-@pytest.mark.parametrize(
-    ("solve", "instances", "is_trivial"),
-    [
-        (js.solve_tsp, ([np.zeros((3, 2))],), True),
-        (js.solve_tsp, ([np.random.default_rng(0).random((9, 2))],), False),
-        (js.solve_qap, ([[[1]]], [[[1]]]), True),
-        (js.solve_qap, ([np.ones((9, 9), int)], [np.ones((9, 9), int)]), False),
-    ],
-)
-def test_a_run_without_steps_is_no_success(solve, instances, is_trivial):
-    """Unless there is nothing to search for."""
-    result = solve(*instances, max_steps=0, num_searches=2, devices=1)
-    assert (result.nit, result.success) == (0, is_trivial)
+def test_a_run_without_steps_is_no_success():
+    """Unless there is nothing to search for: up to three cities, or one facility."""
+    for solver in SOLVERS.values():
+        result = solver(max_steps=0)
+        assert (result.nit, result.success) == (0, False)
+    for result in (solve_tsp([np.eye(3)[:, :2]] * 3), solve_qap([[[1]]] * 3, [[[1]]] * 3)):
+        assert result.success
 
 
 def test_qaps_are_maximized():
     """What is found is the sum itself; its highest value is known by brute force."""
-    made = np.random.default_rng(4).integers(0, 30, (2, 6, 6))
-    flow, distance = made + made.swapaxes(1, 2)  # symmetric ones share the program from above
-    orders = np.array(list(itertools.permutations(range(6))))
-    sums = (flow * distance[orders[:, :, None], orders[:, None]]).sum(axis=(1, 2))
-    result = js.solve_qap(
-        [flow], [distance], maximize=True, max_steps=40, num_searches=2, devices=1
-    )
-    assert result.fun.tolist() == [sums.max()]
+    flows, distances = matrices(5, 6, 9)
+    result = solve_qap(flows, distances, maximize=True)
+    negated = [-flow for flow in flows]
+    assert result.fun[:2].tolist() == [-lowest(negated[i], distances[i]) for i in (0, 1)]
+
+
+def test_one_fractional_instance_makes_all_so():
+    """All stand in arrays of one dtype; costs are those of the matrices as given."""
+    flows, distances = matrices(5, 6, 3)
+    flows[0], distances[0] = flows[0] + 30_000, distances[0] + 30_000
+    flows[1] = flows[1] * 0.3
+    result = solve_qap(flows, distances, max_steps=60)
+    assert result.fun.dtype == np.float64
+    for problem, *pair in zip(as_qaps(flows, distances), flows, distances, strict=True):
+        order = np.arange(problem.n)[::-1].astype(np.int32)
+        assert problem.flow.dtype == np.float32
+        in_full = problem.host.in_full(float(problem.device_cost(order)))
+        assert in_full == pytest.approx(cost(*pair, order), abs=0.1)
+    np.testing.assert_allclose(result.fun, list(map(lowest, flows, distances)), rtol=1e-6)
+
+
+def test_another_list_of_the_class_compiles_nothing(compiled):
+    """Nor does another limit; results are never worse than what is constructed at first."""
+    by_clock = {"max_steps": None, "max_seconds": 0.02}
+    for sizes, limits in (((9, 3, 4), {}), ((1, 16, 2), {}), ((12, 5, 9), by_clock)):
+        result = solve_tsp(cities(*sizes), 1, metric="EUCLID", **limits)
+        assert result.success and isinstance(result.x, list)
+        assert [sorted(tour.tolist()) for tour in result.x] == [list(range(n)) for n in sizes]
+        pairs = zip(*matrices(*sizes), strict=True)
+        named = [js.datasets.QAPInstance(name="", flow=f, distance=d) for f, d in pairs]
+        assigned = js.solve_qap(named, key=1, **QUICK | limits)
+        floor = [one.cost(constructed_assignment(js.qap_from_instance(one))) for one in named]
+        assert (assigned.fun <= floor).all() and assigned.success
+        assert sizes[0] == 9 or not compiled
+        compiled.clear()
+
+
+def test_others_in_a_list_change_no_run():
+    """Of whatever sizes, if the largest has as many entries: these set the pace.
+
+    Before tours recombine it may have more or fewer, too.
+    """
+    first, *others = cities(10, 9, 14, 14, 3)
+    for steps, lists in ((100, (others[:2], others[2:])), (16, (others[:2], cities(5, 12)))):
+        found = [solve_tsp([first, *more], 1, max_steps=steps) for more in lists]
+        np.testing.assert_array_equal(*(result.x[0] for result in found))
+    lists = [matrices(13, *more) for more in ((11, 14), (14, 5))]
+    found = [solve_qap(*pairs, 1, max_steps=60) for pairs in lists]
+    np.testing.assert_array_equal(*(result.x[0] for result in found))
+
+
+@both
+def test_another_key_leads_to_another_search(solver, tmp_path):
+    searches = []
+    for key in (1, 2):
+        solver(key=key, max_steps=20, checkpoint=tmp_path / f"{key}.npz")
+        kept = arrays_of(tmp_path / f"{key}.npz")
+        searches.append([array for name, array in sorted(kept.items()) if ".searches." in name])
+    assert searches[0] and any((one != other).any() for one, other in zip(*searches, strict=True))
+
+
+def test_a_list_of_one_size_is_a_stack():
+    """Of lists and arrays of any kind."""
+    points = np.random.default_rng(1).random((3, 13, 2), np.float32)
+    listed = (points[0].tolist(), jax.device_put(points[1]), points[2])
+    flows, distances = map(np.stack, matrices(13, 13, 13))
+    for whole, parts in (
+        (solve_tsp(points), solve_tsp(listed)),
+        (solve_qap(flows, distances), solve_qap(flows.tolist(), list(distances))),
+    ):
+        assert isinstance(parts.x, np.ndarray) and parts.x.shape == (3, 13)
+        np.testing.assert_array_equal(whole.x, parts.x)
+        np.testing.assert_array_equal(whole.fun, parts.fun)
+
+
+def test_copies_of_cities_make_no_tour_longer():
+    """Fifteen of each, in any order, beside an instance without any: both are the shortest."""
+    places, generator = np.random.default_rng(0).random((7, 2)), np.random.default_rng(1)
+    points = [generator.permutation(np.repeat(places, 15, axis=0)), places, cities(9)[0]]
+    result = solve_tsp(points)
+    assert [len(set(tour.tolist())) for tour in result.x] == [105, 7, 9]
+    np.testing.assert_allclose(result.fun[:2], shortest(places), rtol=1e-12)
+    np.testing.assert_allclose(result.fun, list(map(length, points, result.x)), rtol=1e-12)
+
+
+def test_a_limit_of_seconds_ends_all_runs():
+    """A short limit leaves longer tours."""
+    results = [SOLVERS["tours"](max_steps=None, max_seconds=seconds) for seconds in (0.01, 0.3)]
+    assert [result.status for result in results] == [js.Status.MAX_SECONDS] * 2
+    assert results[0].success and results[1].nit > results[0].nit
+    assert (results[1].fun <= results[0].fun + 1e-9).all()
+
+
+def test_scale_changes_no_bit_of_a_search(capsys):
+    """Each instance is counted in a unit of its own, so that tiny and huge ones are searched.
+
+    Progress shows the mean.
+    """
+    scales, points = np.array([2.0**-996, 2.0**900, 2.0**-63]), np.stack(cities(13, 13, 13))
+    expected = solve_tsp(points)
+    result = solve_tsp(points * scales[:, None, None], show_progress=True)
+    np.testing.assert_array_equal(result.x, expected.x)
+    np.testing.assert_allclose(result.fun / scales, expected.fun, rtol=1e-12)
+    assert f"{(result.fun / 3).sum():.3g}"[-4:] in capsys.readouterr().err
+    result = SOLVERS["assignments"](show_progress=True)
+    assert f"best {result.fun.mean():.6g}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_few_cities(n):
+    """Up to three cities all tours are the same, and they are measured rightly."""
+    points = np.array([[[0, 0], [3, 0], [3, 4]], [[0, 0], [1e-300, 0], [0, 0]]])[:, :n]
+    result = solve_tsp([*points, *cities(12)], max_steps=2)
+    np.testing.assert_allclose(result.fun[:2], [[0, 0], [6, 2e-300], [12, 2e-300]][n - 1])
+
+
+def broken_at(monkeypatch, call):
+    """Has a Ctrl-C come before the chunk with this number, from 1."""
+    plain, calls = stacked._Runs.advance, []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return plain(*arguments)
+
+    monkeypatch.setattr(stacked._Runs, "advance", counted)
+
+
+@pytest.mark.devices(2)
+@both
+@pytest.mark.parametrize(("call", "devices"), [(2, 1), (3, 2)])
+def test_several_instances_continue(solver, call, devices, tmp_path, monkeypatch):
+    """From a chunk in the middle, with the pace that they had, on any number of devices."""
+    path, whole = tmp_path / "run.npz", solver(checkpoint=tmp_path / "whole.npz")
+    with monkeypatch.context() as patch:
+        broken_at(patch, call)
+        first = solver(checkpoint=path, devices=devices)
+    assert (first.status, first.nit < 300) == (js.Status.INTERRUPTED, True)
+    found = solver(checkpoint=path, resume=True)
+    assert (found.nit, found.nfev, found.status) == (300, whole.nfev, js.Status.MAX_STEPS)
+    np.testing.assert_array_equal(found.fun, whole.fun)
+    chex.assert_trees_all_equal(arrays_of(path), arrays_of(tmp_path / "whole.npz"))
+    again = solver(resume=path)
+    assert again.nit == 300 and again.fun.tolist() == whole.fun.tolist()
+
+
+def test_other_instances_are_refused(tmp_path):
+    """And another number of steps where cooling depends on it."""
+    path = tmp_path / "run.npz"
+    SOLVERS["tours"](checkpoint=path, max_steps=20)
+    with pytest.raises(js.CheckpointError, match="of configuration"):
+        SOLVERS["tours"](resume=path, max_steps=30)
+    with pytest.raises(js.CheckpointError, match="of instance"):
+        solve_tsp(cities(11, 9, 11), max_steps=20, resume=path)
+    with pytest.raises(js.CheckpointError, match="of instance"):
+        SOLVERS["assignments"](resume=path)
+
+
+def test_several_instances_by_the_clock(tmp_path):
+    """What is left of the seconds, and no hotter than before."""
+    path, options = tmp_path / "run.npz", {"max_steps": None, "max_seconds": 0.4}
+    first = SOLVERS["tours"](checkpoint=path, **options)
+    again = SOLVERS["tours"](checkpoint=path, **options, resume=True)
+    assert again.nit == first.nit  # no time is left
+    longer = SOLVERS["tours"](resume=path, max_steps=None, max_seconds=0.8)
+    assert longer.nit > first.nit and (longer.fun <= first.fun).all()
+
+
+@both
+def test_checkpoints_are_written_after_chunks(solver, tmp_path, monkeypatch):
+    """Not only at the end, if they are due."""
+    written, write = [], checkpoints.write
+    monkeypatch.setattr(checkpoints, "SHARE", 1e9)
+    monkeypatch.setattr(checkpoints, "write", lambda *given: written.append(write(*given)))
+    solver(checkpoint=tmp_path / "run.npz", checkpoint_every=0)
+    assert len(written) > 2
+
+
+SQUARE, TEN = np.ones((2, 2)), np.random.default_rng(0).normal(size=(3, 7, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "text"),
+    [
+        (([SQUARE, np.ones((3, 2))], [SQUARE, SQUARE]), {}, "instance 1: flow has shape (3, 2)"),
+        (([SQUARE], [[[0, np.nan], [1, 0]]]), {}, "instance 0: distance[0,1] is NaN"),
+        (([SQUARE, SQUARE], [SQUARE]), {}, "flow holds 2 and distance 1 matrices"),
+        (([SQUARE, SQUARE], 5), {}, "flow holds 2 and distance 0 matrices"),
+        (([SQUARE],), {}, "instance 0 is a ndarray, expected a QAPInstance"),
+        (([js.qap(SQUARE, SQUARE)],), {}, "instance 0 is a QAP, expected a QAPInstance"),
+        (([SQUARE], [SQUARE]), {"method": "annealing"}, "method is 'annealing'"),
+        (([SQUARE], [SQUARE]), {"target": 3}, "target is 3"),
+        (([SQUARE], [SQUARE]), {"partial_match": [[0, 0]]}, "partial_match is given"),
+        (([SQUARE], [SQUARE]), {"num_searches": 0}, "num_searches is 0"),
+        ((np.ones((0, 3, 3)), np.ones((0, 3, 3))), {}, "flow holds 0 and distance 0 matrices"),
+    ],
+)
+def test_bad_lists_of_qaps_are_refused(arguments, options, text):
+    """In one line that says which instance is wrong."""
+    with pytest.raises((ValueError, TypeError)) as caught:
+        js.solve_qap(*arguments, **{"max_steps": 5} | options)
+    assert text in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        ([np.zeros((3, 3))], "coords[1] has shape (3, 3), expected (n, 2) with n >= 1"),
+        ([5], "coords[1] has shape (), expected (n, 2) with n >= 1"),
+        ([[[0, 1], [2]]], "coords[1] is a ragged list, expected an array"),
+        ([None], "coords[1] has dtype object, expected integers or floats"),
+        ([TEN[0], [["a", "b"]]], "coords[2] has dtype <U1, expected integers or floats"),
+        ([[[0, 1], [np.nan, 1]]], "coords[1][1,0] is NaN, expected a finite number"),
+        ([[[0, 0], [0, 1e308]]], "distances of coords[1] reach 1e+308, expected 0 to"),
+    ],
+)
+def test_bad_lists_of_tsps_are_refused(bad, text):
+    """In one line that says which instance is wrong, and if it is the first one, too."""
+    for number, instances in ((1, [TEN[0], *bad]), (0, [*bad[-1:], TEN[0]])):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            js.solve_tsp(instances, **QUICK)
+        expected = text if number else text.replace(f"[{len(bad)}]", "[0]")
+        assert str(caught.value).startswith(expected) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "text"),
+    [
+        ([], {}, r"has shape \([0-9]*,.*\), expected \(n, n\)"),
+        ([[], []], {}, r"has shape \([0-9]*,.*\), expected \(n, n\)"),
+        (np.zeros((0, 5, 2)), {}, r"coords has shape \(0, 5, 2\), expected \(B, n, 2\)"),
+        (np.zeros((2, 5, 3)), {}, r"coords has shape \(2, 5, 3\)"),
+        (np.where(np.arange(2) == 1, np.nan, TEN), {}, r"coords\[0,0,1\] is NaN"),
+        (np.full((2, 5, 2), [0, 4e307]) * np.arange(5)[:, None], {}, "float64 sums"),
+        (TEN, {"target": 1}, "target is 1, expected None"),
+        (TEN, {"num_searches": 0}, "num_searches is 0"),
+        (TEN, {"moves_per_search": 0}, "moves_per_search is 0"),
+        (TEN, {"max_steps": -1}, "max_steps is -1"),
+        (TEN, {"max_seconds": float("nan")}, "max_seconds is nan"),
+    ],
+)
+def test_bad_stacks_are_refused(points, options, text):
+    """In one line, before anything is compiled."""
+    with pytest.raises(ValueError, match=text) as caught:
+        js.solve_tsp(points, **{"max_steps": 5} | options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("option", ["initial", "callback", "forbidden", "state", "exchange"])
+def test_several_instances_have_no_such_options(option):
+    given = {option: print if option == "callback" else "inf"}
+    with pytest.raises(ValueError, match=f"{option} is .*, expected None for several instances"):
+        js.solve_tsp(list(TEN), **given)
+    if option != "forbidden":
+        with pytest.raises(ValueError, match=f"{option} is .*, expected None for several"):
+            js.solve_qap([SQUARE], [SQUARE], **given)
