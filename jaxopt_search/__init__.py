@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from jaxopt_search import interrupts as interrupts  # notes forks, so before anything is forked
+
 if TYPE_CHECKING:
     from jaxopt_search import testing as testing
     from jaxopt_search.api import *  # noqa: F403

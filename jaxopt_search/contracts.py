@@ -18,7 +18,17 @@ _EXPECTED = {
     PERMUTATION: "permutations of 0 to n - 1, [n] int32",
     "vector": "vectors of a js.VectorProblem",
 }
-_MAKERS = {"TSPInstance": "tsp_from_instance", "QAPInstance": "qap_from_instance"}
+_EXAMPLES = {
+    Problem: "one such as tsp returns",
+    Search: "one such as simulated_annealing returns",
+    Exchange: "None or one such as ring returns",
+}
+_OF_DATA = "one such as tsp_from_coords makes of coordinates, and tsp or qap of matrices"
+_MAKERS = dict.fromkeys(("list", "tuple", "ndarray", "ArrayImpl"), _OF_DATA) | {
+    "TSPInstance": "one such as tsp_from_instance makes of it",
+    "QAPInstance": "one such as qap_from_instance makes of it",
+}
+"""How what is no problem yet becomes one, by the name of its class."""
 
 
 def solution_shape(problem: Any) -> Any:
@@ -66,8 +76,10 @@ def _cost(problem: Any, solution: Solution) -> jax.Array:
     return cost
 
 
-def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
-    """Returns the shapes of a solution and of its cost.
+def check_parts(
+    problem: Any, *searches: Any, exchange: Any = None
+) -> tuple[Any, jax.ShapeDtypeStruct]:
+    """Returns the shapes of a solution and of its cost, if the parts of a run suit one another.
 
     Required is a `types.Problem`, a pytree whose leaves are arrays. Its `init` returns an array or
     a pytree of arrays that are not empty, its `cost` one number, int32 or float32. Unsigned and
@@ -75,8 +87,9 @@ def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
 
     Raises:
       TypeError: naming what is missing or wrong.
+      ValueError: as `check_spaces` says.
     """
-    check_has_members(problem)
+    check_part(problem, Problem)
     for path, leaf in jax.tree_util.tree_leaves_with_path(problem):
         try:
             jax.typeof(leaf)
@@ -87,59 +100,38 @@ def check_problem(problem: Any) -> tuple[Any, jax.ShapeDtypeStruct]:
             ) from None
     solution = solution_shape(problem)
     try:
-        return solution, _cost.eval_shape(problem, solution)
+        cost = _cost.eval_shape(problem, solution)
     except Exception as error:
         given = jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", solution)
         error.add_note(f"problem.cost was given what problem.init returns: {given}")
         raise
+    check_spaces(problem, *searches, exchange=exchange)
+    return solution, cost
 
 
-def check_has_members(problem: Any) -> None:
-    """Refuses what is no problem, or no pytree; leaves may be shapes."""
-    _check_part("problem", problem, Problem, _maker_of(problem))
+def check_part(part: Any, base: type, name: str | None = None) -> None:
+    """Refuses what is no `types.Problem`, `Search` or `Exchange`, or no pytree.
 
-
-def _maker_of(data: Any) -> str:
-    """Returns what a problem is, and how what is no problem yet becomes one."""
-    kind = type(data).__name__
-    if isinstance(data, list | tuple | np.ndarray | jax.Array):
-        return "one such as tsp_from_coords makes of coordinates, and tsp or qap of matrices"
-    if kind in _MAKERS:
-        return f"one such as {_MAKERS[kind]} makes of it"
-    return "one such as tsp returns"
-
-
-def check_search(search: Any, name: str = "search") -> None:
-    """Refuses what is no `types.Search`, or no pytree.
+    Args:
+      part: its leaves may be shapes.
+      base: which of them it is to be.
+      name: for the message; None for that of the class.
 
     Raises:
       TypeError: saying what it is.
     """
-    _check_part(name, search, Search, "one such as simulated_annealing returns")
-
-
-def check_exchange(exchange: Any) -> None:
-    """Refuses what is no `types.Exchange`, or no pytree, unless it is None.
-
-    Raises:
-      TypeError: saying what it is.
-    """
-    if exchange is not None:
-        _check_part("exchange", exchange, Exchange, "None or one such as ring returns")
-
-
-def _check_part(name: str, part: Any, base: type, expected: str) -> None:
+    name = name or base.__name__.lower()
+    kind = type(part).__name__
     if not isinstance(part, base):
-        found = "None" if part is None else f"a {type(part).__name__}"
-        if isinstance(part, type):
-            found = f"the class {part.__name__}"
-        elif isinstance(part, types.FunctionType):
-            found = f"the function {part.__name__}"
+        found = "None" if part is None else f"a {kind}"
+        if isinstance(part, type | types.FunctionType):
+            found = f"the {'class' if isinstance(part, type) else 'function'} {part.__name__}"
+        expected = _MAKERS.get(kind if base is Problem else "", _EXAMPLES[base])
         raise TypeError(f"{name} is {found}, expected a js.{base.__name__}, {expected}")
     if jax.tree_util.all_leaves([part]):
         raise TypeError(
-            f"{name} is a {type(part).__name__}, expected a pytree; decorate the class with"
-            " jaxopt_search.pytree or jax.tree_util.register_static"
+            f"{name} is a {kind}, expected a pytree; decorate the class with jaxopt_search.pytree"
+            " or jax.tree_util.register_static"
         )
     _refuse_static_arrays(name, part, jax.tree.structure(part))
 
@@ -161,16 +153,22 @@ def _refuse_static_arrays(name: str, part: Any, structure: Any) -> None:
         _refuse_static_arrays(name, part, child)
 
 
-def check_spaces(problem: Problem, search: Any = None, exchange: Any = None) -> None:
-    """Refuses a search or an exchange that is not made for a problem's solutions.
+def check_spaces(problem: Problem, *searches: Any, exchange: Any = None) -> None:
+    """Refuses what is no search or exchange, or is not made for a problem's solutions.
 
     A problem on vectors must keep the contract of `types.VectorProblem`.
 
     Raises:
       ValueError: if a part is for another space, or domain sizes are out of range.
-      TypeError: if a problem on vectors lacks what `types.VectorProblem` says.
+      TypeError: if one is none, or a problem on vectors lacks what `types.VectorProblem` says.
     """
-    parts = *(() if search is None else search.parts), *(() if exchange is None else (exchange,))
+    parts = list[Any]()
+    for search in searches:
+        check_part(search, Search)
+        parts += search.parts
+    if exchange is not None:
+        check_part(exchange, Exchange)
+        parts.append(exchange)
     for part in parts:
         if part.space not in (None, problem.space):
             kind, own = type(problem).__name__, problem.space

@@ -25,7 +25,6 @@ def noted() -> Iterator[Callable[[], bool]]:
     Only in the main thread, and only where Ctrl-C has Python's default handler: a user's own
     handlers are left alone. Yields a function that tells whether one has come.
     """
-    numbers = _numbers_of(signal.default_int_handler)
     has_come = False
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -34,7 +33,7 @@ def noted() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         has_come = True
 
-    with _handled(numbers, note, signal.default_int_handler):
+    with _handled((signal.SIGINT, signal.SIGTERM), signal.default_int_handler, note):
         yield lambda: has_come
 
 
@@ -53,28 +52,22 @@ def held_back() -> Iterator[None]:
 @contextlib.contextmanager
 def sigterm_as_ctrl_c() -> Iterator[None]:
     """Lets SIGTERM raise `KeyboardInterrupt` within the block, where nobody else handles it."""
-    numbers = [number for number in _numbers_of(signal.SIG_DFL) if number == signal.SIGTERM]
-    with _handled(numbers, signal.default_int_handler, signal.SIG_DFL):
+    with _handled((signal.SIGTERM,), signal.SIG_DFL, signal.default_int_handler):
         yield
 
 
-def _numbers_of(handler: Any) -> list[int]:
-    """Returns which signals have a handler; none, if this is not the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        return []
-    both = (signal.SIGINT, signal.SIGTERM)
-    return [number for number in both if signal.getsignal(number) is handler]
-
-
 @contextlib.contextmanager
-def _handled(numbers: list[int], handler: Any, afterwards: Any) -> Iterator[None]:
+def _handled(signals: tuple[int, ...], before: Any, handler: Any) -> Iterator[None]:
+    """Gives those of the signals another handler that have this one before; in the main thread."""
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in signals if is_main and signal.getsignal(number) is before]
     try:
         for number in numbers:
             signal.signal(number, handler)
         yield
     finally:
         for number in numbers:
-            signal.signal(number, afterwards)
+            signal.signal(number, before)
 
 
 _is_orphan = False

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from unittest import mock
@@ -16,7 +17,6 @@ import jaxopt_search as js
 from jaxopt_search.backends import memory, random
 from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine import loop, starting
-from jaxopt_search.engine.compile import Jitted
 from jaxopt_search.types import Info
 
 
@@ -103,6 +103,25 @@ def small_tsp(n: int = 8) -> js.TSP:
     return js.tsp((7 * (i + j) + 11 * np.abs(i - j) + 3 * (i * j % 5)) * (i != j))
 
 
+MATRIX_OF_FOUR = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
+
+
+def changed(row: int, column: int, value: Any, dtype: Any = float) -> np.ndarray:
+    """Returns `MATRIX_OF_FOUR` with another entry."""
+    matrix = MATRIX_OF_FOUR.astype(dtype)
+    matrix[row, column] = value
+    return matrix
+
+
+def shortest(matrix: Any) -> Any:
+    """Returns the length of the shortest tour, found by trying all."""
+    n = len(matrix)
+    return min(
+        sum(matrix[a][b] for a, b in zip((0, *rest), (*rest, 0), strict=True))
+        for rest in itertools.permutations(range(1, n))
+    )
+
+
 def annealing(temperature: Any = 30.0, moves_per_search: int = 2) -> js.LocalSearch:
     return js.simulated_annealing(js.Relocate(), temperature, moves_per_search=moves_per_search)
 
@@ -126,24 +145,6 @@ def assert_same_results(a: js.Result, b: js.Result) -> None:
     assert_same((a.x, a.costs, a.solutions), (b.x, b.costs, b.solutions))
     no_info = {"info": None}
     assert_same(a.state._replace(**no_info), b.state._replace(**no_info))
-
-
-class _NoBytes(dict):
-    """What every program takes besides: nothing, without compiling it."""
-
-    def __contains__(self, call: object) -> bool:
-        return True
-
-    def __missing__(self, call: object) -> int:
-        return 0
-
-
-def in_place_of_a_program(effect: Any) -> Jitted:
-    """Returns what raises or calls `effect`, has nothing to compile ahead and takes no memory."""
-    called = mock.Mock(side_effect=effect)
-    program = Jitted(lambda *arguments, **static: called(*arguments, **static))
-    program.temporaries = _NoBytes()
-    return program
 
 
 @contextlib.contextmanager

@@ -118,11 +118,11 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
 
     Example:
       >>> import jaxopt_search as js
-      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(6, 6, spacing=10))
+      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4, spacing=10))
       >>> search = js.simulated_annealing(js.two_opt(problem), 2.0, moves_per_search=8)
       >>> exchange = js.recombine(every=100, alike=None, crossover=js.edge_assembly(problem))
-      >>> js.solve(problem, search, 0, num_searches=16, max_steps=2000, exchange=exchange).fun
-      360
+      >>> js.solve(problem, search, 0, num_searches=8, max_steps=500, exchange=exchange).fun
+      160
     """
     check_suits("edge_assembly", "a TSP", problem, isinstance(problem, TSP))
     if not problem.is_symmetric:

@@ -254,11 +254,13 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
       >>> import pathlib, tempfile
       >>> import jaxopt_search as js
       >>> corners = [[0, 0], [2, 2], [0, 2], [2, 0], [1, 3]]
+      >>> problem, search = js.tsp_from_coords(corners), js.simulated_annealing(js.Relocate(), 1.0)
       >>> with tempfile.TemporaryDirectory() as folder:
       ...     path = pathlib.Path(folder, "run.npz")
-      ...     first = js.solve_tsp(corners, max_steps=50, checkpoint=path)
+      ...     first = js.solve(problem, search, 0, num_searches=4, max_steps=50, checkpoint=path)
       ...     tour, length = load_best(path)
-      >>> other = js.solve_tsp(corners, metric="CEIL_2D", max_steps=0, initial=tour)
+      >>> rounded = js.tsp_from_coords(corners, metric="CEIL_2D")
+      >>> other = js.solve(rounded, search, 0, num_searches=4, max_steps=0, initial=tour)
       >>> length == first.fun, bool((tour == first.x).all()), other.fun
       (True, True, 10)
     """

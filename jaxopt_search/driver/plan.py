@@ -83,14 +83,11 @@ class Plan:
         implementation: Implementation = "auto",
     ) -> None:
         refuse_tracers(problem, search, key, exchange, initial, state)
-        shape, cost = contracts.check_problem(problem)
-        contracts.check_search(search)
-        contracts.check_exchange(exchange)
+        shape, cost = contracts.check_parts(problem, search, exchange=exchange)
         original, goal, is_optional = problem.host, target, isinstance(target, str)
         if is_optional:
             check_option("target", target, (_OPTIMUM,))
             goal = original.best_known if original is not None and original.is_optimal else None
-        contracts.check_spaces(problem, search, exchange)
         timer = options.timer
         if problem.is_trivial:
             timer.max_steps = 0
@@ -224,12 +221,9 @@ def memory_estimate(
       (8016, True)
     """
     refuse_tracers(problem, search, exchange, caller="memory_estimate")
-    contracts.check_problem(problem)
-    contracts.check_search(search)
-    contracts.check_exchange(exchange)
-    contracts.check_spaces(problem, search, exchange)
+    solution, _ = contracts.check_parts(problem, search, exchange=exchange)
     num_searches = check_count("num_searches", num_searches, 1, None)
-    memory.check_size(contracts.solution_shape(problem), num_searches)
+    memory.check_size(solution, num_searches)
     problem = counted_on_device(problem)
     split = DeviceSplit(find_devices(devices))
     chosen = stepping.choose(implementation, split.first, problem, search).implementation

@@ -211,8 +211,9 @@ def check_steer(problem: Problem, search: Search, exchange: Exchange | None, aft
     """
     if jax.tree.structure((search, exchange)) == jax.tree.structure(after[:2]):
         return
-    contracts.check_search(after.search, "the callback's search")
-    contracts.check_exchange(after.exchange)
+    contracts.check_part(after.search, Search, "the callback's search")
+    if after.exchange is not None:
+        contracts.check_part(after.exchange, Exchange)
     try:
         ours, theirs = (
             starts.signature(starting.shape(problem, one, 1)) for one in (search, after.search)

@@ -112,9 +112,8 @@ def devices_of(tree: Any) -> list[jax.Device]:
 
 # Where a call is made: inside a function that is being traced, or outside, and with what settings.
 
-_NO_MESH = functools.partial(jax.set_mesh, None)
-_NO_GUARD = functools.partial(jax.transfer_guard, "allow")
-_left = ContextVar[tuple[Callable[[], Any], ...]]("left", default=())
+_has_mesh = ContextVar("has_mesh", default=False)
+"""Whether a driver was called within a mesh."""
 
 
 def is_traced(tree: Any) -> bool:
@@ -146,26 +145,23 @@ def host_driver(driver: Callable[Parameters, T]) -> Callable[Parameters, T]:
         # A traced function has its caller's; drivers refuse to be called there.
         if is_traced(()):
             return driver(*args, **kwargs)
-        has_mesh = not jax.sharding.get_abstract_mesh().empty
-        guards = "jax_transfer_guard_host_to_device", "jax_transfer_guard_device_to_host"
-        has_guard = any(getattr(jax.config, guard, None) for guard in guards)
-        leave = (_NO_MESH,) * has_mesh + (_NO_GUARD,) * has_guard
-        before = _left.set(leave)
+        before = _has_mesh.set(not jax.sharding.get_abstract_mesh().empty)
         try:
             with settings_left():
                 return driver(*args, **kwargs)
         finally:
-            _left.reset(before)
+            _has_mesh.reset(before)
 
     return called
 
 
 @contextlib.contextmanager
 def settings_left() -> Generator[None]:
-    """Leaves what the driver has left, in a thread of its own: JAX's settings are a thread's."""
+    """Leaves what the driver leaves, also in a thread of its own: JAX's settings are a thread's."""
     with contextlib.ExitStack() as stack:
-        for leave in _left.get():
-            stack.enter_context(leave())
+        stack.enter_context(jax.transfer_guard("allow"))
+        if _has_mesh.get():  # else programs were compiled once more
+            stack.enter_context(jax.set_mesh(None))
         yield
 
 

@@ -140,8 +140,7 @@ def advance(
       (50, 14, 'RUNNING')
     """
     refuse_orphans()
-    contracts.check_exchange(exchange)
-    contracts.check_spaces(problem, search, exchange)
+    contracts.check_spaces(problem, search, exchange=exchange)
     traced = is_traced((problem, search, state))
     if implementation == "auto" and loops.axes_of((problem, search, state)):
         implementation = "xla"  # JAX does not tell kernels over which axes of a mesh values vary

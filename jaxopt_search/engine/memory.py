@@ -118,12 +118,16 @@ def check_fit(
     Raises:
       MemoryError: with what they take, what is free, and what to change.
     """
-    lighter = parts[0].lighter if 2 * needed.instance > needed.total else ""
-    bound = "" if needed.temporaries else " at least"
     device = Team(tuple(devices)).own[0]
     arrays = (leaf for leaf in jax.tree.leaves(parts) if isinstance(leaf, jax.Array))
     there = num_bytes([leaf for leaf in arrays if device in leaf.devices()])  # not free any more
-    check_searches(needed.total - there, num_searches, devices, bound, lighter)
+    check_searches(
+        needed.total - there,
+        num_searches,
+        devices,
+        bound="" if needed.temporaries else " at least",
+        further=parts[0].lighter if 2 * needed.instance > needed.total else "",
+    )
 
 
 def num_bytes(tree: Any) -> int:

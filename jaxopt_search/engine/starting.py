@@ -55,10 +55,8 @@ def init(
       (0, [0, 1, 2, 3])
     """
     refuse_orphans()
-    solution, _ = contracts.check_problem(problem)
-    contracts.check_search(search)
+    solution, _ = contracts.check_parts(problem, search)
     num_searches = check_count("num_searches", num_searches, 1, None)
-    contracts.check_spaces(problem, search)
     original, num_given = problem.host, 0
     if solutions is not None:
         num_given = len(jax.tree.leaves(solutions)[0])

@@ -28,7 +28,7 @@ from jaxopt_search.backends import (
 from jaxopt_search.backends.costs import meets
 from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine.compile import noted
-from jaxopt_search.types import Info
+from jaxopt_search.types import Info, Problem, Search
 
 _DRAWN_AHEAD = 2**14  # words, which stay in a core's cache
 _MAX_AHEAD = 64
@@ -225,8 +225,8 @@ def why_not_portable(problem: Any, search: Any) -> str:
       >>> why_not_portable(problem, js.simulated_annealing(js.Swap(), 10.0))
       'Swap has no delta of its own and is priced in full'
     """
-    contracts.check_has_members(problem)
-    contracts.check_search(search)
+    contracts.check_part(problem, Problem)
+    contracts.check_part(search, Search)
     if obstacle := search.obstacle(problem):
         return obstacle
     leaves, structure = jax.tree.flatten((problem, search))

@@ -18,7 +18,7 @@ from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.rows import Block
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
-from jaxopt_search.contracts import check_search
+from jaxopt_search.contracts import check_part
 from jaxopt_search.crossovers import OPERATORS, Draws, Island, Operators
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Cost, Info, Problem, Search, Solution, Stream, null_delta
@@ -353,7 +353,7 @@ def genetic(
     """
     check_option("crossover", crossover, tuple(OPERATORS))
     if local_search is not None:
-        check_search(local_search, "local_search")
+        check_part(local_search, Search, "local_search")
     return Genetic(
         mutation_rate=float32(check_share("mutation_rate", mutation_rate)),
         alike=None if alike is None else float32(check_share("alike", alike)),

@@ -50,8 +50,7 @@ def check_problem(
       >>> import jaxopt_search as js
       >>> js.testing.check_problem(js.max_cut(1, edges=[[0, 1], [1, 2]]), implementations=False)
     """
-    contracts.check_problem(problem)
-    contracts.check_spaces(problem)
+    contracts.check_parts(problem)
     starts = jax.device_get(comparing.starts_of(problem, num_solutions, seed))
     known = comparing.look_at(problem, starts, tolerance, is_solution=is_solution)
     name = type(problem).__name__

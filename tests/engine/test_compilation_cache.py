@@ -1,9 +1,7 @@
 """The compilation cache: its folder, its settings, and that no program is compiled twice."""
 
-import ast
 import collections
 import functools
-import pathlib
 import subprocess
 import sys
 
@@ -15,7 +13,6 @@ from jax.experimental.compilation_cache import compilation_cache
 import jaxopt_search as js
 from jaxopt_search.engine import compile as compiling
 
-PACKAGE = pathlib.Path(js.__file__).parent
 IS_ON, FOLDER, SECONDS, BYTES = (
     "jax_enable_compilation_cache",
     "jax_compilation_cache_dir",
@@ -188,13 +185,3 @@ def test_what_comes_from_the_cache_is_not_kept_whole(tmp_path, counts):
         path.unlink()
     assert [keep_anew(8), keep_anew(8)] == [17, 17]  # now from the file
     assert len(files(tmp_path, ".program")) == counts["cache_hits"] == 1
-
-
-def test_nothing_else_changes_a_setting():
-    """The library calls `jax.config.update` in one function only."""
-    found = set()
-    for path in PACKAGE.rglob("*.py"):
-        calls = [n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Call)]
-        if any(ast.unparse(call.func).endswith("config.update") for call in calls):
-            found.add(path.relative_to(PACKAGE).as_posix())
-    assert found == {"engine/compile.py"}

@@ -129,16 +129,9 @@ def test_another_instance_has_the_same_name(folder):
     assert len(keys) == 1
 
 
-@js.pytree
-@dataclasses.dataclass(frozen=True)
-class OwnMoves(js.Relocate):
-    """A class whose code nobody watches."""
-
-
 def test_classes_from_elsewhere_are_left_to_jax(folder):
+    """Nobody watches their code."""
     solve(linear_ordering(5), moves=js.Swap())
-    solve(matrix_tsp(5), moves=OwnMoves())
-    assert not [name for name in files(folder) if "part" in name]
     assert len(files(folder)) == 0
 
 
@@ -161,14 +154,14 @@ def name_of(part):
     return fingerprints.of_parts("", jax.tree.structure(whole), ())
 
 
-@pytest.mark.parametrize("content", [b"", b"torn"])
-def test_a_bad_file_is_replaced(folder, content):
+def test_a_bad_file_is_replaced(folder):
     expected = solve(matrix_tsp(8))
-    for path in folder.iterdir():
-        path.write_bytes(content)
-    forget()
-    assert solve(matrix_tsp(8)).fun == expected.fun
-    assert all(len(path.read_bytes()) > 100 for path in folder.iterdir())
+    for content in (b"", b"torn"):
+        for path in folder.iterdir():
+            path.write_bytes(content)
+        forget()
+        assert solve(matrix_tsp(8)).fun == expected.fun
+        assert all(len(path.read_bytes()) > 100 for path in folder.iterdir())
 
 
 def test_inside_jit_nothing_is_kept(folder):
@@ -213,12 +206,8 @@ def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
 
 def test_options_of_all_platforms_are_known_to_xla(as_for_users):
     """It refuses others, on whatever platform."""
-    program = compiling.jit(lambda x: x + 1)
-    assert set(program._on_platforms) == {"cpu", "gpu"} == set(compiling._OPTIONS)
-    for jitted in program._on_platforms.values():
+    for jitted in compiling.jit(lambda x: x + 1)._on_platforms.values():
         assert jitted(np.float32(1)) == 2
-    with pytest.raises(Exception, match="No such compile option"):
-        jax.jit(lambda x: x, compiler_options={"xla_gpu_autotune_levels": 0})(1)
 
 
 def test_who_says_how_to_compile_is_heard(monkeypatch):

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import agents_and_jobs, coords_tsp, dense_qubo, matrix_tsp, random_graph, small_qap
+from cases import coords_tsp, dense_qubo, small_qap
 from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
@@ -36,22 +36,8 @@ RUNS = {
         None,
     ),
     "edge assembly": with_edge_assembly,
-    "hill climbing of tours": lambda: (matrix_tsp(9), js.hill_climbing(js.Swap()), None),
-    "tabu search": lambda: (small_qap(12), js.tabu_search(js.SwapTable()), js.ring(every=5)),
-    "annealing of assignments": lambda: (
-        small_qap(12),
-        js.simulated_annealing(js.DeltaSwap(), 9.0),
-        js.recombine(every=5),
-    ),
+    "tabu search": lambda: (small_qap(9), js.tabu_search(js.SwapTable()), js.ring(every=5)),
     "islands": lambda: (small_qap(9), js.genetic(population_size=8), js.shuffle(every=5)),
-    "queens": lambda: (js.nqueens(20), js.min_conflicts(js.QueenSwap()), None),
-    "qubo": lambda: (dense_qubo(20), js.tabu_search(js.Assign()), None),
-    "coloring": lambda: (
-        js.graph_coloring(random_graph(20, 0.3), 3),
-        js.simulated_annealing(js.Assign(), 1.0),
-        None,
-    ),
-    "jobs": lambda: (agents_and_jobs(3, 12), js.simulated_annealing(js.Assign(), 1.0), None),
 }
 
 
@@ -83,10 +69,9 @@ def test_what_its_programs_take(name, analyses):
     assert 0.99 * most <= needed.total <= 1.1 * most + spare
 
 
-@pytest.mark.parametrize("name", ["annealing of tours", "edge assembly"])
-def test_what_is_there_in_a_run(name, monkeypatch):
+def test_what_is_there_in_a_run(monkeypatch):
     """Before the first chunk and after it, states are alive as they are counted, and no others."""
-    problem, search, exchange = RUNS[name]()
+    problem, search, exchange = with_edge_assembly()
     needed = memory.estimate((problem, search, exchange), starting.shape(problem, search, S), [CPU])
     counted, advance = [], DeviceSplit.advance
 
@@ -99,7 +84,7 @@ def test_what_is_there_in_a_run(name, monkeypatch):
     before = alive()
     js.solve(problem, search, num_searches=S, max_steps=20, chunk_steps=10, exchange=exchange)
     # What is there while an exchange runs is one state more than afterwards.
-    third = memory.num_bytes(starting.shape(problem, search, S)) if exchange else 0
+    third = memory.num_bytes(starting.shape(problem, search, S))
     assert max(counted) == pytest.approx(needed.states - third, rel=0.05)
 
 
@@ -133,9 +118,6 @@ def test_several_devices():
     assert joined.when in ("steps", "end") and joined.states >= 2 * memory.num_bytes(state)
 
 
-WHERE = {"one": slice(1), "the last": slice(3, 4), "four": slice(4), "two": slice(2, 4)}
-
-
 def of_runs(compiled):
     """Returns which programs of runs were compiled, in order of their names; `_fun` by `pmap`."""
     found = (re.search("fresh|_advance|packed|exchange_apart|_fun", name) for name in compiled)
@@ -143,20 +125,16 @@ def of_runs(compiled):
 
 
 @pytest.mark.devices(4)
-@pytest.mark.parametrize("where", WHERE)
-def test_nothing_is_compiled_twice(where, compiled):
-    """Neither by a run, also one with an exchange that compiles apart, nor after an estimate."""
-    devices, (problem, search, exchange) = jax.devices()[WHERE[where]], with_edge_assembly()
+@pytest.mark.parametrize("devices", [slice(3, 4), slice(2, 4)], ids=["the last", "two"])
+def test_nothing_is_compiled_twice(devices, compiled):
+    """An estimate compiles each program once, and a run thereafter none."""
+    devices, (problem, search, exchange) = jax.devices()[devices], with_edge_assembly()
     options = {"exchange": exchange, "devices": devices}
-    num_searches = 60 + list(WHERE).index(where)
-    js.solve(problem, search, num_searches=num_searches, max_steps=12, **options)
+    js.memory_estimate(problem, search, 60, **options)
     apart = ["_advance", "exchange_apart", "fresh", "packed"]
     assert of_runs(compiled) == (apart if len(devices) == 1 else ["_fun"] * 3 + ["fresh"])
     compiled.clear()
-    js.memory_estimate(problem, search, num_searches + 10, **options)
-    assert of_runs(compiled)
-    compiled.clear()
-    js.solve(problem, search, num_searches=num_searches + 10, max_steps=12, **options)
+    js.solve(problem, search, num_searches=60, max_steps=12, **options)
     assert not of_runs(compiled)
 
 
@@ -168,15 +146,13 @@ def test_one_line():
     assert str(needed) == expected
 
 
-@pytest.mark.devices(4)
-@pytest.mark.parametrize("count", [1, 4])
-def test_refused_by_all_that_it_takes(count, monkeypatch):
+def test_refused_by_all_that_it_takes(monkeypatch):
     """Also where only what the programs need besides does not fit; before anything starts."""
-    problem, search, _ = RUNS["annealing of assignments"]()
-    devices, solve = jax.devices("cpu")[:count], functools.partial(js.solve, devices=count)
-    needed = js.memory_estimate(problem, search, S, devices=count)
-    least = memory.estimate((problem, search), starting.shape(problem, search, S), devices)
-    assert needed.total > 1.2 * least.total
+    problem, search, _ = RUNS["islands"]()
+    solve = functools.partial(js.solve, devices=1)
+    needed = js.memory_estimate(problem, search, S, devices=1)
+    least = memory.estimate((problem, search), starting.shape(problem, search, S), [CPU])
+    assert needed.total > 1.1 * least.total
     present = memory.num_bytes(problem)
     monkeypatch.setattr(compiling.Jitted, "__call__", lambda *_, **__: pytest.fail("it starts"))
     for free, words in ((needed.total - present - 1, ""), (least.total - present - 1, " at least")):

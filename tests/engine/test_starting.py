@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from cases import coords_tsp, linear_ordering, matrix_tsp, small_qap
+from cases import coords_tsp, matrix_tsp, small_qap
 
 import jaxopt_search as js
 from jaxopt_search.engine import fingerprints, starting
@@ -15,11 +15,8 @@ RUNS = {
         matrix_tsp(6, dtype=np.float64),
         js.hill_climbing(js.FullEvaluation(js.Swap())),
     ),
-    "tabu search": (small_qap(9), js.tabu_search(js.SwapTable())),
     "padded": (small_qap(9).padded(), js.tabu_search(js.SwapTable(), ties="random")),
-    "a user's problem": (linear_ordering(5), js.simulated_annealing(js.Swap(), 5.0)),
     "islands": (small_qap(9), js.genetic(crossover="pmx", population_size=4)),
-    "queens": (js.nqueens(9), js.min_conflicts(js.QueenSwap())),
 }
 
 

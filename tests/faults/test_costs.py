@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from probes import refuses
 
 import jaxopt_search as js
 from jaxopt_search.problems import permutation
@@ -48,7 +49,6 @@ SEARCHES = {
     "genetic": js.genetic(population_size=6),
 }
 EXCHANGES = [
-    js.ring(every=5),
     js.broadcast_best(every=5),
     js.resample(2.0, every=5),
     js.recombine(every=5, alike=0.9),
@@ -126,10 +126,19 @@ def test_all_starts_bad(name):
 def test_nothing_but_bad_costs(name):
     """A run that finds nothing finite is no success and says so, with any target."""
     for bad in BAD:
-        for target in (None, math.inf, 1e9):
-            result = js.solve(
-                order(bad, N), SEARCHES[name], 0, num_searches=4, max_steps=20, target=target
-            )
+        for target in (None, math.inf):
+            options = {"num_searches": 4, "initial": FORWARD, "max_steps": 20, "target": target}
+            result = js.solve(order(bad, N), SEARCHES[name], 0, **options)
             assert (result.fun, result.success, result.feasible) == (math.inf, False, False)
             assert "the best cost is inf" in result.message
             assert result.costs.tolist() == [math.inf] * 4
+
+
+def test_states_with_infinite_costs():
+    """Costs that are infinite agree with themselves, and not with others."""
+    own, finite = order(math.inf, N), order(1, N)
+    search, options = SEARCHES["annealing"], {"num_searches": 4, "initial": FORWARD}
+    state = js.solve(own, search, 0, max_steps=0, **options).state
+    assert js.solve(own, search, 0, state=state, max_steps=9).nit == 9
+    with refuses(ValueError, "state is of another instance"):
+        js.solve(finite, search, 0, state=state, max_steps=9)

@@ -41,7 +41,7 @@ def solve(num_searches, devices, exchange="ring", **options):
 
 @pytest.mark.parametrize(
     ("num_searches", "exchange", "devices"),
-    [(6, "ring", 4), (6, "broadcast", 4), (1, "broadcast", 4), (5, "groups", 4)],
+    [(6, "ring", 4), (1, "broadcast", 4), (5, "groups", 4)],
 )
 def test_number_of_devices_changes_nothing(num_searches, exchange, devices):
     """Padding, and exchange between more devices than searches, change no result."""
@@ -71,7 +71,7 @@ def test_tie_at_the_start(devices):
 
 
 @pytest.mark.parametrize("exchange", ["ring", "broadcast"])
-@pytest.mark.parametrize("check_every", range(1, 8))
+@pytest.mark.parametrize("check_every", [1, 3, 7])
 def test_finish_among_exchanges(check_every, exchange):
     """A search that finishes while others exchange ends the run in lock-step."""
     make = js.ring if exchange == "ring" else js.broadcast_best
@@ -82,7 +82,7 @@ def test_finish_among_exchanges(check_every, exchange):
     assert_same_results(four, one)
 
 
-@pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 4), (2, 4)])
+@pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 4)])
 def test_resume_on_other_devices(before, after):
     """A run continues on other devices as if it had never stopped."""
     part = solve(6, before, max_steps=23)

@@ -6,19 +6,13 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
-from probes import refuses
+from probes import MATRIX_OF_FOUR as FLOW
+from probes import changed, refuses
 
 import jaxopt_search as js
 from jaxopt_search.problems.qap.build import qap
 
-FLOW = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
 DISTANCE = np.array([[0, 1, 2, 3], [1, 0, 4, 2], [2, 4, 0, 1], [3, 2, 1, 0]])
-
-
-def changed(row, column, value, dtype=float):
-    matrix = FLOW.astype(dtype)
-    matrix[row, column] = value
-    return matrix
 
 
 def solve(problem, **options):
@@ -174,9 +168,16 @@ def test_scale_changes_no_bit_of_a_search(flow, distance):
         assert "units of 2**" in found.message
 
 
-@pytest.mark.parametrize("unit", [1.0, 2.0**-900], ids=["", "tiny"])
-@pytest.mark.parametrize("fixed", [None, [[1, 2]]], ids=["", "fixed"])
-@pytest.mark.parametrize("of_flow", [0.0, 1e3], ids=["distance", "both"])
+@pytest.mark.parametrize(
+    ("of_flow", "fixed", "unit"),
+    [
+        (0.0, None, 1.0),
+        (1e3, [[1, 2]], 1.0),
+        (0.0, [[1, 2]], 2.0**-900),
+        (1e3, None, 2.0**-900),
+    ],
+    ids=["distance", "both, fixed", "distance, fixed, tiny", "both, tiny"],
+)
 def test_what_all_assignments_share_drowns_no_difference(of_flow, fixed, unit):
     """Entries of 1e6 with differences of about 1 are solved like the differences."""
     off, on = 1 - np.eye(6), np.eye(6)

@@ -54,9 +54,13 @@ print("ended", result.status.name, result.nit, flush=True)
 
 def said(when, path, *numbers):
     """Returns how a process ended, and its lines, that gets signals at a moment."""
+    programs = {  # the processes of all tests compile the same
+        "JAX_COMPILATION_CACHE_DIR": str(path.parents[1] / "programs"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", RUN, when, str(path)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | programs,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

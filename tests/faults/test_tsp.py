@@ -1,33 +1,16 @@
 """What bad, odd and tiny TSP instances get."""
 
-import itertools
 import tracemalloc
 
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
-from probes import annealing, refuses
+from probes import MATRIX_OF_FOUR, annealing, changed, refuses, shortest
 
 import jaxopt_search as js
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.tsp.build import as_tsp
-
-GOOD = np.array([[0, 3, 4, 5], [3, 0, 6, 4], [4, 6, 0, 7], [5, 4, 7, 0]])
-
-
-def changed(row, column, value, dtype=float):
-    matrix = GOOD.astype(dtype)
-    matrix[row, column] = value
-    return matrix
-
-
-def optimum(matrix):
-    n = len(matrix)
-    return min(
-        sum(matrix[a][b] for a, b in zip((0, *rest), (*rest, 0), strict=True))
-        for rest in itertools.permutations(range(1, n))
-    )
 
 
 def solve(problem, **options):
@@ -41,8 +24,12 @@ def solve(problem, **options):
         (changed(2, 3, np.nan), ValueError, "distance[2,3] is NaN"),
         (changed(1, 0, np.inf), ValueError, "distance[1,0] is inf"),
         (np.ones((5, 3)), ValueError, "shape (5, 3), expected (n, n)"),
-        (np.where(GOOD == 7, "x", GOOD.astype(object)), TypeError, "dtype object"),
-        (GOOD * (2**31 - 1) + 1, ValueError, "beyond int32 (2147483647)"),
+        (
+            np.where(MATRIX_OF_FOUR == 7, "x", MATRIX_OF_FOUR.astype(object)),
+            TypeError,
+            "dtype object",
+        ),
+        (MATRIX_OF_FOUR * (2**31 - 1) + 1, ValueError, "beyond int32 (2147483647)"),
         (changed(0, 1, 2**63, np.uint64), ValueError, "holds 9223372036854775808"),
         (np.ones((5, 2)), ValueError, "use tsp_from_coords"),
     ],
@@ -78,10 +65,18 @@ def test_two_by_two_is_two_cities(data, options, fun):
 @pytest.mark.parametrize(
     ("data", "options", "text"),
     [
-        (GOOD, {"metric": "EUCLIDEAN"}, "metric is 'EUCLIDEAN', expected one of None, MATRIX, EU"),
-        (GOOD, {"metric": "EUC_2D"}, "coords has shape (4, 4), expected (n, 2)"),
-        (GOOD, {"dtype": "int64"}, "dtype is 'int64'"),
-        (js.tsp(GOOD), {"metric": "MATRIX"}, "metric is 'MATRIX' with a TSP, expected None"),
+        (
+            MATRIX_OF_FOUR,
+            {"metric": "EUCLIDEAN"},
+            "metric is 'EUCLIDEAN', expected one of None, MATRIX, EU",
+        ),
+        (MATRIX_OF_FOUR, {"metric": "EUC_2D"}, "coords has shape (4, 4), expected (n, 2)"),
+        (MATRIX_OF_FOUR, {"dtype": "int64"}, "dtype is 'int64'"),
+        (
+            js.tsp(MATRIX_OF_FOUR),
+            {"metric": "MATRIX"},
+            "metric is 'MATRIX' with a TSP, expected None",
+        ),
         (PLACES[None], {"metric": "EUC_2D"}, "metric is 'EUC_2D', expected None for several"),
     ],
 )
@@ -94,9 +89,9 @@ def test_metric_and_dtype_have_to_suit_the_data(data, options, text):
 @pytest.mark.parametrize("value", [np.nan, 7.5])
 def test_diagonal_is_ignored(value):
     """What stands on the diagonal changes nothing, and there is no warning."""
-    matrix = GOOD.astype(float)
+    matrix = MATRIX_OF_FOUR.astype(float)
     np.fill_diagonal(matrix, value)
-    problem, expected = js.tsp(matrix), js.tsp(GOOD)
+    problem, expected = js.tsp(matrix), js.tsp(MATRIX_OF_FOUR)
     assert problem.matrix.dtype == jnp.int32
     np.testing.assert_array_equal(problem.matrix, expected.matrix)
     assert problem.host.note == ""
@@ -107,9 +102,9 @@ def test_negative_distances(dtype):
     """They mostly mean "no edge": refused, unless asked for. The bound takes their size."""
     with refuses(ValueError, "distance[3,1] is -1", "forbidden='inf'", "allow_negative=True"):
         js.solve_tsp(changed(3, 1, -1, dtype), max_steps=1)
-    matrix = -GOOD.astype(dtype)
+    matrix = -MATRIX_OF_FOUR.astype(dtype)
     result = solve(js.tsp(matrix, allow_negative=True))
-    assert result.fun == optimum(matrix)
+    assert result.fun == shortest(matrix)
     with refuses(ValueError, "beyond int32"):
         js.tsp(changed(0, 1, -(2**31) + 1, np.int64), allow_negative=True)
 
@@ -124,7 +119,7 @@ def test_minutes_of_60_or_more_are_named():
 
 def test_nearly_symmetric():
     """A relative asymmetry of 1e-7 is averaged out with a note; one of 1e-3 is data."""
-    noisy = GOOD + 0.25 * (GOOD > 0)
+    noisy = MATRIX_OF_FOUR + 0.25 * (MATRIX_OF_FOUR > 0)
     noisy[0, 1] *= 1 + 1e-7
     problem = js.tsp(noisy)
     assert problem.is_symmetric
@@ -140,7 +135,7 @@ def test_moves_that_reverse_want_symmetric_distances():
         ValueError, "problem has asymmetric distances, expected symmetric ones; use three"
     ):
         js.two_opt(problem)
-    assert js.solve(problem, annealing(3.0), 0, max_steps=300).fun == optimum(changed(0, 1, 9))
+    assert js.solve(problem, annealing(3.0), 0, max_steps=300).fun == shortest(changed(0, 1, 9))
 
 
 @pytest.mark.parametrize(
@@ -150,9 +145,9 @@ def test_moves_that_reverse_want_symmetric_distances():
 )
 def test_narrow_types_are_widened(dtype):
     """Sums and differences beyond the range of the input's type are exact."""
-    matrix = (GOOD * 16).astype(dtype)  # 112 is the largest; tours reach 352
+    matrix = (MATRIX_OF_FOUR * 16).astype(dtype)  # 112 is the largest; tours reach 352
     result = solve(js.tsp(matrix), max_steps=0)
-    expected = int((GOOD * 16)[result.x, np.roll(result.x, -1)].sum())
+    expected = int((MATRIX_OF_FOUR * 16)[result.x, np.roll(result.x, -1)].sum())
     assert (result.fun, type(result.fun)) == (expected, int)
     assert js.tsp(matrix).matrix.dtype == jnp.int32
 

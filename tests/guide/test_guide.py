@@ -5,16 +5,14 @@ import re
 import sys
 import types
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pages
 import pytest
-from cases import matrix_tsp, small_qap
+from cases import small_qap
 from guide.max_cut import Flips, MaxCut
 from guide.three_cycles import ThreeCycles
-from guide.threshold_accepting import AtMostWorseBy
 
 import jaxopt_search as js
 
@@ -66,20 +64,6 @@ def orders(n):
     return list(itertools.permutations(range(n)))
 
 
-def test_threshold_accepting():
-    """On six cities: the shortest tour, and the searches that the library's own rule makes."""
-    problem = matrix_tsp(6)
-    schedule = js.schedules.as_schedule(lambda step: jnp.maximum(200.0 - 2 * step, 0.0))
-    search = js.local_search(js.Relocate(), AtMostWorseBy(schedule))
-    js.testing.check_implementations(search, problem)
-    own = js.local_search(js.Relocate(), js.acceptance.threshold(schedule))
-    found, expected = (
-        js.run(0, problem, one, num_searches=4, max_steps=200) for one in (search, own)
-    )
-    chex.assert_trees_all_equal(found.searches, expected.searches)
-    assert int(js.best(problem, search, found)[1]) == optimum(problem, orders(6))
-
-
 @pytest.mark.parametrize("n", [3, 6])
 def test_three_cycles(n):
     """They keep the laws, and all of them are drawn."""
@@ -120,14 +104,6 @@ def test_flips_of_a_cut(name):
     """Under annealing and tabu search: the largest of all cuts of nine vertices."""
     problem = random_graph()
     result = js.solve(problem, FLIPPING[name], 0, num_searches=4, max_steps=150)
-    assert result.fun == optimum(problem, list(itertools.product((0, 1), repeat=9)))
-
-
-def test_children_of_cuts():
-    """The same problem under a genetic algorithm, which needs no moves."""
-    problem = random_graph()
-    search = js.genetic(population_size=16, crossover="uniform", mutation_rate=0.5)
-    result = js.solve(problem, search, 0, num_searches=4, max_steps=60)
     assert result.fun == optimum(problem, list(itertools.product((0, 1), repeat=9)))
 
 

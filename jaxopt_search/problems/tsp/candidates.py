@@ -18,7 +18,7 @@ Kind: TypeAlias = Literal["nearest", "spread"]
 
 _ROWS = 256  # cities whose distances to all others a thread has in memory at once
 _THREADS = 4
-_POOL = 6
+_POOL, _WIDER = 6, 8  # times as many nearest cities as candidates, and as before
 _FEW = 1024  # points of which all distances are computed
 _NEAR_ROWS = 512  # nearest cities of which candidates are chosen by distances alone
 SAME_PLACE = 0.1  # of its distance from the city, within which one city stands for another
@@ -119,25 +119,24 @@ def nearest_among(problem: TSP, cities: np.ndarray, num: int) -> np.ndarray:
 
 
 def _nearest_points(points: np.ndarray, num: int) -> np.ndarray:
-    near = _query(points, num + 1)
+    nearest, cities = _nearest_to(points), np.arange(len(points))
+    near = np.concatenate(_each_block(lambda rows: nearest(rows, num + 1), cities))
     # A city is not always its own nearest neighbor: others may be at the same place.
-    is_self = near == np.arange(len(points))[:, None]
+    is_self = near == cities[:, None]
     order = np.argsort(is_self, axis=1, kind="stable")[:, :num]
     return np.take_along_axis(near, order, axis=1).astype(np.int32)
 
 
-def _query(points: np.ndarray, num: int, is_ordered: bool = True) -> np.ndarray:
-    """Returns [n, num] the nearest points of each, itself mostly among them.
+def _nearest_to(points: np.ndarray) -> Callable[[np.ndarray, int], np.ndarray]:
+    """Returns what maps some points, by number, and k to the k nearest of each, [rows, k].
 
-    Args:
-      is_ordered: whether the nearest come first; else in any order.
+    In order; a point is mostly among its own.
     """
     if len(points) <= _FEW:
-        every, pick = np.arange(len(points)), lowest if is_ordered else _lowest_anyhow
-        return np.concatenate(_each_block(lambda rows: pick(_squared(points, rows), num), every))
+        return lambda rows, num: lowest(_squared(points, rows), num)
     # Imported only here: that takes ten times as long as all distances between a thousand points.
-    spatial = imported("scipy.spatial", "candidate lists need SciPy")
-    return spatial.KDTree(points).query(points, num)[1]
+    tree = imported("scipy.spatial", "candidate lists need SciPy").KDTree(points)
+    return lambda rows, num: tree.query(points[rows], num)[1]
 
 
 def _squared(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -190,23 +189,27 @@ def _spread_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarra
 
 
 def _quadrant_neighbors(points: np.ndarray, num: int) -> np.ndarray:
-    """Returns [n, num]: for most cities from a pool of the nearest, for the others from all."""
-    n = len(points)
-    every, pool = np.arange(n), np.broadcast_to(np.arange(n), (n, n))
-    if n > _ROWS:
-        pool = np.sort(_query(points, min(_POOL * num, n), is_ordered=False), axis=1)
+    """Returns [n, num]: for most cities from a pool of the nearest, for others from wider ones."""
+    n, nearest = len(points), _nearest_to(points)
+    found, left, size = np.empty((n, num), np.int32), np.arange(n), min(_POOL * num, n)
+    if n <= _ROWS:
+        size = n
 
-    def near(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _by_quadrant(points, num, rows, pool[rows])
+    def among_nearest(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        is_all = size == n
+        pool = np.broadcast_to(np.arange(n), (len(rows), n)) if is_all else nearest(rows, size)
+        return _by_quadrant(points, num, rows, np.sort(pool, axis=1))
 
-    def among_all(rows: np.ndarray) -> np.ndarray:
-        return _by_quadrant(points, num, rows, np.broadcast_to(every, (len(rows), n)))[0]
-
-    found, is_sure = map(np.concatenate, zip(*_each_block(near, every), strict=True))
-    if pool.shape[1] < n and not is_sure.all():
-        unsure = np.flatnonzero(~is_sure)
-        found[unsure] = np.concatenate(_each_block(among_all, unsure, _ROWS // 8))
-    return found.astype(np.int32)
+    block = _ROWS
+    while len(left):
+        picked, is_sure = map(
+            np.concatenate, zip(*_each_block(among_nearest, left, block), strict=True)
+        )
+        found[left] = picked
+        if size == n:
+            break
+        left, size, block = left[~is_sure], min(_WIDER * size, n), _ROWS // 8
+    return found
 
 
 def _by_quadrant(

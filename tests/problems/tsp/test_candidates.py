@@ -133,7 +133,7 @@ def test_quadrants_are_served_evenly():
 def clusters():
     generator = np.random.default_rng(0)
     centers = generator.uniform(-1000, 1000, (6, 2))
-    return np.concatenate([center + generator.normal(size=(60, 2)) for center in centers])
+    return np.concatenate([center + generator.normal(size=(180, 2)) for center in centers])
 
 
 def grid():

@@ -15,27 +15,20 @@ from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.problems.queens.attacks import coarse_kernel, device, host
 from jaxopt_search.problems.queens.attacks.device import Scheme
 
-SCHEMES = (
-    "serial",
-    "threads",
-    "range_reduce",
-    "fork_join",
-    "fine_pairs",
-    "fine_index",
-    "coarse",
-    "subtasks",
-    "histogram",
-)
-"""The paper's eight, in its order, and the one that takes O(n)."""
-
 _BYTES_PER_PAIR = 8
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "serial": {},
     "threads": {"num_threads": None},
     "range_reduce": {"num_threads": None},
     "fork_join": {"threshold": 64, "num_threads": None},
     "fine_pairs": {"max_bytes": 2**31},
+    "fine_index": {},
+    "coarse": {},
     "subtasks": {"threshold": 2**13},
+    "histogram": {},
 }
+SCHEMES = tuple(_OPTIONS)
+"""The paper's eight, in its order, and the one that takes O(n)."""
 
 
 def scheme(name: str, n: int, **options: int | None) -> Scheme:
@@ -64,7 +57,7 @@ def scheme(name: str, n: int, **options: int | None) -> Scheme:
       6
     """
     check_option("evaluation", name, SCHEMES)
-    known = _OPTIONS.get(name, {})
+    known = _OPTIONS[name]
     for option in options:
         if option not in known:
             expected = ", ".join(known) or "no option"
@@ -98,10 +91,8 @@ def _with_options(name: str, **options: Any) -> Scheme:
     """Returns the same function for the same options, so that it is compiled once."""
     if name in host.HOST:
         return functools.partial(_called_back, functools.partial(host.HOST[name], **options))
-    if name == "coarse":
-        return coarse_kernel.coarse
-    if name == "subtasks":
-        return functools.partial(coarse_kernel.subtasks, **options)
+    if name in ("coarse", "subtasks"):
+        return functools.partial(getattr(coarse_kernel, name), **options)
     return device.PURE[name]
 
 
