@@ -20,6 +20,7 @@ from jaxopt_search.datasets.generators import (
 from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
 from jaxopt_search.datasets.readers import (
     load_atsp,
+    load_graph,
     load_qaplib,
     load_qaplib_solution,
     load_tour,
@@ -36,6 +37,7 @@ __all__ = [
     "grid_tsp",
     "load",
     "load_atsp",
+    "load_graph",
     "load_qaplib",
     "load_qaplib_solution",
     "load_tour",

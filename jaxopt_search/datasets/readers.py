@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.datasets import distances
-from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
+from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 
 MAX_BYTES = 256 * 2**20
@@ -642,3 +642,63 @@ def _size(source: Source) -> tuple[int, int]:
     if not INTEGER.fullmatch(token) or int(token) < 1:
         raise source.error(start, f"n is {show(token)}, expected a positive integer")
     return int(token), start + len(token)
+
+
+def load_graph(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> GraphInstance:
+    """Returns the graph in a file of DIMACS's coloring benchmark (`.col`) or of the G-set.
+
+    In the one, lines are comments `c ...`, `p edge N M` and edges `e I J`, which may be given both
+    ways; in the other, `N M` and then edges `I J` or `I J WEIGHT`. Vertices count from 1 there, and
+    from 0 in the instance.
+
+    Raises:
+      InstanceFormatError: naming file and line, if it breaks its format.
+      OSError: if it cannot be read.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "path.col")
+      >>> _ = path.write_text("p edge 3 2\\ne 1 2\\ne 3 2\\n")
+      >>> load_graph(path).edges.tolist()
+      [[0, 1], [1, 2]]
+    """
+    source = Source(path, max_bytes, "a graph")
+    lines = ((at, line.split()) for at, line in source.lines(0, len(source.data)))
+    lines = ((at, words) for at, words in lines if words[0] != b"c")
+    at, head = next(lines, (0, []))
+    is_dimacs = head[:1] == [b"p"]
+    if is_dimacs and head[1:2] not in ([b"edge"], [b"edges"], [b"col"]):
+        raise source.error(at, f"{show(b' '.join(head))}, expected p edge N M")
+    n, num_edges = _integers_of(source, at, head[2:] if is_dimacs else head, (2,), "N M")
+    n = check_count("the number of vertices", n)
+    found: dict[tuple[int, int], int] = {}
+    for at, words in lines:
+        if is_dimacs and words[0] != b"e":
+            raise source.error(at, f"{show(words[0])}, expected an edge e I J")
+        numbers = words[1:] if is_dimacs else words
+        one, other, *weight = _integers_of(
+            source, at, numbers, (2,) if is_dimacs else (2, 3), "an edge I J"
+        )
+        pair = min(one, other) - 1, max(one, other) - 1
+        if not 0 <= pair[0] < pair[1] < n:
+            raise source.error(at, f"the edge {one}-{other}, expected two vertices from 1 to {n}")
+        if pair in found and not is_dimacs:
+            raise source.error(at, f"the edge {one}-{other} again, expected each edge once")
+        found[pair] = weight[0] if weight else 1
+    if len(found) != num_edges and not (is_dimacs and len(found) <= num_edges):
+        raise source.error(len(source.data), f"{len(found)} edges, expected {num_edges}")
+    return GraphInstance(
+        name=pathlib.Path(path).stem,
+        n=n,
+        edges=np.array(list(found), np.int64).reshape(-1, 2),
+        weights=np.array(list(found.values()), np.int64),
+    )
+
+
+def _integers_of(
+    source: Source, at: int, words: list[bytes], counts: tuple[int, ...], what: str
+) -> list[int]:
+    """Returns the integers of a line."""
+    if len(words) not in counts or not all(map(INTEGER.fullmatch, words)):
+        raise source.error(at, f"{show(b' '.join(words))}, expected {what}, integers")
+    return list(map(int, words))

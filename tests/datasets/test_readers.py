@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from jaxopt_search.datasets import (
     TSPInstance,
     distances,
     load_atsp,
+    load_graph,
     load_qaplib,
     load_qaplib_solution,
     load_tour,
@@ -521,3 +523,35 @@ def test_qap_instances_check_their_arrays(flow, distance, message):
     """Both matrices are square, of one size, and 64-bit integers."""
     with pytest.raises(ValueError, match=message):
         QAPInstance(name="x", flow=flow, distance=distance)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["c a comment\np edge 4 4\ne 1 2\ne 2 1\ne 4 2\n", "4 2\n1 2 1\n4 2\n"],
+    ids=["dimacs", "g-set"],
+)
+def test_graphs(content, tmp_path):
+    """Vertices count from 0; DIMACS may give an edge both ways."""
+    (tmp_path / "x.col").write_text(content)
+    graph = load_graph(tmp_path / "x.col")
+    assert (graph.n, graph.edges.tolist()) == (4, [[0, 1], [1, 3]])
+    assert graph.weights.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("p edge 3\n", "1: '3', expected N M, integers"),
+        ("p max 3 1\n", "1: 'p max 3 1', expected p edge N M"),
+        ("p edge 3 1\ne 1 4\n", "2: the edge 1-4, expected two vertices from 1 to 3"),
+        ("p edge 3 1\nn 1 4\n", "2: 'n', expected an edge e I J"),
+        ("3 2\n1 2 -1\n2 1 1\n", "3: the edge 2-1 again"),
+        ("3 2\n1 2 0.5\n", "2: '1 2 0.5', expected an edge I J, integers"),
+        ("3 2\n1 2 4\n", "3: 1 edges, expected 2"),
+    ],
+)
+def test_bad_graphs_are_refused(content, message, tmp_path):
+    """With the line."""
+    (tmp_path / "x.col").write_text(content)
+    with pytest.raises(InstanceFormatError, match=re.escape(f"x.col:{message}")):
+        load_graph(tmp_path / "x.col")

@@ -18,6 +18,7 @@ from jax import lax
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, check_count, plain_array
+from jaxopt_search.problems.finite.given import graph_of
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
     NeighborLists,
@@ -185,7 +186,9 @@ def graph_coloring(
     Args:
       graph: [m, 2] integers, edges as pairs of vertices from 0 on; an edge that is given twice,
         in either direction, counts once. Or an adjacency matrix, [n, n] of 0 and 1 or of booleans,
-        symmetric and with an empty diagonal. A 2 x 2 array that could be either is a matrix.
+        symmetric and with an empty diagonal. A 2 x 2 array that could be either is a matrix. Or a
+        sparse adjacency matrix from SciPy, a `GraphInstance`, or an undirected graph of `networkx`,
+        whose vertices are numbered in the order of its nodes.
       num_colors: k, at least 1.
       num_vertices: n, for edges: vertices above the highest in an edge have no neighbors. None for
         this highest vertex plus 1.
@@ -238,6 +241,10 @@ def _edges_of(graph: Any, num_vertices: int | None) -> tuple[np.ndarray, int]:
     """Returns the edges of a graph, [m, 2] int64, each once, and how many vertices it has."""
     if num_vertices is not None:
         num_vertices = check_count("num_vertices", num_vertices)
+    if (given := graph_of(graph)) is not None:
+        graph, num_vertices = given.pairs, check_count("the number of vertices", given.number)
+    elif hasattr(graph, "toarray"):
+        graph = graph.toarray()
     array = plain_array(graph, "graph")
     if array.size == 0 and array.shape in ((0,), (0, 2)):
         if num_vertices is None:

@@ -9,6 +9,7 @@ large 0-1 unconstrained quadratic optimisation problems", International Journal 
 
 import dataclasses
 import functools
+import math
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
@@ -21,6 +22,7 @@ from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import (
     check_best_known,
     check_count,
+    check_number,
     check_option,
     plain_array,
     real_array,
@@ -28,6 +30,7 @@ from jaxopt_search.checks import (
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.bounds import largest_of, unit_note
+from jaxopt_search.problems.finite.given import graph_of, quadratic_of
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
     NeighborLists,
@@ -267,6 +270,7 @@ def qubo(
     *,
     entries: Any = None,
     num_variables: int | None = None,
+    offset: float = 0,
     dtype: DType | None = None,
     best_known: float | None = None,
     storage: Storage = "auto",
@@ -283,9 +287,11 @@ def qubo(
 
     Args:
       matrix: [n, n] real numbers, or a sparse matrix from SciPy; with `entries`, [k] numbers, their
-        values.
+        values. Or a dict from pairs of variables to numbers, or a binary quadratic model as of
+        `dimod`; variables are numbered in the order in which they first appear.
       entries: [k, 2] integers, rows and columns of what is not 0; values of repeated ones add up.
       num_variables: n, if there are `entries`; None for the largest of them plus 1.
+      offset: what every solution costs besides; that of a model comes on top.
       dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
       best_known: the best-known cost, for `Result.gap`.
       storage: `"dense"` for a matrix on the device, `"sparse"` for lists of neighbors, `"auto"` for
@@ -300,6 +306,11 @@ def qubo(
       >>> int(problem.cost(jnp.array([1, 0, 1])))
       -2
     """
+    if entries is None and (given := quadratic_of(matrix)) is not None:
+        entries, matrix, num_variables, more = given
+        offset = offset + more
+    if not math.isfinite(check_number("offset", offset)):
+        raise ValueError(f"offset is {offset}, expected a finite number")
     n, rows, columns, values, unit = _entries_of(
         matrix, entries, num_variables, ("matrix", "entries", "num_variables"), dtype
     )
@@ -307,7 +318,7 @@ def qubo(
     linear, is_linear = np.zeros(n, values.dtype), rows == columns
     np.add.at(linear, rows[is_linear], values[is_linear])
     couplings = _merged(n, *(part[~is_linear] for part in (rows, columns, values)))
-    return _build(Terms(linear, *couplings), unit, "matrix", best_known, storage)
+    return _build(Terms(linear, *couplings), unit, "matrix", best_known, storage, offset)
 
 
 def max_cut(
@@ -327,7 +338,9 @@ def max_cut(
 
     Args:
       weights: [n, n] real numbers, symmetric with a zero diagonal, or a sparse matrix from SciPy;
-        with `edges`, [m] numbers, or one for all edges.
+        with `edges`, [m] numbers, or one for all edges. Or a graph: a `GraphInstance`, or an
+        undirected one of `networkx`, whose edges weigh their `weight` or 1, and whose vertices are
+        numbered in the order of its nodes.
       edges: [m, 2] integers, the ends of edges, each edge once.
       num_vertices: n, if there are `edges`; None for the largest of them plus 1.
       dtype: as in `qubo`.
@@ -345,6 +358,8 @@ def max_cut(
       >>> result.fun, -problem.host.cost(result.x)
       (-4, 4)
     """
+    if edges is None and (given := graph_of(weights)) is not None:
+        edges, weights, num_vertices, _ = given
     n, rows, columns, values, unit = _entries_of(
         weights, edges, num_vertices, ("weights", "edges", "num_vertices"), dtype
     )
@@ -469,7 +484,14 @@ def _merged(
     return pair // n, pair % n, sums
 
 
-def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage: Storage) -> QUBO:
+def _build(
+    terms: Terms,
+    unit: int,
+    name: str,
+    best_known: float | None,
+    storage: Storage,
+    offset: Any = 0,
+) -> QUBO:
     check_best_known(best_known)
     check_option("storage", storage, ("auto", "dense", "sparse"))
     n, num_pairs = terms.linear.size, terms.values.size
@@ -485,14 +507,15 @@ def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage
             counted, counted_in = terms.over(divisor), unit * divisor
             if not bounds.qubo_bounds(*counted).fit:
                 raise found.refusal(f"{name} gives", "moves", unit)
-        cost, note = functools.partial(_cost_on_host, counted, counted_in), ""
+        cost, note = functools.partial(_cost_on_host, counted, counted_in, offset), ""
         dtype = jnp.int32
     else:
         sizes = np.abs(np.concatenate([terms.linear, terms.values]))
         counted_in = bounds.float_unit(sizes.max().item(), sizes.sum().item() * 8)
-        cost, note = functools.partial(_cost_on_host, terms, 1), unit_note(counted_in)
+        cost, note = functools.partial(_cost_on_host, terms, 1, offset), unit_note(counted_in)
         counted, dtype = terms.over(counted_in), jnp.float32
     refuse_orphans()
+    is_whole = isinstance(offset, int) and isinstance(counted_in, int) and not offset % counted_in
     linear, first, second, values = counted
     values = values.astype(np.dtype(dtype))
     if is_dense:
@@ -507,6 +530,7 @@ def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage
         cost=cost,
         check=functools.partial(check_vector, sizes),
         unit=counted_in,
+        offset=offset // counted_in if is_whole else offset / counted_in,
         best_known=best_known,
         note=note,
     )
@@ -520,8 +544,8 @@ def _build(terms: Terms, unit: int, name: str, best_known: float | None, storage
     )
 
 
-def _cost_on_host(terms: Terms, unit: int, solution: np.ndarray) -> int | float:
+def _cost_on_host(terms: Terms, unit: int, offset: Any, solution: np.ndarray) -> int | float:
     """Returns the cost of a solution, of terms in multiples of a unit; exact for integers."""
     ones = np.asarray(solution) == 1
     pairs = terms.values[ones[terms.first] & ones[terms.second]]
-    return (terms.linear[ones].sum().item() + pairs.sum().item()) * unit
+    return (terms.linear[ones].sum().item() + pairs.sum().item()) * unit + offset

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import types
 
 import chex
 import jax
@@ -285,3 +286,49 @@ def test_sparse_instances_of_about_one_size_share_what_is_compiled(compiled):
         result = solve(problem, max_steps=20)
         np.testing.assert_array_equal(result.x, solve(dense, max_steps=20).x)
     assert compiled.count("jit(_advance)") == 2
+
+
+def test_forms_of_other_libraries():
+    """A dict and a model cost what their entries say, variables in the order of appearance."""
+    given = {("a", "a"): -1, ("a", "b"): 3, ("b", "b"): 2, ("c", "b"): -4}
+    model = types.SimpleNamespace(
+        linear={"a": -1.0, "b": 2.0, "c": 0.0},
+        quadratic={("a", "b"): 3.0, ("c", "b"): -4.0},
+        offset=0.5,
+        change_vartype=lambda kind, inplace: model,
+    )
+    by_dict, by_model = js.qubo(given, offset=7), js.qubo(model)
+    for solution in itertools.product([0, 1], repeat=3):
+        a, b, c = solution
+        expected = -a + 2 * b + 3 * a * b - 4 * b * c
+        assert by_dict.host.cost(np.array(solution)) == int(by_dict.cost(jnp.array(solution)))
+        assert by_dict.host.cost(np.array(solution)) == expected + 7
+        assert by_model.host.cost(np.array(solution)) == expected + 0.5
+    result = js.solve(by_dict, js.tabu_search(js.Assign()), 0, num_searches=2, max_steps=20)
+    assert (result.fun, result.x.tolist()) == (5, [0, 1, 1])
+    with pytest.raises(ValueError, match="the key 'a', expected pairs"):
+        js.qubo({"a": 1})
+
+
+def test_graphs_of_other_libraries():
+    """Weights count, nodes are numbered in their order; a sparse matrix is one, too."""
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.Graph()
+    graph.add_nodes_from("xyz")
+    graph.add_weighted_edges_from([("z", "x", 5), ("x", "y", 2)])
+    problem = js.max_cut(graph)
+    assert [problem.host.cost(np.array(side)) for side in ([0, 0, 1], [0, 1, 0])] == [-5, -2]
+    coloring = js.graph_coloring(graph, 2)
+    assert [int(coloring.cost(jnp.array(one))) for one in ([0, 1, 1], [0, 1, 0])] == [0, 1]
+    instance = js.datasets.GraphInstance(
+        name="", n=3, edges=np.array([[0, 1], [0, 2]]), weights=np.array([2, 5])
+    )
+    assert js.max_cut(instance).host.cost(np.array([0, 0, 1])) == -5
+    with pytest.raises(ValueError, match="graph is directed"):
+        js.max_cut(networkx.DiGraph([(0, 1)]))
+
+
+def test_a_sparse_adjacency_matrix_is_a_graph():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    matrix = scipy_sparse.csr_matrix([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    assert int(js.graph_coloring(matrix, 2).cost(jnp.array([0, 0, 1]))) == 1
