@@ -6,13 +6,19 @@ Everything is checked here, on the host, before anything is compiled.
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import check_best_known, check_option, plain_array, real_array
+from jaxopt_search.checks import (
+    check_best_known,
+    check_option,
+    check_permutation,
+    plain_array,
+    real_array,
+)
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
@@ -60,7 +66,8 @@ def qap(
 
     Args:
       flow: [n, n] real numbers, or an array of booleans, from facility to facility.
-      distance: [n, n] real numbers, from location to location.
+      distance: [n, n] real numbers, from location to location; there may be more of these than
+        facilities, and then some stay free.
       partial_match: [k, 2] integers, facilities and the locations where they must be, like SciPy's
         option of this name. None if nothing is fixed.
       dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
@@ -86,11 +93,36 @@ def qap(
     flow, distance = finite_matrix(_as_integers(flow), "flow"), finite_matrix(distance, "distance")
     check_square(flow, "flow")
     check_square(distance, "distance")
+    number, most = len(flow), len(distance)
+    if number < most:
+        flow = np.pad(flow, (0, most - number))
     _check_same_shape(flow, distance)
     is_exact = has_exact_costs(dtype, "matrices", flow, distance)
     build = _integer_qap if is_exact else _float_qap
     problem = as_told(build(flow, distance, best_known), is_symmetric, "flow and distance are")
+    if number < most:
+        few = _Few(number, most)
+        host = dataclasses.replace(problem.host, as_given=few, check=few.check)
+        problem = dataclasses.replace(problem, host=host)
     return problem if partial_match is None else with_fixed(problem, partial_match)
+
+
+class _Few(NamedTuple):
+    """Assignments of fewer facilities than locations; on the device others stay without flow."""
+
+    number: int
+    most: int
+
+    def __call__(self, assignments: np.ndarray) -> np.ndarray:
+        return assignments[..., : self.number]
+
+    def check(self, values: Any, name: str) -> np.ndarray:
+        """Returns a whole permutation, [most], from the locations of the facilities."""
+        found = plain_array(values, name)
+        if found.shape == (self.number,) and np.issubdtype(found.dtype, np.integer):
+            rest = np.setdiff1d(np.arange(self.most), found)
+            found = np.concatenate([found, rest[: self.most - self.number]])
+        return check_permutation(found, self.most, name)
 
 
 def qap_from_instance(instance: QAPInstance, *, dtype: DType | None = None) -> QAP:
@@ -168,6 +200,7 @@ def as_qaps(flow: Any, distance: Any = None, dtype: DType | None = None) -> list
         problems = []
         for i, (one, other) in enumerate(zip(flow, distance, strict=True)):
             try:
+                _check_same_shape(np.asarray(one), np.asarray(other))
                 problems.append(qap(one, other, dtype=dtype))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"instance {i}: {error}") from None

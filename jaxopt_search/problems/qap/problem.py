@@ -194,7 +194,8 @@ class QAP(Problem):
     def picture(self, assignment: np.ndarray) -> Callable[[Any], Any]:
         from jaxopt_search.results import plotting
 
-        return functools.partial(plotting.plot_assignment, *self.matrices_on_host(), assignment)
+        whole = self.host.check(assignment, "assignment")[: int(self.n)]
+        return functools.partial(plotting.plot_assignment, *self.matrices_on_host(), whole)
 
     def device_cost(self, assignment: jax.Array) -> jax.Array:
         """Returns the cost in the device's units, less `offset`; mostly the same as `cost`.

@@ -1,5 +1,7 @@
 """QAP instances: costs and swap deltas are exact, on every matrix, everywhere."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -161,3 +163,19 @@ def test_what_stands_for_a_qap():
     for other in (as_qap(flow, distance), as_qap(flow.tolist(), distance.tolist())):
         np.testing.assert_array_equal(other.flow, flow.ravel())
         np.testing.assert_array_equal(other.distance, distance.ravel())
+
+
+def test_there_may_be_more_locations_than_facilities():
+    """The cheapest places are taken, as brute force finds them; a start is given likewise."""
+    flow, distance = np.random.default_rng(0).integers(1, 20, (2, 6, 6))
+    flow = flow[:4, :4]
+    lowest = min(
+        (flow * distance[np.ix_(one, one)]).sum() for one in itertools.permutations(range(6), 4)
+    )
+    result = js.solve_qap(flow, distance, max_steps=50, initial=[3, 1, 0, 5])
+    assert (result.fun, result.x.shape, result.solutions.shape[1]) == (lowest, (4,), 4)
+    assert (flow * distance[np.ix_(result.x, result.x)]).sum() == lowest
+    with pytest.raises(ValueError, match="expected"):
+        js.qap(distance, flow)
+    with pytest.raises(ValueError, match="initial holds 3 twice"):
+        js.solve_qap(flow, distance, max_steps=1, initial=[3, 1, 3, 5])
