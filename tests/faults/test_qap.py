@@ -33,7 +33,7 @@ def exact_cost(flow, distance, p):
         (changed(2, 3, np.nan), ValueError, "[2,3] is NaN, expected a finite number"),
         (changed(1, 0, np.inf), ValueError, "[1,0] is inf, expected a finite number"),
         (np.ones((5, 3)), ValueError, " has shape (5, 3), expected (n, n)"),
-        (FLOW.astype(object), TypeError, " has dtype object"),
+        (np.where(np.eye(4) > 0, "x", FLOW.astype(object)), TypeError, " has dtype object"),
         (np.ones((0, 0)), ValueError, " has shape (0, 0), expected (n, n) with n >= 1"),
     ],
 )
