@@ -127,7 +127,8 @@ class DeviceSplit:
         exchanges = self._exchange(rule, *own, state)
         if not num_steps:
             if self.compiles_ahead:
-                exchanges.temporaries()  # it is compiled now, unless it was before
+                exchanges.temporaries()  # it is compiled now, unless it was before, and so are sums
+                jax.tree.map(jnp.add, state.info, state.info)
             return steps(*own, state, np.int32(0), rules)
         every, since = map(int, jax.device_get((rule.every, state.since.exchange)))
         until, left, status, info = max(every - since, 1), num_steps, None, None

@@ -19,6 +19,7 @@ from cases import LinearOrdering, linear_ordering, matrix_tsp
 import jaxopt_search as js
 from jaxopt_search.engine import compile as compiling
 from jaxopt_search.engine import fingerprints
+from jaxopt_search.engine.devices import settings_left
 from jaxopt_search.solvers import tsp
 
 
@@ -245,7 +246,8 @@ def test_programs_of_new_functions_do_not_pile_up(monkeypatch):
     alive, one = list[int](), np.float32(1)
     for number in range(9):
         fn = jax.tree_util.Partial(lambda x, number=number: x + number)
-        compiling.compile_all([compiling.Program(program, (fn, one), {})])
+        with settings_left():  # as drivers do
+            compiling.compile_all([compiling.Program(program, (fn, one), {})])
         assert program(fn, one) == number + 1
         del fn
         gc.collect()

@@ -1,6 +1,5 @@
 """Swaps where there is room for more facilities: searches take the same course, bit for bit."""
 
-import jax.numpy as jnp
 import pytest
 from padding.same import check_course
 from qaps import matrices
@@ -8,7 +7,6 @@ from ways import KERNEL, needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search.engine import stepping
-from jaxopt_search.searches import tabu
 
 TABU = js.tabu_search(js.SwapTable())
 FIXED = [[2, 5], [7, 1]]
@@ -34,8 +32,3 @@ def test_lowers_for_gpus():
     """A kernel of a padded instance compiles for an NVIDIA GPU, up to the GPU's own compiler."""
     problem = js.qap(*matrices(9, "float")).padded(20)
     assert stepping.why_not_portable(problem, TABU) == ""
-
-
-def test_usual_ages_are_those_of_python():
-    for entries in (1, 400, 2**30 // 5, 2**30 // 5 + 1, 2**31 - 1):
-        assert int(tabu._usual_age(jnp.int32(entries))) == tabu._usual_age(entries)

@@ -340,7 +340,7 @@ def needed(monkeypatch, module, name, position, call):
     """Returns what `name` of a module, which refuses a call, is asked about, the least and all."""
     seen = []
     with monkeypatch.context() as patch:
-        patch.setattr(module, name, lambda *arguments: seen.append(arguments[position]))
+        patch.setattr(module, name, lambda *arguments, **_: seen.append(arguments[position]))
         call()
     return min(seen), max(seen)
 
