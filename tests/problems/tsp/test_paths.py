@@ -38,8 +38,10 @@ def matrix_of(kind: str, is_symmetric: bool, seed: int) -> np.ndarray:
     return np.maximum(matrix, matrix.T) if is_symmetric else matrix
 
 
-@pytest.mark.parametrize("kind", ["integers", "floats", "forbidden"])
-@pytest.mark.parametrize("is_symmetric", [True, False], ids=["symmetric", "asymmetric"])
+@pytest.mark.parametrize(
+    ("kind", "is_symmetric"),
+    [("integers", True), ("floats", False), ("forbidden", True), ("forbidden", False)],
+)
 @pytest.mark.parametrize(("start", "end"), ENDS)
 def test_paths_are_the_shortest(start, end, is_symmetric, kind):
     """Of seven cities, whichever ends are given; they begin and end there."""
