@@ -2,6 +2,7 @@
 
 import itertools
 
+import jax
 import jax.numpy as jnp
 import pytest
 from cases import linear_ordering
@@ -14,7 +15,8 @@ from jaxopt_search.solvers.anneal import increases
 def test_it_finds_the_optimum_of_few():
     """Of seven things in order, within 200 steps, with no temperature given."""
     problem, moves = linear_ordering(7), js.InsertSegment(2)
-    lowest = min(int(problem.cost(jnp.array(one))) for one in itertools.permutations(range(7)))
+    orders = jnp.array([*itertools.permutations(range(7))])
+    lowest = jax.vmap(problem.cost)(orders).min()
     assert js.anneal(problem, moves, max_steps=200, devices=1).fun == lowest
 
 
