@@ -200,8 +200,8 @@ def as_qaps(flow: Any, distance: Any = None, dtype: DType | None = None) -> list
         problems = []
         for i, (one, other) in enumerate(zip(flow, distance, strict=True)):
             try:
-                _check_same_shape(np.asarray(one), np.asarray(other))
                 problems.append(qap(one, other, dtype=dtype))
+                _check_same_shape(np.asarray(one), np.asarray(other))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"instance {i}: {error}") from None
         return problems
