@@ -19,8 +19,7 @@ _LEFT_OUT = ("state", "problem", "search", "exchange")  # of classes of anyone's
 _WIDTH = 12  # of the names in a summary
 _SHOWN = 6  # entries of a solution, from its beginning
 _BOUNDED = 200  # entries of a solution up to which a summary computes a bound
-_FEW_MOVES = 50  # for each entry of a solution: so few improve it little
-_FEW_STEPS = 10  # likewise
+_FEW_MOVES, _FEW_MOVES_OF_ALL = 50, 800  # of a search, or all, for each entry: so few help little
 
 
 class Status(enum.IntEnum):
@@ -256,8 +255,8 @@ class StackedResult(NamedTuple):
         return _line(self, "fun", "success", "status", "nit", "x")
 
     def __str__(self) -> str:
-        fun, most = self.fun, max(map(len, self.x))
-        few = "; few: more time would help" if self.nit < _FEW_STEPS * most else ""
+        fun, is_short = self.fun, self.nfev < _FEW_MOVES_OF_ALL * sum(map(len, self.x))
+        few = "; few: more time would help" if is_short else ""
         costs = fun.tolist()  # which may be beyond int64
         spread = f", from {_number(min(costs))} to {_number(max(costs))}"
         return _summary(

@@ -34,7 +34,7 @@ def of_coords(coords: Any, metric: str, storage: str) -> TSP:
     if storage != "matrix":
         return problem
     bounds.check_matrix_of(len(points), "storage='coordinates'")
-    return _of_square(_all_distances(problem), is_symmetric=True)
+    return of_distances(_all_distances(problem).ravel())
 
 
 def of_points(points: jax.Array, num_cities: jax.Array | None = None) -> TSP:
@@ -54,19 +54,21 @@ def of_points(points: jax.Array, num_cities: jax.Array | None = None) -> TSP:
     )
 
 
-def of_distances(matrix: jax.Array, num_cities: jax.Array) -> TSP:
-    """Returns the TSP of symmetric distances.
+def of_distances(
+    matrix: jax.Array, num_cities: jax.Array | None = None, is_symmetric: bool = True
+) -> TSP:
+    """Returns the TSP of distances.
 
     Args:
       matrix: [capacity * capacity] int32 or float32, row by row of `num_cities`.
-      num_cities: [] int32.
+      num_cities: [] int32; None for all.
     """
     return TSP(
         matrix=matrix,
         num_entries=num_cities,
         capacity=math.isqrt(len(matrix)),
         metric="MATRIX",
-        is_symmetric=True,
+        is_symmetric=is_symmetric,
         host=ON_DEVICE,
     )
 
@@ -76,17 +78,7 @@ def of_matrix(distances: Any, is_symmetric: bool, dtype: str | None) -> TSP:
     matrix = matrix_input.traced_square(distances, "distances", dtype)
     bounds.check_matrix_of(len(matrix), "tsp_from_coords")
     matrix = jnp.where(jnp.eye(len(matrix), dtype=bool), jnp.zeros_like(matrix), matrix)
-    return _of_square(matrix, is_symmetric)
-
-
-def _of_square(matrix: jax.Array, is_symmetric: bool) -> TSP:
-    return TSP(
-        matrix=matrix.ravel(),
-        capacity=len(matrix),
-        metric="MATRIX",
-        is_symmetric=is_symmetric,
-        host=ON_DEVICE,
-    )
+    return of_distances(matrix.ravel(), is_symmetric=is_symmetric)
 
 
 def is_on_device_only(problem: TSP) -> bool:
