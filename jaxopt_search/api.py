@@ -18,9 +18,9 @@ from jaxopt_search.crossovers.edge_assembly import edge_assembly as edge_assembl
 from jaxopt_search.driver.checkpoints import load_best as load_best
 from jaxopt_search.driver.checkpoints import load_checkpoint as load_checkpoint
 from jaxopt_search.driver.checkpoints import save_checkpoint as save_checkpoint
-from jaxopt_search.driver.plan import memory_estimate as memory_estimate
 from jaxopt_search.driver.results import Report as Report
 from jaxopt_search.driver.run import Steer as Steer
+from jaxopt_search.driver.run import memory_estimate as memory_estimate
 from jaxopt_search.driver.run import solve as solve
 from jaxopt_search.engine.compile import enable_compilation_cache as enable_compilation_cache
 from jaxopt_search.engine.loop import advance as advance

@@ -4,14 +4,15 @@ One loop, `drive`, serves all solvers; what differs between them is a `Chunked`.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from jaxopt_search.driver import progress
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.interrupts import held_back, noted, sigterm_as_ctrl_c
 from jaxopt_search.results import Status
 
@@ -23,6 +24,11 @@ class Chunked(Protocol):
 
     step: int
     """Steps of each search at the last look."""
+
+    @property
+    def observers(self) -> Sequence[Callable[[Any], Any]]:
+        """Who is called with each report; True ends the run."""
+        ...
 
     def advance(self, num_steps: int) -> None:
         """Makes a chunk of steps. The first one has none: it compiles."""
@@ -56,89 +62,70 @@ class Chunked(Protocol):
         """Returns what a checkpoint keeps, from which the run continues; also when interrupted."""
         ...
 
-
-class Watch(NamedTuple):
-    """Who watches a run.
-
-    Attributes:
-      show: shows its reports; None for nobody.
-      is_interrupted: of one of several processes, whether a Ctrl-C has come to it.
-    """
-
-    show: Callable[[Any], None] | None = None
-    is_interrupted: Callable[[], bool] = bool  # which says no
+    def result(self, status: Status) -> Any:
+        """Returns the result of the run, which has ended."""
+        ...
 
 
-NOBODY = Watch()
-
-
-@contextlib.contextmanager
-def watched(
-    options: RunOptions, describe: progress.Describe = progress.describe
-) -> Iterator[Watch]:
-    """Shows a run, and explains what goes wrong between processes; up to the result.
-
-    A result takes all processes that share the run: until it is there, SIGTERM ends none of them
-    alone where there is a checkpoint, and a first Ctrl-C none at all.
-    """
-    options.timer.share(options.team)
-    with contextlib.ExitStack() as stack:
-        is_interrupted: Callable[[], bool] = bool
-        if options.keeper is not None:
-            stack.enter_context(sigterm_as_ctrl_c())
-        if options.team.is_shared:
-            is_interrupted = stack.enter_context(noted())
-        stack.enter_context(options.team.losses_explained())
-        shown = progress.shown(options.show_progress, options.timer, describe)
-        yield Watch(stack.enter_context(shown), is_interrupted)
-
-
-def drive(
-    run: Chunked,
-    options: RunOptions,
-    observers: Sequence[Callable[[Any], Any]] = (),
-    watch: Watch = NOBODY,
-) -> Status:
-    """Makes chunks of a run until it ends, keeps it, however it ends, and returns why it did.
+def drive(options: RunOptions, what: str, begin: Callable[[Callable[[int], None]], Chunked]) -> Any:
+    """Makes chunks of a run until it ends, keeps it, however it ends, and returns its result.
 
     Ctrl-C ends it after the first chunk; before, there is nothing to return, and it is raised. In
-    one of several processes it ends the run in all of them, as a callback does.
+    one of several processes it ends the run in all of them, as a callback does. A result takes all
+    processes that share the run: until it is there, SIGTERM ends none of them alone where there is
+    a checkpoint, and a first Ctrl-C none at all.
 
     Who has ended the run by Ctrl-C does not wait for the last checkpoint after another Ctrl-C. Else
     the first one comes too late to end the run, and the second one ends the writing.
 
     Args:
       options: whose timer starts to count seconds of search after the first chunk.
-      observers: are called with each report; True ends the run.
+      what: asks for memory, in errors: `"num_searches=8"`.
+      begin: returns the run, ready for its first chunk; it is given what notes the bytes needed.
     """
-    keeper, show = options.keeper, watch.show
-    if show is not None:
-        observers = [*observers, show]
-    if keeper is None:
-        status = _drive(run, options, observers, watch)
-    else:
-        run.identity()  # what has none is refused before a search
-        try:
-            status = _drive(run, options, observers, watch)
-        except BaseException as error:
-            wait = contextlib.nullcontext() if isinstance(error, KeyboardInterrupt) else noted()
-            if not options.team.is_shared:  # one process alone has not what all have
-                with contextlib.suppress(Exception), wait:
-                    keeper.write(run.identity(), run.snapshot)
-            raise
-        with contextlib.nullcontext() if status == Status.INTERRUPTED else noted():
-            keeper.write(run.identity(), run.snapshot)
-    if show is not None and status == Status.INTERRUPTED:
-        show(run.report(status))
-    return status
+    keeper, team = options.keeper, options.team
+    options.timer.share(team)
+    with contextlib.ExitStack() as stack:
+        note_needed = stack.enter_context(memory_errors_explained(what))
+        if keeper is not None:
+            stack.enter_context(sigterm_as_ctrl_c())
+        is_interrupted = stack.enter_context(noted()) if team.is_shared else bool
+        stack.enter_context(team.losses_explained())
+        show = stack.enter_context(progress.shown(options.show_progress, options.timer))
+        run = begin(note_needed)
+        observers = run.observers if show is None else [*run.observers, show]
+        if keeper is None:
+            status = _drive(run, options, observers, is_interrupted)
+        else:
+            run.identity()  # what has none is refused before a search
+            try:
+                status = _drive(run, options, observers, is_interrupted)
+            except BaseException as error:
+                wait = contextlib.nullcontext() if isinstance(error, KeyboardInterrupt) else noted()
+                if not team.is_shared:  # one process alone has not what all have
+                    with contextlib.suppress(Exception), wait:
+                        keeper.write(run.identity(), run.snapshot)
+                raise
+            with contextlib.nullcontext() if status == Status.INTERRUPTED else noted():
+                keeper.write(run.identity(), run.snapshot)
+        if show is not None and status == Status.INTERRUPTED:
+            show(run.report(status))
+        return run.result(status)
 
 
 def _drive(
-    run: Chunked, options: RunOptions, observers: Sequence[Callable[[Any], Any]], watch: Watch
+    run: Chunked,
+    options: RunOptions,
+    observers: Sequence[Callable[[Any], Any]],
+    is_interrupted: Callable[[], bool],
 ) -> Status:
     """Makes chunks of a run until it ends, and returns why it did; keeps it after each but one.
 
     While the first chunk compiles, Ctrl-C is held back.
+
+    Args:
+      observers: are called with each report; True ends the run.
+      is_interrupted: of one of several processes, tells whether a Ctrl-C has come to it.
 
     Raises:
       RuntimeError: if another process has failed.
@@ -165,7 +152,7 @@ def _drive(
                     team.highest(_FAILED)
                 raise
             wish = Status.CALLBACK if any(answers) else Status.RUNNING
-            wish = team.highest(Status.INTERRUPTED if watch.is_interrupted() else wish)
+            wish = team.highest(Status.INTERRUPTED if is_interrupted() else wish)
             if wish == _FAILED:
                 raise RuntimeError("a callback has failed in another process; its error says why")
             status = Status(wish) if status == Status.RUNNING else status

@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TextIO
 
 from jaxopt_search.driver.options import Timer
 from jaxopt_search.results import Status
@@ -16,21 +16,9 @@ _SECONDS_BETWEEN_LINES = 5.0
 _SIZE = 79, 24  # columns and rows of a terminal that does not say how many it has
 _BAR, _COUNTER = "{percentage:3.0f}%|{bar}| {remaining} left  {desc}", "{desc}"
 
-Describe: TypeAlias = Callable[[Any], str]
-
-
-def describe(report: Any) -> str:
-    """Returns one line on where a run of `solve` stands."""
-    best = f"{report.fun:.6g}" if isinstance(report.fun, float) else str(report.fun)
-    gap = "" if report.gap is None else f"  gap {report.gap:.3%}"
-    return (
-        f"step {report.step}  {report.seconds:.1f} s  best {best}{gap}"
-        f"  acceptance {report.acceptance:.3f}"
-    )
-
 
 class Reporter:
-    """Shows where a run stands: each `Report`, or whatever has `step`, `seconds` and `status`.
+    """Shows where a run stands: each `Report`, or what else has its `line`, `step` and `status`.
 
     With tqdm (the extra `progress`), terminals and notebooks have a bar, which shows how much of
     `max_seconds` is used or, where that is not limited, of `max_steps`; with no limit, one line.
@@ -41,17 +29,11 @@ class Reporter:
 
     Args:
       stream: where to write; None for standard error, or the notebook.
-      describe: makes a line of a report.
       timer: with the limits of the run; None if it has none.
     """
 
-    def __init__(
-        self,
-        stream: TextIO | None = None,
-        describe: Describe = describe,
-        timer: Timer | None = None,
-    ):
-        self._stream, self._describe = stream, describe
+    def __init__(self, stream: TextIO | None = None, timer: Timer | None = None):
+        self._stream = stream
         self._timer = Timer() if timer is None else timer
         self._out: Any = None  # the stream
         self._bar: Any = None
@@ -61,7 +43,7 @@ class Reporter:
     def __call__(self, report: Any) -> None:
         if not self._has_failed:
             with self._safely():
-                self._show(report, self._describe(report))
+                self._show(report, report.line)
 
     def note_compiling(self) -> None:
         """Shows that the programs of the run compile."""
@@ -130,9 +112,7 @@ class Reporter:
 
 
 @contextlib.contextmanager
-def shown(
-    is_wanted: bool, timer: Timer, describe: Describe = describe
-) -> Iterator[Callable[[Any], None] | None]:
+def shown(is_wanted: bool, timer: Timer) -> Iterator[Callable[[Any], None] | None]:
     """Gives what shows a run, None if that is not wanted; it says that programs compile.
 
     Its bar is ended however the run ends. Of several processes only the lead shows a run.
@@ -142,7 +122,7 @@ def shown(
     elif not timer.team.is_lead:
         yield lambda report: None  # reports may need all processes
     else:
-        reporter = Reporter(describe=describe, timer=timer)
+        reporter = Reporter(timer=timer)
         reporter.note_compiling()
         try:
             yield reporter

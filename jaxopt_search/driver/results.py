@@ -10,7 +10,6 @@ from jaxopt_search import contracts
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.checks import check_permutation
 from jaxopt_search.driver import checkpoints, starts
-from jaxopt_search.driver.plan import Plan
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.results import History, Record, Status
 from jaxopt_search.types import Problem
@@ -59,6 +58,16 @@ class Report(NamedTuple):
     gap: float | None
     acceptance: float
     status: Status
+
+    @property
+    def line(self) -> str:
+        """It in words, as `show_progress` shows it."""
+        best = f"{self.fun:.6g}" if isinstance(self.fun, float) else str(self.fun)
+        gap = "" if self.gap is None else f"  gap {self.gap:.3%}"
+        return (
+            f"step {self.step}  {self.seconds:.1f} s  best {best}{gap}"
+            f"  acceptance {self.acceptance:.3f}"
+        )
 
 
 class Recorder:
@@ -109,9 +118,9 @@ class Best:
         costs least with what is forbidden, as the searches count.
     """
 
-    def __init__(self, plan: Plan):
-        self.problem, self.original = plan.problem, plan.original
-        self.goal, self.is_optional = plan.goal, plan.is_optional
+    def __init__(self, problem: Problem, goal: int | float | None, is_optional: bool):
+        self.problem, self.host = problem, problem.host
+        self.goal, self.is_optional = goal, is_optional
         self.x: Any = None
         self.fun: int | float = math.nan
         self._counted: int | float = math.inf  # with what is forbidden
@@ -123,21 +132,21 @@ class Best:
         """
         solution, running = seen.solution, seen.cost.item()
         fun, exact = self._costs(solution)
-        if self.original is not None:
-            running = self.original.in_full(running)
+        if self.host is not None:
+            running = self.host.in_full(running)
         if isinstance(exact, int) and exact != running:
             reason = (
                 "please report this bug, if delta and cost are not your own and the run does not"
                 " continue another one's state"
             )
-            if self.original is not None and self.original.starts is not None:
+            if self.host is not None and self.host.starts is not None:
                 reason = (
                     "a search has risen to costs beyond int32; lower its temperature, or start no"
                     " search at random"
                 )
             raise RuntimeError(f"the running cost {running} is not the exact {exact}: {reason}")
         if math.isnan(self.fun) or (fun, exact) <= (self.fun, self._counted):
-            own = solution if self.original is None else self.original.own(solution)
+            own = solution if self.host is None else self.host.own(solution)
             self.x, self.fun, self._counted = jax.tree.map(np.array, own), fun, exact
 
     def recall(self, x: Any, noted: Any) -> None:
@@ -156,11 +165,11 @@ class Best:
 
     def _costs(self, solution: Any) -> tuple[int | float, int | float]:
         """Returns the exact cost of a solution, infinite if it is not feasible, and as counted."""
-        if self.original is None:
+        if self.host is None:
             exact = _full_cost(self.problem, solution).item()
             return exact, exact
-        exact = self.original.cost(solution)
-        return exact if self.original.is_feasible(solution) else math.inf, exact
+        exact = self.host.cost(solution)
+        return exact if self.host.is_feasible(solution) else math.inf, exact
 
     @property
     def meets_goal(self) -> bool:
@@ -171,7 +180,7 @@ class Best:
     @property
     def gap(self) -> float | None:
         """As in `Result`."""
-        best_known, fun = self.original.best_known if self.original else None, self.fun
+        best_known, fun = self.host.best_known if self.host else None, self.fun
         if best_known is None:
             return None
         if best_known == 0:
@@ -188,7 +197,7 @@ class Best:
 
     def message(self, status: Status, made: int) -> str:
         """Returns how a run ended after `made` steps, with notes on the instance."""
-        parts, fun, original = [MESSAGES[status]], self.fun, self.original
+        parts, fun, host = [MESSAGES[status]], self.fun, self.host
         if self.problem.is_trivial:
             parts = ["all solutions have the same cost"]
         elif status == Status.TARGET and self.is_optional:
@@ -197,13 +206,13 @@ class Best:
             parts.append("no step was made: this is the best start")
         if not math.isfinite(fun):
             parts.append(f"the best cost is {fun}, which is no success")
-        if original is not None and (remaining := original.remaining(self.x)):
+        if host is not None and (remaining := host.remaining(self.x)):
             parts.append(remaining)
-        if original is not None:
-            if original.best_known is not None and fun < original.best_known:
-                parts.append(f"better than the best known {original.best_known}")
-            if original.note:
-                parts.append(original.note)
+        if host is not None:
+            if host.best_known is not None and fun < host.best_known:
+                parts.append(f"better than the best known {host.best_known}")
+            if host.note:
+                parts.append(host.note)
         return "; ".join(parts)
 
 

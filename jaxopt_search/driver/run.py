@@ -3,6 +3,7 @@
 How a run is cut into chunks changes none of its searches.
 """
 
+import functools
 import json
 import math
 import os
@@ -14,24 +15,40 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search import contracts
-from jaxopt_search.backends import Choice, Implementation
-from jaxopt_search.checks import MAX_INT32, check_count
+from jaxopt_search.backends import Choice, Implementation, random
+from jaxopt_search.checks import (
+    MAX_INT32,
+    check_count,
+    check_number,
+    check_option,
+    highest_cost_that_meets,
+)
 from jaxopt_search.driver import checkpoints, chunks, environment, starts
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.options import RunOptions, Timer, resolve
-from jaxopt_search.driver.plan import Plan, SavedRun
+from jaxopt_search.driver.options import RunOptions, resolve
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.engine import memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all
-from jaxopt_search.engine.devices import Devices, host_driver
-from jaxopt_search.engine.memory import memory_errors_explained
+from jaxopt_search.engine.devices import Devices, find_devices, host_driver, refuse_tracers
+from jaxopt_search.engine.fingerprints import fingerprint
+from jaxopt_search.engine.memory import MemoryEstimate
 from jaxopt_search.engine.outcome import Outcome
-from jaxopt_search.engine.state import Rules, RunState, make_rules, with_best
+from jaxopt_search.engine.split import DeviceSplit
+from jaxopt_search.engine.state import (
+    MAX_PATIENCE,
+    Rules,
+    RunState,
+    check_interval,
+    make_rules,
+    with_best,
+)
 from jaxopt_search.interrupts import held_back
-from jaxopt_search.problems.host import counted_in_full
+from jaxopt_search.problems.host import counted_in_full, counted_on_device
 from jaxopt_search.results import History, Hit, Record, Result, Status
 from jaxopt_search.types import Exchange, Problem, Search
 
+_OPTIMUM = "optimum"
+_ROUNDING = 2.0**-20  # the relative error of a float cost on the device, amply
 _LONGEST_FIRST = ("steps", "exchange", "start", "look")
 """Programs in the order in which they are traced, by how long they then compile."""
 
@@ -137,7 +154,7 @@ def solve(
         history_size=history_size,
     )
     with options.team.same_call():
-        plan = Plan(
+        run = Run(
             options,
             problem,
             search,
@@ -152,30 +169,23 @@ def solve(
             chunk_steps=chunk_steps,
             implementation=implementation,
         )
-    return execute(plan, options)
+    return execute(run)
 
 
-def execute(plan: Plan, options: RunOptions) -> Result:
-    """Runs what is planned, in all processes that share the run.
+def execute(run: "Run") -> Result:
+    """Returns the result of a run, made in all processes that share it.
 
     Raises:
-      ValueError: if another process plans something else.
+      ValueError: if another process is to make another run.
     """
+    options = run.options
     if options.team.is_shared:
         with options.team.same_call() as note:
-            note(plan.words())
-    found = None if options.keeper is not None else _optimal_start(plan, options)
+            note(run.words())
+    found = None if options.keeper is not None else run.optimal_start()
     if found is not None:
         return found
-    explained = memory_errors_explained(f"num_searches={plan.num_searches}")
-    with explained as note_needed, chunks.watched(options) as watch:
-        run = Run(plan, options, note_needed)
-        observers: list[Callable[[Any], Any]] = [run.history.note]
-        if options.callback is not None:
-            observers.append(run.steered)
-        if options.keeper is not None:
-            run.callback_notes()  # before a search is lost because of them
-        return run.result(chunks.drive(run, options, observers, watch))
+    return chunks.drive(options, f"num_searches={run.num_searches}", run.begin)
 
 
 class Steer(NamedTuple):
@@ -229,77 +239,216 @@ def check_steer(problem: Problem, search: Search, exchange: Exchange | None, aft
         )
 
 
+class SavedRun(NamedTuple):
+    """What a checkpoint has of a run: its state, and the search and the exchange that hold."""
+
+    run: RunState
+    search: Any
+    exchange: Any
+
+
 class Run:
-    """One call of `solve`: a `chunks.Chunked`.
+    """One call of `solve`, its arguments checked: a `chunks.Chunked`.
+
+    It starts from a key and start solutions, or from a state.
 
     Attributes:
-      plan: what is done.
-      search, exchange: those of the plan, until a callback changes them.
-      target: on the device; that of the plan, until a hit turns out to be false.
-      choice: how steps are run; that of the plan, unless it turns out not to compile.
-      state: of the searches, spread over the devices.
+      options: what else the call asks for.
+      problem: on the first device, like the search and the exchange, and counted as there.
+      search, exchange: as given, until a callback changes them.
+      num_searches: side by side.
+      key: two uint32 words; None with a state.
+      starts: start solutions; None for random ones, and with a state.
+      state: of the searches, once it has begun spread over the devices; before, of the run that is
+        continued, None for none.
+      goal: the target as it was given; None for none.
+      target: the goal in the units and the dtype of the device, until a hit turns out to be false.
+      patience, check_every, chunk_steps: as in `solve`.
+      split: the devices over which the searches are spread.
+      choice: how steps are run, unless it turns out not to compile.
       step: steps made by each search at the last look.
       best: the best solution so far.
       history: lines on the chunks.
+
+    Raises:
+      ValueError, TypeError, MemoryError, RuntimeError: as `solve` says.
     """
 
-    def __init__(self, plan: Plan, options: RunOptions, note_needed: Callable[[int], None]):
-        self.plan, self.timer, self._callback = plan, options.timer, options.callback
-        self.search, self.exchange = plan.search, plan.exchange
-        self.target: Any = plan.target
-        self.choice = plan.choice
+    def __init__(
+        self,
+        options: RunOptions,
+        problem: Any,
+        search: Any,
+        key: Any = 0,
+        *,
+        num_searches: Any,
+        target: Any = None,
+        patience: Any = None,
+        exchange: Any = None,
+        initial: Any = None,
+        state: Any = None,
+        check_every: Any = None,
+        chunk_steps: Any = None,
+        implementation: Implementation = "auto",
+    ) -> None:
+        refuse_tracers(problem, search, key, exchange, initial, state)
+        shape, cost = contracts.check_parts(problem, search, exchange=exchange)
+        original, goal, is_optional = problem.host, target, isinstance(target, str)
+        if is_optional:
+            check_option("target", target, (_OPTIMUM,))
+            goal = original.best_known if original is not None and original.is_optimal else None
+        timer = options.timer
+        if problem.is_trivial:
+            timer.max_steps = 0
+        is_endless = timer.max_steps is None and timer.max_seconds is None and goal is None
+        # Float costs, rounded, may improve in circles.
+        ends_by_itself = (
+            search.is_done is not None
+            and exchange is None
+            and np.issubdtype(cost.dtype, np.integer)
+        )
+        if is_endless and patience is None and not ends_by_itself:
+            raise ValueError(
+                "no limit is given, expected max_steps, max_seconds, target or patience"
+            )
+        if goal is not None:
+            goal = check_number("target", goal)
+            units = (original.unit, original.offset) if original else ()
+            target = highest_cost_that_meets(goal, cost.dtype, *units)
+            if np.issubdtype(cost.dtype, np.floating) and np.isfinite(target):
+                target += cost.dtype.type(_ROUNDING) * abs(target)  # exact costs tell if it is met
+            if original is not None and original.max_feasible is not None:
+                target = min(target, cost.dtype.type(original.max_feasible))
+            goal = goal.item() if isinstance(goal, np.generic) else goal
+        if patience is not None:
+            patience = check_count("patience", patience, 1, MAX_PATIENCE)
+        if chunk_steps is not None:
+            chunk_steps = check_count("chunk_steps", chunk_steps)
+        check_every = check_interval(search, check_every)
+        check_every = check_count("check_every", check_every, 1, MAX_PATIENCE)
+        if options.resume is None:  # before the instance is brought to a device
+            if state is None:
+                num_searches = check_count("num_searches", num_searches, 1, None)
+            else:
+                num_searches = starts.check_state(problem, search, state)
+                state = state._replace(best_cost=state.device_best)  # counted as on the device
+            problem = counted_on_device(problem)
+            starting.check_room(problem, search, shape, num_searches, options.devices, exchange)
+        else:
+            problem = counted_on_device(problem)
+        search.check(problem, timer.max_steps)
+        split = DeviceSplit(options.devices)
+        problem, search, exchange = split.bring((problem, search, exchange))
+        # A kernel takes a second to try. Where the run's own is made ahead, that tells as well.
+        is_tried = implementation != "auto" or not split.compiles_ahead
+        choice = stepping.choose(implementation, split.first, problem, search, is_tried=is_tried)
+        self.options, self.timer, self.split, self.choice = options, timer, split, choice
+        self.problem, self.search, self.exchange = problem, search, exchange
+        self.patience, self.check_every, self.chunk_steps = patience, check_every, chunk_steps
+        self._given, original = (search, exchange), problem.host
+        self.key: random.Key | None = None
+        self.starts: starts.Starts | None = None
+        self._saved: Snapshot | None = None
         self._own_identity: Identity | None = None
-        # A state of a user's is checked before anything is compiled for it; one in a checkpoint
-        # comes to the device once there is room.
-        is_given = plan.state is not None and plan.saved is None
-        first = self._first_state() if is_given else None
-        self._compile_ahead(note_needed)
-        first = self._first_state() if first is None else first
-        self.state = plan.split.split(jax.block_until_ready(first))
-        self.step = self.first_step = int(self.state.step)
-        self.best = Best(plan)
+        if options.resume is not None:
+
+            def shapes_of(notes: dict[str, Any]) -> tuple[SavedRun, Any]:
+                """Returns the shapes of what is kept of the run, and of the best solution."""
+                num = check_count("num_searches", notes["num_searches"], 1, None)
+                held = jax.eval_shape(lambda *parts: parts, search, exchange)
+                best = shape
+                if original is not None and original.num_entries is not None:
+                    best = jax.ShapeDtypeStruct((original.num_entries,), shape.dtype)
+                return SavedRun(starting.shape(problem, search, num), *held), best
+
+            self._saved = checkpoints.read(options.resume, self.identity(), shapes_of)
+            state = self._saved.state.run
+            num_searches = len(state.index)
+        elif state is not None:
+            starts.check_state(problem, search, state)
+        else:
+            self.key = random.as_key(key)
+            if initial is None and original is not None and original.starts is not None:
+                build = functools.partial(original.starts, problem, num_searches)
+                initial = starts.LateStarts(num_searches, build)
+            if initial is not None:
+                self.starts = starts.check_starts(problem, shape, num_searches, initial)
+        self.num_searches: int = num_searches
+        self.state: Any = state
+        self.goal: int | float | None = goal
+        self.target: Any = None if goal is None else target
+        self.best = Best(problem, goal, is_optional)
         self.history = Recorder(options.history_size)
+        self.observers: list[Callable[[Any], Any]] = [self.history.note]
+        if options.callback is not None:
+            self.observers.append(self.steered)
         self._seen: Outcome | None = None  # after the last chunk
         self._made = 0  # steps of it
         self._ask_after: int | None = None
-        if plan.saved is not None:
-            self._recall(plan.saved)
+
+    def words(self) -> tuple[Any, ...]:
+        """Returns what tells this run from another one, before it begins, for `repr`."""
+        if self.state is None:
+            start = fingerprint(self.key, self.starts and self.starts.built())
+        else:
+            start = fingerprint(self.state), self._saved is None
+        ends = self.goal, self.best.is_optional, self.target, self.patience, self.chunk_steps
+        return self.identity(), self.num_searches, start, ends, self.choice.implementation
+
+    def begin(self, note_needed: Callable[[int], None]) -> "Run":
+        """Returns the run, ready for its first chunk.
+
+        Args:
+          note_needed: is told how many bytes it takes.
+        """
+        # A state of a user's is checked before anything is compiled for it; one in a checkpoint
+        # comes to the device once there is room.
+        is_given = self.state is not None and self._saved is None
+        first = self._first_state() if is_given else None
+        self._compile_ahead(note_needed)
+        first = self._first_state() if first is None else first
+        self.state = self.split.split(jax.block_until_ready(first))
+        self.step = self.first_step = int(self.state.step)
+        if self._saved is not None:
+            self._recall(self._saved)
+        if self.options.keeper is not None:
+            self.callback_notes()  # before a search is lost because of them
+        return self
 
     def _first_state(self) -> RunState:
         """Returns the state before the first step."""
-        plan = self.plan
-        if plan.key is not None:
+        if self.key is not None:
             solutions = None
-            if plan.starts is not None:
-                built = plan.starts.built()
-                solutions = starts.for_all(plan.problem, plan.key, built, plan.num_searches)
-            key, solutions = plan.split.bring((plan.key, solutions))
-            own = key, plan.problem, self.search, solutions
+            if self.starts is not None:
+                built = self.starts.built()
+                solutions = starts.for_all(self.problem, self.key, built, self.num_searches)
+            key, solutions = self.split.bring((self.key, solutions))
+            own = key, self.problem, self.search, solutions
             with held_back():
-                return jax.block_until_ready(starting.begin(*own, num_searches=plan.num_searches))
-        state: Any = plan.split.bring(plan.state)
-        if plan.saved is not None:
+                return jax.block_until_ready(starting.begin(*own, num_searches=self.num_searches))
+        state: Any = self.split.bring(self.state)
+        if self._saved is not None:
             with checkpoints.notes_read():
-                goal, patience = (plan.saved.notes[name] for name in ("goal", "patience"))
-            if goal == plan.goal:
-                if patience != plan.patience and int(state.status) == Status.PATIENCE:
+                goal, patience = (self._saved.notes[name] for name in ("goal", "patience"))
+            if goal == self.goal:
+                if patience != self.patience and int(state.status) == Status.PATIENCE:
                     return state._replace(status=jnp.int32(Status.RUNNING))
                 return state
-        return starts.reopened(plan.problem, self.search, state, self.target)
+        return starts.reopened(self.problem, self.search, state, self.target)
 
     def _recall(self, saved: Snapshot) -> None:
         """Continues from what a checkpoint knows besides the state."""
-        notes, plan = saved.notes, self.plan
-        self.search, self.exchange = plan.split.bring(saved.state[1:])
+        notes = saved.notes
+        self.search, self.exchange = self.split.bring(saved.state[1:])
         with checkpoints.notes_read():
             self.timer.before = checkpoints.seconds_of(notes)
             self.first_step = check_count("first_step", notes["first_step"], 0, None)
             self.best.recall(saved.best, notes["fun"])
             self.history.recall(notes["history"])
             of_callback = notes["callback"]
-            if notes["goal"] == plan.goal and self.target is not None:
+            if notes["goal"] == self.goal and self.target is not None:
                 self.target = self.target.dtype.type(notes["target"])  # lower after false hits
-        recall = getattr(self._callback, "recall", None)
+        recall = getattr(self.options.callback, "recall", None)
         if recall is not None and of_callback is not None:
             recall(of_callback)
 
@@ -309,30 +458,28 @@ class Run:
         For a run continues with numbers that a callback has changed, which a checkpoint keeps, but
         static parts are the caller's to give.
         """
-        plan = self.plan
-        held, given = (self.search, self.exchange), (plan.search, plan.exchange)
+        held, given = (self.search, self.exchange), self._given
         if starts.signature(held) != starts.signature(given):
-            return checkpoints.identity_of(plan.problem, *held, plan.check_every)
+            return checkpoints.identity_of(self.problem, *held, self.check_every)
         if self._own_identity is None:
-            self._own_identity = checkpoints.identity_of(plan.problem, *given, plan.check_every)
+            self._own_identity = checkpoints.identity_of(self.problem, *given, self.check_every)
         return self._own_identity
 
     def snapshot(self) -> Snapshot:
         self.look()
-        plan = self.plan
         notes = {
-            "num_searches": plan.num_searches,
+            "num_searches": self.num_searches,
             "seconds": self.timer.seconds,
             "first_step": self.first_step,
             "fun": self.best.fun,
-            "goal": plan.goal,
-            "patience": plan.patience,
+            "goal": self.goal,
+            "patience": self.patience,
             "target": None if self.target is None else self.target.item(),
             "history": self.history.notes(),
             "callback": self.callback_notes(),
-            "env": environment.of(plan.split.devices),
+            "env": environment.of(self.split.devices),
         }
-        joined = plan.split.join(self.state, plan.num_searches)
+        joined = self.split.join(self.state, self.num_searches)
         held = jax.tree.map(jnp.asarray, (self.search, self.exchange))
         return Snapshot(jax.device_get(SavedRun(joined, *held)), self.best.x, notes)
 
@@ -342,7 +489,7 @@ class Run:
         Raises:
           TypeError: if JSON cannot hold it.
         """
-        notes = getattr(self._callback, "notes", lambda: None)()
+        notes = getattr(self.options.callback, "notes", lambda: None)()
         try:
             json.dumps(notes)
         except (TypeError, ValueError) as error:
@@ -355,8 +502,8 @@ class Run:
             dtype,
             exchange=self.exchange,
             target=self.target,
-            patience=self.plan.patience,
-            check_every=self.plan.check_every,
+            patience=self.patience,
+            check_every=self.check_every,
         )
 
     def _compile_ahead(self, note_needed: Callable[[int], None]) -> None:
@@ -367,21 +514,20 @@ class Run:
         Raises:
           MemoryError: with the sizes.
         """
-        plan = self.plan
-        if not plan.split.compiles_ahead:
+        if not self.split.compiles_ahead:
             return
-        own, split = (plan.problem, self.search), plan.split
-        shape = starting.shape(*own, plan.num_searches)
+        own, split = (self.problem, self.search), self.split
+        shape = starting.shape(*own, self.num_searches)
         rules = self._rules(shape.device_best.dtype)
         programs = split.programs(*own, shape, rules, self.choice.implementation)
-        if plan.key is not None:
-            given = plan.starts and starts.shapes(plan.starts, plan.num_searches)
-            key, given = split.brought((plan.key, given))
-            static = {"num_searches": plan.num_searches}
+        if self.key is not None:
+            given = self.starts and starts.shapes(self.starts, self.num_searches)
+            key, given = split.brought((self.key, given))
+            static = {"num_searches": self.num_searches}
             programs["start"] = Program(starting.begin, (key, *own, given), static)
         programs = {name: programs[name] for name in sorted(programs, key=_LONGEST_FIRST.index)}
-        compile_all(programs.values(), plan.starts and plan.starts.built)
-        parts = plan.problem, self.search, self.exchange
+        compile_all(programs.values(), self.starts and self.starts.built)
+        parts = self.problem, self.search, self.exchange
         try:
             needed = memory.estimate(parts, shape, split.devices, programs)
         except Exception:
@@ -394,12 +540,12 @@ class Run:
             self._compile_ahead(note_needed)
             return
         note_needed(needed.total)
-        memory.check_fit(parts, needed, plan.num_searches, split.devices)
+        memory.check_fit(parts, needed, self.num_searches, split.devices)
 
     def advance(self, num_steps: int) -> None:
         self._seen = None
-        state = self.plan.split.advance(
-            self.plan.problem,
+        state = self.split.advance(
+            self.problem,
             self.search,
             self.state,
             num_steps,
@@ -411,7 +557,7 @@ class Run:
     def look(self) -> Outcome:
         """Returns what there is to see after the last chunk, at which it looks once."""
         if self._seen is None:
-            seen = self.plan.split.look(self.plan.problem, self.search, self.state)
+            seen = self.split.look(self.problem, self.search, self.state)
             self.best.note(seen)
             self.step, self._seen = seen.step, seen
         return self._seen
@@ -426,8 +572,8 @@ class Run:
             # solution the search has lost.
             if np.issubdtype(seen.cost.dtype, np.floating):
                 self.target = np.nextafter(seen.cost, np.array(-np.inf, seen.cost.dtype))
-            problem, split = self.plan.problem, self.plan.split
-            joined = split.join(self.state, self.plan.num_searches)
+            problem, split = self.problem, self.split
+            joined = split.join(self.state, self.num_searches)
             self.state = split.split(starts.retargeted(problem, self.search, joined, self.target))
             status = Status.RUNNING
         if status != Status.RUNNING:
@@ -436,7 +582,7 @@ class Run:
 
     def report(self, status: Status) -> Report:
         seen = self.look()
-        num_moves = self._made * self.plan.num_searches
+        num_moves = self._made * self.num_searches
         return Report(
             step=seen.step,
             seconds=self.timer.seconds,
@@ -448,8 +594,8 @@ class Run:
         )
 
     def next_steps(self, made: int, seconds: float) -> int:
-        if self.plan.chunk_steps is not None:
-            num_steps = self.timer.next_steps(self.step, 0, seconds, self.plan.chunk_steps)
+        if self.chunk_steps is not None:
+            num_steps = self.timer.next_steps(self.step, 0, seconds, self.chunk_steps)
         else:
             exchange = self.exchange
             every = MAX_INT32 if exchange is None else int(jax.device_get(exchange.every))
@@ -461,86 +607,142 @@ class Run:
 
     def steered(self, report: Report) -> Any:
         """Asks the callback, an observer whose answer may steer the run."""
-        assert self._callback is not None
-        answer = self._callback(report)
+        assert self.options.callback is not None
+        answer = self.options.callback(report)
         if not isinstance(answer, Steer):
             return answer
-        check_steer(self.plan.problem, self.search, self.exchange, answer)
+        check_steer(self.problem, self.search, self.exchange, answer)
         self.search, self.exchange, self._ask_after = answer
         return None
 
     def result(self, status: Status) -> Result:
         """Returns the result of the run, which has ended."""
-        seen, plan = self.look(), self.plan
-        problem = counted_in_full(plan.problem)
-        state = plan.split.join(self.state, plan.num_searches)
+        seen, host = self.look(), self.problem.host
+        problem = counted_in_full(self.problem)
+        state = self.split.join(self.state, self.num_searches)
         state = with_best(problem, state, state.device_best)
-        solutions, costs = plan.split.all_best(seen, plan.num_searches)
-        ancestors = np.array(state.ancestor)
-        if plan.original is not None:
-            costs = plan.original.all_in_full(costs)
-            solutions = plan.original.own(solutions)
+        solutions, costs = self.split.all_best(seen, self.num_searches)
+        if host is not None:
+            costs, solutions = host.all_in_full(costs), host.own(solutions)
         num_moves = (seen.step - self.first_step) * len(costs)
-        return Result(
-            **_ending(plan, self.timer, self.best, status, seen.step),
+        hit = seen.first_hit or Hit(seen.step, seen.best_search)
+        return self._result(
+            status,
+            nit=seen.step,
             nfev=num_moves * self.search.evaluations_per_step(problem),
-            first_hit=(seen.first_hit or Hit(seen.step, seen.best_search))
-            if self.best.meets_goal
-            else None,
+            first_hit=hit if self.best.meets_goal else None,
             history=self.history.lines,
             costs=costs,
             solutions=solutions,
-            ancestors=ancestors,
+            ancestors=np.array(state.ancestor),
             state=state._replace(status=jax.device_put(np.int32(status))),
-            env=environment.of(plan.split.devices) | {"implementation": str(self.choice)},
-            problem=problem,
+            implementation=str(self.choice),
+        )
+
+    def optimal_start(self) -> Result | None:
+        """Returns the result where a constructed start is proven optimal; else None.
+
+        Nothing is compiled for it, and there is no state from which it could continue.
+        """
+        host, late = self.problem.host, self.starts
+        if host is None or self.goal is None or not self.best.is_optional:
+            return None
+        if late is None or late.build is None:
+            return None
+        solutions = late.built().solutions
+        costs = [host.cost(solution) for solution in solutions]
+        fun, best = min(costs), self.best
+        number = costs.index(fun)
+        if not fun <= self.goal:
+            return None
+        best.x, best.fun = np.array(host.own(solutions[number])), fun
+        return self._result(
+            Status.TARGET,
+            nit=0,
+            nfev=0,
+            first_hit=Hit(0, number),
+            history=History([Record(0, 0.0, fun, 0.0)]),
+            costs=np.array(costs),
+            solutions=host.own(solutions),
+            ancestors=np.arange(len(costs), dtype=np.int32),
+            state=None,
+            implementation="none",
+        )
+
+    def _result(self, status: Status, *, nit: int, implementation: str, **found: Any) -> Result:
+        best = self.best
+        return Result(
+            x=best.x,
+            fun=best.fun,
+            success=best.is_success(status, nit),
+            status=status,
+            message=best.message(status, nit),
+            nit=nit,
+            gap=best.gap,
+            feasible=math.isfinite(best.fun),
+            compile_seconds=self.timer.compile_seconds or 0.0,
+            elapsed=self.timer.elapsed,
+            env=environment.of(self.split.devices) | {"implementation": implementation},
+            problem=counted_in_full(self.problem),
             search=self.search,
             exchange=self.exchange,
+            **found,
         )
 
 
-def _ending(plan: Plan, timer: Timer, best: Best, status: Status, made: int) -> dict[str, Any]:
-    """Returns what a result says of the best solution, and how the run ended after its steps."""
-    return {
-        "x": best.x,
-        "fun": best.fun,
-        "success": best.is_success(status, made),
-        "status": status,
-        "message": best.message(status, made),
-        "nit": made,
-        "gap": best.gap,
-        "feasible": math.isfinite(best.fun),
-        "compile_seconds": timer.compile_seconds or 0.0,
-        "elapsed": timer.elapsed,
-    }
+def memory_estimate(
+    problem: Problem,
+    search: Search,
+    num_searches: int = 128,
+    *,
+    exchange: Exchange | None = None,
+    devices: Devices = None,
+    implementation: Implementation = "auto",
+) -> MemoryEstimate:
+    """Returns how many bytes `solve` takes on the device that holds most, and what for.
 
+    It allocates nothing. It compiles the run's programs, since what they need besides their
+    arguments only XLA knows; that takes some seconds, which `solve` saves where it is called with
+    the same shapes afterwards. Not counted are start solutions that are given, a state or a
+    checkpoint that is continued, and what JAX and XLA hold for themselves; and on several devices,
+    after `jax.distributed.initialize`, what programs need besides, as XLA does not tell it there.
 
-def _optimal_start(plan: Plan, options: RunOptions) -> Result | None:
-    """Returns the result of a run whose constructed start is proven optimal; None for any other.
+    Args:
+      problem: what is minimized; its arrays may be shapes, such as `jax.eval_shape` returns. Then
+        the problem may be too large for any device.
+      search: the algorithm, likewise.
+      num_searches: S, how many searches run side by side.
+      exchange: as in `solve`; its arrays may be shapes.
+      devices, implementation: as in `solve`.
 
-    Nothing is compiled for it, and there is no state from which it could continue.
+    Raises:
+      ValueError: for arguments out of range, or more searches than arrays can index.
+      TypeError: for what is no problem, search or exchange.
+      RuntimeError: if called under `jit`, or in a forked process.
+
+    Example:
+      >>> import jax, jax.numpy as jnp, jaxopt_search as js
+      >>> cities = jax.ShapeDtypeStruct((1000, 2), jnp.float32)
+      >>> problem = jax.eval_shape(lambda xy: js.tsp_from_coords(xy, metric="EUCLID"), cities)
+      >>> search = js.simulated_annealing(js.Relocate(), 1.0)
+      >>> needed = memory_estimate(problem, search, num_searches=10_000)
+      >>> needed.instance, needed.states // 10**6 >= 120
+      (8016, True)
     """
-    is_built = plan.starts is not None and plan.starts.build is not None
-    if plan.original is None or plan.goal is None or not (plan.is_optional and is_built):
-        return None
-    assert plan.starts is not None
-    solutions = plan.starts.built().solutions
-    costs = [plan.original.cost(solution) for solution in solutions]
-    number, best = costs.index(min(costs)), Best(plan)
-    best.x, best.fun = np.array(plan.original.own(solutions[number])), costs[number]
-    if not best.meets_goal:
-        return None
-    return Result(
-        **_ending(plan, options.timer, best, Status.TARGET, 0),
-        nfev=0,
-        first_hit=Hit(0, number),
-        history=History([Record(0, 0.0, best.fun, 0.0)]),
-        costs=np.array(costs),
-        solutions=plan.original.own(solutions),
-        ancestors=np.arange(len(costs), dtype=np.int32),
-        state=None,
-        env=environment.of(options.devices) | {"implementation": "none"},
-        problem=counted_in_full(plan.problem),
-        search=plan.search,
-        exchange=plan.exchange,
-    )
+    refuse_tracers(problem, search, exchange, caller="memory_estimate")
+    solution, _ = contracts.check_parts(problem, search, exchange=exchange)
+    num_searches = check_count("num_searches", num_searches, 1, None)
+    memory.check_size(solution, num_searches)
+    problem = counted_on_device(problem)
+    split = DeviceSplit(find_devices(devices))
+    chosen = stepping.choose(implementation, split.first, problem, search).implementation
+    shape = starting.shape(problem, search, num_searches)
+    programs = dict[str, Program]()
+    if split.compiles_ahead:
+        problem, search, brought = split.brought((problem, search, exchange))
+        rules = make_rules(search, shape.device_best.dtype, exchange=brought)
+        key = split.brought(random.as_key(0))
+        programs = split.programs(problem, search, shape, rules, chosen)
+        own, static = (key, problem, search, None), {"num_searches": num_searches}
+        programs["start"] = Program(starting.begin, own, static)
+    return memory.estimate((problem, search, exchange), shape, split.devices, programs)

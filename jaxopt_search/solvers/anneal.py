@@ -108,8 +108,8 @@ def anneal(
         temperatures = recipe.hottest * usual, recipe.coldest * least
         ingredients = Ingredients(hood, temperatures, exchange=exchange)
         given = {"initial": initial, "state": state, "target": target}
-        planned = plan_annealing(problem, recipe, ingredients, options, key, **given)
-    return execute(*planned)
+        run = plan_annealing(problem, recipe, ingredients, options, key, **given)
+    return execute(run)
 
 
 def increases(problem: Problem, neighborhood: Any) -> tuple[float, float]:

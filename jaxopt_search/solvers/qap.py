@@ -11,9 +11,8 @@ from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.options import DEFAULT_SECONDS, resolve
-from jaxopt_search.driver.plan import Plan
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import execute
+from jaxopt_search.driver.run import Run, execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.memory import memory_errors_explained
@@ -185,7 +184,7 @@ def solve_qap(
             if is_tabu:
                 # Searches that continue from children of their best.
                 rule = recombine(every=_recombine_every(n, is_on_cpu))
-                plan = Plan(
+                planned = Run(
                     options,
                     padded,
                     tabu_search(SwapTable()),
@@ -202,8 +201,8 @@ def solve_qap(
                     (recipe.hottest * unit, recipe.coldest * unit),
                     exchange=exchange,
                 )
-                plan, options = plan_annealing(padded, recipe, ingredients, options, key, **given)
-            run = functools.partial(execute, plan, options)
+                planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
+            run = functools.partial(execute, planned)
     return _opposite(run()) if maximize else run()
 
 

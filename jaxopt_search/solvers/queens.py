@@ -5,16 +5,15 @@ from typing import Any
 
 from jaxopt_search.backends import random
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
-from jaxopt_search.driver import checkpoints, chunks, environment
+from jaxopt_search.driver import checkpoints, chunks
 from jaxopt_search.driver.options import DEFAULT_SECONDS, resolve
-from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.problems.queens.problem import nqueens
 from jaxopt_search.problems.queens.symmetry import Distinct
-from jaxopt_search.results import QueensResult, Status
-from jaxopt_search.solvers.queens_runs import PlacementSet, Repairs, Searches, Standing
+from jaxopt_search.results import QueensResult
+from jaxopt_search.solvers.queens_runs import PlacementSet, Repairs, Searches
 
 _MANY = 10_000
 """Queens from which placements are repaired, one after the other."""
@@ -79,41 +78,16 @@ def solve_nqueens(
         most_steps=MAX_INT32,
         default_seconds=DEFAULT_SECONDS,
     )
-    with memory.memory_errors_explained(f"n={n}") as note_needed:
-        with options.team.same_call() as note:
-            problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
-            check_option("distinct", distinct, ("raw", "symmetry"))
-            if num_searches is not None:
-                num_searches = check_count("num_searches", num_searches)
-            words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
-            note(n, num_solutions, fingerprint(words), distinct, num_searches)
-            if problem.n >= _MANY:
-                memory.check_queens(problem.n, options.team.own[0])
-                run = Repairs(problem, words, finds, options)
-            else:
-                run = Searches(problem, words, finds, options, num_searches)
-        with chunks.watched(options, _describe) as watch:
-            run.prepare(note_needed)
-            status = chunks.drive(run, options, watch=watch)
-    solutions, timer = finds.solutions, options.timer
-    kind = "classes of placements" if distinct == "symmetry" else "placements"
-    message = f"{len(solutions)} of {num_solutions} {kind} were found; {MESSAGES[status]}"
-    if status == Status.EXHAUSTED:
-        message = f"{MESSAGES[status]}: {n} queens have {len(solutions)} valid {kind}"
-    return QueensResult(
-        solutions=solutions,
-        success=len(solutions) == num_solutions,
-        status=status,
-        message=message,
-        num_found=finds.num_found,
-        nit=run.made,
-        compile_seconds=timer.compile_seconds or 0.0,
-        elapsed=timer.elapsed,
-        env=environment.of(options.devices) | {"implementation": run.implementation},
-    )
-
-
-def _describe(stand: Standing) -> str:
-    finds = stand.finds
-    found = f"{min(finds.counts[0], finds.wanted)} of {finds.wanted} placements"
-    return f"step {stand.step}  {stand.seconds:.1f} s  {found}"
+    with memory.memory_errors_explained(f"n={n}"), options.team.same_call() as note:
+        problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
+        check_option("distinct", distinct, ("raw", "symmetry"))
+        if num_searches is not None:
+            num_searches = check_count("num_searches", num_searches)
+        words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
+        note(n, num_solutions, fingerprint(words), distinct, num_searches)
+        if problem.n >= _MANY:
+            memory.check_queens(problem.n, options.team.own[0])
+            run = Repairs(problem, words, finds, options)
+        else:
+            run = Searches(problem, words, finds, options, num_searches)
+    return chunks.drive(options, f"n={n}", run.begin)

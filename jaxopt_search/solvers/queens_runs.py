@@ -22,9 +22,10 @@ from jax import lax
 from jaxopt_search import contracts
 from jaxopt_search.backends import random
 from jaxopt_search.checks import check_count
-from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver import checkpoints, environment
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.engine import devices, memory, starting, stepping
 from jaxopt_search.engine.compile import Jitted, Program, compile_all, jit
 from jaxopt_search.engine.fingerprints import fingerprint
@@ -36,7 +37,7 @@ from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.problems.queens.problem import NQueens, greedy_placement
 from jaxopt_search.problems.queens.symmetry import Distinct
-from jaxopt_search.results import Status
+from jaxopt_search.results import QueensResult, Status
 from jaxopt_search.searches.min_conflicts import min_conflicts
 from jaxopt_search.searches.queens_repair import Repair, begun, continued
 
@@ -243,6 +244,12 @@ class Standing(NamedTuple):
     seconds: float
     status: Status
 
+    @property
+    def line(self) -> str:
+        """It in words."""
+        found = f"{min(self.finds.counts[0], self.finds.wanted)} of {self.finds.wanted} placements"
+        return f"step {self.step}  {self.seconds:.1f} s  {found}"
+
 
 class Placements(abc.ABC):
     """A run that collects placements: a `chunks.Chunked` but for what each kind does.
@@ -255,9 +262,10 @@ class Placements(abc.ABC):
     """
 
     implementation = "xla"
+    observers = ()
 
     def __init__(self, finds: PlacementSet, options: RunOptions):
-        self.finds, self.timer = finds, options.timer
+        self.finds, self.timer, self._devices = finds, options.timer, options.devices
         self.made = self.step = 0
         self._counts = finds.counts  # these are what checkpoints have
 
@@ -274,6 +282,24 @@ class Placements(abc.ABC):
 
     def report(self, status: Status) -> Standing:
         return Standing(self.finds, self.made, self.timer.seconds, status)
+
+    def result(self, status: Status) -> QueensResult:
+        finds, timer, solutions = self.finds, self.timer, self.finds.solutions
+        kind = "placements" if finds.distinct == "raw" else "classes of placements"
+        message = f"{len(solutions)} of {finds.wanted} {kind} were found; {MESSAGES[status]}"
+        if status == Status.EXHAUSTED:
+            message = f"{MESSAGES[status]}: {finds.n} queens have {len(solutions)} valid {kind}"
+        return QueensResult(
+            solutions=solutions,
+            success=len(solutions) == finds.wanted,
+            status=status,
+            message=message,
+            num_found=finds.num_found,
+            nit=self.made,
+            compile_seconds=timer.compile_seconds or 0.0,
+            elapsed=timer.elapsed,
+            env=environment.of(self._devices) | {"implementation": self.implementation},
+        )
 
     def snapshot(self) -> Snapshot:
         self.look()
@@ -349,8 +375,8 @@ class Searches(Placements):
         starting.check_room(*parts, queens, number, self.split.devices)
         return starting.shape(*parts, number)
 
-    def prepare(self, note_needed: Callable[[int], None]) -> None:
-        """Compiles, and has the devices hold the searches.
+    def begin(self, note_needed: Callable[[int], None]) -> "Searches":
+        """Compiles, has the devices hold the searches, and returns the run.
 
         Args:
           note_needed: is told how many bytes the run takes.
@@ -375,6 +401,7 @@ class Searches(Placements):
         note_needed(needed.total)
         with held_back(), jax.default_device(split.first):
             self.state = split.split(jax.device_put(state))
+        return self
 
     def identity(self) -> Identity:
         how = self.finds.distinct, self.plan.steps, self.plan.tries, _MAX_LOOKS
@@ -472,8 +499,8 @@ class Repairs(Placements):
         notes = {"number": self._number, "has_failed": self._has_failed}
         return jax.device_get(self._key), notes
 
-    def prepare(self, note_needed: Callable[[int], None]) -> None:
-        """Compiles.
+    def begin(self, note_needed: Callable[[int], None]) -> "Repairs":
+        """Compiles, and returns the run, ready for its first chunk.
 
         Args:
           note_needed: is told how many bytes a repair takes.
@@ -493,6 +520,7 @@ class Repairs(Placements):
             memory.check_bytes(needed, f"n is {self.finds.n}", self._device, "", "fewer queens")
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), state)
         self._repair = jax.device_put(zeros, self._device)
+        return self
 
     def advance(self, num_steps: int) -> None:
         """Begins a placement, unless one is begun, and makes this many rounds of it, at least 8."""

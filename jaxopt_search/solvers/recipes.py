@@ -18,9 +18,8 @@ from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_a
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import is_true
 from jaxopt_search.driver.options import RunOptions, Timer
-from jaxopt_search.driver.plan import Plan
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import Steer
+from jaxopt_search.driver.run import Run, Steer
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.searches import LocalSearch, simulated_annealing
@@ -387,12 +386,12 @@ def plan_annealing(
     *,
     state: Any = None,
     **settings: Any,
-) -> tuple[Plan, RunOptions]:
+) -> Run:
     """Returns the run that cools by a recipe from the hottest temperature to the coldest.
 
     Args:
       state: of a run to continue, at the coldest one, where it recombines at once if it does.
-      settings: those of `Plan` that the recipe leaves open.
+      settings: those of `Run` that the recipe leaves open.
     """
     if state is not None:
         coldest = ingredients.temperatures[1]
@@ -404,9 +403,8 @@ def plan_annealing(
     pacer = pacer_of(recipe, n, timer, begun)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
     steering = Steering(recipe, ingredients, pacer, options.callback)
-    options = dataclasses.replace(options, callback=steering)
-    plan = Plan(
-        options,
+    return Run(
+        dataclasses.replace(options, callback=steering),
         problem,
         search,
         key,
@@ -416,7 +414,6 @@ def plan_annealing(
         check_every=recipe.check_every,
         **settings,
     )
-    return plan, options
 
 
 class Steering(NamedTuple):

@@ -177,24 +177,14 @@ def solve_stack(stack: Stack, key: Any, options: RunOptions) -> StackedResult:
             saved = checkpoints.read(options.resume, identity, shapes_of)
         # Reports are made by all.
         note(identity, fingerprint(random.as_key(key)), options.show_progress)
-    explained = memory.memory_errors_explained(f"num_searches={stack.kind.num_searches}")
-    with explained, chunks.watched(options) as watch:
+
+    def begin(_: object) -> _Runs:
         runs = _Runs(stack, key, options, identity)
         if saved is not None:
             runs.recall(saved)
-        status = chunks.drive(runs, options, watch=watch)
-        found = runs.best()
-    return StackedResult(
-        x=_together(found),
-        fun=np.array(stack.costs(found)),
-        success=status != Status.INTERRUPTED and (runs.step > 0 or stack.is_trivial),
-        status=status,
-        nit=runs.step,
-        nfev=runs.step * stack.kind.num_searches * stack.moves_per_step,
-        compile_seconds=options.timer.compile_seconds or 0.0,
-        elapsed=options.timer.elapsed,
-        env=environment.of(options.devices) | {"implementation": str(runs.choice)},
-    )
+        return runs
+
+    return chunks.drive(options, f"num_searches={stack.kind.num_searches}", begin)
 
 
 def _together(solutions: list[np.ndarray]) -> Any:
@@ -226,6 +216,8 @@ class _Runs:
       step: steps made by each search.
       choice: how steps are run.
     """
+
+    observers = ()
 
     def __init__(self, stack: Stack, key: Any, options: RunOptions, identity: Identity):
         self.stack, self.timer, self._team = stack, options.timer, options.team
@@ -305,6 +297,20 @@ class _Runs:
             for noted, cost in zip(saved.notes["fun"], self.stack.costs(best), strict=True):
                 checkpoints.check_cost(noted, cost)
             self.stack.pacer.recall(saved.notes["pace"])
+
+    def result(self, status: Status) -> StackedResult:
+        found, stack, timer = self.best(), self.stack, self.timer
+        return StackedResult(
+            x=_together(found),
+            fun=np.array(stack.costs(found)),
+            success=status != Status.INTERRUPTED and (self.step > 0 or stack.is_trivial),
+            status=status,
+            nit=self.step,
+            nfev=self.step * stack.kind.num_searches * stack.moves_per_step,
+            compile_seconds=timer.compile_seconds or 0.0,
+            elapsed=timer.elapsed,
+            env=environment.of(self._team.devices) | {"implementation": str(self.choice)},
+        )
 
     def best(self) -> list[np.ndarray]:
         """Returns the best solution of each instance, [n]."""

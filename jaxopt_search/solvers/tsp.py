@@ -245,7 +245,7 @@ def solve_tsp(
                 initial = starts_with(problem, initial, tours, num)
             given = {"initial": initial, "state": state, "target": target}
             planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
-            run = functools.partial(execute, *planned)
+            run = functools.partial(execute, planned)
     result: Any = run()
     return result if closed is None else paths.counted(result, closed)
 

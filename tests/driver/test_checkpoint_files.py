@@ -17,7 +17,7 @@ from cases import matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.plan import SavedRun
+from jaxopt_search.driver.run import SavedRun
 from jaxopt_search.engine import starting
 
 PROBLEM = matrix_tsp(14)

@@ -39,7 +39,7 @@ class Machine:
         self.pacer = pacer_of(recipe, 100, self.timer)
         self.costs, self.slower = costs, slower
         self.step, self.since, self.longest, self.chunks = 0, 0, 0.0, []
-        self.timer.before = start
+        self.timer.before, self.observers = start, ()
 
     def advance(self, num_steps):
         num_exchanges, first = 0, max(self.pacer.pace.every - self.since, 1)
@@ -63,6 +63,9 @@ class Machine:
     def status(self, limit):
         return limit
 
+    def result(self, status):
+        return status
+
     def next_steps(self, made, seconds):
         return self.timer.next_steps(self.step, made, seconds, every=self.pacer.pace.every)
 
@@ -76,7 +79,7 @@ def simulate(monkeypatch):
         machine = Machine(recipe, max_seconds, costs, slower, start)
         monkeypatch.setattr(time, "perf_counter", lambda: machine.now)
         machine.timer._called = 0.0
-        drive(machine, RunOptions(timer=machine.timer))
+        drive(RunOptions(timer=machine.timer), "", lambda note_needed: machine)
         return machine
 
     return run
