@@ -23,11 +23,11 @@ from experiments.record_files import Runs, read_all
 from experiments.record_files import append as append
 from experiments.record_files import read as read
 from jaxopt_search import datasets
+from jaxopt_search.checks import num_cores as num_cores
 from jaxopt_search.command.starts import use_cpu_cores as use_cpu_cores
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.registry import DATA_VARIABLE
 from jaxopt_search.driver import environment
-from jaxopt_search.problems.queens.attacks.host import num_cores as num_cores
 from jaxopt_search.results import plotting
 
 Result = TypeVar("Result", js.Result, js.QueensResult, js.StackedResult)

@@ -1,7 +1,8 @@
 """What `import jaxopt_search as js` offers as `js.NAME`, imported when first asked for.
 
-A line for each public name; `as` says that it is one. `testing`, which needs chex as nothing else
-here does, is imported only when asked for.
+All names in the `__all__` of `neighborhoods`, `problems` and `searches`; else a line for each
+public name, where `as` says that it is one. `testing`, which needs chex as nothing else here does,
+is imported only when asked for.
 """
 
 from jaxopt_search import backends as backends
@@ -40,41 +41,8 @@ from jaxopt_search.exchanges import recombine as recombine
 from jaxopt_search.exchanges import resample as resample
 from jaxopt_search.exchanges import ring as ring
 from jaxopt_search.exchanges import shuffle as shuffle
-from jaxopt_search.neighborhoods import Assign as Assign
-from jaxopt_search.neighborhoods import DeltaSwap as DeltaSwap
-from jaxopt_search.neighborhoods import Flip as Flip
-from jaxopt_search.neighborhoods import FullEvaluation as FullEvaluation
-from jaxopt_search.neighborhoods import Guided as Guided
-from jaxopt_search.neighborhoods import Insert as Insert
-from jaxopt_search.neighborhoods import InsertSegment as InsertSegment
-from jaxopt_search.neighborhoods import QueenSwap as QueenSwap
-from jaxopt_search.neighborhoods import Relocate as Relocate
-from jaxopt_search.neighborhoods import Swap as Swap
-from jaxopt_search.neighborhoods import SwapTable as SwapTable
-from jaxopt_search.neighborhoods import SwapValues as SwapValues
-from jaxopt_search.neighborhoods import ThreeOpt as ThreeOpt
-from jaxopt_search.neighborhoods import TwoOpt as TwoOpt
-from jaxopt_search.neighborhoods import three_opt as three_opt
-from jaxopt_search.neighborhoods import two_opt as two_opt
-from jaxopt_search.problems import QAP as QAP
-from jaxopt_search.problems import QUBO as QUBO
-from jaxopt_search.problems import TSP as TSP
-from jaxopt_search.problems import GeneralizedAssignment as GeneralizedAssignment
-from jaxopt_search.problems import GraphColoring as GraphColoring
-from jaxopt_search.problems import NQueens as NQueens
-from jaxopt_search.problems import curve_tours as curve_tours
-from jaxopt_search.problems import generalized_assignment as generalized_assignment
-from jaxopt_search.problems import graph_coloring as graph_coloring
-from jaxopt_search.problems import greedy_placement as greedy_placement
-from jaxopt_search.problems import hoffman as hoffman
-from jaxopt_search.problems import max_cut as max_cut
-from jaxopt_search.problems import nqueens as nqueens
-from jaxopt_search.problems import qap as qap
-from jaxopt_search.problems import qap_from_instance as qap_from_instance
-from jaxopt_search.problems import qubo as qubo
-from jaxopt_search.problems import tsp as tsp
-from jaxopt_search.problems import tsp_from_coords as tsp_from_coords
-from jaxopt_search.problems import tsp_from_instance as tsp_from_instance
+from jaxopt_search.neighborhoods import *  # noqa: F403
+from jaxopt_search.problems import *  # noqa: F403
 from jaxopt_search.problems.queens import attacks as _attacks
 from jaxopt_search.problems.queens import symmetry as _symmetry
 from jaxopt_search.problems.queens.attacks import attacking_pairs as attacking_pairs
@@ -85,19 +53,7 @@ from jaxopt_search.results import StackedResult as StackedResult
 from jaxopt_search.results import Status as Status
 from jaxopt_search.results import plotting as plotting
 from jaxopt_search.results.types import load_result as load_result
-from jaxopt_search.searches import Genetic as Genetic
-from jaxopt_search.searches import HillClimbing as HillClimbing
-from jaxopt_search.searches import LocalSearch as LocalSearch
-from jaxopt_search.searches import MinConflicts as MinConflicts
-from jaxopt_search.searches import TabuSearch as TabuSearch
-from jaxopt_search.searches import acceptance as acceptance
-from jaxopt_search.searches import genetic as genetic
-from jaxopt_search.searches import hill_climbing as hill_climbing
-from jaxopt_search.searches import local_search as local_search
-from jaxopt_search.searches import min_conflicts as min_conflicts
-from jaxopt_search.searches import schedules as schedules
-from jaxopt_search.searches import simulated_annealing as simulated_annealing
-from jaxopt_search.searches import tabu_search as tabu_search
+from jaxopt_search.searches import *  # noqa: F403
 from jaxopt_search.searches.schedules import geometric as geometric
 from jaxopt_search.solvers.anneal import anneal as anneal
 from jaxopt_search.solvers.qap import solve_qap as solve_qap

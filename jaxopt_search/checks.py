@@ -3,6 +3,7 @@
 import importlib
 import math
 import operator
+import os
 import sys
 from typing import Any
 
@@ -197,3 +198,10 @@ def imported(module: str, what: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(f"{what}: pip install {module.partition('.')[0]}") from error
+
+
+def num_cores() -> int:
+    """Returns how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not everywhere
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -17,11 +17,11 @@ from experiments import common
 from experiments.common import Progress, Runs
 from experiments.islands import compiled
 from experiments.islands.paper import FLOW, GAPS, POPULATION
+from jaxopt_search.checks import num_cores
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import make_rules
-from jaxopt_search.problems.queens.attacks.host import num_cores
 from jaxopt_search.types import Search
 
 RESTART = 0.6

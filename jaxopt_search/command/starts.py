@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+from jaxopt_search.checks import num_cores
 from jaxopt_search.command.endings import say
 
 _BETWEEN_TRIES = 0.2  # seconds
@@ -101,20 +102,15 @@ def _wait_for(host: str, port: int, seconds: float) -> None:
         time.sleep(_BETWEEN_TRIES)
 
 
-def use_cpu_cores(num: int | None = None) -> None:
-    """Makes JAX's CPU platform show `num` devices, so that searches spread over the cores.
+def use_cpu_cores() -> None:
+    """Makes JAX's CPU platform show a device per core that this process may use.
 
     To be called before JAX starts: XLA reads the flag only then. A number that the user has set
     in XLA_FLAGS is kept. GPUs are not affected.
-
-    Args:
-      num: devices; None for one per core that this process may use.
     """
-    from jaxopt_search.problems.queens.attacks.host import num_cores
-
     flags = os.environ.get("XLA_FLAGS", "")
     if _CPU_DEVICES not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {_CPU_DEVICES}={num or num_cores()}".strip()
+        os.environ["XLA_FLAGS"] = f"{flags} {_CPU_DEVICES}={num_cores()}".strip()
 
 
 def use_machine(args: argparse.Namespace) -> None:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 
 from jaxopt_search import files
+from jaxopt_search.checks import num_cores
 from jaxopt_search.engine import fingerprints
 from jaxopt_search.engine.devices import (
     default_device,
@@ -283,13 +284,6 @@ def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] | N
             with _tracing:
                 meanwhile()
         concurrent.futures.wait(pending)
-
-
-def num_cores() -> int:
-    """Returns how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not everywhere
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 _turn = threading.Lock()

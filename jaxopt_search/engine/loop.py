@@ -85,9 +85,7 @@ def run(
         check_every=check_every,
         implementation=implementation,
     )
-    dtype = state.device_best.dtype
-    rules = make_rules(search, dtype, target=device_target(problem, target, dtype))
-    return _ended(problem, search, state, rules.target)
+    return _ended(problem, search, state, device_target(problem, target, state.device_best.dtype))
 
 
 @jax.jit

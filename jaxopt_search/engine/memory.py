@@ -30,7 +30,6 @@ _MIB, _GIB = 2**20, 2**30
 _CGROUP = pathlib.Path("/sys/fs/cgroup")
 _PROC = pathlib.Path("/proc")
 _TOUR_BYTES = 16  # per city: a current tour and the best one, before and after a chunk
-_QUEEN_BYTES = 64  # of 100 that were measured for one that is repaired
 
 
 class MemoryEstimate(NamedTuple):
@@ -182,15 +181,6 @@ def check_searches(
     advice = "fewer searches" + ("" if on.is_cpu(devices[0]) else " or more devices")
     advice += f"; or, {further}" if further else ""
     check_bytes(needed, f"num_searches is {num_searches}", devices[0], bound, advice)
-
-
-def check_queens(n: int, device: jax.Device) -> None:
-    """Refuses more queens than can be repaired in memory, judged by the least that they take.
-
-    Raises:
-      MemoryError: with the sizes.
-    """
-    check_bytes(_QUEEN_BYTES * n, f"n is {n}", device, " at least", "fewer queens")
 
 
 def check_bytes(needed: float, what: str, device: jax.Device, bound: str, advice: str) -> None:

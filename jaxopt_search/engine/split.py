@@ -145,7 +145,7 @@ class DeviceSplit:
             status = state.status
         return state._replace(info=info)
 
-    def _program(
+    def program(
         self, fn: Jitted, in_axes: Any, out_axes: Any, *arguments: Any, **static: Any
     ) -> Program:
         """Returns a program with these arguments, or their shapes; by `pmap` on several devices."""
@@ -163,15 +163,15 @@ class DeviceSplit:
         """Returns the program of `advance`, for a state or its shapes."""
         axes, own = (None, None, AXES, None, None), (problem, search, state, np.int32(0), rules)
         static = {"implementation": implementation, "axis_name": self._axis_name}
-        return self._program(loop.advance_by, axes, AXES, *own, **static)
+        return self.program(loop.advance_by, axes, AXES, *own, **static)
 
     def _exchange(self, *own: Any) -> Program:
         """Returns the program of an exchange by itself."""
         axes = (None, None, None, AXES), AXES
-        return self._program(exchange.exchange_apart, *axes, *own, axis_name=self._axis_name)
+        return self.program(exchange.exchange_apart, *axes, *own, axis_name=self._axis_name)
 
     def _look(self, *own: Any) -> Program:
-        return self._program(outcome.packed, (None, None, AXES), 0, *own)
+        return self.program(outcome.packed, (None, None, AXES), 0, *own)
 
     def programs(
         self,

@@ -86,7 +86,7 @@ def make_rules(
     dtype: Any,
     *,
     exchange: Exchange | None = None,
-    target: jax.Array | float | None = None,
+    target: jax.Array | None = None,
     patience: jax.Array | int | None = None,
     check_every: jax.Array | int | None = None,
 ) -> Rules:
@@ -101,16 +101,10 @@ def make_rules(
     """
     if target is None and patience is None and search.is_done is None:
         check_every = MAX_PATIENCE
-    if target is None:
-        target = no_target(dtype)
-    elif isinstance(target, int | float | np.integer | np.floating):
-        target = highest_cost_that_meets(target, dtype)
-    elif jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(target.dtype, jnp.floating):
-        target = jnp.floor(target)
     return Rules(
         exchange,
         None if exchange is None else exchange.every,
-        number(target, dtype),
+        no_target(dtype) if target is None else target,
         int32(_NEVER if patience is None else patience),
         int32(check_interval(search, check_every)),
     )
@@ -128,13 +122,16 @@ def check_interval(search: Search, check_every: Any) -> Any:
 
 
 def device_target(problem: Problem, target: Any, dtype: Any) -> Any:
-    """Returns the highest cost on the device, of a dtype, that meets a target; None for none."""
+    """Returns the highest cost on the device, [] of a dtype, that meets a target; None for none."""
     units = problem.device_units
-    if target is None or units in (None, (1, 0)):
-        return target
+    if target is None:
+        return None
     if isinstance(target, int | float | np.integer | np.floating):
-        return highest_cost_that_meets(target, dtype, *units)
-    return units.highest_below(target, dtype)
+        return highest_cost_that_meets(target, dtype, *(units or ()))
+    if units not in (None, (1, 0)):
+        return units.highest_below(target, dtype)
+    is_rounded = jnp.issubdtype(dtype, jnp.integer) and jnp.issubdtype(target.dtype, jnp.floating)
+    return number(jnp.floor(target) if is_rounded else target, dtype)
 
 
 def no_info(num_searches: int) -> Info:

@@ -8,8 +8,8 @@ from jaxopt_search.problems.finite import (
     graph_coloring,
     max_cut,
     qubo,
-    random_vector,
 )
+from jaxopt_search.problems.finite import random_vector as random_vector
 from jaxopt_search.problems.qap.build import qap, qap_from_instance
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.problems.queens.problem import NQueens, greedy_placement, hoffman, nqueens
@@ -34,7 +34,6 @@ __all__ = [
     "qap",
     "qap_from_instance",
     "qubo",
-    "random_vector",
     "tsp",
     "tsp_from_coords",
     "tsp_from_instance",

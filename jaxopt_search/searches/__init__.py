@@ -1,6 +1,7 @@
 """Which algorithms improve a solution step by step."""
 
-from jaxopt_search.searches import acceptance, base, schedules
+from jaxopt_search.searches import acceptance, schedules
+from jaxopt_search.searches import base as base
 from jaxopt_search.searches.annealing import (
     LocalSearch,
     local_search,
@@ -18,7 +19,6 @@ __all__ = [
     "MinConflicts",
     "TabuSearch",
     "acceptance",
-    "base",
     "genetic",
     "hill_climbing",
     "local_search",

@@ -17,6 +17,7 @@ from jaxopt_search.solvers.queens_runs import PlacementSet, Repairs, Searches
 
 _MANY = 10_000
 """Queens from which placements are repaired, one after the other."""
+_BYTES = 64  # of a queen, of 100 that were measured while it is repaired
 
 
 @host_driver
@@ -86,7 +87,8 @@ def solve_nqueens(
         words, finds = random.as_key(key), PlacementSet(num_solutions, distinct, problem.n)
         note(n, num_solutions, fingerprint(words), distinct, num_searches)
         if problem.n >= _MANY:
-            memory.check_queens(problem.n, options.team.own[0])
+            least, device = _BYTES * problem.n, options.team.own[0]
+            memory.check_bytes(least, f"n is {n}", device, " at least", "fewer queens")
             run = Repairs(problem, words, finds, options)
         else:
             run = Searches(problem, words, finds, options, num_searches)

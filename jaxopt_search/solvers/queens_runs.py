@@ -27,9 +27,9 @@ from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.engine import devices, memory, starting, stepping
-from jaxopt_search.engine.compile import Jitted, Program, compile_all, jit
+from jaxopt_search.engine.compile import Program, compile_all, jit
 from jaxopt_search.engine.fingerprints import fingerprint
-from jaxopt_search.engine.split import AXES, DeviceSplit, pmapped
+from jaxopt_search.engine.split import AXES, DeviceSplit
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
@@ -222,13 +222,6 @@ def harvested(
     return state, (is_valid, narrow, words)
 
 
-@functools.cache
-def _harvested_on(on: tuple[jax.Device, ...], distinct: Distinct, tries: int) -> Jitted:
-    """Returns `harvested` of searches that are spread over several devices."""
-    harvest = functools.partial(harvested, distinct=distinct, tries=tries)
-    return pmapped(on, harvest, (None, None, AXES, None), (AXES, 0))
-
-
 class Standing(NamedTuple):
     """Where a run stands, to be shown.
 
@@ -387,10 +380,9 @@ class Searches(Placements):
         parts, split, state = (self.problem, self.search), self.split, self.state
         arguments = *parts, split.shapes(state, *parts), np.uint32(0)
         how = {"distinct": self.finds.distinct, "tries": self.plan.tries}
-        if len(split.devices) == 1:
-            self._look = Program(harvested, arguments, how)
-        else:
-            self._look = Program(_harvested_on(split.devices, **how), arguments, {})
+        self._look = split.program(
+            harvested, (None, None, AXES, None), (AXES, 0), *arguments, **how
+        )
         programs = dict[str, Program]()
         if split.compiles_ahead:
             programs = split.programs(*parts, state, self._rules, self._choice.implementation)

@@ -196,7 +196,7 @@ def _together(solutions: list[np.ndarray]) -> Any:
 def _shapes_of(stack: Stack, notes: dict[str, Any]) -> tuple[RunState, Any]:
     """Returns the states that a checkpoint keeps, leaves [B, ...], and the best solutions."""
     numbers = np.arange(len(stack.sizes), dtype=np.uint32)
-    start = functools.partial(start_all, stack.kind)
+    start = functools.partial(start_all, kind=stack.kind)
     runs = jax.eval_shape(start, random.as_key(0), numbers, stack.instances)
     return runs.state, _together([np.empty(size, np.int32) for size in stack.sizes])
 
@@ -227,11 +227,13 @@ class _Runs:
         numbers = np.arange(size + -size % len(devices), dtype=np.uint32).reshape(len(devices), -1)
         own = numbers[self._team.rows], self._split(stack.instances)
         with held_back():
-            self.runs = _start(stack.kind, devices)(random.as_key(key), *own)
+            start = pmapped(devices, start_all, (None, 0, 0), kind=stack.kind)
+            self.runs = start(random.as_key(key), *own)
         one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[2:], x.dtype), self.runs)
         search, _ = jax.eval_shape(stack.kind.at_pace, one.ingredients, _ANY_PACE)
         self.choice = stepping.choose("auto", self._team.own[0], one.problem, search)
-        self._advance = _advance(stack.kind, self.choice.implementation, devices)
+        how = {"kind": stack.kind, "implementation": self.choice.implementation}
+        self._advance = pmapped(devices, advance_all, (0, None, None), **how)
 
     def _split(self, tree: Any) -> Any:
         """Returns leaves [B, ...] as this process's devices get them, [D, B / D, ...]."""
@@ -314,16 +316,12 @@ class _Runs:
 
     def best(self) -> list[np.ndarray]:
         """Returns the best solution of each instance, [n]."""
-        found = self._joined(_best(self.stack.kind, self._team.devices)(self.runs))
+        best = pmapped(self._team.devices, best_of_all, 0, kind=self.stack.kind)
+        found = self._joined(best(self.runs))
         return [self.stack.own(i, solution) for i, solution in enumerate(found)]
 
 
-@functools.cache
-def _start(kind: Kind, devices: tuple[jax.Device, ...]) -> Any:
-    return pmapped(devices, functools.partial(start_all, kind), (None, 0, 0))
-
-
-def start_all(kind: Any, key: random.Key, numbers: jax.Array, instances: Any) -> Any:
+def start_all(key: random.Key, numbers: jax.Array, instances: Any, *, kind: Any) -> Any:
     """Returns the runs of a device's instances, leaves [B, ...], before the first step."""
 
     def start(each: Any) -> _Run:
@@ -338,14 +336,8 @@ def start_all(kind: Any, key: random.Key, numbers: jax.Array, instances: Any) ->
     return lax.map(start, (numbers, instances), batch_size=batch)
 
 
-@functools.cache
-def _advance(kind: Kind, implementation: Implementation, devices: tuple[jax.Device, ...]) -> Any:
-    fn = functools.partial(advance_all, kind, implementation)
-    return pmapped(devices, fn, (0, None, None))
-
-
 def advance_all(
-    kind: Any, implementation: Implementation, runs: Any, pace: Pace, num_steps: jax.Array
+    runs: Any, pace: Pace, num_steps: jax.Array, *, kind: Any, implementation: Implementation
 ) -> Any:
     """Returns the runs of a device, leaves [B, ...], after this many steps of each search."""
 
@@ -367,13 +359,14 @@ def advance_all(
     return lax.cond(jnp.asarray(pace.every < MAX_INT32), jax.vmap(advance), apart, runs)
 
 
-@functools.cache
-def _best(kind: Any, devices: tuple[jax.Device, ...]) -> Any:
+def best_of_all(runs: Any, *, kind: Any) -> Solution:
+    """Returns the best solution of each run of a device, leaves [B, ...]."""
+
     def best(run: _Run) -> Solution:
         search, _ = kind.at_pace(run.ingredients, _ANY_PACE)
         return outcome.best(run.problem, search, run.state)[0]
 
-    return pmapped(devices, jax.vmap(best), 0)
+    return jax.vmap(best)(runs)
 
 
 def stack_of_tours(

@@ -55,7 +55,7 @@ def devices_with(flags, call):
 
 
 def test_use_cpu_cores_gives_devices_unless_the_user_chose():
-    """JAX has the requested number of CPU devices; a flag that is set stays."""
-    chosen = "--xla_force_host_platform_device_count=2"
-    assert devices_with("", "common.use_cpu_cores(3)") == 3
-    assert devices_with(chosen, "common.use_cpu_cores(3)") == 2
+    """JAX has as many CPU devices as there are cores; a flag that is set stays."""
+    chosen = "--xla_force_host_platform_device_count=3"
+    assert devices_with("", "common.use_cpu_cores()") == common.num_cores()
+    assert devices_with(chosen, "common.use_cpu_cores()") == 3

@@ -114,9 +114,9 @@ def test_kernels_lower_for_cuda(of_kind):
     """The runs of several instances, exchanges included, lower for an NVIDIA GPU without one."""
     kind, instances = of_kind()
     numbers = np.arange(2, dtype=np.uint32)
-    start = functools.partial(stacked.start_all, kind)
+    start = functools.partial(stacked.start_all, kind=kind)
     runs = jax.eval_shape(start, random.as_key(0), numbers, instances)
-    advance = functools.partial(stacked.advance_all, kind, "triton")
+    advance = functools.partial(stacked.advance_all, kind=kind, implementation="triton")
     pace = Pace(0, 1.0, 0.0, np.int32(7))
     text = portability.lower_for_cuda(advance, runs, pace, np.int32(100))
     assert re.search(r"custom_call @\S*triton", text)

@@ -7,12 +7,13 @@ Source: "Parallel schemes of the N-Queens fitness function on CPU and GPU", Algo
 
 import functools
 import itertools
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
+
+from jaxopt_search.checks import num_cores
 
 _RANGES_PER_THREAD = 8
 _ROWS = 64
@@ -114,9 +115,3 @@ HOST: dict[str, Callable[..., int]] = {
 @functools.cache
 def _pool(num_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(num_threads, thread_name_prefix="jaxopt_search")
-
-
-def num_cores() -> int:
-    """Returns the number of cores that this process may use."""
-    is_known = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if is_known else os.cpu_count() or 1
