@@ -15,7 +15,7 @@ from jaxopt_search.driver import options as driver_options
 from jaxopt_search.driver.options import Timer
 from jaxopt_search.driver.run import Run
 from jaxopt_search.engine.split import DeviceSplit
-from jaxopt_search.solvers import queens_runs, stacked
+from jaxopt_search.solvers import queens, stacked
 
 GRID = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
 QAP = js.datasets.planted_qap(2, 4, seed=1)
@@ -270,7 +270,7 @@ def _slow_machine(monkeypatch, now):
 
     slow(Run, lambda run: _period(run.exchange), lambda run, steps: steps)
     slow(stacked._Runs, lambda run: run.stack.pacer.pace.every, lambda run, steps: steps)
-    slow(queens_runs.Repairs, lambda run: 10**9, lambda run, steps: run._rounds)
+    slow(queens.Repairs, lambda run: 10**9, lambda run, steps: run._rounds)
 
 
 def _period(exchange):

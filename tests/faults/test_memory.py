@@ -14,7 +14,7 @@ from probes import annealing, refuses, small_tsp
 import jaxopt_search as js
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.split import DeviceSplit
-from jaxopt_search.solvers import queens_runs
+from jaxopt_search.solvers import queens
 
 PROBLEM = small_tsp()
 SEARCH = annealing()
@@ -122,7 +122,7 @@ def test_out_of_memory_in_a_chunk(tmp_path, monkeypatch):
 
 def test_placements_take_room_as_they_are_found():
     """Many placements may be wanted, and few found."""
-    finds = queens_runs.PlacementSet(2**31 - 1, "raw", 1000)
+    finds = queens.PlacementSet(2**31 - 1, "raw", 1000)
     rng = np.random.default_rng(0)
     batches = [rng.integers(0, 1000, (size, 1000)) for size in (3, 1, 20, 40)]
     for number, batch in enumerate(batches):

@@ -17,7 +17,7 @@ from jaxopt_search.driver import checkpoints
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.problems.queens.symmetry import canonical
-from jaxopt_search.solvers import queens_runs
+from jaxopt_search.solvers import queens as runs_of_queens
 
 MANY = 10_000
 
@@ -73,7 +73,10 @@ def test_the_known_numbers():
     for n in range(1, 9):
         there = all_valid(n)
         classes = {tuple(canonical(np.array(queens))) for queens in there}
-        assert (queens_runs.ALL[n - 1], queens_runs.CLASSES[n - 1]) == (len(there), len(classes))
+        assert (runs_of_queens.ALL[n - 1], runs_of_queens.CLASSES[n - 1]) == (
+            len(there),
+            len(classes),
+        )
 
 
 @functools.cache
@@ -109,10 +112,10 @@ def test_other_sizes_compile_nothing(first, second, compiled):
 
 def test_few_numbers_of_searches():
     """The least that a plan has for few placements, then more by leaps, up to the most it has."""
-    plan = queens_runs.plan_of(100, "cpu")
+    plan = runs_of_queens.plan_of(100, "cpu")
     numbers = [plan.num_searches_for(wanted) for wanted in (1, 4, 5, 32, 33, 10**9)]
     assert numbers == [4, 4, 32, 32, 256, 1024]
-    sizes = [queens_runs.plan_of(n, "cpu")._replace(steps=0) for n in (97, 128)]
+    sizes = [runs_of_queens.plan_of(n, "cpu")._replace(steps=0) for n in (97, 128)]
     assert sizes[0] == sizes[1]
 
 
@@ -151,7 +154,7 @@ def test_many_queens_are_repaired():
 def test_types_of_placements():
     """Columns up to 2**15 - 1 fit; no placement is there yet."""
     for n, dtype in ((2**15 - 1, np.int16), (2**15, np.int32)):
-        found = queens_runs.PlacementSet(3, "raw", n).solutions
+        found = runs_of_queens.PlacementSet(3, "raw", n).solutions
         assert (found.shape, found.dtype) == ((0, n), dtype)
 
 
@@ -208,7 +211,8 @@ def broken_at(monkeypatch, part, name, call):
 @pytest.mark.parametrize("n", [12, MANY])
 def test_ctrl_c_before_the_search(n, monkeypatch):
     """It is raised, as by `solve`: there is no result without a search."""
-    broken_at(monkeypatch, queens_runs, "Program", 1)
+    part = runs_of_queens.Searches if n < MANY else runs_of_queens.Repairs
+    broken_at(monkeypatch, part, "begin", 1)
     with pytest.raises(KeyboardInterrupt):
         queens(n)
 
@@ -216,7 +220,7 @@ def test_ctrl_c_before_the_search(n, monkeypatch):
 @pytest.mark.parametrize("n", [12, MANY])
 def test_ctrl_c_during_the_search(n, monkeypatch, capsys):
     """What was found is returned, and the last line tells how much that is."""
-    broken_at(monkeypatch, queens_runs.PlacementSet, "add", 2)
+    broken_at(monkeypatch, runs_of_queens.PlacementSet, "add", 2)
     result = queens(n, 10**6, max_seconds=300, show_progress=True)
     assert (result.status, result.success) == (js.Status.INTERRUPTED, False)
     assert 0 < len(result.solutions) == result.num_found
@@ -248,7 +252,7 @@ def test_placements_after_ctrl_c(method, call, tmp_path, monkeypatch):
     """Wherever it comes: before steps, before a look, before something is taken down."""
     path, whole = tmp_path / "run.npz", queens()
     with monkeypatch.context() as patch:
-        part = queens_runs.PlacementSet if method == "add" else queens_runs.Searches
+        part = runs_of_queens.PlacementSet if method == "add" else runs_of_queens.Searches
         later = call + (method != "add")  # the first ones compile
         broken_at(patch, part, method, later)
         first = queens(checkpoint=path)
@@ -285,7 +289,7 @@ def test_placements_that_are_repaired(method, call, tmp_path, monkeypatch):
     path, whole = tmp_path / "run.npz", queens(MANY, 4)
     if method == "add":
         with monkeypatch.context() as patch:
-            broken_at(patch, queens_runs.PlacementSet, "add", call)
+            broken_at(patch, runs_of_queens.PlacementSet, "add", call)
             first = queens(MANY, 4, checkpoint=path)
         assert first.status == js.Status.INTERRUPTED
     else:
