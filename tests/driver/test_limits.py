@@ -48,7 +48,7 @@ def slowed(make):
 @pytest.fixture
 def _slow_compiling(monkeypatch):
     monkeypatch.setattr(DeviceSplit, "advance", slowed(DeviceSplit.advance))
-    monkeypatch.setattr(stacked, "_advance", slowed(stacked._advance))
+    monkeypatch.setattr(stacked._Runs, "advance", slowed(stacked._Runs.advance))
 
 
 @pytest.mark.usefixtures("_slow_compiling")
