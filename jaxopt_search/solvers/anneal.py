@@ -1,24 +1,118 @@
-"""Annealing of a problem of one's own, by a limit alone: temperatures follow from its moves."""
+"""Annealing that keeps pace with the clock, by searches that exchange: what the solvers run.
 
+`anneal` runs it on a problem of one's own, by a limit alone: temperatures follow from its moves.
+
+Either the searches are resampled as they cool (Hukushima, Iba, "Population annealing and its
+application to a spin glass", 2003), or each cools by itself and they then continue from children of
+one another's best.
+"""
+
+import dataclasses
+import math
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends import runs_kernels
+from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, resolve
+from jaxopt_search.driver.chunks import is_true
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import execute
+from jaxopt_search.driver.run import Run, Steer, execute
+from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.state import RunState
+from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
 from jaxopt_search.results import Result
-from jaxopt_search.solvers.recipes import Ingredients, Recipe, chosen, plan_annealing
-from jaxopt_search.types import Exchange, Problem
+from jaxopt_search.searches import LocalSearch, simulated_annealing
+from jaxopt_search.searches.annealing import Choose
+from jaxopt_search.searches.schedules import Geometric
+from jaxopt_search.types import Crossover, Exchange, Problem
+
+_MOST_SHARE = 0.5  # of the AB-cycles
+# Accepted moves per search and step below which searches are frozen, over this many steps; and the
+# share of the time that a reheating takes at least.
+_FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
+_SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
+# What a run takes to cool from the hottest, for each city: on 2 CPU cores, tours of 318 to 1002
+# cities end shorter so within 10 s, and not within 1 s.
+_SECONDS_TO_COOL, _STEPS_TO_COOL = 0.008, 150
+
+
+class Recipe(NamedTuple):
+    """Settings of an annealing on one device.
+
+    Temperatures are in units of the changes made there (`solvers.scales`): for the symmetric TSP
+    the hottest in units of `tree_edge` and the coldest of `near_distance`, which differ much where
+    cities lie in clusters; for other TSPs both of the mean extra cost of candidates
+    (`assignment.likeliest`), and for the QAP of `swap_change`.
+
+    Runs too short to cool from the hottest begin at `colder`, in the same unit; None for none.
+
+    `cooled` is the share of the run after which the lowest temperature is reached. If it is less
+    than 1, each search cools by itself and they recombine afterwards; else they are resampled every
+    `resample_every` steps as they cool. A period that followed the clock would shrink as steps get
+    slower, until resampling took all the time. They start at random or, on the TSP, at constructed
+    tours (`problems.tsp.construction`), and of several instances along curves
+    (`problems.tsp.curves`).
+    Every `check_every` steps comes a test whether the run is over, None for the interval of
+    `solve`; on a GPU such a test takes as long as tens of steps.
+
+    In a run by the clock, recombinations take `recombining` of the time after the cooling. Of the
+    AB-cycles a child takes `shares_left` over the number of generations left, at most half: the
+    more there are to come, the longer tours stay different, and the better they end.
+    """
+
+    hottest: float
+    coldest: float
+    num_searches: int
+    moves_per_search: int
+    choose: Choose = "best"
+    resample_every: int = 1000
+    num_candidates: int = 12
+    cooled: float = 1.0
+    starts: Literal["random", "constructed"] = "random"
+    check_every: int | None = None
+    recombining: float = 0.5
+    shares_left: float = 10.0
+    colder: float | None = None
+
+    @property
+    def cooling_every(self) -> int:
+        """Returns the steps between exchanges during the cooling."""
+        return MAX_INT32 if self.recombines else self.resample_every
+
+    @property
+    def recombines(self) -> bool:
+        """Whether searches continue from children of one another's best, once they have cooled."""
+        return self.cooled < 1
+
+    def share(self, generations: float) -> float:
+        """Returns the share of AB-cycles that a child takes with this many generations left."""
+        return min(_MOST_SHARE, self.shares_left / max(generations, 1.0))
+
+    def begun(self, temperatures: tuple[float, float], n: int, timer: Timer) -> float:
+        """Returns the share of the cooling that a run leaves out for want of steps or seconds.
+
+        Args:
+          temperatures: the hottest and the coldest.
+          n: how many cities or facilities.
+        """
+        limit, least = timer.max_seconds, n * _SECONDS_TO_COOL
+        if timer.max_steps is not None:
+            limit, least = timer.max_steps, n * _STEPS_TO_COOL
+        hottest, coldest = temperatures
+        is_long = limit is None or limit >= least
+        if self.colder is None or is_long or not 0 < coldest < hottest:
+            return 0.0
+        return min(math.log(self.colder / self.hottest) / math.log(coldest / hottest), 1.0)
+
 
 # In units of what moves cost more close to local optima: the mean, and the lowest tenth.
 _ON_CPU = Recipe(hottest=0.3, coldest=0.1, num_searches=16, moves_per_search=8)
@@ -101,8 +195,7 @@ def anneal(
         recipe = _ON_CPU if is_cpu(device) else _ON_GPU
         if not is_cpu(device) and runs_kernels(device):
             recipe = recipe._replace(check_every=_CHECK_KERNELS_EVERY)
-        recipe = recipe._replace(num_searches=len(options.devices) * recipe.num_searches)
-        recipe = chosen(recipe, num_searches, moves_per_search)
+        recipe = chosen(recipe, num_searches, moves_per_search, len(options.devices))
         hood = as_neighborhood(neighborhood)
         usual, least = increases(problem, hood)
         temperatures = recipe.hottest * usual, recipe.coldest * least
@@ -149,3 +242,347 @@ def _deltas(problem: Problem, neighborhood: Any) -> jax.Array:
 
     keys = jax.random.split(jax.random.key(0), _SOLUTIONS)
     return jax.vmap(of_one)(keys).ravel()
+
+
+class Pace(NamedTuple):
+    """How a cooling continues, numbers or arrays.
+
+    Attributes:
+      step: from this one on.
+      done: the share of the cooling made by then, 0 to 1.
+      per_step: the share that each further step makes.
+      every: steps between exchanges.
+      share: how many of the AB-cycles that make a child shorter it takes (`Recombine`).
+    """
+
+    step: Any
+    done: Any
+    per_step: Any
+    every: Any
+    share: Any = _MOST_SHARE
+
+
+def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
+    """Returns the schedule from `hottest` down to `coldest`, at a pace; it never warms."""
+    is_on_host = not isinstance(hottest, jax.Array)
+    xp: Any = np if is_on_host else jnp  # where no program is needed for some numbers
+    log2_range = xp.minimum(xp.log2(coldest / hottest), 0)
+    return Geometric(
+        start=float32(hottest * xp.exp2(log2_range * pace.done)),
+        log2_alpha=float32(log2_range * pace.per_step),
+        steps_per_temperature=int32(1),
+        first_step=int32(pace.step),
+    )
+
+
+class Ingredients(NamedTuple):
+    """What an annealing is made of besides its recipe.
+
+    Attributes:
+      neighborhood: the moves.
+      temperatures: the hottest and the coldest.
+      crossover: used if the recipe recombines.
+      exchange: in place of the recipe's; None for that.
+    """
+
+    neighborhood: Any
+    temperatures: tuple[Any, Any]
+    crossover: Crossover | None = None
+    exchange: Exchange | None = None
+
+    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[LocalSearch, Exchange]:
+        """Returns the search of a recipe and what the searches exchange, at a pace."""
+        schedule, every = cooling(*self.temperatures, pace), int32(pace.every)
+        search = simulated_annealing(
+            self.neighborhood,
+            schedule,
+            moves_per_search=recipe.moves_per_search,
+            choose=recipe.choose,
+        )
+        if self.exchange is not None:
+            return search, self.exchange
+        if not recipe.recombines:
+            return search, Resample(every=every, schedule=schedule)
+        assert self.crossover is not None
+        share = float32(pace.share)
+        return search, Recombine(every=every, share=share, alike=None, crossover=self.crossover)
+
+
+class Pacer:
+    """Sets the pace of a run at the ends of its chunks; this one never changes it.
+
+    Attributes:
+      pace: from the last step noted on.
+    """
+
+    def __init__(self, pace: Pace):
+        self.pace = pace
+
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
+        """Takes note of a chunk that ends at `step`, after `seconds` of search.
+
+        Returns whether the pace changes.
+
+        Args:
+          acceptance: accepted moves per search and step.
+        """
+        return False
+
+    def steps_left(self, step: int) -> int | None:
+        """Returns after how many steps the pace is known to change; None if that is not known."""
+        return None
+
+    def notes(self) -> dict[str, Any]:
+        """Returns what `recall` needs in a later process, for JSON."""
+        return {}
+
+    def recall(self, notes: dict[str, Any]) -> None:
+        """Continues at the pace of an earlier process."""
+
+
+def pacer_of(recipe: Recipe, n: int, timer: Timer, begun: float = 0.0) -> Pacer:
+    """Returns what keeps a run in pace with its steps or, without a limit on these, its seconds.
+
+    Args:
+      n: how many cities or facilities.
+      begun: the share of the cooling that is left out.
+    """
+    if timer.max_steps is not None:
+        return StepCount(recipe, n, timer.max_steps, begun)
+    assert timer.max_seconds is not None
+    return Clock(recipe, timer.max_seconds, begun)
+
+
+class StepCount(Pacer):
+    """The pace of a run of this many steps, of which a search counts the first 2**31 - 1 only."""
+
+    def __init__(self, recipe: Recipe, n: int, max_steps: int, begun: float = 0.0):
+        max_steps = min(max_steps, MAX_INT32)
+        per_step = (1 - begun) / max(recipe.cooled * max_steps, 1)
+        super().__init__(Pace(0, begun, per_step, recipe.cooling_every))
+        self._cooled_at = math.ceil(recipe.cooled * max_steps)
+        self._then = self.pace
+        if recipe.recombines:
+            share = recipe.share((max_steps - self._cooled_at) / n)
+            self._then = Pace(self._cooled_at, 1.0, 0.0, n, share)
+
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
+        if step < self._cooled_at or self.pace == self._then:
+            return False
+        self.pace = self._then
+        return True
+
+    def steps_left(self, step: int) -> int | None:
+        return self._cooled_at - step if step < self._cooled_at else None
+
+
+class ClockNotes(NamedTuple):
+    """Where a `Clock` stands, for JSON.
+
+    Attributes:
+      cooled_by: seconds after which the searches have cooled.
+      last: the step and the seconds at the end of the last chunk; None before the first.
+      seconds_per_step: without recombinations.
+      since: steps since the last recombination.
+      num_recombinations, recombining_seconds: so far.
+      until: the share of the cooling that is made; below 1 once searches were reheated.
+    """
+
+    cooled_by: float = 0.0
+    last: tuple[int, float] | None = None
+    seconds_per_step: float = 0.0
+    since: int = 0
+    num_recombinations: int = 0
+    recombining_seconds: float = 0.0
+    until: float = 1.0
+
+
+class Clock(Pacer):
+    """Sets the pace after each chunk of steps so that the cooling ends when its time is over.
+
+    The first chunk makes no step. Once searches have cooled, what chunks take longer than their
+    steps did before is taken for recombinations. Searches that are resampled and freeze before are
+    reheated half the way, as often as that happens, and cool to where they froze.
+    """
+
+    def __init__(self, recipe: Recipe, max_seconds: float, begun: float = 0.0):
+        super().__init__(Pace(0, 0.0, 0.0, recipe.cooling_every))
+        self.recipe, self._max_seconds, self._begun = recipe, max_seconds, begun
+        self._now, self._is_reheated = ClockNotes(), False
+
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
+        before, pace, recipe = self._now.last, self.pace, self.recipe
+        now = self._now = self._now._replace(last=(step, seconds))
+        if before is None:
+            left = max(self._max_seconds - seconds, 0.0)
+            self._now = now._replace(cooled_by=seconds + _SAFETY * recipe.cooled * left)
+            self.pace = pace._replace(done=max(pace.done, self._begun))
+            return self._begun > 0
+        if step == before[0]:
+            return False
+        made, took = step - before[0], seconds - before[1]
+        done, until = min(now.until, pace.done + made * pace.per_step), now.until
+        left = max(now.cooled_by - seconds, 0.0)
+        is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > self._begun
+        has_time = left > _LEAST_TIME * self._max_seconds
+        self._is_reheated = is_frozen and has_time and not recipe.recombines
+        if self._is_reheated:
+            until, done = done, (self._begun + done) / 2
+        per_step = (until - done) / max(made / took * left, 1.0)
+
+        # A recombination comes when as many steps as the pace says have been made.
+        number, spent, since = now.num_recombinations, now.recombining_seconds, now.since + made
+        if (first := max(pace.every - now.since, 1)) <= made:
+            num_more, since = divmod(made - first, pace.every)
+            number += num_more + 1
+        if pace.every < MAX_INT32:
+            spent += max(took - made * now.seconds_per_step, 0.0)
+
+        share, each = pace.share, now.seconds_per_step
+        if done == 1 and recipe.recombines and each > 0:
+            every = pace.every
+            if every == MAX_INT32:
+                every = made
+            elif number:
+                steps_each, part = spent / number / each, recipe.recombining
+                # Not much less: the next chunk is made as long as would have taken its time so far.
+                wanted = max(steps_each * (1 - part) / part, every / 2, 1)
+                every = int(min(wanted, MAX_INT32))
+            generation = every * each + spent / max(number, 1)
+            share = recipe.share((self._max_seconds - seconds) / generation)
+        else:
+            every, each = recipe.cooling_every, took / made
+        self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
+        self._now = ClockNotes(now.cooled_by, now.last, each, since, number, spent, until)
+        return True
+
+    def steps_left(self, step: int) -> int | None:
+        """Returns 1 once searches are reheated, whose steps may be slow: else time tells."""
+        return 1 if self._is_reheated else None
+
+    def notes(self) -> dict[str, Any]:
+        return self._now._asdict() | {"pace": self.pace}
+
+    def recall(self, notes: dict[str, Any]) -> None:
+        self.pace = Pace(*notes["pace"])
+        now = ClockNotes(*(notes[name] for name in ClockNotes._fields))
+        self._now = now._replace(last=now.last and tuple(now.last))
+
+
+def chosen(
+    recipe: Recipe, num_searches: Any, moves_per_search: Any, num_devices: int = 1
+) -> Recipe:
+    """Returns the recipe with what the user sets; else with its searches on each device."""
+    recipe = recipe._replace(num_searches=num_devices * recipe.num_searches)
+    wishes = {"num_searches": num_searches, "moves_per_search": moves_per_search}
+    given = {name: value for name, value in wishes.items() if value is not None}
+    return recipe._replace(**{name: check_count(name, value) for name, value in given.items()})
+
+
+def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int) -> LateStarts:
+    """Returns start solutions: a constructed one, those of the user's, the other constructed ones.
+
+    Args:
+      problem: as it was given.
+      initial: [n] or [B, n], fewer than there are searches; None for none.
+      built: the constructed ones, [C, n].
+    """
+    if initial is None:
+        return built
+    own, host = np.atleast_2d(plain_array(initial, "initial")), problem.host
+    n = len(host.own(np.arange(int(problem.n))))  # which differs if they stand for paths
+    if own.ndim > 2 or own.shape[1] != n:
+        raise ValueError(f"initial has shape {np.shape(initial)}, expected ({n},) or (B, {n})")
+    if len(own) >= num_searches > 1:
+        raise ValueError(
+            f"initial holds {len(own)} solutions, expected fewer than the {num_searches} searches"
+        )
+    names = [f"initial[{number}]" if len(own) > 1 else "initial" for number in range(len(own))]
+    own = np.stack(list(map(host.check, own, names)))
+    if num_searches == 1:
+        return LateStarts(1, lambda: own)
+
+    def build() -> np.ndarray:
+        first, *others = built.build()
+        return np.array([first, *own, *others])
+
+    return LateStarts(built.number + len(own), build)
+
+
+def refuse_for_several(target: Any, **options: Any) -> None:
+    """Refuses options, by name, that several instances at once do not have."""
+    options |= {"target": None if target == "optimum" else target}
+    for name, value in options.items():
+        if value is not None:
+            shown = repr(value) if isinstance(value, int | float | str) else "given"
+            raise ValueError(f"{name} is {shown}, expected None for several instances at once")
+
+
+def plan_annealing(
+    problem: Any,
+    recipe: Recipe,
+    ingredients: Ingredients,
+    options: RunOptions,
+    key: Any,
+    *,
+    state: Any = None,
+    **settings: Any,
+) -> Run:
+    """Returns the run that cools by a recipe from the hottest temperature to the coldest.
+
+    Args:
+      state: of a run to continue, at the coldest one, where it recombines at once if it does.
+      settings: those of `Run` that the recipe leaves open.
+    """
+    if state is not None:
+        coldest = ingredients.temperatures[1]
+        ingredients = ingredients._replace(temperatures=(coldest, coldest))
+        recipe = recipe._replace(cooled=0.0) if recipe.recombines else recipe
+    has_size, timer = recipe.recombines or recipe.colder is not None, options.timer
+    n = int(problem.n) if has_size else 0
+    begun = recipe.begun(ingredients.temperatures, n, timer)
+    pacer = pacer_of(recipe, n, timer, begun)
+    search, exchange = ingredients.at_pace(recipe, pacer.pace)
+    steering = Steering(recipe, ingredients, pacer, options.callback)
+    return Run(
+        dataclasses.replace(options, callback=steering),
+        problem,
+        search,
+        key,
+        num_searches=recipe.num_searches,
+        exchange=exchange,
+        state=state,
+        check_every=recipe.check_every,
+        **settings,
+    )
+
+
+class Steering(NamedTuple):
+    """Keeps the pace of an annealing: a callback of `solve`, which asks the user's own."""
+
+    recipe: Recipe
+    ingredients: Ingredients
+    pacer: Pacer
+    callback: Callable[[Report], Any] | None
+
+    def __call__(self, report: Report) -> Steer | bool | None:
+        if self.callback is not None and is_true(self.callback(report)):
+            return True
+        changes = self.pacer.note(report.step, report.seconds, report.acceptance)
+        left = self.pacer.steps_left(report.step)
+        if not changes and left is None:
+            return None
+        return Steer(*self.ingredients.at_pace(self.recipe, self.pacer.pace), ask_after=left)
+
+    def notes(self) -> dict[str, Any]:
+        """Returns the pace, and what the user's callback wants to be kept."""
+        own = getattr(self.callback, "notes", lambda: None)()
+        return {"pace": self.pacer.notes(), "callback": own}
+
+    def recall(self, notes: dict[str, Any]) -> None:
+        """Continues at the pace of a checkpoint."""
+        with checkpoints.notes_read():
+            self.pacer.recall(notes["pace"])
+        recall = getattr(self.callback, "recall", None)
+        if recall is not None and notes["callback"] is not None:
+            recall(notes["callback"])

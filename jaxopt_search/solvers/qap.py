@@ -27,7 +27,7 @@ from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.results import History, Result, StackedResult
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.recipes import (
+from jaxopt_search.solvers.anneal import (
     Ingredients,
     Recipe,
     chosen,
@@ -174,8 +174,8 @@ def solve_qap(
                 number = (
                     _TABU_ON_CPU if is_on_cpu else _TABU if padded.capacity <= 64 else _TABU // 2
                 )
-            recipe = recipe._replace(num_searches=len(devices) * number)
-            recipe = chosen(recipe, num_searches, moves_per_search)
+            recipe = recipe._replace(num_searches=number)
+            recipe = chosen(recipe, num_searches, moves_per_search, len(devices))
             if state is options.resume is None:
                 # Whatever happens, the result is as good as this one.
                 built = LateStarts(1, lambda: constructed_assignment(problem)[None])

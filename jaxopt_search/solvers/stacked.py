@@ -51,7 +51,7 @@ from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.searches import LocalSearch, TabuSearch, tabu_search
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.recipes import Ingredients, Pace, Pacer, Recipe, pacer_of
+from jaxopt_search.solvers.anneal import Ingredients, Pace, Pacer, Recipe, pacer_of
 from jaxopt_search.types import Exchange, Problem, Solution
 
 _AT_ONCE = 2**26  # numbers in memory

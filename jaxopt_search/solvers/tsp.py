@@ -32,7 +32,7 @@ from jaxopt_search.problems.tsp.construction import (
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.results import Result
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.recipes import (
+from jaxopt_search.solvers.anneal import (
     Ingredients,
     Recipe,
     chosen,
@@ -234,8 +234,7 @@ def solve_tsp(
             # All that is compiled depends on the capacity only: instances of many sizes share it.
             padded = problem if problem.num_entries is not None else problem.padded()
             recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
-            recipe = recipe._replace(num_searches=len(options.devices) * recipe.num_searches)
-            recipe = chosen(recipe, num_searches, moves_per_search)
+            recipe = chosen(recipe, num_searches, moves_per_search, len(options.devices))
             num = recipe.num_searches
             memory.check_tours(int(problem.n), num, num, [device])
             near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None

@@ -11,7 +11,7 @@ import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import RunOptions, Timer
-from jaxopt_search.solvers.recipes import (
+from jaxopt_search.solvers.anneal import (
     Clock,
     Ingredients,
     Pace,

@@ -20,7 +20,7 @@ from jaxopt_search.engine import stepping
 from jaxopt_search.problems.qap.build import as_qaps
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.solvers import stacked
-from jaxopt_search.solvers.recipes import Pace
+from jaxopt_search.solvers.anneal import Pace
 from jaxopt_search.solvers.tsp import tsp_recipe
 
 QUICK = {"max_steps": 300, "num_searches": 4, "devices": 1}
