@@ -11,7 +11,8 @@ import numpy as np
 
 import jaxopt_search as js
 from jaxopt_search import files
-from jaxopt_search.command import endings, starts
+from jaxopt_search.command import starts
+from jaxopt_search.command.main import NO_SUCCESS, SUCCESS, reason_of, say, tell
 from jaxopt_search.driver import environment
 from jaxopt_search.engine import stepping
 from jaxopt_search.engine.compile import folder_to_use
@@ -26,12 +27,12 @@ def run(args: argparse.Namespace) -> int:
     """Shows what was found, and returns the exit status; what is wrong goes to standard error."""
     del args
     starts.use_cpu_cores()
-    status = endings.SUCCESS
+    status = SUCCESS
     for name, text, problem in _findings():
-        endings.tell(f"{name:<{_WIDTH}}{text}")
+        tell(f"{name:<{_WIDTH}}{text}")
         if problem:
-            endings.say(problem)
-            status = endings.NO_SUCCESS
+            say(problem)
+            status = NO_SUCCESS
     return status
 
 
@@ -46,7 +47,7 @@ def _findings() -> Iterator[tuple[str, str, str]]:
             if int(total) != 6:
                 raise RuntimeError(f"{device} adds 0, 1, 2, 3 to {int(total)}")
     except (RuntimeError, ValueError) as error:
-        yield "devices", "none", f"JAX does not run: {endings.reason_of(error)}"
+        yield "devices", "none", f"JAX does not run: {reason_of(error)}"
     else:
         yield from _devices(devices)
     try:
@@ -57,7 +58,7 @@ def _findings() -> Iterator[tuple[str, str, str]]:
             text = f"{len(sizes)} files, {sum(sizes) / 1e6:.1f} MB"
         yield "cache", f"{folder}, {text}", ""
     except (OSError, ValueError) as error:
-        yield "cache", "none", f"compiled programs are not kept: {endings.reason_of(error)}"
+        yield "cache", "none", f"compiled programs are not kept: {reason_of(error)}"
     for module in _EXTRAS:
         is_there = importlib.util.find_spec(module) is not None
         yield module, "installed" if is_there else f"not installed: pip install {module}", ""

@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 import jaxopt_search as js
-from jaxopt_search.command import endings, files, flags, reading, starts
+from jaxopt_search.command import files, flags, reading, starts
+from jaxopt_search.command.main import reason_of, say, status_of, tell
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         }
     else:
         if is_lead and is_shown:
-            endings.tell(f"read        {instance.text}")
+            tell(f"read        {instance.text}")
         if args.target is not None:
             options["target"] = args.target
         if kind == "qap":
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         facts = {"file": args.file, "read": instance.text, "cost": result.fun, "gap": result.gap}
         facts |= {"evaluations": result.nfev, "solution": result.x}
     if not is_lead:
-        return endings.status_of(result)
+        return status_of(result)
     coordinates = None if instance is None else instance.coordinates
     found = (result.solutions, 0) if instance is None else (result.x, result.fun)
     writes: list[tuple[Any, ...]] = [
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             if path is not None:
                 write(path, *what)
         except (OSError, ValueError) as error:
-            endings.say(f"{path} was not written: {endings.reason_of(error)}")
+            say(f"{path} was not written: {reason_of(error)}")
             num_failed += 1
     if args.json:
         facts |= {"seed": args.key, "status": result.status.name.lower(), "steps": result.nit}
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
                 facts[name] = value.tolist()
             elif isinstance(value, float) and not math.isfinite(value):
                 facts[name] = None  # for which JSON has no number
-        endings.tell(json.dumps(facts, allow_nan=False))
+        tell(json.dumps(facts, allow_nan=False))
     elif is_shown:
-        endings.tell(*str(result).splitlines())
-    return endings.status_of(result, num_failed)
+        tell(*str(result).splitlines())
+    return status_of(result, num_failed)

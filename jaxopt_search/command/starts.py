@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 from jaxopt_search.checks import num_cores
-from jaxopt_search.command.endings import say
+from jaxopt_search.command.main import say
 
 _BETWEEN_TRIES = 0.2  # seconds
 _CPU_DEVICES = "--xla_force_host_platform_device_count"
