@@ -181,8 +181,7 @@ def read(
       OSError: if the file cannot be read.
       CheckpointError: in one line, if it holds no whole checkpoint, or one of another run.
     """
-    with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as archive:
-        header = archive.header
+    with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (file, header):
         for name, own in identity._asdict().items():
             if header[name] != own:
                 raise CheckpointError(
@@ -193,7 +192,7 @@ def read(
         state, best = (
             jax.tree.unflatten(
                 jax.tree.structure(shape),
-                [archive.array(path, leaf) for path, leaf in _named(name, shape).items()],
+                [archives.array(file, path, leaf) for path, leaf in _named(name, shape).items()],
             )
             for name, shape in zip(("state", "best"), shapes, strict=True)
         )
@@ -265,16 +264,16 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
       (True, True, 10)
     """
     path = archives.checked_path(path)
-    with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as archive:
-        fun = archive.header["notes"].get("fun")
+    with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (file, header):
+        fun = header["notes"].get("fun")
         if fun is None:
             raise CheckpointError(f"{path} is of no run, and has no best solution")
         costs = fun if isinstance(fun, list) else [fun]
         if not all(isinstance(cost, int | float) for cost in costs):
             raise ValueError("its cost is no number")
-        names = [name.removesuffix(".npy") for name in archive.file.namelist()]
+        names = [name.removesuffix(".npy") for name in file.namelist()]
         names = [name for name in names if name.startswith("best")]
-        leaves = [archive.array(name) for name in names]
+        leaves = [archives.array(file, name) for name in names]
     found: dict[str, Any] = {}
     for name, leaf in zip(names, leaves, strict=True):
         place = name.removeprefix("best").lstrip(".")

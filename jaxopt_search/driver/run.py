@@ -420,8 +420,8 @@ class Run:
         if self.key is not None:
             solutions = None
             if self.starts is not None:
-                built = self.starts.built()
-                solutions = starts.for_all(self.problem, self.key, built, self.num_searches)
+                own = self.problem, self.key, self.starts, self.num_searches
+                solutions = starts.for_all(*own)
             key, solutions = self.split.bring((self.key, solutions))
             own = key, self.problem, self.search, solutions
             with held_back():
@@ -649,7 +649,7 @@ class Run:
             return None
         if late is None or late.build is None:
             return None
-        solutions = late.built().solutions
+        solutions = late.built()
         costs = [host.cost(solution) for solution in solutions]
         fun, best = min(costs), self.best
         number = costs.index(fun)

@@ -52,9 +52,9 @@ class Starts(NamedTuple):
     is_one: bool
     build: Callable[[], Any] | None = None
 
-    def built(self) -> "Starts":
+    def built(self) -> Any:
         """Returns the start solutions, all there."""
-        return self if self.build is None else Starts(self.build(), self.is_one)
+        return self.solutions if self.build is None else self.build()
 
 
 def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) -> Starts:
@@ -137,7 +137,7 @@ def for_all(problem: Problem, key: random.Key, starts: Starts, num_searches: int
 
     Of one for all, the first search gets just that, and the others solutions close by.
     """
-    solutions = jax.tree.map(jax.device_put, starts.solutions)
+    solutions = jax.tree.map(jax.device_put, starts.built())
     if not starts.is_one:
         return solutions
 

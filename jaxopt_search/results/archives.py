@@ -13,7 +13,7 @@ import os
 import pathlib
 import zipfile
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -59,22 +59,13 @@ def write(
         save(file, allow_pickle=False, **{_HEADER: words}, **arrays)
 
 
-class Archive(NamedTuple):
-    """An open file."""
-
-    file: zipfile.ZipFile
-    header: dict[str, Any]
-
-    def array(self, name: str, like: Any = None) -> np.ndarray:
-        """Returns an array of numbers, of the shape and dtype of `like` if that is given."""
-        return _array(self.file, name, like)
-
-
 @contextlib.contextmanager
 def opened(
     path: pathlib.Path, kind: str, schema: int, error: type[ValueError], is_packed: bool = False
-) -> Iterator[Archive]:
-    """Opens a file of a kind; what goes wrong while it is read is an error in one line.
+) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """Opens a file of a kind, and gives it and its header, for `array`.
+
+    What goes wrong while it is read is an error in one line.
 
     Raises:
       OSError: if the file cannot be read.
@@ -87,11 +78,11 @@ def opened(
             size = sum(one.file_size for one in members)
             if packed > most or size > most * (_MOST_DEFLATED if is_packed else 1):
                 raise ValueError("its parts are larger than the file")
-            header = json.loads(_array(file, _HEADER).tobytes())
+            header = json.loads(array(file, _HEADER).tobytes())
             if header["format"] != kind or header["schema"] != schema:
                 found = header["format"], header["schema"]
                 raise ValueError(f"it is a {found[0]} of schema {found[1]}, expected {schema}")
-            yield Archive(file, header)
+            yield file, header
     except (CheckpointError, MemoryError):
         raise
     except Exception as cause:  # a torn file has many ways to fail
@@ -101,7 +92,7 @@ def opened(
         raise error(f"{path} holds no whole {kind} ({reason})") from None
 
 
-def _array(archive: zipfile.ZipFile, name: str, like: Any = None) -> np.ndarray:
+def array(archive: zipfile.ZipFile, name: str, like: Any = None) -> np.ndarray:
     """Returns an array, after comparing what it says of its size with what is there."""
     file = io.BytesIO(archive.read(f"{name}.npy"))  # which compares checksums
     if np.lib.format.read_magic(file) != (1, 0):

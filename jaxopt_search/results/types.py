@@ -367,11 +367,11 @@ def load_result(path: str | os.PathLike) -> Any:
       8.0
     """
     path = archives.checked_path(path)
-    with archives.opened(path, _FORMAT, _SCHEMA, ValueError, is_packed=True) as archive:
-        header, kinds = archive.header, (Result, StackedResult, QueensResult)
+    with archives.opened(path, _FORMAT, _SCHEMA, ValueError, is_packed=True) as (file, header):
+        kinds = Result, StackedResult, QueensResult
         kind = {one.__name__: one for one in kinds}[header["kind"]]
         fields = [name for name in kind._fields if name not in _LEFT_OUT]
-        values = {name: _value(name, header[name], archive) for name in fields}
+        values = {name: _value(name, header[name], file) for name in fields}
     return kind._make(values.get(name) for name in kind._fields)
 
 
@@ -394,7 +394,7 @@ def _plain(name: str, value: Any, arrays: dict[str, np.ndarray]) -> Any:
     raise TypeError(f"{name} is {kind}, expected an array of numbers")
 
 
-def _value(name: str, plain: Any, archive: archives.Archive) -> Any:
+def _value(name: str, plain: Any, file: Any) -> Any:
     """Returns what `_plain` stands for."""
     if name == "status":
         return Status[plain]
@@ -405,10 +405,10 @@ def _value(name: str, plain: Any, archive: archives.Archive) -> Any:
     if name == "env" or not isinstance(plain, dict):
         return plain
     if "array" in plain:
-        return archive.array(plain["array"])
+        return archives.array(file, plain["array"])
     if "integers" in plain:
         return np.array(plain["integers"], object)
-    return [_value("", one, archive) for one in plain["list"]]
+    return [_value("", one, file) for one in plain["list"]]
 
 
 # Results as text: one line, or a summary of about ten.

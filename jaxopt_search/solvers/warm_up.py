@@ -50,18 +50,14 @@ def warm_up(solver: Any, *instance: Any, **options: Any) -> float:
     return time.perf_counter() - began
 
 
-def _cities(n: int) -> tuple[np.ndarray, ...]:
-    return (np.random.default_rng(0).random((n, 2)),)
-
-
 def _facilities(n: int) -> tuple[np.ndarray, ...]:
     upper = np.triu(np.random.default_rng(0).integers(1, 10, (2, n, n)), 1)
     return tuple(upper + upper.transpose(0, 2, 1))
 
 
-def _queens(n: int) -> tuple[int, ...]:
-    return (n,)
-
-
 _NO_FILES = {"checkpoint": None, "resume": None}
-_STAND_INS = {solve_tsp: _cities, solve_qap: _facilities, solve_nqueens: _queens}
+_STAND_INS = {
+    solve_tsp: lambda n: (np.random.default_rng(0).random((n, 2)),),
+    solve_qap: _facilities,
+    solve_nqueens: lambda n: (n,),
+}
