@@ -153,11 +153,6 @@ def has(device: jax.Device) -> bool:
     return device.process_index == jax.process_index()
 
 
-def is_first() -> bool:
-    """Returns whether this process is the first of all."""
-    return jax.process_index() == 0
-
-
 def are_alone() -> bool:
     """Returns whether there is no other process."""
     return jax.process_count() == 1
