@@ -1,7 +1,8 @@
 """TSPLIB's distance rules and exact tour lengths, on the host in 64 bits.
 
-All distances are integers, rounded as TSPLIB rounds them: nearest means `floor(x + 0.5)`, which
-differs from `numpy.rint` at halves. Source of the rules: Reinelt, TSPLIB95 (1995), section 2.
+All distances but EXACT_2D are integers, rounded as TSPLIB rounds them: nearest means
+`floor(x + 0.5)`, which differs from `numpy.rint` at halves. Source of the rules: Reinelt,
+TSPLIB95 (1995), section 2.
 
 `problems.tsp.problem` computes the same distances on the device in 32 bits, except GEO; the tests
 compare the two.
@@ -50,6 +51,11 @@ def max_2d(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.floor(np.abs(a - b).max(axis=-1) + 0.5).astype(np.int64)
 
 
+def exact_2d(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the Euclidean distance as it is, [...] float64. Arguments as in `euc_2d`."""
+    return np.sqrt(_squared(a, b))
+
+
 def geo(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Returns the distance in kilometers on TSPLIB's idealized earth.
 
@@ -73,8 +79,9 @@ EDGE_WEIGHTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "GEO": geo,
     "MAN_2D": man_2d,
     "MAX_2D": max_2d,
+    "EXACT_2D": exact_2d,
 }
-"""TSPLIB's EDGE_WEIGHT_TYPE to the function that computes it."""
+"""EDGE_WEIGHT_TYPE of TSPLIB, and EXACT_2D of LKH, to the function that computes it."""
 
 
 def haversine(degrees: np.ndarray) -> np.ndarray:
@@ -105,14 +112,14 @@ def distance_matrix(coordinates: np.ndarray, edge_weight_type: str) -> np.ndarra
       edge_weight_type: a key of `EDGE_WEIGHTS`.
 
     Returns:
-      [n, n] int64, symmetric.
+      [n, n] int64, or float64 of EXACT_2D; symmetric.
 
     Raises:
       ValueError: the edge weight type is unknown or the coordinates are not [n, 2].
     """
     weight, coordinates = _rule(edge_weight_type), _coordinates(coordinates)
     n = len(coordinates)
-    matrix = np.empty((n, n), np.int64)
+    matrix = np.empty((n, n), weight(coordinates[:1], coordinates[:1]).dtype)
     rows = max(1, _BLOCK // max(1, n))
     for start in range(0, n, rows):
         block = coordinates[start : start + rows, None, :]
@@ -121,7 +128,7 @@ def distance_matrix(coordinates: np.ndarray, edge_weight_type: str) -> np.ndarra
     return matrix
 
 
-def tour_length(coordinates: np.ndarray, edge_weight_type: str, tour: np.ndarray) -> int:
+def tour_length(coordinates: np.ndarray, edge_weight_type: str, tour: np.ndarray) -> int | float:
     """Returns the exact length of a closed tour, without a matrix: O(n) time and memory.
 
     Args:
@@ -130,7 +137,7 @@ def tour_length(coordinates: np.ndarray, edge_weight_type: str, tour: np.ndarray
       tour: [m] integers, the city at each position; whether it is a permutation is not checked.
 
     Returns:
-      The sum of the integer distances, the closing edge included. An edge from a city to itself
+      The sum of the distances, the closing edge included. An edge from a city to itself
       counts 0, as on the diagonal of `distance_matrix`.
 
     Raises:

@@ -15,13 +15,13 @@ MAX_COORDINATE = 1e12
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSPInstance:
-    """A symmetric travelling salesman instance with integer distances.
+    """A symmetric travelling salesman instance, mostly with integer distances.
 
     Attributes:
       name: name of the instance.
       edge_weight_type: "EXPLICIT" if `matrix` is given, else a key of `distances.EDGE_WEIGHTS`.
       coordinates: [n, 2] float64, or None.
-      matrix: [n, n] int64, symmetric, zero diagonal, or None.
+      matrix: [n, n] int64 or float64, symmetric, zero diagonal, or None.
       best_known: length of the best known tour, None if there is none on record.
       is_optimal: whether `best_known` is proved optimal.
       comment: free text.
@@ -52,7 +52,7 @@ class TSPInstance:
         if not is_explicit:
             check_coordinates(self.data)
             return
-        check_square("matrix", self.data)
+        check_square("matrix", self.data, (np.int64, np.float64))
         if not np.array_equal(self.data, self.data.T):
             raise ValueError("matrix is not symmetric, expected a symmetric matrix")
         if self.data.diagonal().any():
@@ -69,13 +69,13 @@ class TSPInstance:
         return len(self.data)
 
     def distances(self) -> np.ndarray:
-        """Returns the [n, n] int64 distances; 8 n^2 bytes, computed by each call if need be."""
+        """Returns the [n, n] distances, int64 or float64; computed by each call if need be."""
         if self.matrix is not None:
             return self.matrix
         return distances.distance_matrix(self.data, self.edge_weight_type)
 
-    def tour_length(self, tour: np.ndarray) -> int:
-        """Returns the exact length of the closed tour, as a Python integer.
+    def tour_length(self, tour: np.ndarray) -> int | float:
+        """Returns the length of the closed tour: of integers exact, as a Python integer.
 
         Args:
           tour: [n] integers, a permutation of `0..n-1`.
@@ -213,11 +213,14 @@ def digest(instance: TSPInstance | QAPInstance | GraphInstance) -> str:
     return found.hexdigest()[:32]
 
 
-def check_square(what: str, matrix: np.ndarray) -> None:
-    """Raises `ValueError` unless `matrix` is [n, n] int64 with n >= 1."""
-    if not isinstance(matrix, np.ndarray) or matrix.dtype != np.int64:
+def check_square(what: str, matrix: np.ndarray, dtypes: tuple[Any, ...] = (np.int64,)) -> None:
+    """Raises `ValueError` unless `matrix` is [n, n] of finite numbers with n >= 1."""
+    if not isinstance(matrix, np.ndarray) or matrix.dtype not in dtypes:
         kind = getattr(matrix, "dtype", type(matrix).__name__)
-        raise ValueError(f"{what} is {kind}, expected an int64 array")
+        expected = " or ".join(np.dtype(one).name for one in dtypes)
+        raise ValueError(f"{what} is {kind}, expected an {expected} array")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{what} holds NaN or infinity, expected finite numbers")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         raise ValueError(f"{what} has shape {matrix.shape}, expected (n, n) with n >= 1")
 

@@ -111,32 +111,42 @@ class Source:
                 yield position, line
             position += len(line)
 
-    def integers(
-        self, start: int, stop: int, counts: tuple[int, ...], what: str, end: str = "the end"
+    def numbers(
+        self,
+        start: int,
+        stop: int,
+        counts: tuple[int, ...],
+        what: str,
+        end: str = "the end",
+        may_be_real: bool = False,
     ) -> np.ndarray:
-        """Returns the integers in `data[start:stop]`, all of which must be integers.
+        """Returns the numbers in `data[start:stop]`, where nothing else may stand.
 
         Tokens are made a block at a time, so that memory stays near the file's size.
 
         Args:
           start, stop: the part of `data` to read.
-          counts: the numbers of integers that are right.
+          counts: how many numbers are right.
           what: the words for them in errors.
           end: the words for what must follow the last one.
+          may_be_real: whether numbers may have a decimal point or an exponent.
 
         Returns:
-          [m] int64, m in `counts`.
+          [m] int64, m in `counts`; float64 if any is no integer.
 
         Raises:
-          InstanceFormatError: a token is no integer, or there are too few or too many.
+          InstanceFormatError: a token is no such number, or there are too few or too many.
         """
         blocks, found, most = [], 0, max(counts)
         for begin, end_of_block in self._blocks(start, stop):
             tokens = self.data[begin:end_of_block].split()
-            if found + len(tokens) > most or not all(map(INTEGER.fullmatch, tokens)):
-                raise self._wrong_token(begin, most - found, what, end)
+            is_whole = all(map(INTEGER.fullmatch, tokens))
+            is_good = is_whole or (may_be_real and all(map(_is_number, tokens)))
+            if found + len(tokens) > most or not is_good:
+                raise self._wrong_token(begin, most - found, what, end, may_be_real)
             found += len(tokens)
-            blocks.append(np.array(list(map(int, tokens)), np.int64))
+            number, dtype = (int, np.int64) if is_whole else (float, np.float64)
+            blocks.append(np.array(list(map(number, tokens)), dtype))
         if found not in counts:
             expected = " or ".join(map(str, counts))
             last = start + len(self.data[start:stop].rstrip())
@@ -151,13 +161,16 @@ class Source:
             yield start, end
             start = end
 
-    def _wrong_token(self, start: int, room: int, what: str, end: str) -> InstanceFormatError:
-        """Returns the error to raise for the first token that is no integer or beyond `room`."""
+    def _wrong_token(
+        self, start: int, room: int, what: str, end: str, may_be_real: bool
+    ) -> InstanceFormatError:
+        """Returns the error to raise for the first token that is no number or beyond `room`."""
+        is_good = _is_number if may_be_real else INTEGER.fullmatch
         tokens = enumerate(_TOKEN.finditer(self.data, start))
         match, is_surplus = next(
             (match, number >= room)
             for number, match in tokens
-            if number >= room or not INTEGER.fullmatch(match.group())
+            if number >= room or not is_good(match.group())
         )
         token = show(match.group())
         if is_surplus:
@@ -165,9 +178,17 @@ class Source:
         expected = "expected an integer"
         if re.fullmatch(rb"[+-]?[0-9]+", match.group()):
             expected += " of at most 18 digits"
+        elif may_be_real:
+            expected = "expected a number of at most 1e12 in magnitude"
         elif REAL.fullmatch(match.group()):
             expected += " without decimal point or exponent"
         return self.error(match.start(), f"{token} among {what}, {expected}")
+
+
+def _is_number(token: bytes) -> bool:
+    """Returns whether a token is an integer of at most 18 digits, or a real number up to 1e12."""
+    is_integer = INTEGER.fullmatch(token)
+    return bool(is_integer or (REAL.fullmatch(token) and abs(float(token)) <= 1e12))
 
 
 def parse_real(source: Source, position: int, token: bytes, what: str) -> float:
@@ -195,11 +216,12 @@ def load_tsplib(
 ) -> TSPInstance:
     """Returns the symmetric instance in a TSPLIB file.
 
-    Read are TYPE TSP with EUC_2D, CEIL_2D, ATT or GEO coordinates, or an EXPLICIT integer matrix
-    in any of TSPLIB's forms. Nodes are placed by their ids, which are `1..n` or `0..n-1` in any
-    order; city `i` of the instance is the node with the i-th smallest id. The diagonal of a matrix
-    is set to zero, whatever the file says. Display data is checked and left out. GEO minutes of 60
-    and more are used as they stand, as TSPLIB's own formula does.
+    Read are TYPE TSP with EUC_2D, CEIL_2D, ATT, GEO, MAN_2D, MAX_2D or EXACT_2D (not rounded)
+    coordinates, or an EXPLICIT matrix in any of TSPLIB's forms; decimals make it float64. Nodes are
+    placed by their ids, which are `1..n` or `0..n-1` in any order; city `i` of the instance is the
+    node with the i-th smallest id. The diagonal of a matrix is set to zero, whatever the file says.
+    Display data is checked and left out. GEO minutes of 60 and more are used as they stand, as
+    TSPLIB's own formula does.
 
     Args:
       path: the file; the name of the instance is the file's name without its ending, as NAME is
@@ -248,9 +270,9 @@ def load_tsplib(
 
 
 def load_atsp(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
-    """Returns the [n, n] int64 distances of a file of TYPE ATSP; zeros on the diagonal.
+    """Returns the [n, n] distances of a file of TYPE ATSP, int64, or float64 if it has decimals.
 
-    It raises what `load_tsplib` does.
+    The diagonal is zero. It raises what `load_tsplib` does.
 
     Example:
       >>> import tempfile
@@ -293,7 +315,7 @@ def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndar
         n = file.dimension(numbers_per_node=1)
     else:  # as in rd100.opt.tour
         n = max(1, len(source.data[start:stop].split()) - 1)
-    numbers = source.integers(start, stop, (n + 1,), f"a tour of {n} cities and -1")
+    numbers = source.numbers(start, stop, (n + 1,), f"a tour of {n} cities and -1")
     if numbers[-1] != -1:
         raise source.error(start, f"TOUR_SECTION ends with {numbers[-1]}, expected -1")
     tour = numbers[:-1]
@@ -444,7 +466,7 @@ class _Tsplib:
         return np.delete(coordinates, missing[0], axis=0)
 
     def matrix(self, n: int, is_symmetric: bool = True) -> np.ndarray:
-        """Returns the [n, n] int64 matrix of an EDGE_WEIGHT_SECTION, its diagonal set to zero."""
+        """Returns the [n, n] matrix of an EDGE_WEIGHT_SECTION, its diagonal set to zero."""
         expected = f"one of {', '.join(_FORMATS)}"
         position, form = self.key("EDGE_WEIGHT_FORMAT", expected)
         if form not in _FORMATS:
@@ -454,7 +476,7 @@ class _Tsplib:
         is_full, what = form == "FULL_MATRIX", f"{form} of {n} cities"
         count = n * n if is_full else n * (n + 1 if "DIAG" in form else n - 1) // 2
         self._check_room(position, 2 * count - 1, what, count)
-        numbers = self.source.integers(start, stop, (count,), what, "a section or EOF")
+        numbers = self.source.numbers(start, stop, (count,), what, "a section or EOF", True)
         matrix = numbers.reshape(n, n) if is_full else _fill(numbers, n, form)
         if is_symmetric and is_full:
             self._check_symmetric(start, matrix)
@@ -489,7 +511,7 @@ class _Tsplib:
 
 def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:
     """Returns the symmetric matrix whose triangle is listed row by row in `numbers`."""
-    matrix = np.zeros((n, n), np.int64)
+    matrix = np.zeros((n, n), numbers.dtype)
     lower, diagonal = form in _LOWER + _LOWER_DIAG, int("DIAG" in form)
     position = 0
     for i in range(n):
@@ -533,7 +555,7 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
         )
     what = f"two {n} x {n} matrices"
     end = len(source.data)
-    numbers = source.integers(start, end, (2 * n * n, 2 * n * n + 1), what)
+    numbers = source.numbers(start, end, (2 * n * n, 2 * n * n + 1), what)
     best_known = None
     if len(numbers) == 2 * n * n + 1:
         if not _has_best_known(source):
@@ -582,7 +604,7 @@ def load_qaplib_solution(
     if 2 * n > source.size:
         raise source.error(0, f"n is {n}, expected at most what {source.size} bytes can hold")
     what = f"the value and a permutation of {n}"
-    numbers = source.integers(start, len(source.data), (n + 1,), what)
+    numbers = source.numbers(start, len(source.data), (n + 1,), what)
     value, permutation = int(numbers[0]), numbers[1:]
     ordered = np.sort(permutation)
     base = int(ordered[0])

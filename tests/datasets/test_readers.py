@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import jaxopt_search as js
 from jaxopt_search.datasets import (
     QAPInstance,
     TSPInstance,
@@ -80,6 +81,9 @@ def test_fixed_edges_are_refused_unless_ignored(data_dir):
         ("GEO", (0, 0), (0.30, 0), 56),  # thirty minutes
         ("GEO", (0, 0), (-0.30, 0), 56),  # degrees are cut towards zero
         ("GEO", (0, 0), (0.75, 0), 140),  # 75 minutes: TSPLIB's formula as it stands
+        ("MAN_2D", (0, 0), (1.25, 2.25), 4),  # 3.5: a half goes up
+        ("MAX_2D", (0, 0), (1.25, 2.5), 3),
+        ("EXACT_2D", (0, 0), (1.5, 2), 2.5),
     ],
 )
 def test_distance_rules(kind, a, b, expected):
@@ -102,7 +106,7 @@ def test_matrix_and_tour_length_agree(kind, monkeypatch):
     np.testing.assert_array_equal(distances.distance_matrix(points, kind), expected)
     tour = rng.permutation(37)
     length = expected[tour, np.roll(tour, -1)].sum()
-    assert distances.tour_length(points, kind, tour) == length
+    assert distances.tour_length(points, kind, tour) == pytest.approx(length, rel=1e-14)
     assert distances.tour_length(points[:1], kind, np.array([0])) == 0
 
 
@@ -140,6 +144,33 @@ def test_every_explicit_format_gives_the_same_matrix(form, tmp_path):
     )
     instance = load_tsplib(write(tmp_path, content))
     np.testing.assert_array_equal(instance.distances(), matrix)
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "expected"),
+    [
+        ("EUC_2D", NODES, 12),
+        ("CEIL_2D", "NODE_COORD_SECTION\n1 0 0\n2 1 1\n3 0 1\n", 4),
+        ("MAN_2D", NODES, 14),
+        ("MAX_2D", NODES, 11),
+        ("EXACT_2D", "NODE_COORD_SECTION\n1 0 0\n2 1.5 0\n3 0 2\n", 6),
+        ("EXACT_2D", "NODE_COORD_SECTION\n1 0 0\n2 .1 0\n3 0 .1\n", 0.2 + 0.02**0.5),
+        ("EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX", "9 .5 2 .5 9 1e-1 2 .1 9", 2.6),
+        ("EXPLICIT\nEDGE_WEIGHT_FORMAT: UPPER_ROW", "1 2.5\n30", 33.5),
+    ],
+)
+def test_what_is_read_is_solved(header, body, expected, tmp_path):
+    """Each rule of distances in a file gives its costs; those with decimals are floats."""
+    section = "" if "SECTION" in body else "EDGE_WEIGHT_SECTION\n"
+    content = f"TYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: {header}\n{section}{body}\n"
+    instance = load_tsplib(write(tmp_path, content))
+    assert instance.tour_length([0, 1, 2]) == pytest.approx(expected, rel=1e-15)
+    if "FULL_MATRIX" in header:
+        matrix = load_atsp(write(tmp_path, content.replace("TSP", "ATSP", 1)))
+        np.testing.assert_array_equal(matrix, instance.matrix)
+    result = js.solve_tsp(instance, max_steps=1)
+    assert result.fun == pytest.approx(expected, rel=1e-15)
+    assert isinstance(result.fun, float if "." in body else int)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +242,8 @@ BROKEN = {
     "full-width id": (nodes("1 0 0\n\uff12 3 0\n3 0 4"), r"7: '\uff12' as node id"),
     "matrix underscore": (matrix("UPPER_ROW", "1 2\n1_000"), "7: '1_000' among UPPER_ROW"),
     "matrix 19 digits": (matrix("UPPER_ROW", "1 1000000000000000000 3"), "at most 18 digits"),
+    "matrix nan": (matrix("UPPER_ROW", "1 2.5\nnan"), "7: 'nan' among UPPER_ROW"),
+    "matrix 1e13": (matrix("UPPER_ROW", "1 2.5\n1e13"), "7: '1e13' among UPPER_ROW"),
     "too few": (matrix("UPPER_ROW", "1\n2"), "7: found 2 numbers for UPPER_ROW of 3 cities"),
     "too many": (matrix("UPPER_ROW", "1 2\n3 4"), "7: '4' follows the last of UPPER_ROW"),
     "asymmetric": (
@@ -377,6 +410,7 @@ def test_lengths_beyond_64_bits_are_exact():
         ({"matrix": np.ones((2, 3), np.int64)}, r"matrix has shape \(2, 3\)"),
         ({"matrix": np.array([[0, 1], [2, 0]])}, "not symmetric"),
         ({"matrix": np.ones((2, 2), np.int64)}, "nonzero diagonal"),
+        ({"matrix": np.array([[0, np.inf], [np.inf, 0]])}, "infinity"),
         ({"coordinates": np.array([[0.0, np.nan]])}, "coordinates contains nan"),
         ({"coordinates": np.zeros((2, 3))}, r"coordinates has shape \(2, 3\)"),
     ],

@@ -364,7 +364,8 @@ def tsp_from_coords(
         DDD.MM, degrees and minutes. Minutes of 60 or more are computed with as TSPLIB does, and
         named in `Result.message`: they are mostly decimal degrees.
       metric: `"EUCLID"` for float32 distances, or one of TSPLIB's integer rules `"EUC_2D"`,
-        `"CEIL_2D"`, `"ATT"`, `"GEO"`, `"MAN_2D"`, `"MAX_2D"`, or `"HAVERSINE"`.
+        `"CEIL_2D"`, `"ATT"`, `"GEO"`, `"MAN_2D"`, `"MAX_2D"`, or `"HAVERSINE"`; `"EXACT_2D"`
+        is LKH's word for `"EUCLID"`.
       storage: where distances come from on the device, `"matrix"` (n * n * 4 bytes) or
         `"coordinates"`. `"auto"` takes what is faster. Integer rules can be computed exactly only
         from integer coordinates that are not too far apart, and never for GEO, MAN_2D and MAX_2D;
@@ -382,6 +383,7 @@ def tsp_from_coords(
     """
     refuse_orphans()
     check_option("metric", metric, ("EUCLID", "HAVERSINE", *metrics.EDGE_WEIGHTS))
+    metric = "EUCLID" if metric == "EXACT_2D" else metric
     check_option("storage", storage, ("auto", "matrix", "coordinates"))
     check_best_known(best_known)
     if matrix_input.is_traced(coords):
