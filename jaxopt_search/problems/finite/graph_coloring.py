@@ -26,7 +26,7 @@ from jaxopt_search.problems.finite.vector import (
     neighbor_lists,
 )
 from jaxopt_search.problems.host import Original
-from jaxopt_search.problems.matrix_input import on_device
+from jaxopt_search.problems.matrix_input import integer_pairs, on_device
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
@@ -66,19 +66,22 @@ class ColorCounts(NamedTuple):
 class GraphColoring(FiniteProblem):
     """The colorings of a graph with k colors. Build it with `graph_coloring`.
 
-    A solution is [n] int32, the color of each vertex. Its cost is the number of edges whose ends
-    have the same color; 0 for a proper coloring.
+    A solution is [n] int32, the color of each vertex that may be colored. Its cost is the number of
+    edges whose ends have the same color; 0 for a proper coloring.
 
     Attributes:
-      domain_sizes: [n] int32, k for each vertex.
-      graph: the graph.
-      n: the number of vertices.
+      domain_sizes: [n] int32, k for each of these vertices.
+      graph: of these vertices.
+      fixed: [n, k] int32, how many neighbors with a fixed color of each vertex have each color;
+        None if no color is fixed.
+      n: the number of vertices that may be colored.
       max_domain: k.
       host: the instance as it was given.
     """
 
     domain_sizes: jax.Array = dataclasses.field(repr=False)
     graph: Graph = dataclasses.field(repr=False)
+    fixed: jax.Array | None = dataclasses.field(repr=False)
     n: int = static()
     max_domain: int = static()
     host: Original = static(repr=False)
@@ -92,12 +95,17 @@ class GraphColoring(FiniteProblem):
         """Returns the number of edges that join equal colors, [] int32."""
         graph = self.graph
         is_conflict = coloring[graph.first] == coloring[graph.second]
-        return jnp.sum(is_conflict & self._is_edge(), dtype=jnp.int32)
+        number = jnp.sum(is_conflict & self._is_edge(), dtype=jnp.int32)
+        if self.fixed is None:
+            return number
+        vertex = lax.iota(jnp.int32, self.n)
+        return number + jnp.sum(self.fixed[vertex, coloring], dtype=jnp.int32)
 
     def tally(self, coloring: jax.Array) -> ColorCounts:
         """Returns the neighbors of each vertex by color; O(n k + edges)."""
         (_, first, second, _), one = self.graph, self._is_edge().astype(jnp.int32)
-        counts = jnp.zeros((self.n, self.max_domain), jnp.int32)
+        shape = self.n, self.max_domain
+        counts = jnp.zeros(shape, jnp.int32) if self.fixed is None else self.fixed
         for here, there in ((first, second), (second, first)):
             counts = counts.at[here, coloring[there]].add(one, **memory.IN_BOUNDS)
         return ColorCounts(counts, counts[lax.iota(jnp.int32, self.n), coloring])
@@ -176,7 +184,7 @@ class GraphColoring(FiniteProblem):
 
 
 def graph_coloring(
-    graph: Any, num_colors: int, *, num_vertices: int | None = None
+    graph: Any, num_colors: int, *, fixed: Any = None, num_vertices: int | None = None
 ) -> GraphColoring:
     """Returns the problem of coloring the vertices of a graph so that few neighbors are alike.
 
@@ -190,12 +198,15 @@ def graph_coloring(
         sparse adjacency matrix from SciPy, a `GraphInstance`, or an undirected graph of `networkx`,
         whose vertices are numbered in the order of its nodes.
       num_colors: k, at least 1.
+      fixed: [m, 2] integers, vertices and the colors that they have; None if all are to be colored.
+        Only other vertices are searched; colorings that are given or returned have all vertices.
       num_vertices: n, for edges: vertices above the highest in an edge have no neighbors. None for
         this highest vertex plus 1.
 
     Raises:
       ValueError: for anything else, edges from a vertex to itself, vertices out of range, a matrix
-        that is not symmetric, entries that are not integers, or numbers out of range.
+        that is not symmetric, entries that are not integers, numbers out of range, or neighbors
+        that are fixed to one color.
 
     Example:
       >>> problem = graph_coloring([[0, 1], [1, 2], [2, 3], [3, 0]], 2)
@@ -211,11 +222,16 @@ def graph_coloring(
         )
     if len(edges) > MAX_INT32 // 2:
         raise ValueError(f"graph has {len(edges)} edges, expected at most {MAX_INT32 // 2}")
+    domains, counts, given = np.full(n, num_colors), None, None
+    check = functools.partial(check_vector, domains)
+    if fixed is not None:
+        given = _fixed_colors(fixed, domains)
+        edges, counts = given.leave_out(edges, num_colors)
+        check, n = given.check, len(given.free)
+        domains = domains[:n]
     (first, second), room = edges.T, list_room(len(edges))
-    domains = np.full(n, num_colors)
     host = Original(
-        cost=functools.partial(_cost_on_host, edges),
-        check=functools.partial(check_vector, domains),
+        cost=functools.partial(_cost_on_host, edges, counts), check=check, as_given=given
     )
     lists, _ = neighbor_lists(n, first, second)
     return GraphColoring(
@@ -226,15 +242,80 @@ def graph_coloring(
             second=jnp.asarray(with_room(second, room), jnp.int32),
             num_edges=on_device(len(edges), jnp.int32),
         ),
+        fixed=None if counts is None else on_device(counts, jnp.int32),
         n=n,
         max_domain=num_colors,
         host=host,
     )
 
 
-def _cost_on_host(edges: np.ndarray, coloring: np.ndarray) -> int:
+class _FixedColors(NamedTuple):
+    """Colorings of all vertices from those of the free ones, and back.
+
+    Attributes:
+      colors: [n] int32, of all vertices; -1 of a free one.
+      free: [m] integers, the free vertices, ascending.
+      domains: [n] the number of colors.
+    """
+
+    colors: np.ndarray
+    free: np.ndarray
+    domains: np.ndarray
+
+    def __call__(self, colorings: np.ndarray) -> np.ndarray:
+        whole = np.broadcast_to(self.colors, (*colorings.shape[:-1], len(self.colors))).copy()
+        whole[..., self.free] = colorings
+        return whole
+
+    def check(self, values: Any, name: str) -> np.ndarray:
+        """Returns the colors of the free vertices, [m], from those of all."""
+        whole = check_vector(self.domains, values, name)
+        (wrong,) = np.nonzero((self.colors >= 0) & (whole != self.colors))
+        if wrong.size:
+            i = wrong[0]
+            raise ValueError(f"{name}[{i}] is {whole[i]}, expected {self.colors[i]}, as fixed says")
+        return whole[self.free]
+
+    def leave_out(self, edges: np.ndarray, num_colors: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the edges among free vertices, and how many others these have by color."""
+        ends = self.colors[edges]
+        clash = (ends[:, 0] >= 0) & (ends[:, 0] == ends[:, 1])
+        if clash.any():
+            pair = tuple(edges[clash][0].tolist())
+            raise ValueError(f"fixed gives the neighbors {pair} one color, expected two")
+        place = np.cumsum(self.colors < 0) - 1
+        counts = np.zeros((len(self.free), num_colors), np.int32)
+        for here, there in ((0, 1), (1, 0)):
+            leads_out = (ends[:, here] < 0) & (ends[:, there] >= 0)
+            np.add.at(counts, (place[edges[leads_out, here]], ends[leads_out, there]), 1)
+        return place[edges[(ends < 0).all(axis=1)]], counts
+
+
+def _fixed_colors(fixed: Any, domains: np.ndarray) -> _FixedColors:
+    vertices, colors = integer_pairs(fixed, "fixed").T
+    for values, what, number in (
+        (vertices, "vertex", len(domains)),
+        (colors, "color", domains[0]),
+    ):
+        outside = values[(values < 0) | (values >= number)]
+        if outside.size:
+            raise ValueError(f"fixed has {what} {outside[0]}, expected 0 to {number - 1}")
+    if len(np.unique(vertices)) < len(vertices):
+        raise ValueError("fixed has a vertex twice, expected each once")
+    of_all = np.full(len(domains), -1, np.int32)
+    of_all[vertices] = colors
+    (free,) = np.nonzero(of_all < 0)
+    if not free.size:
+        raise ValueError("fixed has all vertices, expected one or more to be colored")
+    return _FixedColors(of_all, free, domains)
+
+
+def _cost_on_host(edges: np.ndarray, fixed: np.ndarray | None, coloring: np.ndarray) -> int:
     coloring = np.asarray(coloring)
-    return int(np.sum(coloring[edges[:, 0]] == coloring[edges[:, 1]], dtype=np.int64))
+    number = int(np.sum(coloring[edges[:, 0]] == coloring[edges[:, 1]], dtype=np.int64))
+    if fixed is None:
+        return number
+    return number + int(fixed[np.arange(len(coloring)), coloring].sum(dtype=np.int64))
 
 
 def _edges_of(graph: Any, num_vertices: int | None) -> tuple[np.ndarray, int]:

@@ -51,6 +51,37 @@ def test_all_forms_of_input_make_one_problem():
     assert js.graph_coloring([[0, 0], [0, 0]], 1).n == 2
 
 
+FIXED = [[8, 2], [0, 1], [4, 0]]
+
+
+@pytest.mark.parametrize("name", ["tabu", "annealing", "swaps"])
+def test_fixed_colors_are_kept_and_count(name):
+    """Costs are of the whole graph, whoever makes the steps; each search ends in its own cost."""
+    matrix = random_graph(11, 0.6)
+    matrix[0, 4] = matrix[4, 0] = 1  # between two that are fixed
+    problem = js.graph_coloring(matrix, 3, fixed=FIXED)
+    colorings = np.random.default_rng(0).integers(0, 3, (20, problem.n)).astype(np.int32)
+    costs = [conflicts(matrix, whole) for whole in problem.host.own(colorings)]
+    assert jax.jit(jax.vmap(problem.cost))(colorings).tolist() == costs
+    assert [problem.host.cost(one) for one in colorings] == costs
+    states = [
+        js.run(5, problem, SEARCHES[name](), num_searches=3, max_steps=40, implementation=one)
+        for one in ("xla", *(PORTABLE if name == "tabu" else (KERNEL,)))
+    ]
+    for state in states[1:]:
+        chex.assert_trees_all_equal(states[0], state)
+    searches = states[0].searches
+    current = jax.vmap(problem.cost)(searches.representation.solution)
+    np.testing.assert_array_equal(current, searches.cost)
+    initial = np.full(11, 2)
+    initial[[8, 0, 4]] = 2, 1, 0
+    result = js.solve(problem, SEARCHES[name](), 0, max_steps=60, initial=initial)
+    assert result.x[[8, 0, 4]].tolist() == [2, 1, 0]
+    assert result.fun == conflicts(matrix, result.x)
+    if name == "tabu":
+        assert result.fun == best_of_all(problem)
+
+
 def test_random_graphs_of_a_kind_share_compiled_code():
     """They differ in edges and degrees, and yet in no shape or static number."""
     kinds = [js.graph_coloring(random_graph(120, 0.5, seed), 9) for seed in range(4)]
@@ -73,6 +104,11 @@ def test_random_graphs_of_a_kind_share_compiled_code():
         (np.triu(np.ones((3, 3), int), 1), {}, "graph[0, 1] is 1 and graph[1, 0] is 0"),
         (2 * (1 - np.eye(3, dtype=int)), {}, "graph[0, 1] is 2, expected 0 or 1"),
         (1 - np.eye(3, dtype=int), {"num_vertices": 4}, "num_vertices is 4, expected 3"),
+        (PATH, {"fixed": [[4, 0]]}, "fixed has vertex 4, expected 0 to 3"),
+        (PATH, {"fixed": [[1, 2]]}, "fixed has color 2, expected 0 to 1"),
+        (PATH, {"fixed": [[1, 0], [1, 1]]}, "fixed has a vertex twice"),
+        (PATH, {"fixed": [[1, 0], [2, 0]]}, "fixed gives the neighbors (1, 2) one color"),
+        (PATH, {"fixed": [[0, 0], [1, 1], [2, 0], [3, 1]]}, "fixed has all vertices"),
         (PATH, {"num_colors": 0}, "num_colors is 0, expected an integer from 1"),
         (PATH, {"num_colors": 2**30}, f"expected at most {(2**31 - 1) // 4} for 4 vertices"),
     ],
