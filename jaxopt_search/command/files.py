@@ -45,7 +45,9 @@ def check_paths(out: pathlib.Path | None, plot: pathlib.Path | None, kind: str, 
         plotting.detached_axes()
 
 
-def write_solution(path: pathlib.Path, kind: str, x: np.ndarray, cost: float) -> None:
+def write_solution(
+    path: pathlib.Path, kind: str, x: np.ndarray, cost: float, names: list[str] | None = None
+) -> None:
     """Writes a tour, an assignment or placements in the format of the suffix.
 
     Args:
@@ -53,6 +55,7 @@ def write_solution(path: pathlib.Path, kind: str, x: np.ndarray, cost: float) ->
       kind: `"tsp"`, `"qap"` or `"queens"`.
       x: [n] integers from 0; of queens [B, n], one placement a line.
       cost: an integer for `.sln`.
+      names: of the cities of a tour, in its order, for a `.csv`.
     """
     suffix, numbers = path.suffix.lower(), x.tolist()
     if kind == "queens":
@@ -60,6 +63,9 @@ def write_solution(path: pathlib.Path, kind: str, x: np.ndarray, cost: float) ->
     elif suffix == ".csv":
         header = "position,city" if kind == "tsp" else "facility,location"
         lines = [header, *(f"{i},{one}" for i, one in enumerate(numbers))]
+        if names is not None:
+            quoted = ["name", *('"{}"'.format(one.replace('"', '""')) for one in names)]
+            lines = [f"{line},{name}" for line, name in zip(lines, quoted, strict=True)]
     elif suffix == ".tour":
         head = [f"NAME : {path.stem}", f"COMMENT : length {cost}", "TYPE : TOUR"]
         head += [f"DIMENSION : {len(numbers)}", "TOUR_SECTION"]

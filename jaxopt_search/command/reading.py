@@ -51,6 +51,7 @@ class Instance(NamedTuple):
       metric: as `solve_tsp` takes it.
       coordinates: [n, 2], to be drawn; None if there are none.
       is_integral: whether every solution costs an integer.
+      names: of the cities; None if they have none.
     """
 
     text: str
@@ -59,6 +60,7 @@ class Instance(NamedTuple):
     metric: str | None = None
     coordinates: np.ndarray | None = None
     is_integral: bool = True
+    names: list[str] | None = None
 
 
 def read(
@@ -95,10 +97,12 @@ def read(
     if is_table:
         source = Source(name, MAX_BYTES, "a table of numbers", stream) if suffix == ".csv" else None
         if source:
-            numbers, note = _csv(source, kind, columns, metric == "HAVERSINE", bool(forbidden))
+            are_degrees = metric == "HAVERSINE"
+            numbers, note, names = _csv(source, kind, columns, are_degrees, bool(forbidden))
         else:
-            numbers, note = _npy(file, columns)
-        return _of_numbers(name, numbers, note, kind, bool(forbidden))
+            (numbers, note), names = _npy(file, columns), None
+        instance = _of_numbers(name, numbers, note, kind, bool(forbidden))
+        return instance._replace(names=names if instance.kind == "tsp" else None)
     if kind is not None and is_qap != (kind == "qap"):
         raise ValueError(f"{file}: --kind is {kind}, expected none or another for {suffix}")
     if suffix == ".atsp":
@@ -185,12 +189,13 @@ def _csv(
     columns: tuple[str, ...] | None,
     are_degrees: bool,
     is_inf_fine: bool,
-) -> tuple[np.ndarray, str]:
-    """Returns the numbers of a CSV, [rows, columns] int64 or float64, and which columns they are.
+) -> tuple[np.ndarray, str, list[str] | None]:
+    """Returns the numbers of a CSV, [rows, columns] int64 or float64, which columns they are, and
+    the names in the first column, if it has any.
 
     Commas, semicolons, tabs or spaces stand between them. A first line without a number is a
     header: where it names x and y, these columns are read and no others. A first column without a
-    number has names, and is left out.
+    number has names.
 
     Args:
       are_degrees: whether latitudes and longitudes are read in place of x and y.
@@ -213,12 +218,15 @@ def _csv(
     is_whole = chosen == list(range(len(first)))
     if is_whole and len(first) > 2 and first[0] and not _is_number(first[0]):
         chosen = chosen[1:]
+    has_labels = 0 not in chosen and first[0] and not _is_number(first[0])
     rows: list[np.ndarray] = []
+    labels: list[str] = []
     for line, fields in itertools.chain([(number, first)], lines):
         where = f"{source.path}:{line}"
         if len(fields) != len(first):
             text = f"{len(fields)} numbers, expected {len(first)} as in lines before"
             raise InstanceFormatError(f"{where}: {text}")
+        labels.append(fields[0])
         texts = [fields[place] for place in chosen]
         if is_inf_fine and not all(map(_REAL.fullmatch, texts)):
             known = ["inf" if text.lower() in _MISSING else text for text in texts]
@@ -232,7 +240,8 @@ def _csv(
         is_integer = all(map(_INTEGER.fullmatch, texts))
         rows.append(np.array(list(map(int if is_integer else float, texts))))
     told = columns or [names[place] for place in chosen if names]
-    return np.stack(rows), "" if is_whole else _NOTE.format(*told)
+    note = "" if is_whole else _NOTE.format(*told)
+    return np.stack(rows), note, labels if has_labels else None
 
 
 def _fields(source: Source) -> Iterator[tuple[int, list[str]]]:

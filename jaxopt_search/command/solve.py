@@ -54,12 +54,14 @@ def run(args: argparse.Namespace) -> int:
             result = js.solve_tsp(*instance.data, dtype=args.dtype, **options)
         facts = {"file": args.file, "read": instance.text, "cost": result.fun, "gap": result.gap}
         facts |= {"evaluations": result.nfev, "solution": result.x}
+        if instance.names:
+            facts["names"] = [instance.names[city] for city in result.x]
     if not is_lead:
         return status_of(result)
     coordinates = None if instance is None else instance.coordinates
     found = (result.solutions, 0) if instance is None else (result.x, result.fun)
     writes: list[tuple[Any, ...]] = [
-        (args.out, files.write_solution, kind, *found),
+        (args.out, files.write_solution, kind, *found, facts.get("names")),
         (args.plot, files.draw, result, coordinates),
     ]
     num_failed = 0

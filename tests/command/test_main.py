@@ -1,5 +1,6 @@
 """The commands as a shell sees them: what they print and write, and how they end."""
 
+import csv
 import json
 import math
 import os
@@ -60,6 +61,26 @@ def file(tmp_path):
         return tmp_path / name
 
     return write
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'town,x,y\n"Bonn, West",0,0\nKöln,9,9\nÜdem,9,0\nZwolle,0,9\n',
+        ";Bonn, West;Köln;Üdem;Zwolle\nBonn, West;0;4;3;3\n"
+        "Köln;4;0;3;3\nÜdem;3;3;0;4\nZwolle;3;3;4;0\n",
+    ],
+    ids=["coordinates", "distances"],
+)
+def test_tours_in_names(content, file, tmp_path, capsys):
+    """The first column of a table names the cities of what is printed and written."""
+    out, names = tmp_path / "tour.csv", ["Bonn, West", "Köln", "Üdem", "Zwolle"]
+    assert called("solve", file("towns.csv", content), "--json", "--out", out, *SHORT) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["names"] == [names[city] for city in told["solution"]]
+    rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
+    assert [row["name"] for row in rows] == told["names"]
+    assert [int(row["city"]) for row in rows] == told["solution"]
 
 
 def test_a_run_that_is_continued(file, tmp_path, capsys):
