@@ -52,7 +52,7 @@ class TSPInstance:
         if not is_explicit:
             check_coordinates(self.data)
             return
-        check_square("matrix", self.data, (np.int64, np.float64))
+        check_square("matrix", self.data, "int64", "float64")
         if not np.array_equal(self.data, self.data.T):
             raise ValueError("matrix is not symmetric, expected a symmetric matrix")
         if self.data.diagonal().any():
@@ -119,8 +119,8 @@ class QAPInstance:
     comment: str = ""
 
     def __post_init__(self):
-        check_square("flow", self.flow)
-        check_square("distance", self.distance)
+        check_square("flow", self.flow, "int64")
+        check_square("distance", self.distance, "int64")
         if self.flow.shape != self.distance.shape:
             raise ValueError(
                 f"distance has shape {self.distance.shape}, expected {self.flow.shape} as flow"
@@ -213,12 +213,11 @@ def digest(instance: TSPInstance | QAPInstance | GraphInstance) -> str:
     return found.hexdigest()[:32]
 
 
-def check_square(what: str, matrix: np.ndarray, dtypes: tuple[Any, ...] = (np.int64,)) -> None:
+def check_square(what: str, matrix: np.ndarray, *dtypes: str) -> None:
     """Raises `ValueError` unless `matrix` is [n, n] of finite numbers with n >= 1."""
     if not isinstance(matrix, np.ndarray) or matrix.dtype not in dtypes:
         kind = getattr(matrix, "dtype", type(matrix).__name__)
-        expected = " or ".join(np.dtype(one).name for one in dtypes)
-        raise ValueError(f"{what} is {kind}, expected an {expected} array")
+        raise ValueError(f"{what} is {kind}, expected an array of {' or '.join(dtypes)}")
     if not np.isfinite(matrix).all():
         raise ValueError(f"{what} holds NaN or infinity, expected finite numbers")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:

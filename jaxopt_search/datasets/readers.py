@@ -112,13 +112,7 @@ class Source:
             position += len(line)
 
     def numbers(
-        self,
-        start: int,
-        stop: int,
-        counts: tuple[int, ...],
-        what: str,
-        end: str = "the end",
-        may_be_real: bool = False,
+        self, start: int, stop: int, counts: tuple[int, ...], what: str, is_matrix: bool = False
     ) -> np.ndarray:
         """Returns the numbers in `data[start:stop]`, where nothing else may stand.
 
@@ -128,8 +122,8 @@ class Source:
           start, stop: the part of `data` to read.
           counts: how many numbers are right.
           what: the words for them in errors.
-          end: the words for what must follow the last one.
-          may_be_real: whether numbers may have a decimal point or an exponent.
+          is_matrix: whether they are weights of TSPLIB, which may have decimal points, and behind
+            which more may follow.
 
         Returns:
           [m] int64, m in `counts`; float64 if any is no integer.
@@ -141,9 +135,9 @@ class Source:
         for begin, end_of_block in self._blocks(start, stop):
             tokens = self.data[begin:end_of_block].split()
             is_whole = all(map(INTEGER.fullmatch, tokens))
-            is_good = is_whole or (may_be_real and all(map(_is_number, tokens)))
+            is_good = is_whole or (is_matrix and all(map(_is_number, tokens)))
             if found + len(tokens) > most or not is_good:
-                raise self._wrong_token(begin, most - found, what, end, may_be_real)
+                raise self._wrong_token(begin, most - found, what, is_matrix)
             found += len(tokens)
             number, dtype = (int, np.int64) if is_whole else (float, np.float64)
             blocks.append(np.array(list(map(number, tokens)), dtype))
@@ -162,23 +156,24 @@ class Source:
             start = end
 
     def _wrong_token(
-        self, start: int, room: int, what: str, end: str, may_be_real: bool
+        self, start: int, room: int, what: str, is_matrix: bool
     ) -> InstanceFormatError:
         """Returns the error to raise for the first token that is no number or beyond `room`."""
-        is_good = _is_number if may_be_real else INTEGER.fullmatch
+        fits = _is_number if is_matrix else INTEGER.fullmatch
         tokens = enumerate(_TOKEN.finditer(self.data, start))
         match, is_surplus = next(
             (match, number >= room)
             for number, match in tokens
-            if number >= room or not is_good(match.group())
+            if number >= room or not fits(match.group())
         )
         token = show(match.group())
         if is_surplus:
+            end = "a section or EOF" if is_matrix else "the end"
             return self.error(match.start(), f"{token} follows the last of {what}, expected {end}")
         expected = "expected an integer"
         if re.fullmatch(rb"[+-]?[0-9]+", match.group()):
             expected += " of at most 18 digits"
-        elif may_be_real:
+        elif is_matrix:
             expected = "expected a number of at most 1e12 in magnitude"
         elif REAL.fullmatch(match.group()):
             expected += " without decimal point or exponent"
@@ -187,8 +182,8 @@ class Source:
 
 def _is_number(token: bytes) -> bool:
     """Returns whether a token is an integer of at most 18 digits, or a real number up to 1e12."""
-    is_integer = INTEGER.fullmatch(token)
-    return bool(is_integer or (REAL.fullmatch(token) and abs(float(token)) <= 1e12))
+    is_real = REAL.fullmatch(token) and abs(float(token)) <= 1e12
+    return bool(is_real or INTEGER.fullmatch(token))
 
 
 def parse_real(source: Source, position: int, token: bytes, what: str) -> float:
@@ -476,7 +471,7 @@ class _Tsplib:
         is_full, what = form == "FULL_MATRIX", f"{form} of {n} cities"
         count = n * n if is_full else n * (n + 1 if "DIAG" in form else n - 1) // 2
         self._check_room(position, 2 * count - 1, what, count)
-        numbers = self.source.numbers(start, stop, (count,), what, "a section or EOF", True)
+        numbers = self.source.numbers(start, stop, (count,), what, is_matrix=True)
         matrix = numbers.reshape(n, n) if is_full else _fill(numbers, n, form)
         if is_symmetric and is_full:
             self._check_symmetric(start, matrix)

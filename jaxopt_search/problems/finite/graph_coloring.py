@@ -281,8 +281,8 @@ class _FixedColors(NamedTuple):
         ends = self.colors[edges]
         clash = (ends[:, 0] >= 0) & (ends[:, 0] == ends[:, 1])
         if clash.any():
-            pair = tuple(edges[clash][0].tolist())
-            raise ValueError(f"fixed gives the neighbors {pair} one color, expected two")
+            i, j = edges[clash][0]
+            raise ValueError(f"fixed gives neighbors {i} and {j} one color, expected two")
         place = np.cumsum(self.colors < 0) - 1
         counts = np.zeros((len(self.free), num_colors), np.int32)
         for here, there in ((0, 1), (1, 0)):
@@ -292,14 +292,13 @@ class _FixedColors(NamedTuple):
 
 
 def _fixed_colors(fixed: Any, domains: np.ndarray) -> _FixedColors:
-    vertices, colors = integer_pairs(fixed, "fixed").T
-    for values, what, number in (
-        (vertices, "vertex", len(domains)),
-        (colors, "color", domains[0]),
-    ):
-        outside = values[(values < 0) | (values >= number)]
-        if outside.size:
-            raise ValueError(f"fixed has {what} {outside[0]}, expected 0 to {number - 1}")
+    pairs = integer_pairs(fixed, "fixed")
+    outside = (pairs < 0) | (pairs >= (len(domains), domains[0]))
+    if outside.any():
+        pair = tuple(pairs[outside.any(axis=1)][0].tolist())
+        expected = f"vertices 0 to {len(domains) - 1} and colors 0 to {domains[0] - 1}"
+        raise ValueError(f"fixed has {pair}, expected {expected}")
+    vertices, colors = pairs.T
     if len(np.unique(vertices)) < len(vertices):
         raise ValueError("fixed has a vertex twice, expected each once")
     of_all = np.full(len(domains), -1, np.int32)
@@ -313,9 +312,7 @@ def _fixed_colors(fixed: Any, domains: np.ndarray) -> _FixedColors:
 def _cost_on_host(edges: np.ndarray, fixed: np.ndarray | None, coloring: np.ndarray) -> int:
     coloring = np.asarray(coloring)
     number = int(np.sum(coloring[edges[:, 0]] == coloring[edges[:, 1]], dtype=np.int64))
-    if fixed is None:
-        return number
-    return number + int(fixed[np.arange(len(coloring)), coloring].sum(dtype=np.int64))
+    return number if fixed is None else number + int(fixed[np.arange(len(fixed)), coloring].sum())
 
 
 def _edges_of(graph: Any, num_vertices: int | None) -> tuple[np.ndarray, int]:
