@@ -11,20 +11,21 @@ from jaxopt_search.problems.tsp import paths
 ENDS = [(None, "free"), (2, "free"), (None, 3), (2, 3)]
 
 
-def shortest(matrix: np.ndarray, start: int | None, end: int | str | None) -> float:
-    """The length of the shortest path with these ends, by Held and Karp's recursion."""
-    n = len(matrix)
-    best = np.full((1 << n, n), np.inf)
+def shortest(matrix: np.ndarray, start: int | None, end: int | str | None) -> np.ndarray:
+    """The lengths of the shortest paths with these ends, by Held and Karp's recursion.
+
+    Of one matrix, [n, n], or of several, [B, n, n].
+    """
+    n = matrix.shape[-1]
+    best = np.full((1 << n, *matrix.shape[:-1]), np.inf)
     for city in range(n) if start is None else [start]:
-        best[1 << city, city] = 0
+        best[1 << city, ..., city] = 0
     for visited in range(1, 1 << n):
-        for last in np.flatnonzero(np.isfinite(best[visited])).tolist():
-            for city in range(n):
-                if not visited >> city & 1:
-                    after = visited | 1 << city
-                    length = best[visited, last] + matrix[last, city]
-                    best[after, city] = min(best[after, city], length)
-    return best[-1].min() if end in (None, "free") else best[-1, end]
+        for city in range(n):
+            before = visited ^ 1 << city
+            if visited >> city & 1 and before:
+                best[visited, ..., city] = (best[before] + matrix[..., city]).min(axis=-1)
+    return best[-1].min(axis=-1) if end in (None, "free") else best[-1, ..., end]
 
 
 def matrix_of(kind: str, is_symmetric: bool, seed: int) -> np.ndarray:
@@ -61,14 +62,18 @@ def test_paths_are_the_shortest(start, end, is_symmetric, kind):
 
 @pytest.mark.parametrize(("start", "end"), ENDS)
 def test_many_paths_at_once(start, end):
-    """Each instance has its shortest path, whatever their sizes."""
-    places = [np.random.default_rng(seed).random((5 + seed, 2)) for seed in range(4)]
+    """Each instance has its shortest path, whatever their sizes: 1008 in all."""
+    generator = np.random.default_rng(0)
+    places = [generator.random((4 + i % 7, 2)) for i in range(252)]
     result = js.solve_tsp(places, start=start, end=end, max_steps=200)
-    for xy, path, length in zip(places, result.x, result.fun, strict=True):
-        matrix = np.hypot(*(xy[:, None] - xy).T)
-        assert length == pytest.approx(shortest(matrix, start, end))
-        assert length == pytest.approx(matrix[path[:-1], path[1:]].sum())
-        assert (start in (None, path[0])) and (end in ("free", path[-1]))
+    for n in range(4, 11):
+        xy = np.stack(places[n - 4 :: 7])
+        matrices = np.hypot(*np.moveaxis(xy[:, :, None] - xy[:, None], -1, 0))
+        lengths = result.fun[n - 4 :: 7]
+        np.testing.assert_allclose(lengths, shortest(matrices, start, end), rtol=1e-12)
+        for matrix, path, length in zip(matrices, result.x[n - 4 :: 7], lengths, strict=True):
+            assert length == pytest.approx(matrix[path[:-1], path[1:]].sum())
+            assert (start in (None, path[0])) and (end in ("free", path[-1]))
 
 
 def test_tours_begin_at_the_start():
