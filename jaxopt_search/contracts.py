@@ -37,10 +37,11 @@ def solution_shape(problem: Any) -> Any:
     Raises:
       TypeError: if `problem.init` returns anything but arrays.
     """
-    # Within a kernel leaves are references, which have a shape and a dtype, too.
-    kinds = jax.tree.map(jax.typeof, problem)
-    shapes = jax.tree.map(lambda kind: jax.ShapeDtypeStruct(kind.shape, kind.dtype), kinds)
-    return _start.eval_shape(shapes)
+    leaves, structure = jax.tree.flatten(problem)
+    # Within a kernel leaves are buffers, which have a shape and a dtype, too.
+    kinds = [leaf if hasattr(leaf, "dtype") else jax.typeof(leaf) for leaf in leaves]
+    shapes = (jax.ShapeDtypeStruct(kind.shape, kind.dtype) for kind in kinds)
+    return _start.eval_shape(structure.unflatten(shapes))
 
 
 @jax.jit

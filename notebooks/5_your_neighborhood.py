@@ -261,7 +261,7 @@ print(js.why_not_portable(problem, js.simulated_annealing(NewArrays(), schedule)
 
 # %% [markdown]
 # `check_implementations` compares all ways to run it on this machine, bit for bit: XLA, loops
-# compiled for a CPU, and the kernel itself in Pallas' interpreter.
+# compiled for a CPU, and what a kernel would do, evaluated by XLA.
 
 # %%
 js.testing.check_implementations(priced, small)
@@ -302,5 +302,4 @@ print(f"upsets of the true ranking: {problem.cost(true_order)}, of the one found
 #
 # - Moves that change more: `docs/your_own_problem.md` keeps gains up to date with loops over lanes.
 # - Rules of acceptance and searches of your own: `docs/your_own_search.md`.
-# - Put the two checks into your tests; on a GPU compare `implementations=("xla", "triton")`, since
-#   the interpreter cannot show a missing barrier.
+# - Put the two checks into your tests; on a GPU compare `implementations=("xla", "cuda")`.

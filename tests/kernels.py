@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from ways import KERNEL
 
 from jaxopt_search import backends
-from jaxopt_search.backends import memory, portability
+from jaxopt_search.backends import memory
 
 
 def check_everywhere(fn, given, changed, expected):
-    """Asserts that portable code finds what is expected on every target, and lowers for CUDA.
+    """Asserts that portable code finds what is expected on every target, and can be emitted.
 
     Args:
       fn: maps buffers that it reads, and others that it may write to, to the latter.
@@ -31,5 +31,9 @@ def check_everywhere(fn, given, changed, expected):
     own = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], changed)
     found = jax.tree.map(lambda leaf: leaf[0], launch(KERNEL, given, own))
     chex.assert_trees_all_equal(found, expected)
-    lowered = functools.partial(launch, "triton")
-    assert re.search(r"custom_call @\S*triton", portability.lower_for_cuda(lowered, given, own))
+    assert backends.obstacle(functools.partial(launch, "cuda"), given, own) == ""
+
+
+def launches(fn, *args):
+    """Returns how many kernels a function launches; it is traced."""
+    return len(re.findall(r"\blaunch\[", str(jax.make_jaxpr(fn)(*args))))

@@ -10,7 +10,7 @@ import pytest
 
 import jaxopt_search as js
 
-HEAVY = ("chex", "matplotlib", "optax", "pooch", "scipy", "tqdm", "jax.experimental.pallas")
+HEAVY = ("chex", "matplotlib", "optax", "pooch", "scipy", "tqdm")
 
 
 def test_dir_shows_public_names_only():
@@ -43,7 +43,7 @@ def in_a_process(code, **environment):
 
 
 def test_importing_loads_nothing_that_few_need():
-    """SciPy, Pallas and chex each take longer than this package; `js.testing` brings chex.
+    """SciPy and chex each take longer than this package; `js.testing` brings chex.
 
     And no setting of JAX's is another than before. JAX itself comes with the first name.
     """

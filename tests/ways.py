@@ -4,7 +4,7 @@ import jax
 import pytest
 
 ON_GPU = jax.default_backend() == "gpu"
-KERNEL = "triton" if ON_GPU else "interpret"
+KERNEL = "cuda" if ON_GPU else "interpret"
 PORTABLE = (KERNEL,) if ON_GPU else ("native", KERNEL)
 FASTEST = PORTABLE[0]
 needs_cpu = pytest.mark.skipif(ON_GPU, reason="the default devices are GPUs")

@@ -26,7 +26,7 @@ NEIGHBORHOODS: dict[str, Callable[[js.TSP], Any]] = {
     "relocate": lambda problem: js.Relocate(),
     "two_opt": js.two_opt,
 }
-IMPLEMENTATIONS = ("auto", "xla", "native", "triton")
+IMPLEMENTATIONS = ("auto", "xla", "native", "cuda")
 SIZE = 30_000
 """Cities have whole coordinates below this, so that squared distances fit into 32 bits."""
 _PILOT_STEPS = 1000

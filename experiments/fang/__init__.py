@@ -2,15 +2,15 @@
 
     python -m experiments.fang --table 1
     python -m experiments.fang --table 1 --rows 1,12 --ways native,compiled --out fang.jsonl
-    python -m experiments.fang --table 2 --ways triton,xla --out fang.jsonl
-    python -m experiments.fang --report fang.jsonl --table 2 --ways triton --markdown
+    python -m experiments.fang --table 2 --ways cuda,xla --out fang.jsonl
+    python -m experiments.fang --report fang.jsonl --table 2 --ways cuda --markdown
 
 Points on a grid are to move towards goals; of each state all points move once, one after the other
 (`heuristic.py`). Seconds are the time of a call, from its start until the successors have replaced
 the states. The first call, which compiles, is left out. On a GPU there is also the time of one
 execution among many in one program, without calls in between.
 
-Ways to run are three of the library's, `triton`, `xla` and `native`, and `compiled`: plain loops
+Ways to run are three of the library's, `cuda`, `xla` and `native`, and `compiled`: plain loops
 compiled for one core (`compiled.py`). `native` and `compiled` run on a core of the CPU, or with
 `--devices` on as many as there are, also where there is a GPU.
 

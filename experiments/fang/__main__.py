@@ -49,7 +49,7 @@ def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
 def _ways(args: argparse.Namespace) -> list[str]:
     if args.ways:
         return args.ways
-    return ["xla", "native"] if jax.default_backend() == "cpu" else ["triton", "xla", "native"]
+    return ["xla", "native"] if jax.default_backend() == "cpu" else ["cuda", "xla", "native"]
 
 
 def parser() -> argparse.ArgumentParser:

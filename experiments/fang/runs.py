@@ -19,7 +19,7 @@ from experiments.fang.paper import Row
 from jaxopt_search.backends import random
 from jaxopt_search.engine.devices import find_devices
 
-WAYS = ("triton", "xla", "native", "compiled")
+WAYS = ("cuda", "xla", "native", "compiled")
 _FEWEST = 3
 """Executions, however long they take."""
 _SECONDS_OF_A_PROGRAM = 0.1
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 
     Attributes:
       load, states, variables, possibilities: as in `paper.Row`.
-      way: `"triton"`, `"xla"` or `"native"`, how the library does it; or `"compiled"`: the loop of
+      way: `"cuda"`, `"xla"` or `"native"`, how the library does it; or `"compiled"`: the loop of
         `compiled.py` on one core.
       devices: how many.
       ratings: as in `js.successors.generate`.
@@ -85,7 +85,7 @@ def devices_of(way: str, number: int) -> tuple[jax.Device, ...]:
         raise ValueError("ways has 'compiled', which needs numba, from the extra peers")
     if way in ("native", "compiled"):
         found = jax.local_devices(backend="cpu")
-    elif way == "triton":
+    elif way == "cuda":
         found = find_devices("gpu")
     else:
         found = jax.local_devices()

@@ -2,7 +2,7 @@
 """How the same portable code runs under XLA, as one compiled function, and in kernels.
 
 Nothing here knows of an algorithm: a kernel is the loop around `Search.step`, and the same step
-runs under XLA. Pallas is imported when a kernel is asked for.
+runs under XLA. A kernel is emitted as C++ when one is asked for (`cuda`).
 """
 
 from jaxopt_search.backends.choice import (
@@ -10,9 +10,8 @@ from jaxopt_search.backends.choice import (
     Choice,
     Implementation,
     choose,
-    has_triton,
     launch,
-    launch_grid,
+    obstacle,
     refusal,
     runs_kernels,
 )
@@ -22,9 +21,8 @@ __all__ = [
     "Choice",
     "Implementation",
     "choose",
-    "has_triton",
     "launch",
-    "launch_grid",
+    "obstacle",
     "refusal",
     "runs_kernels",
 ]

@@ -5,7 +5,7 @@
 The same portable code means different operations under XLA, in a loop on a CPU, and in a kernel.
 `memory` has the functions that portable code calls; each is a method of the class of the target
 for which the code is traced. `Backend` has them for arrays, `Kernel` for buffers in a kernel.
-A target is a class in the file of its name (`native`, `triton`), registered in its `BACKENDS`.
+A target is a class, in `native` or `cuda.launch`, registered in the `BACKENDS` of its file.
 """
 
 import functools
@@ -87,6 +87,9 @@ class Backend:
         """Like `memory.copy` of a leaf."""
         return jnp.where(where, source, destination)
 
+    def settled(self, buffer: Any) -> Any:
+        return buffer
+
     def barrier(self) -> None:
         pass
 
@@ -123,9 +126,6 @@ class Backend:
     def pick(self, values: jax.Array, lane: jax.Array) -> jax.Array:
         return lax.dynamic_index_in_dim(values, lane, keepdims=False, allow_negative_indices=False)
 
-    def row(self, values: jax.Array, number: int) -> jax.Array:
-        return values[number]
-
     def minimum(self, values: jax.Array) -> jax.Array:
         """Returns the minimum. Parts of a table are compared first, which vectorizes on a CPU."""
         rows = values.shape[0]
@@ -135,15 +135,8 @@ class Backend:
         starts = (min(part * length, rows - length) for part in range(_PARTS))
         return jnp.min(functools.reduce(jnp.minimum, (values[i : i + length] for i in starts)))
 
-    def count_ones(self, words: jax.Array) -> jax.Array:
-        """Returns how many bits of words are set, int32."""
-        return lax.population_count(words).astype(jnp.int32)
-
     def computed_once(self, tree: Tree) -> Tree:
         return tree
-
-    def compiled_apart(self, fn: Callable[..., Tree], *arguments: Any) -> Tree:
-        return fn(*arguments)
 
     def _split(self, tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
         """Returns the leaves that are not written in place, and what puts others there."""
@@ -179,31 +172,12 @@ class XLA(Backend):
 
 
 class Kernel(Backend):
-    """A search in a program of a kernel, whose lanes are threads; buffers are `jax.Ref`s.
+    """A search in a program of a kernel, whose lanes are threads; see `cuda.trace`.
 
-    A launcher defines `load` and `store_lanes`, and `launch` and `launch_grid` as `choice.launch`
-    and `choice.launch_grid` have them.
+    Lanes are powers of two there.
     """
 
     is_kernel = True
-
-    def store(self, buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
-        buffer[index] = jnp.where(where, value, buffer[index])
-        return buffer
-
-    def copy(self, destination: Any, source: Any, where: jax.Array) -> Any:
-        (n,) = destination.shape
-        tile = lax.iota(jnp.int32, LANES)
-
-        def copy_tile(number: jax.Array, carry: None) -> None:
-            # Lanes past the end copy the last element once more, which needs no mask.
-            index = jnp.minimum(number * LANES + tile, n - 1)
-            destination[index] = source[index]
-
-        # Pallas-Triton takes a choice between two Python numbers to be one between bools.
-        num_tiles = jnp.where(where, jnp.int32(-(-n // LANES)), jnp.int32(0))
-        loops.fori_loop(0, num_tiles, copy_tile, None)
-        return destination
 
     def each_index(
         self, num: jax.Array, max_num: int, body: Callable[..., Any], tree: Any, tile: int
@@ -220,40 +194,8 @@ class Kernel(Backend):
     def num_lanes(self, number: int) -> int:
         return max(power_of_two(number), LANES) if number > 1 else 1
 
-    # Lanes can read one another's values only by reducing them.
-
-    def pick(self, values: jax.Array, lane: jax.Array) -> jax.Array:
-        if values.dtype == jnp.bool_:
-            return self.pick(values.astype(jnp.int32), lane) != 0
-        is_integer = jnp.issubdtype(values.dtype, jnp.integer)
-        least = jnp.iinfo(values.dtype).min if is_integer else -jnp.inf
-        numbers = lax.iota(jnp.int32, values.shape[0])
-        return jnp.max(jnp.where(numbers == lane, values, jnp.asarray(least, values.dtype)))
-
-    def row(self, values: jax.Array, number: int) -> jax.Array:
-        # A sum with zeros, of integers, which keep the bits of floats.
-        is_there = lax.broadcasted_iota(jnp.int32, values.shape, 0) == number
-        kind = values.dtype
-        if kind.itemsize < 4:
-            wider = jnp.float32 if jnp.issubdtype(kind, jnp.floating) else jnp.int32
-            return self.row(values.astype(wider), number).astype(kind)
-        word = jnp.int32 if kind.itemsize == 4 else jnp.int64
-        bits = lax.bitcast_convert_type(values, word)
-        bits = jnp.sum(jnp.where(is_there, bits, jnp.zeros((), word)), axis=0, dtype=word)
-        return lax.bitcast_convert_type(bits, kind)
-
     def minimum(self, values: jax.Array) -> jax.Array:
         return jnp.min(values.ravel())
-
-    def count_ones(self, words: jax.Array) -> jax.Array:
-        """Like `Backend.count_ones`, an operation that Pallas-Triton has for one word only.
-
-        Bits are added up side by side (Warren, "Hacker's Delight", 2002, section 5-1).
-        """
-        pairs = words - ((words >> 1) & jnp.uint32(0x55555555))
-        fours = (pairs & jnp.uint32(0x33333333)) + ((pairs >> 2) & jnp.uint32(0x33333333))
-        bytes_ = (fours + (fours >> 4)) & jnp.uint32(0x0F0F0F0F)
-        return ((bytes_ * jnp.uint32(0x01010101)) >> 24).astype(jnp.int32)
 
 
 @functools.cache
@@ -266,6 +208,6 @@ def named(implementation: str) -> Any:
     """
     if implementation == "xla":
         return XLA()
-    file = "triton" if implementation == "interpret" else implementation
+    file = "native" if implementation == "native" else "cuda.launch"
     module = importlib.import_module(f"jaxopt_search.backends.{file}")
     return module.BACKENDS[implementation]()

@@ -160,7 +160,7 @@ def count(bits: jax.Array) -> jax.Array:
       >>> int(count(jnp.uint32(5))), count(jnp.array([[5, 1], [0, 0]], jnp.uint32)).tolist()
       (2, [3, 0])
     """
-    counts = memory.target().count_ones(bits)
+    counts = _ones(bits)
     return jnp.sum(counts, axis=-1, dtype=jnp.int32) if counts.ndim else counts
 
 
@@ -191,7 +191,7 @@ def member(bits: jax.Array, number: jax.Array) -> jax.Array:
     if not bits.ndim:
         return _bit(bits, number)
     word = lax.iota(jnp.int32, bits.shape[0])
-    counts = memory.target().count_ones(bits)
+    counts = _ones(bits)
     place = jnp.sum((jnp.cumsum(counts) <= number).astype(jnp.int32), dtype=jnp.int32)
     place = jnp.minimum(place, bits.shape[0] - 1)
     before = jnp.sum(jnp.where(word < place, counts, jnp.int32(0)), dtype=jnp.int32)
@@ -236,13 +236,16 @@ def removed(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array
 
 def _only(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
     """Returns the set of one variable, or of none, of the shape of `bits`."""
-    # Not by %: Pallas-Triton does not lower that of a loop's number.
     place = variable.astype(jnp.uint32)
     bit = where.astype(jnp.uint32) << (place & jnp.uint32(BITS - 1))
     if not bits.ndim:
         return bit
     word = lax.iota(jnp.uint32, bits.shape[0])
     return jnp.where(word == place >> jnp.uint32(5), bit, jnp.uint32(0))
+
+
+def _ones(words: jax.Array) -> jax.Array:
+    return lax.population_count(words).astype(jnp.int32)
 
 
 def _last_word(num_variables: int) -> int:
@@ -273,7 +276,7 @@ def members(bits: jax.Array, number: jax.Array) -> jax.Array:
     """
     (words,) = bits.shape
     shape = number.shape[0], words
-    counts = memory.target().count_ones(bits)
+    counts = _ones(bits)
     upto = jnp.broadcast_to(jnp.cumsum(counts)[None], shape)
     place = jnp.sum((upto <= number[:, None]).astype(jnp.int32), axis=1, dtype=jnp.int32)
     place = jnp.minimum(place, words - 1)
@@ -290,7 +293,7 @@ def _bit(word: jax.Array, number: jax.Array) -> jax.Array:
     place = jnp.zeros_like(number)
     for width in (16, 8, 4, 2, 1):
         below = (word >> place.astype(jnp.uint32)) & jnp.uint32((1 << width) - 1)
-        num_below = memory.target().count_ones(below)
+        num_below = _ones(below)
         is_above = number >= num_below
         place = jnp.where(is_above, place + width, place)
         number = jnp.where(is_above, number - num_below, number)

@@ -2,12 +2,13 @@
 # pyright: reportInvalidTypeForm=false
 """Which implementation runs: a kernel, one compiled CPU function, or XLA, for each search.
 
-Only `"triton"` and `"interpret"` are kernels. The others are named here too, because a user chooses
+Only `"cuda"` and `"interpret"` are kernels. The others are named here too, because a user chooses
 among all of them by one argument.
 """
 
 import functools
-import warnings
+import importlib
+import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -16,20 +17,21 @@ import jax
 from jaxopt_search.backends.backend import named
 from jaxopt_search.errors import NotPortable
 
-Implementation: TypeAlias = Literal["auto", "xla", "native", "triton", "interpret"]
+Implementation: TypeAlias = Literal["auto", "xla", "native", "cuda", "interpret"]
 """How steps are run; all give the same searches on integer costs.
 
 - `"auto"`: the fastest that the devices and the search allow.
 - `"xla"`: all searches side by side, by `vmap`, and all the moves that a search prices in a step.
 - `"native"`: on a CPU, one search after the other on each device, in loops compiled as one
   function; for portable searches, and not inside a `jit` or `vmap` of your own.
-- `"triton"`: a fused kernel on an NVIDIA GPU of compute capability 8.0 or higher, a program per
-  search.
-- `"interpret"`: the same kernel, interpreted by Pallas on any device, for tests.
+- `"cuda"`: a fused kernel on an NVIDIA GPU of compute capability 7.5 or higher, a block of threads
+  per search.
+- `"interpret"`: the same kernel, evaluated by XLA on any device, for tests.
 """
 
 _NAMES = get_args(Implementation)
 _GPUS = ("cuda", "gpu")
+_LEAST_CAPABILITY = 7, 5
 MAX_STEPS = 2**14
 """Steps per launch: their control values are computed ahead, for all searches together."""
 
@@ -81,7 +83,7 @@ def choose(
     if implementation in ("xla", "interpret"):
         return Choice(implementation)
     platform = platform_of(device)
-    if platform == "cpu" and implementation != "triton":
+    if platform == "cpu" and implementation != "cuda":
         reason = "" if is_portable else "the search does not say that it is portable"
         # Constants of an outer function would end up in what is compiled as one function, which
         # XLA does not allow.
@@ -97,13 +99,13 @@ def choose(
             " devices"
         )
     if reason := refusal(device):
-        if implementation == "triton":
-            raise ValueError(f"implementation is 'triton', expected 'auto' or 'xla': {reason}")
+        if implementation == "cuda":
+            raise ValueError(f"implementation is 'cuda', expected 'auto' or 'xla': {reason}")
         return Choice("xla", reason)
     reason = find_obstacle()
-    if reason and implementation == "triton":
+    if reason and implementation == "cuda":
         raise NotPortable(reason)
-    return Choice("xla", reason) if reason else Choice("triton")
+    return Choice("xla", reason) if reason else Choice("cuda")
 
 
 def platform_of(device: jax.Device | str) -> str:
@@ -131,26 +133,26 @@ def refusal(device: jax.Device | str) -> str:
 
     Example:
       >>> import types
-      >>> refusal(types.SimpleNamespace(compute_capability="7.5"))
-      'compute capability 7.5; the Triton kernel needs 8.0'
+      >>> refusal(types.SimpleNamespace(compute_capability="7.0"))
+      'compute capability 7.0; a fused kernel needs 7.5'
     """
-    return named("triton").refusal(device) if has_triton() else "Pallas-Triton is missing"
+    capability = str(getattr(device, "compute_capability", ""))
+    found = re.fullmatch(r"(\d+)\.(\d+)", capability)  # other makers have other names
+    if found and tuple(map(int, found.groups())) < _LEAST_CAPABILITY:
+        least = ".".join(map(str, _LEAST_CAPABILITY))
+        return f"compute capability {capability}; a fused kernel needs {least}"
+    return distrust(device) if found and isinstance(device, jax.Device) else ""
 
 
 @functools.cache
-def has_triton() -> bool:
-    """Returns whether JAX has Pallas-Triton; warns once if it has not.
+def distrust(device: jax.Device) -> str:
+    """Returns in one line why kernels cannot be trusted on a GPU, or ""; found by running one."""
+    return _kernels().distrust(device)
 
-    Example:
-      >>> print("on a GPU runs", "a fused kernel" if has_triton() else "XLA")
-      on a GPU runs ...
-    """
-    try:
-        named("triton")
-    except ImportError as error:
-        warnings.warn(f"no fused kernels, XLA runs instead: {error}", stacklevel=2)
-        return False
-    return True
+
+def _kernels() -> Any:
+    """Returns the module of kernels, which is imported where one is wanted."""
+    return importlib.import_module("jaxopt_search.backends.cuda.launch")
 
 
 def launch(
@@ -161,7 +163,7 @@ def launch(
     *,
     between: Any = (),
     num_warps: int = 1,
-    implementation: str = "triton",
+    implementation: str = "cuda",
 ) -> Any:
     """Returns `carry` after `num_steps` steps of every search, a program of a kernel per search.
 
@@ -191,30 +193,19 @@ def launch(
     return kernel.launch(body, num_steps, shared, carry, between, num_warps)
 
 
-def launch_grid(
-    body: Callable[[tuple[jax.Array, ...], tuple[Any, ...]], jax.Array],
-    grid: tuple[int, ...],
-    arrays: tuple[jax.Array, ...],
-    dtype: Any,
-    *,
-    num_warps: int = 1,
-    implementation: str = "triton",
-) -> jax.Array:
-    """Returns a number for each place of a grid, of this shape, from a program of a kernel each.
+def obstacle(fn: Callable[..., Any], *args: Any) -> str:
+    """Returns in one line what keeps `fn` from running in kernels, or "" if nothing does.
 
     Args:
-      body: maps the place, a tuple of [] int32, and the arrays as buffers to a scalar.
-      arrays: what all programs read.
-      dtype: of the numbers.
-      num_warps, implementation: as in `launch`.
+      fn: launches kernels on an NVIDIA GPU.
+      args: arrays, or their shapes.
 
     Example:
-      >>> import jax.numpy as jnp
       >>> from jaxopt_search.backends import memory
-      >>> def add(place, buffers):
-      ...     return memory.load(buffers[0], place[0]) + place[1]
-      >>> numbers = jnp.array([10, 20])
-      >>> launch_grid(add, (2, 3), (numbers,), "int32", implementation="interpret").tolist()
-      [[10, 11, 12], [20, 21, 22]]
+      >>> def sort(i, shared, carry):
+      ...     return jax.numpy.sort(memory.load(shared, memory.lanes(4)))[0] + carry
+      >>> numbers = jax.numpy.arange(4)
+      >>> obstacle(lambda *own: launch(sort, jax.numpy.int32(1), *own), numbers, numbers)
+      'sort (<doctest ...>:2) uses sort, which a fused kernel cannot'
     """
-    return named(implementation).launch_grid(body, grid, arrays, dtype, num_warps)
+    return _kernels().obstacle(fn, *args)

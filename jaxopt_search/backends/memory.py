@@ -39,7 +39,6 @@ __all__ = [
     "LANES",
     "Index",
     "barrier",
-    "compiled_apart",
     "computed_once",
     "copy",
     "each_index",
@@ -52,7 +51,7 @@ __all__ = [
     "one_search",
     "pick",
     "power_of_two",
-    "row",
+    "settled",
     "store",
     "target",
     "when",
@@ -69,7 +68,7 @@ def one_search(implementation: str) -> Generator[None]:
     """Declares that portable code traced within handles one search, or one state, by itself.
 
     Args:
-      implementation: `"native"`, `"triton"` or `"interpret"`.
+      implementation: `"native"`, `"cuda"` or `"interpret"`.
 
     Example:
       >>> with one_search("native"):
@@ -204,6 +203,18 @@ def copy(destination: Any, source: Any, where: jax.Array) -> Any:
     return when(where, copy_all, destination)
 
 
+def settled(buffer: Any) -> Any:
+    """Returns a buffer for reading elements that are not written to from here on; portable.
+
+    A kernel then reads them between writes to others, for which it would else have to wait.
+
+    Example:
+      >>> settled(jnp.array([5, 6])).tolist()
+      [5, 6]
+    """
+    return _handler(buffer).settled(buffer)
+
+
 def barrier() -> None:
     """Orders reads and writes of different lanes: all before come before all after.
 
@@ -325,16 +336,6 @@ def pick(tree: Any, lane: jax.Array) -> Any:
     return jax.tree.map(lambda values: target().pick(values, lane), tree)
 
 
-def row(tree: Any, number: int) -> Any:
-    """Returns one row of values, [M] each, of leaves [rows, M].
-
-    Example:
-      >>> row(jnp.array([[1, 2], [3, 4]]), 1).tolist()
-      [3, 4]
-    """
-    return jax.tree.map(lambda values: target().row(values, number), tree)
-
-
 def computed_once(tree: Tree) -> Tree:
     """Returns arrays as they are, but XLA on a GPU computes them no second time; portable.
 
@@ -349,23 +350,6 @@ def computed_once(tree: Tree) -> Tree:
       [0, 1, 2]
     """
     return target().computed_once(tree)
-
-
-def compiled_apart(fn: Callable[..., Tree], *arguments: Any) -> Tree:
-    """Returns `fn(*arguments)`, to which a kernel's compiler need not relate all else; portable.
-
-    Triton follows each access of memory to all that it depends on, and to all that depends on it,
-    as far as a loop reaches. So a large part of a step is a loop of its own here, which is made
-    once; LLVM sees that, and drops the loop.
-
-    Args:
-      fn: returns a pytree of arrays, any shapes; it is traced twice.
-
-    Example:
-      >>> int(compiled_apart(lambda a, b: a + b, jnp.int32(2), jnp.int32(3)))
-      5
-    """
-    return target().compiled_apart(fn, *arguments)
 
 
 PACKED_BELOW = 2**16

@@ -23,7 +23,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search.backends import counts, loops, memory
+from jaxopt_search.backends import counts, memory
 
 __all__ = [
     "KEY_ROUNDS",
@@ -82,7 +82,7 @@ def threefry2x32(
       >>> [hex(word) for word in threefry2x32(zeros, zeros)]  # as in the authors' known answers
       ['0x6b200159', '0x99ba4efe']
     """
-    return _threefry2x32(key, counter, rounds, in_loop=memory.is_in_kernel())
+    return _threefry2x32(key, counter, rounds)
 
 
 class _Turn(NamedTuple):
@@ -100,25 +100,17 @@ class _Turn(NamedTuple):
 
 
 # Traced once for each shape: some hundred operations, drawn from at many places of a step.
-@functools.partial(jax.jit, static_argnames=("rounds", "in_loop"), inline=True)
+@functools.partial(jax.jit, static_argnames="rounds", inline=True)
 def _threefry2x32(
-    key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int, in_loop: bool
+    key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int
 ) -> tuple[jax.Array, jax.Array]:
-    """Like `threefry2x32`.
-
-    Args:
-      in_loop: whether four rounds at a time are in a loop, for a kernel. Triton takes longer than
-        in proportion to the operations it is given, and LLVM unrolls the loop in the end.
-    """
+    """Like `threefry2x32`."""
     third = key[0] ^ key[1] ^ jnp.uint32(_PARITY)
     x0, x1 = jnp.broadcast_arrays(counter[0] + key[0], counter[1] + key[1])
     turn = _Turn((key[1], third, key[0]), tuple(map(np.uint32, _ROTATIONS)), (x0, x1))
     whole, further = divmod(rounds, 4)
-    if in_loop:
-        turn = loops.fori_loop(np.int32(0), np.int32(whole), _four_rounds, turn)
-    else:
-        for group in range(whole):
-            turn = _four_rounds(group, turn)
+    for group in range(whole):
+        turn = _four_rounds(group, turn)
     return _rounds(turn.words, turn.distances[:further])
 
 

@@ -500,7 +500,7 @@ _SMALL = 2**10
 
 
 def _load_of(shape: Shape) -> _Load:
-    """Returns what was fastest for tabu search on an H200."""
+    """Returns what was fastest for tabu search on an H100."""
     rows, columns = shape
     if columns > 64:
         return _Load(num_warps=8, per_thread=4)
@@ -508,7 +508,7 @@ def _load_of(shape: Shape) -> _Load:
         return _Load(num_warps=4, per_thread=8)
     if columns > 32:
         return _Load(num_warps=2, per_thread=16)
-    return _Load(num_warps=4, per_thread=8) if columns > 16 else _Load(num_warps=1, per_thread=16)
+    return _Load(num_warps=1, per_thread=16)
 
 
 def num_warps(shape: Shape) -> int:

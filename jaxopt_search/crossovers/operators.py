@@ -90,11 +90,11 @@ class Operators(Protocol):
 
     def random(
         self, stream: Stream, problem: Any, island: Island, block: Block, /
-    ) -> list[jax.Array]:
-        """Returns random individuals in the rows of a block, [R, C] int32 for each tile.
+    ) -> tuple[Any, list[jax.Array]]:
+        """Returns the table of children, and random individuals, [R, C] int32 for each tile.
 
-        They take the first word of each slot that `entry_words` draws from. The children in these
-        rows are overwritten on the way; at the end all lanes have read them.
+        They take the first word of each slot that `entry_words` draws from. The children in the
+        block's rows may be overwritten on the way; at the end all lanes have read them.
         """
         ...
 

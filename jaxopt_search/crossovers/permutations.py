@@ -217,8 +217,10 @@ class PermutationOperators:
         positions = store(tables.positions, (tile.row, individuals), tile.column, is_new)
         return tables._replace(positions=positions)
 
-    def random(self, stream: Stream, problem: Any, island: Island, block: Block) -> list[jax.Array]:
-        """Returns permutations whose positions are ranked by random words.
+    def random(
+        self, stream: Stream, problem: Any, island: Island, block: Block
+    ) -> tuple[Any, list[jax.Array]]:
+        """Returns the children and permutations whose positions are ranked by random words.
 
         If the problem has `free`, only these positions; the others are as in the best so far.
         """
@@ -248,4 +250,4 @@ class PermutationOperators:
 
         new = list(map(values, block.tiles, words))
         memory.barrier()  # all words have been read
-        return new
+        return children, new

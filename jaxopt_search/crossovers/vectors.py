@@ -68,9 +68,11 @@ class VectorOperators:
     ) -> tuple[()]:
         return tables
 
-    def random(self, stream: Stream, problem: Any, island: Island, block: Block) -> list[jax.Array]:
+    def random(
+        self, stream: Stream, problem: Any, island: Island, block: Block
+    ) -> tuple[Any, list[jax.Array]]:
         def values(tile: Tile) -> jax.Array:
             (word,) = entry_words(stream, tile, island.population.shape, 1)
             return random.below(word, load(problem.domain_sizes, tile.column))
 
-        return [values(tile) for tile in block.tiles]
+        return island.children, [values(tile) for tile in block.tiles]

@@ -122,7 +122,7 @@ def solve(
       show_progress: whether to show on standard error where the run stands, also while programs
         compile: as a bar with tqdm (the extra `progress`), else as lines.
       history_size: lines of history kept; beyond, every other line is dropped, as often as needed.
-      implementation: how steps are run: `"triton"` as a fused kernel, `"xla"`, or another of
+      implementation: how steps are run: `"cuda"` as a fused kernel, `"xla"`, or another of
         `backends.Implementation`; `"auto"` takes the fastest. `Result.env` tells what ran and why.
 
     Raises:
@@ -532,7 +532,7 @@ class Run:
             needed = memory.estimate(parts, shape, split.devices, programs)
         except Exception:
             reason = ""
-            if self.choice.implementation == "triton":
+            if self.choice.implementation == "cuda":
                 reason = stepping.why_not_portable(*own)
             if not reason:
                 raise

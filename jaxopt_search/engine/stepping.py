@@ -22,7 +22,6 @@ from jaxopt_search.backends import (
     loops,
     memory,
     native,
-    portability,
     random,
 )
 from jaxopt_search.backends.costs import meets
@@ -247,10 +246,10 @@ def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     def launch(
         problem: Any, search: Any, made: Steps, keys: random.Key, running: Running
     ) -> Running:
-        return run(Fixed(problem, search, made, None), keys, running, jnp.int32(1), "triton")
+        return run(Fixed(problem, search, made, None), keys, running, jnp.int32(1), "cuda")
 
     def find() -> str:
         own = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
-        return portability.obstacle(launch, *own, *jax.eval_shape(start, *own))
+        return backends.obstacle(launch, *own, *jax.eval_shape(start, *own))
 
     return noted("obstacle", structure, leaves, find)

@@ -237,12 +237,11 @@ def _start_swap(
     partly = SwapDeltas(location, facility, deltas, costs)
     fresh = _from_costs(problem, partly, swap if changes_costs else None)
     (deltas,) = tables.update_rows((r, s), problem.capacity, fresh, (deltas,), accept, within)
-    memory.barrier()
-    at_r, at_s = load(location, r), load(location, s)
+    at_r, at_s, known = load(location, r), load(location, s), memory.settled(deltas)
 
     def of_facility(u: jax.Array) -> Any:
         here = load(location, u)
-        with_r, with_s = (load(deltas, (each, here)) for each in (r, s))
+        with_r, with_s = (load(known, (each, here)) for each in (r, s))
         return swap.flows(problem, u), swap.distances(problem, here), with_r, with_s
 
     def of_location(place: jax.Array) -> Any:

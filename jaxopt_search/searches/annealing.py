@@ -85,12 +85,8 @@ class LocalSearch(TrajectorySearch):
         representation, none = state.representation, jnp.int32(lane.shape[0])
         to_test = rule.num_words if self.choose == "first" else 0
         words = stream.words(lane.astype(jnp.uint32), hood.num_words + to_test)
-        moves = memory.compiled_apart(
-            lambda *words: hood.propose(problem, representation, words), *words[: hood.num_words]
-        )
-        deltas = memory.compiled_apart(
-            lambda moves: hood.delta(problem, representation, moves), moves
-        )
+        moves = hood.propose(problem, representation, words[: hood.num_words])
+        deltas = hood.delta(problem, representation, moves)
         # Lanes in excess and NaN never win.
         counts = (lane < self.moves_per_search) & (deltas == deltas)
         deltas = jnp.where(counts, deltas, null_delta(deltas.dtype))

@@ -148,12 +148,12 @@ class Genetic(Search):
         """Returns the state with random children, priced; the first one may be the best of all."""
 
         def make(block: Block, state: Island) -> Island:
-            new = self.operators.random(stream, problem, state, block)
+            children, new = self.operators.random(stream, problem, state, block)
             if self.keep_best:
                 best = [load(state.best, tile.column) for tile in block.tiles]
                 pairs = zip(block.tiles, best, new, strict=True)
                 new = [jnp.where(t.row == 0, b, v) for t, b, v in pairs]
-            return _price(problem, state._replace(children=block.put(state.children, new)), block)
+            return _price(problem, state._replace(children=block.put(children, new)), block)
 
         return rows.by_rows(state.population.shape, make, state)
 

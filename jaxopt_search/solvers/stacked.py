@@ -351,7 +351,7 @@ def advance_all(
         )
         return run._replace(state=state)
 
-    if implementation != "triton":
+    if implementation != "cuda":
         # One after the other: side by side by `vmap`, XLA of JAX 0.11.2 does not end to compile.
         return lax.map(advance, runs)
     # Under `vmap` an exchange is made, if for nothing, wherever there may be one.

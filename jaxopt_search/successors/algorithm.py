@@ -351,7 +351,11 @@ def _aggregate(aggregate: Aggregate, rated: _Rated) -> Any:
         return jax.tree.map(reduce, values)
     while (size := jax.tree.leaves(values)[0].size) > 1:
         pairs = jax.tree.map(lambda leaf: leaf.reshape(2, size // 2), values)
-        values = aggregate.combine(memory.row(pairs, 0), memory.row(pairs, 1))
+        first, second = (
+            jax.tree.map(lambda pair: lax.index_in_dim(pair, k, keepdims=False), pairs)  # noqa: B023
+            for k in (0, 1)
+        )
+        values = aggregate.combine(first, second)
     return jax.tree.map(lambda leaf: leaf.reshape(()), values)
 
 

@@ -10,7 +10,7 @@ from jax import lax
 from jax.core import Tracer
 
 from jaxopt_search import backends
-from jaxopt_search.backends import Implementation, bit_sets, memory, native, portability, random
+from jaxopt_search.backends import Implementation, bit_sets, memory, native, random
 from jaxopt_search.backends.random import Key
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.engine import memory as room
@@ -39,7 +39,7 @@ class Setup(NamedTuple):
       num_successors: of each state.
       order: in which the variables of a type are assigned.
       ratings: what becomes of them between their aggregation and their mapping.
-      implementation: `"xla"`, `"native"`, `"triton"` or `"interpret"`.
+      implementation: `"xla"`, `"native"`, `"cuda"` or `"interpret"`.
     """
 
     num_successors: int
@@ -193,7 +193,7 @@ def run(
     assign = {
         "xla": algorithm.assign_side_by_side,
         "native": _assign_natively,
-        "triton": _assign_in_kernels,
+        "cuda": _assign_in_kernels,
         "interpret": functools.partial(_assign_in_kernels, implementation="interpret"),
     }[setup.implementation]
     assigned: list[jax.Array] = []
@@ -237,7 +237,7 @@ def _assign_natively(
 
 
 def _assign_in_kernels(
-    of: Variables, keys: Key, states: Any, active: jax.Array, implementation: str = "triton"
+    of: Variables, keys: Key, states: Any, active: jax.Array, implementation: str = "cuda"
 ) -> tuple[Any, jax.Array]:
     """Like `algorithm.assign_side_by_side`, in a program per state.
 
@@ -289,10 +289,10 @@ def _why_not_portable(kind: Kind) -> str:
     states = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype), state)
 
     def launch(types: Any, problem: Any, states: Any) -> Successors:
-        setup = Setup(1, "fixed", "recomputed", "triton")
+        setup = Setup(1, "fixed", "recomputed", "cuda")
         return run(setup, (types, problem, random.as_key(0)), states, None, None)
 
-    return portability.obstacle(launch, types, problem, states)
+    return backends.obstacle(launch, types, problem, states)
 
 
 def memory_estimate(

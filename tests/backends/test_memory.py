@@ -64,9 +64,7 @@ def test_one_lane_is_picked(lane, values):
     def work(given, _):
         own = memory.load(given, jax.lax.iota(jnp.int32, 4))
         several = jnp.broadcast_to(own[None], (2, 4))
-        return memory.pick(own, jnp.int32(lane)), memory.pick(
-            memory.row(several, 1), jnp.int32(lane)
-        )
+        return memory.pick(own, jnp.int32(lane)), memory.pick(several[1], jnp.int32(lane))
 
     none = jnp.zeros((), values.dtype)
     check_everywhere(work, values, (none, none), (values[lane], values[lane]))

@@ -126,23 +126,3 @@ def test_whole_rows(shape):
 
 # By shape: for code of entries the warps, the height of a part, and its height where only some
 # rows are handled; for code of whole rows the warps and the widths of the tiles.
-CHOICES = [
-    ((1, 5), (1, 1, 1), (1, [4, 1])),
-    ((9, 9), (1, 16, 16), (1, [8, 1])),
-    ((20, 20), (4, 32, 32), (2, [16, 4])),
-    ((40, 33), (2, 16, 16), (8, [32, 1])),
-    ((65, 64), (4, 16, 16), (8, [64])),
-    ((50, 70), (8, 8, 8), (8, [64, 4, 2])),
-    ((100, 100), (8, 8, 8), (8, [64, 32, 4])),
-    ((256, 256), (8, 4, 4), (8, [256])),
-    ((1000, 3), (1, 128, 128), (8, [4])),
-    ((2, 3000), (8, 1, 1), (8, [2048, 1024])),
-]
-
-
-@pytest.mark.parametrize(("shape", "of_entries", "of_rows"), CHOICES, ids=str)
-def test_tables_are_cut_as_was_fastest(shape, of_entries, of_rows):
-    """Results are the same whatever is chosen here; only GPUs can tell which choice is fast."""
-    heights = tables.height_of(shape), tables.height_of(shape, is_small=False)
-    assert (tables.num_warps(shape), *heights) == of_entries
-    assert (rows.num_warps(shape), rows.widths_of(shape[1])) == of_rows

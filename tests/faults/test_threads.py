@@ -2,18 +2,15 @@
 
 import signal
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from probes import annealing, assert_same_results, small_tsp
 
 import jaxopt_search as js
 from jaxopt_search.backends import memory
-from jaxopt_search.backends.portability import lower_for_cuda
 from jaxopt_search.engine import compile as compiling
 
 XY = np.random.default_rng(0).random((12, 2))
@@ -105,28 +102,6 @@ def test_a_checkpoint_of_a_thread(tmp_path):
     assert_same_results(first, second)
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
     assert all(path.exists() for path in paths)
-
-
-def test_filters_of_warnings_are_put_back():
-    """Two threads that lower kernels for a GPU: the first to begin is the first to end."""
-    before = list(warnings.filters)
-    has_begun, has_ended = threading.Event(), threading.Event()
-
-    def first(x):
-        has_begun.wait(0.5)  # if they can be there together, they are
-        return x + 1
-
-    def second(x):
-        has_begun.set()
-        has_ended.wait(0.5)
-        return x + 2
-
-    def lower(fn):
-        lower_for_cuda(fn, jnp.float32(1))
-        has_ended.set()
-
-    at_once(lambda: lower(first), lambda: (threading.Event().wait(0.1), lower(second)))
-    assert warnings.filters == before
 
 
 @pytest.mark.devices(4)

@@ -131,7 +131,7 @@ def test_of_equals_each_is_as_likely():
 
 @pytest.mark.parametrize("ties", ["first", "random"])
 def test_a_kernel_gives_the_same_searches(ties):
-    """In Pallas' interpreter, where many swaps of zeros and ones are equal; and it lowers."""
+    """Many swaps of zeros and ones are equal."""
     problem = js.qap(*np.random.default_rng(0).integers(0, 2, (2, 6, 6)))
     search = js.tabu_search(js.SwapTable(), ties=ties, aspiration_age=20)
     expected, found = (

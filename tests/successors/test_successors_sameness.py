@@ -2,19 +2,19 @@
 
 import dataclasses
 import functools
-import re
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from kernels import launches
 from successors import comparing
 from successors import heuristics as parts
 from ways import KERNEL, PORTABLE, needs_cpu
 
 import jaxopt_search as js
-from jaxopt_search.backends import portability, random
+from jaxopt_search.backends import obstacle, random
 from jaxopt_search.successors import generation
 
 IMPLEMENTATIONS = ("xla", *PORTABLE)
@@ -240,17 +240,15 @@ def test_donated_states_are_gone():
     ("name", "ratings"),
     [("aggregates", "stored"), ("independent", "recomputed"), ("activated", "stored")],
 )
-def test_it_lowers_for_cuda(name, ratings):
+def test_it_has_kernels(name, ratings):
     """As one kernel per type, or two for an independent one."""
     given = case(name)
-    setup = generation.Setup(given.num_successors, given.order, ratings, "triton")
+    setup = generation.Setup(given.num_successors, given.order, ratings, "cuda")
 
     def run(types, problem, states, active):
         shared = types, problem, random.as_key(0)
         return generation.run(setup, shared, states, active, None)
 
-    text = portability.lower_for_cuda(
-        run, given.heuristics, given.problem, given.states, given.active
-    )
+    own = given.heuristics, given.problem, given.states, given.active
     wanted = sum(1 + getattr(one, "independent", False) for one in given.heuristics)
-    assert len(re.findall(r"custom_call @\S*triton", text)) >= wanted
+    assert launches(run, *own) >= wanted and obstacle(run, *own) == ""

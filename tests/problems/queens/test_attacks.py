@@ -1,18 +1,18 @@
 """Counting attacking pairs: every scheme equals a slow count, whatever it runs on."""
 
 import functools
-import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from kernels import launches
 from probes import refuses
 from queens import slow_count
 
 import jaxopt_search as js
 from jaxopt_search.backends import counts as portable_counts
-from jaxopt_search.backends import portability
+from jaxopt_search.backends import obstacle
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import coarse_kernel, device, host
 
@@ -253,9 +253,10 @@ def test_the_kernel_counts_the_same(n, length):
 @pytest.mark.parametrize(
     ("name", "options"), [("coarse", {}), ("subtasks", {"threshold": 100}), ("subtasks", {})]
 )
-def test_the_kernel_lowers_for_cuda(name, options):
+def test_a_gpu_counts_in_a_kernel(name, options):
     """Up to the sums of two coordinates that float32 holds; XLA runs beyond."""
     for n, is_kernel in ((1000, True), (2**22, True), (2**22 + 1, False)):
         queens = jax.ShapeDtypeStruct((n,), jnp.int32)
-        text = portability.lower_for_cuda(evaluation.scheme(name, n, **options), queens)
-        assert bool(re.search(r"custom_call @\S*triton", text)) == is_kernel
+        scheme = evaluation.scheme(name, n, **options)
+        assert launches(scheme, queens) == is_kernel
+        assert obstacle(scheme, queens) == ""

@@ -1,6 +1,6 @@
 """The coarse scheme and its pieces as a fused kernel on NVIDIA GPUs, through XLA elsewhere.
 
-"Elsewhere" includes GPUs that are too old for Triton.
+"Elsewhere" includes GPUs that are too old for kernels.
 """
 
 import functools
@@ -41,7 +41,7 @@ def _on_its_platform(queens: jax.Array, length: int, other: device.Scheme) -> Co
     return lax.platform_dependent(queens, cuda=cuda, default=other)
 
 
-def in_pieces(queens: jax.Array, *, length: int, implementation: str = "triton") -> Count:
+def in_pieces(queens: jax.Array, *, length: int, implementation: str = "cuda") -> Count:
     """Counts in a kernel: a program for some queens and `length` of the queens behind each.
 
     Args:
@@ -59,21 +59,23 @@ def in_pieces(queens: jax.Array, *, length: int, implementation: str = "triton")
     rising = jnp.pad((queens + row).astype(jnp.float32), room, constant_values=nothing)
     falling = jnp.pad((queens - row).astype(jnp.float32), room, constant_values=nothing)
 
-    def attacks_at(place: tuple[jax.Array, ...], diagonals: tuple[Any, ...]) -> jax.Array:
-        block, piece = place
+    def count(i: jax.Array, diagonals: Any, own: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        block, piece, _ = own
         start = block * _ROWS
         first = start + piece * (tiles * _COLUMNS)
         of_rows = _attacks_in_piece(n, tiles, start, first, diagonals)
-        return jnp.sum(of_rows).astype(jnp.uint32)
+        return block, piece, jnp.sum(of_rows).astype(jnp.uint32)
 
-    attacks = backends.launch_grid(
-        attacks_at,
-        (num_blocks, num_pieces),
+    block, piece = jnp.divmod(lax.iota(jnp.int32, num_blocks * num_pieces), num_pieces)
+    _, _, attacks = backends.launch(
+        count,
+        jnp.int32(1),
         (rising, falling),
-        jnp.uint32,
+        (block, piece, jnp.zeros(block.shape, jnp.uint32)),
         num_warps=_NUM_WARPS,
         implementation=implementation,
     )
+    attacks = attacks.reshape(num_blocks, num_pieces)
     return counts.total(counts.total(counts.of(attacks)))
 
 

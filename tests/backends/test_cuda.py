@@ -1,0 +1,218 @@
+"""Kernels as they are emitted: what the C++ computes, played on a host or run on a GPU."""
+
+import dataclasses
+import re
+
+import chex
+import golden
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import coords_tsp, matrix_tsp
+from lanes import needs_compiler, played
+from ways import ON_GPU
+
+import jaxopt_search as js
+from jaxopt_search import backends
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.cuda import compile, emit, launch
+from jaxopt_search.backends.cuda.emit import Shape
+
+BY_NAME = {case.name: case for case in golden.CASES if not case.note}
+SEVERAL, FEW = (lambda warps: Shape(4, 900)), (lambda warps: Shape(1, 300))
+"""More warps than are asked for, or one, with some arrays in shared memory."""
+PLAYED = [
+    ("pspm", Shape),
+    ("2-opt", FEW),
+    ("tabu", SEVERAL),
+    ("tabu coloring", Shape),
+    ("min-conflicts", FEW),
+    ("swap table", SEVERAL),
+    ("islands that restart", Shape),
+    ("order crossover", SEVERAL),
+    ("queens", FEW),
+    ("fang in random order", SEVERAL),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "shape_of"), PLAYED, ids=[name for name, _ in PLAYED])
+def test_what_is_emitted_makes_the_same_searches(name, shape_of, monkeypatch):
+    """Whether the first lanes run ahead of the others, as far as barriers let them, or the last."""
+    expected = golden.digest(BY_NAME[name].run("xla", 1))
+    for order in (0, 1):
+        with played(monkeypatch, shape_of, order):
+            assert golden.digest(BY_NAME[name].run("interpret", 1)) == expected
+
+
+@needs_compiler
+@pytest.mark.parametrize("neighborhood", ["relocate", "two_opt"])
+def test_many_moves_take_several_warps(neighborhood, monkeypatch):
+    """A search of 128 moves: what one warp writes, the others read."""
+    problem = coords_tsp(60)
+    hood = js.Relocate() if neighborhood == "relocate" else js.two_opt(problem)
+    search = js.simulated_annealing(hood, 30.0, moves_per_search=128)
+
+    def run(implementation):
+        return js.run(
+            5, problem, search, num_searches=2, max_steps=40, implementation=implementation
+        )
+
+    expected = run("xla")
+    for order in (0, 1):
+        with played(monkeypatch, order=order):
+            chex.assert_trees_all_equal(run("interpret"), expected)
+
+
+@needs_compiler
+def test_a_missing_barrier_is_seen(monkeypatch):
+    """Or the test above would not tell."""
+    run, emitted = BY_NAME["tabu"].run, emit.emit
+    expected = golden.digest(run("xla", 1))
+
+    def emit_without(*args):
+        kernel = emitted(*args)
+        return kernel._replace(source=kernel.source.replace("BARRIER;", ";"))
+
+    monkeypatch.setattr(emit, "emit", emit_without)
+    with played(monkeypatch, SEVERAL, order=1):
+        try:
+            found = golden.digest(run("interpret", 1))
+        except RuntimeError as error:  # the costs that it keeps are not those of its solutions
+            assert "the running cost" in str(error)
+        else:
+            assert found != expected
+
+
+def work(i, given, own):
+    """Calls what the emitter has code of its own for."""
+    numbers, table, floats = given
+    (out, total), lane = own, memory.lanes(64)
+    some = jnp.where(lane < 50, memory.load(numbers, lane, lane < 50), 7)
+    wide, high = jax.lax.iota(jnp.int32, 128)[None], jax.lax.iota(jnp.int32, 16)[:, None]
+    entries = memory.load(table, (high, wide))
+    by_row = jnp.sum(entries, axis=1)
+    by_column = jnp.max(entries, axis=0)
+    real = memory.load(floats, lane)
+    parts = [
+        jnp.sum(some),
+        jnp.argmin(some).astype(jnp.int32),
+        jnp.argmax(real).astype(jnp.int32),
+        jnp.any(some > 40).astype(jnp.int32),
+        memory.pick(some, jnp.int32(49)),
+        memory.pick(by_row, jnp.int32(5)),
+        jnp.min(jnp.where(by_row[:, None] > 3 * wide, entries, 999)),
+        (real * 3.7).astype(jnp.int32).max(),
+        jnp.where(real > 0, real, -jnp.inf).astype(jnp.int8).astype(jnp.int32).min(),
+        jnp.sum(jnp.sign(some - 20) * (some // 7) % jnp.maximum(some % 5, 1)),
+        jnp.max(jnp.left_shift(some, 3) ^ jnp.right_shift(-some, 1)),
+        jax.lax.bitcast_convert_type(jnp.max(jnp.abs(jnp.floor(real))), jnp.int32),
+        jnp.sum(jax.lax.population_count(some) + jax.lax.clz(some)),
+        jnp.sum(jnp.cumsum(entries, axis=1) * (wide % 5)),
+        jnp.sum(jnp.cumsum(memory.load(table, (high, wide[:, :8])), axis=1) * (wide[:, :8] + high)),
+    ]
+    out = memory.store(out, lane, jnp.cumsum(some), lane < 64)
+    out = memory.store(out, 64 + jax.lax.iota(jnp.int32, 128), by_column, jnp.bool_(True))
+    own_half = jax.lax.index_in_dim(some.reshape(2, 32), 1, keepdims=False)
+    lane = jax.lax.iota(jnp.int32, 32)
+    out = memory.store(
+        out,
+        192 + lane,
+        own_half
+        + jax.lax.switch(
+            i % 3, [lambda: lane, lambda: lane * 2, lambda: lane * memory.load(numbers, i)]
+        ),
+        jnp.bool_(True),
+    )
+    for number, part in enumerate(parts):
+        total = memory.store(total, jnp.int32(number), part + i, jnp.bool_(True))
+    return out, total
+
+
+GIVEN = (
+    np.random.default_rng(0).integers(-60, 60, 70).astype(np.int32),
+    np.random.default_rng(1).integers(-60, 60, (16, 128)).astype(np.int32),
+    np.random.default_rng(2).normal(0, 99, 70).astype(np.float32),
+)
+
+
+def launched(implementation, num_warps):
+    own = jnp.zeros((3, 224), jnp.int32), jnp.zeros((3, 15), jnp.int32)
+    options = {"num_warps": num_warps, "implementation": implementation}
+    given = jax.tree.map(jnp.asarray, GIVEN)
+    return jax.device_get(backends.launch(work, jnp.int32(5), given, own, **options))
+
+
+@needs_compiler
+@pytest.mark.parametrize("num_warps", [1, 2, 8])
+def test_operations(num_warps, monkeypatch):
+    """However entries are dealt out to threads, each operation gives what XLA gives."""
+    expected = launched("interpret", num_warps)
+    with played(monkeypatch, order=1):
+        found = launched("interpret", num_warps)
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    if ON_GPU:
+        for one, other in zip(expected, launched("cuda", num_warps), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("capability", [75, 80, 90])
+def test_nvrtc_compiles_what_is_emitted(capability, monkeypatch):
+    """For GPUs that this machine need not have."""
+    kernels = []
+
+    def note(*operands, program, groups, num_warps):
+        kernels.extend(emit.emit(program, groups, Shape(warps, 99)) for warps in (1, 4))
+        return operands[-len(program.is_buffer) :]
+
+    monkeypatch.setattr(launch, "_interpreted", note)
+    jax.clear_caches()
+    launched("interpret", capability)  # a number of warps that no other test has
+    jax.clear_caches()
+    assert kernels
+    for kernel in kernels:
+        try:
+            text = compile.to_ptx(kernel.source, capability)
+        except OSError as error:
+            pytest.skip(str(error))
+        assert f".target sm_{capability}" in text
+
+
+def test_reads_of_the_past_are_refused():
+    """A kernel writes in place: what a buffer held before is gone."""
+
+    @jax.tree_util.register_static
+    @dataclasses.dataclass(frozen=True)
+    class Late(js.Relocate):
+        def commit(self, problem, representation, move, accept):
+            before = representation.successor
+            tour = super().commit(problem, representation, move, accept)
+            next_one = memory.load(before, move.city)
+            return tour._replace(
+                successor=memory.store(tour.successor, move.city, next_one, accept)
+            )
+
+    search = js.simulated_annealing(Late(), 1.0)
+    reason = js.why_not_portable(matrix_tsp(9), search)
+    assert re.fullmatch(
+        r".*Late.commit \(.*\) reads a buffer as it was before a write to it", reason
+    )
+
+
+@pytest.mark.skipif(not ON_GPU, reason="needs an NVIDIA GPU")
+@pytest.mark.parametrize("name", [name for name, _ in PLAYED])
+@pytest.mark.parametrize("num_warps", [1, 2, 8])
+def test_any_number_of_warps_makes_the_same_searches(name, num_warps, monkeypatch):
+    """As for a GPU with compute capability 7.5 and little shared memory."""
+    expected = golden.digest(BY_NAME[name].run("xla", 1))
+    small = launch._device()._replace(capability=75, shared=64 * 1024)
+    shape_for = launch._shape_for
+    monkeypatch.setattr(launch, "_device", lambda: small)
+    monkeypatch.setattr(
+        launch, "_shape_for", lambda device, n, warps: shape_for(device, n, num_warps)
+    )
+    jax.clear_caches()
+    assert golden.digest(BY_NAME[name].run("cuda", 1)) == expected
+    jax.clear_caches()
