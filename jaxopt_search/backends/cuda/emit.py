@@ -57,8 +57,7 @@ _ELEMENTWISE = {
     "select_n": "({0} ? {2} : {1})",
     "clamp": "clamp({}, {}, {})",
     "stop_gradient": "{}",
-    "optimization_barrier": "{}",
-    "copy_p": "{}",
+    "copy": "{}",
 }
 _REDUCTIONS = {
     "reduce_min": "Min",
@@ -162,13 +161,8 @@ def _inline(
             outputs = [Var(var.aval) for var in eqn.outvars]
             if key:
                 found[key] = outputs
-            parts = {
-                "cond": ("branches",),
-                "while": ("cond_jaxpr", "body_jaxpr"),
-                "scan": ("jaxpr",),
-            }
-            held = (params[part] for part in parts.get(name, ()))
-            blocks = [block_of(b) for p in held for b in (p if isinstance(p, tuple) else (p,))]
+            parts = [params[part] for part in _BLOCKS.get(name, ())]
+            blocks = [*map(block_of, parts[0] if name == "cond" else parts)]
             origins = eqn, *callers
             into.append(Equation(name, inputs, outputs, params, blocks, origins))
         known.update(zip(eqn.outvars, outputs, strict=True))
@@ -418,12 +412,8 @@ class Emitter:
         total, threads = count * repeat, self.threads
         if repeat >= threads:
             return str(slot)
-        place = f"t % {total}" if total < threads else f"t + {slot * threads}" if slot else "t"
-        return (
-            place
-            if place == "t" and repeat == 1
-            else (f"({place})" if repeat == 1 else f"(({place}) / {repeat})")
-        )
+        place = f"(t % {total})" if total < threads else f"(t + {slot * threads})"
+        return place if repeat == 1 else f"({place} / {repeat})"
 
     def owner(self, layout: Layout) -> str:
         """Returns whether a thread is the one among those that have an entry; "" for always."""
@@ -563,10 +553,8 @@ class Emitter:
     def equation(self, known: Any, equation: Equation, wanted: list[set[Layout]]) -> list[Any]:
         """Writes an equation; returns of each result, by layout, the value, or the buffer."""
         name, inputs = equation.name, equation.inputs
-        if name == "copy" and len(inputs) == 3:
+        if name == "copy" and len(inputs) == 3:  # ours; JAX's has one operand
             return [self.copy(known, equation)]
-        if name == "copy":
-            name = "copy_p"
         handler = getattr(self, f"on_{name}", None)
         if handler is not None:
             return handler(known, equation, wanted)
@@ -583,15 +571,11 @@ class Emitter:
     def on_iota(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
         (output,), params = equation.outputs, equation.params
         shape = output.shape
-        if len(_squeezed(shape)) > 1:
-            inner = math.prod(shape[params["dimension"] + 1 :])
-            number = lambda entry: f"({entry} / {inner} % {shape[params['dimension']]})"  # noqa: E731
-        else:
-            number = lambda entry: entry if shape[params["dimension"]] != 1 else "0"  # noqa: E731
+        size, inner = shape[params["dimension"]], math.prod(shape[params["dimension"] + 1 :])
         kind = _type(output.aval.dtype)
 
         def at(layout: Layout) -> Value:
-            return lambda slot: f"({kind}){number(self.entry(layout, slot))}"
+            return lambda slot: f"({kind})({self.entry(layout, slot)} / {inner} % {size})"
 
         return [{layout: at(layout) for layout in wanted[0]}]
 
@@ -628,11 +612,8 @@ class Emitter:
         return group
 
     def _reduced(self, dtype: Any, op: str, group: int, value: str) -> str:
-        return (
-            value
-            if group == 1
-            else f"reduce<{op}, {group}>(({_type(dtype)})({value}), t, exchange, turn)"
-        )
+        own = f"({_type(dtype)})({value})"
+        return f"reduce<{op}, {group}>({own}, t, exchange, turn)" if group > 1 else value
 
     def on_reduce(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
         (atom,), (output,) = equation.inputs, equation.outputs
