@@ -141,12 +141,17 @@ def refusal(device: jax.Device | str) -> str:
     if found and tuple(map(int, found.groups())) < _LEAST_CAPABILITY:
         least = ".".join(map(str, _LEAST_CAPABILITY))
         return f"compute capability {capability}; a fused kernel needs {least}"
-    return distrust(device) if found and isinstance(device, jax.Device) else ""
+    return ""
 
 
 @functools.cache
 def distrust(device: jax.Device) -> str:
-    """Returns in one line why kernels cannot be trusted on a GPU, or ""; found by running one."""
+    """Returns in one line why kernels cannot be trusted on a device, or ""; found by running one.
+
+    Example:
+      >>> print(distrust(jax.devices("cpu")[0]))
+      a kernel fails here: ...
+    """
     return _kernels().distrust(device)
 
 

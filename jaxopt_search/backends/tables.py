@@ -506,9 +506,7 @@ def _load_of(shape: Shape) -> _Load:
         return _Load(num_warps=8, per_thread=4)
     if rows * power_of_two(columns) > 2**12:
         return _Load(num_warps=4, per_thread=8)
-    if columns > 32:
-        return _Load(num_warps=2, per_thread=16)
-    return _Load(num_warps=1, per_thread=16)
+    return _Load(num_warps=2 if columns > 16 else 1, per_thread=16)
 
 
 def num_warps(shape: Shape) -> int:

@@ -200,11 +200,29 @@ def choose(
       is_tried: whether a kernel is made to find out if the search can run in one, unless the search
         says that it cannot. Without, a kernel that is chosen may turn out not to be.
     """
-    find_obstacle = functools.partial(why_not_portable, problem, search)
-    if not is_tried:
-        find_obstacle = functools.partial(search.obstacle, problem)
+
+    def find_obstacle() -> str:
+        own = why_not_portable(problem, search) if is_tried else search.obstacle(problem)
+        return own or distrust(device)
+
     is_portable = search.is_portable(problem)
     return backends.choose(implementation, device, is_portable, is_traced, find_obstacle)
+
+
+def distrust(device: jax.Device | str) -> str:
+    """Returns in one line why kernels cannot be trusted on a GPU, or ""; trust is remembered."""
+    if isinstance(device, str) or not backends.runs_kernels(device):
+        return ""
+
+    def find() -> str:
+        if reason := backends.distrust(device):
+            raise RuntimeError(reason)  # which the next process is not to believe
+        return ""
+
+    try:
+        return noted("trust", jax.tree.structure(None), (), find)
+    except RuntimeError as error:
+        return str(error)
 
 
 def why_not_portable(problem: Any, search: Any) -> str:

@@ -14,6 +14,7 @@ from jaxopt_search.backends import Implementation, bit_sets, memory, native, ran
 from jaxopt_search.backends.random import Key
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.engine import memory as room
+from jaxopt_search.engine import stepping
 from jaxopt_search.engine.devices import Devices, devices_of, find_devices, is_cpu
 from jaxopt_search.engine.memory import num_bytes
 from jaxopt_search.engine.processes import Team
@@ -142,7 +143,10 @@ def generate(
     first, shared = Team(found).own[0], (types, problem, random.as_argument(key))
     leaves = jax.tree.leaves((shared, states, active))
     is_traced = any(isinstance(leaf, Tracer) for leaf in leaves)
-    find_obstacle = functools.partial(_why_not_portable, kind)
+
+    def find_obstacle() -> str:
+        return _why_not_portable(kind) or stepping.distrust(first)
+
     is_portable = all(one.is_portable for one in types)
     choice = backends.choose(implementation, first, is_portable, is_traced, find_obstacle)
     ratings = _choose_ratings(ratings, kind, num_successors, choice.implementation, found)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cases import coords_tsp, matrix_tsp
 from lanes import needs_compiler, played
-from ways import ON_GPU
+from ways import ON_GPU, needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search import backends
@@ -216,3 +216,19 @@ def test_any_number_of_warps_makes_the_same_searches(name, num_warps, monkeypatc
     jax.clear_caches()
     assert golden.digest(BY_NAME[name].run("cuda", 1)) == expected
     jax.clear_caches()
+
+
+@needs_cpu
+def test_a_kernel_is_tried_before_it_is_trusted(monkeypatch):
+    """By numbers that are known; what fails is told, and XLA runs instead."""
+
+    class Wrong(launch.Interpreter):
+        def launch(self, *args):
+            return jax.tree.map(lambda leaf: leaf + 1, super().launch(*args))
+
+    device = jax.devices("cpu")[0]
+    assert launch.distrust(device).startswith("a kernel fails here: ")  # a CPU has none
+    monkeypatch.setattr(launch, "Cuda", launch.Interpreter)
+    assert launch.distrust(device) == ""
+    monkeypatch.setattr(launch, "Cuda", Wrong)
+    assert launch.distrust(device) == "a kernel computes wrong numbers here"

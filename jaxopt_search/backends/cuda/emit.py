@@ -387,8 +387,8 @@ class Emitter:
       uses: of each array in memory, a guess of how often it is touched.
     """
 
-    def __init__(self, threads: int, is_debug: bool = False) -> None:
-        self.threads, self.is_debug = threads, is_debug
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
         self.lines: list[str] = []
         self.depth = 1
         self.scratch = 0
@@ -776,8 +776,6 @@ class Emitter:
 
     def _written(self, storage: _Storage) -> _Part:
         storage.version += 1
-        if self.is_debug:
-            self.barrier()
         return _Part(storage, storage.version)
 
     def copy(self, known: Any, equation: Equation) -> _Part:
@@ -980,14 +978,13 @@ class Shape(NamedTuple):
     room: int = 0
 
 
-def emit(program: Program, groups: tuple[int, ...], shape: Shape, is_debug: bool = False) -> Kernel:
+def emit(program: Program, groups: tuple[int, ...], shape: Shape) -> Kernel:
     """Returns the C++ of a kernel.
 
     Args:
       program: what is to run.
       groups: of each operand, how many programs next to one another read the same row of it; 0 for
         all programs, where the operand has no axis of programs.
-      is_debug: whether a barrier follows each write.
     """
     block = block_of(program.jaxpr)
     for output, is_buffer in zip(block.outputs, program.is_buffer, strict=True):
@@ -995,7 +992,7 @@ def emit(program: Program, groups: tuple[int, ...], shape: Shape, is_debug: bool
             block.wanted[output].add(MEMORY if is_buffer else UNIFORM)
     demand(block)
     threads = shape.num_warps * WARP
-    emitter = Emitter(threads, is_debug)
+    emitter = Emitter(threads)
     first = len(block.inputs) - len(block.outputs)  # of what is carried
     arguments = [_argument(number, var, block, first) for number, var in enumerate(block.inputs)]
     storages = [part.storage if isinstance(part, _Part) else None for part in arguments]
