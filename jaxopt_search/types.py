@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends import tables
 from jaxopt_search.backends.costs import null_delta
 
 if TYPE_CHECKING:
@@ -160,9 +160,8 @@ class VectorProblem(Problem):
     assigned: Any = None
     """`assigned(solution, tally, variable, value, where)`: the tally after `variable` got `value`.
     Portable: scalars, lanes within, and O(degree) stores that write only where the scalar `where`
-    holds. `solution` is the one before and is not written; the caller stores the value, behind a
-    `memory.barrier`. Where a lane reads what another lane writes, a barrier of its own stands
-    between. If `value` is the one that the variable has, the tally stays as it is.
+    holds. `solution` is the one before and is not written; the caller stores the value. If
+    `value` is the one that the variable has, the tally stays as it is.
     """
     scan: Any = None
     """`scan(solution, tally)`, beside the hooks: a `Scan`, portable. It makes one pass over the
@@ -363,7 +362,6 @@ class Enumerable(Neighborhood):
             `known_cost` looks at.
         """
         representation = self.commit(problem, representation, move, accept)
-        memory.barrier()
         return representation, *self.first(
             problem, representation, rank_after(representation), others
         )

@@ -46,7 +46,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxopt_search as js
-from jaxopt_search.backends.memory import barrier, load, store
+from jaxopt_search.backends.memory import load, store
 
 folder = js.enable_compilation_cache()
 
@@ -140,8 +140,7 @@ print(in_full)
 # whatever makes prices cheap, and back; here it is the solution itself.
 #
 # In a kernel arrays become memory that is read by `load` and written by `store`. So there is no
-# `order[...]` here, and no `if` on values. Its lanes run in any order: a `barrier` stands between
-# reading a place and writing there.
+# `order[...]` here, and no `if` on values.
 
 
 # %%
@@ -172,7 +171,6 @@ class PricedNeighbors(js.Neighborhood):
 
     def commit(self, problem, order, position, accept):
         upper, lower = load(order, position), load(order, position + 1)
-        barrier()  # all lanes have read both
         order = store(order, position, lower, accept)
         return store(order, position + 1, upper, accept)
 

@@ -154,7 +154,6 @@ class ExchangeByGain(js.Neighborhood):
         twice = 2 * load(problem.weight, a * problem.n + b)
         gain_of_a, gain_of_b = twice - load(gain, a), twice - load(gain, b)
         gain = _update_others(problem, representation, a, b, accept)
-        memory.barrier()  # `order` has been read by all lanes, and `gain[a]`, `gain[b]`
         gain = store(gain, a, gain_of_a, accept)
         gain = store(gain, b, gain_of_b, accept)
         order = store(order, move.left, b, accept)

@@ -48,16 +48,13 @@ class Backend:
     Attributes:
       is_alone: whether a search, or a state, runs by itself, so that it can branch.
       is_native: whether it runs on a CPU, compiled as one function.
-      is_kernel: whether lanes are a kernel's threads. Then buffers are written in place, lanes are
-        powers of two, and tables are handled block by block.
-      buffer: the type of what is written in place. `load`, `store`, `store_lanes` and `copy` of a
-        kernel are called with such buffers only: arrays in a kernel are left to `XLA`.
+      is_kernel: whether lanes are a kernel's threads. Then buffers are memory, lanes are powers of
+        two, and tables are handled block by block.
     """
 
     is_alone = True
     is_native = False
     is_kernel = False
-    buffer: Any = jax.Ref
 
     def load(self, buffer: Any, index: Index, where: jax.Array | None) -> jax.Array:
         how = IN_BOUNDS if where is None else {**IN_BOUNDS, "mode": "clip"}
@@ -90,28 +87,12 @@ class Backend:
     def settled(self, buffer: Any) -> Any:
         return buffer
 
-    def barrier(self) -> None:
-        pass
-
     def when(self, where: jax.Array, change: Callable[[Any, jax.Array], Any], tree: Any) -> Any:
         """Like `memory.when` with a branch."""
-        values, merge = self._split(tree)
-
-        def taken(old: list[Any]) -> list[Any]:
-            self.barrier()
-            new = self._values_of(change(merge(old), where), like=tree)
-            self.barrier()
-            return new
-
-        return merge(lax.cond(where, taken, lambda old: old, values))
+        return lax.cond(where, lambda old: change(old, where), lambda old: old, tree)
 
     def fori_loop(self, num: Any, body: Callable[[jax.Array, Any], Any], tree: Any) -> Any:
-        values, merge = self._split(tree)
-
-        def step(i: jax.Array, old: list[Any]) -> list[Any]:
-            return self._values_of(body(i, merge(old)), like=tree)
-
-        return merge(loops.fori_loop(0, num, step, values))
+        return loops.fori_loop(0, num, body, tree)
 
     def each_index(
         self, num: jax.Array, max_num: int, body: Callable[..., Any], tree: Any, tile: int
@@ -138,29 +119,6 @@ class Backend:
     def computed_once(self, tree: Tree) -> Tree:
         return tree
 
-    def _split(self, tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-        """Returns the leaves that are not written in place, and what puts others there."""
-        leaves, structure = jax.tree.flatten(tree)
-
-        def merge(values: list[Any]) -> Any:
-            rest = iter(values)
-            return structure.unflatten(
-                leaf if isinstance(leaf, self.buffer) else next(rest) for leaf in leaves
-            )
-
-        return [leaf for leaf in leaves if not isinstance(leaf, self.buffer)], merge
-
-    def _values_of(self, tree: Any, like: Any) -> list[Any]:
-        """Returns the leaves that are not written in place, if the others are those of `like`."""
-        leaves = jax.tree.leaves(tree)
-        for (path, old), new in zip(jax.tree.leaves_with_path(like), leaves, strict=True):
-            if isinstance(old, self.buffer) and new is not old:
-                raise TypeError(
-                    f"the buffer state{jax.tree_util.keystr(path)} was replaced, expected the"
-                    " buffer itself, as `store` returns it"
-                )
-        return [leaf for leaf in leaves if not isinstance(leaf, self.buffer)]
-
 
 class XLA(Backend):
     """Searches side by side, by `vmap`: branches are left to masks."""
@@ -174,10 +132,12 @@ class XLA(Backend):
 class Kernel(Backend):
     """A search in a program of a kernel, whose lanes are threads; see `cuda.trace`.
 
-    Lanes are powers of two there.
+    Attributes:
+      buffer: the type of memory. Arrays in a kernel are left to `XLA`.
     """
 
     is_kernel = True
+    buffer: Any
 
     def each_index(
         self, num: jax.Array, max_num: int, body: Callable[..., Any], tree: Any, tile: int

@@ -2,9 +2,9 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Reading and writing buffers, lanes, branches and loops: what portable code calls.
 
-Under XLA a buffer is an array and a write returns the new array. In a kernel a buffer is a
-`jax.Ref`, a write happens in place, and the ref itself is returned; so code that continues with
-what `store` returned is right in both worlds. Lanes handle elements or moves, several at a time:
+Under XLA a buffer is an array and a write returns the new array. In a kernel a buffer is memory, a
+write happens in place, and the buffer after it is returned; so code that continues with what
+`store` returned is right in both worlds. Lanes handle elements or moves, several at a time:
 under XLA they are an axis; in a kernel the threads of a warp, which read one another's values only
 by reducing them.
 
@@ -30,6 +30,7 @@ from jaxopt_search.backends.backend import (
     LANES,
     Backend,
     Index,
+    Kernel,
     named,
     power_of_two,
 )
@@ -38,7 +39,6 @@ __all__ = [
     "IN_BOUNDS",
     "LANES",
     "Index",
-    "barrier",
     "computed_once",
     "copy",
     "each_index",
@@ -95,7 +95,7 @@ def target() -> Backend:
 def _handler(buffer: Any) -> Backend:
     """Returns what reads and writes a buffer: the target; or XLA, of an array in a kernel."""
     own = target()
-    return _XLA if own.is_kernel and not isinstance(buffer, own.buffer) else own
+    return _XLA if isinstance(own, Kernel) and not isinstance(buffer, own.buffer) else own
 
 
 def is_in_kernel() -> bool:
@@ -141,7 +141,7 @@ def load(buffer: Any, index: Index, where: jax.Array | None = None) -> jax.Array
     """Returns `buffer[index]`.
 
     Args:
-      buffer: [n] or [rows, columns] array or ref.
+      buffer: [n] or [rows, columns] array or buffer.
       index: integers of any shape; of a buffer of two axes, a pair of them, broadcast.
       where: bool, of the shape of the index: where it is in range, and anything may be returned
         elsewhere. None for everywhere.
@@ -160,7 +160,7 @@ def store(buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
     there: that touches one element and keeps the update in place.
 
     Args:
-      buffer: [n] or [rows, columns] array or ref.
+      buffer: [n] or [rows, columns] array or buffer.
       index: [] integer in range, or integers of any shape, in range and different where `where`
         holds; of a buffer of two axes, a pair of these, broadcast.
       value: [] or of that shape, converted to the dtype of `buffer`.
@@ -186,7 +186,7 @@ def copy(destination: Any, source: Any, where: jax.Array) -> Any:
     """Returns `destination`, overwritten by `source` where the scalar `where` holds.
 
     Args:
-      destination: a pytree of arrays or refs.
+      destination: a pytree of arrays or buffers.
       source: a pytree of the same structure, shapes and dtypes.
       where: [] bool.
 
@@ -215,21 +215,6 @@ def settled(buffer: Any) -> Any:
     return _handler(buffer).settled(buffer)
 
 
-def barrier() -> None:
-    """Orders reads and writes of different lanes: all before come before all after.
-
-    Example:
-      >>> def turned(buffer):
-      ...     lane = lanes(3)
-      ...     value = load(buffer, (lane + 1) % 3)
-      ...     barrier()  # every lane has read before one writes
-      ...     return store(buffer, lane, value, lane < 3)
-      >>> turned(jnp.array([5, 6, 7])).tolist()
-      [6, 7, 5]
-    """
-    target().barrier()
-
-
 def when(
     where: jax.Array,
     change: Callable[[Any, jax.Array], Any],
@@ -240,12 +225,12 @@ def when(
     """Returns `change(tree, where)`, which must be `tree` itself unless the scalar `where` holds.
 
     Costs nothing where `where` does not hold, if there are branches: where a search runs by itself.
-    Where all run side by side it is left to masks. Refs are written in place.
+    Where all run side by side it is left to masks. Buffers are written in place.
 
     Args:
       where: [] bool.
       change: writes to the buffers of a pytree where its second argument holds, and returns them.
-      tree: a pytree of arrays, refs and scalars.
+      tree: a pytree of arrays, buffers and scalars.
       all_alike: whether `where` is the same for all searches, so that they can branch together.
 
     Example:
@@ -262,12 +247,12 @@ def when(
 
 
 def fori_loop(num: jax.Array, body: Callable[[jax.Array, Any], Any], tree: Any) -> Any:
-    """Returns `tree` after `body(i, tree)` for i = 0 to `num` - 1; refs are written in place.
+    """Returns `tree` after `body(i, tree)` for i = 0 to `num` - 1; buffers are written in place.
 
     Args:
       num: [] int32.
-      body: returns a tree of the same types and shapes, with the same refs in it.
-      tree: a pytree of arrays, refs and scalars.
+      body: returns a tree of the same types and shapes, with the same buffers in it.
+      tree: a pytree of arrays, buffers and scalars.
 
     Example:
       >>> int(fori_loop(jnp.int32(4), lambda i, total: total + i, jnp.int32(0)))

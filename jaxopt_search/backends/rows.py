@@ -99,7 +99,7 @@ def by_rows(shape: Shape, body: Callable[[Block, Any], Any], tree: Any) -> Any:
     Args:
       shape: of the tables, rows and columns.
       body: maps a block and `tree` to `tree`; writes to its buffers what belongs to these rows.
-      tree: a pytree of arrays, refs and scalars.
+      tree: a pytree of arrays, buffers and scalars.
     """
     num_rows, num_columns = shape
     if not memory.is_in_kernel():

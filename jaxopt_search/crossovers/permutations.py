@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.backends import loops, memory, random
+from jaxopt_search.backends import loops, random
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.rows import Block, Tile
 from jaxopt_search.crossovers.operators import Draws, Island, entry_words
@@ -106,12 +106,9 @@ def pmx_rows(block: Block, parents: Parents, children: Any, links: Any) -> tuple
         following.append(jnp.where(parents.is_second(place), value, tile.column))
     for _ in range((n - 1).bit_length()):
         links = block.put(links, following)
-        memory.barrier()
         pairs = zip(block.tiles, following, strict=True)
         following = [load(links, (tile.row, value)) for tile, value in pairs]
-        memory.barrier()
     links = block.put(links, following)
-    memory.barrier()
     child = []
     for tile in block.tiles:
         source = parents.swapped(tile.column)
@@ -232,7 +229,6 @@ class PermutationOperators:
             words += entry_words(stream, tile, (size, n), 1)
         words = [lax.bitcast_convert_type(word, jnp.int32) for word in words]
         children = block.put(island.children, words)
-        memory.barrier()
 
         def values(tile: Tile, word: jax.Array) -> jax.Array:
             def count(k: jax.Array, rank: jax.Array) -> jax.Array:
@@ -249,5 +245,4 @@ class PermutationOperators:
             return jnp.where(may_change, new, load(island.best, tile.column))
 
         new = list(map(values, block.tiles, words))
-        memory.barrier()  # all words have been read
         return children, new

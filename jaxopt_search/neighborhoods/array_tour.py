@@ -108,7 +108,6 @@ def _reverse_path(
     def swap_tile(pair: jax.Array, tour: ArrayTour) -> ArrayTour:
         here = wrap(jnp.where(is_left, low + pair, high - pair), n)
         cities = load(tour.city, wrap(low + high - here, n))
-        memory.barrier()
         return _put(tour, here, cities, pair < num_pairs)
 
     return _by_tiles(num_pairs, lane, n, swap_tile, tour)
@@ -144,9 +143,7 @@ def exchange_paths(
     def reverse_one(number: jax.Array, tour: ArrayTour) -> ArrayTour:
         start = jnp.where(number == 1, wrap_behind(low + left, n), low)
         length = jnp.where(number == 0, left, jnp.where(number == 1, right, left + right))
-        tour = _reverse_path(tour, n, start, length, where)
-        memory.barrier()
-        return tour
+        return _reverse_path(tour, n, start, length, where)
 
     return memory.fori_loop(jnp.where(where, jnp.int32(3), jnp.int32(0)), reverse_one, tour)
 
@@ -187,10 +184,7 @@ def move_segment(
 
     def shift_tile(index: jax.Array, tour: ArrayTour) -> ArrayTour:
         cities = load(tour.city, wrap(source + sign * index, n))
-        memory.barrier()
-        tour = _put(tour, wrap(target + sign * index, n), cities, index < num_moved)
-        memory.barrier()
-        return tour
+        return _put(tour, wrap(target + sign * index, n), cities, index < num_moved)
 
     tour = _by_tiles(num_moved, memory.lanes(memory.LANES), n, shift_tile, tour)
     start = jnp.where(is_behind, wrap_behind(first + behind, n), wrap_behind(after + 1, n))

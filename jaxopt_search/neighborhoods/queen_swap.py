@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import another
 from jaxopt_search.checks import check_count, check_suits
@@ -140,7 +139,6 @@ class QueenSwap(Neighborhood):
         one = accept.astype(jnp.int32)
         rising_after = _moved(rising, (i + a, k + b), (i + b, k + a), one)
         falling_after = _moved(falling, (a - i + n, b - k + n), (b - i + n, a - k + n), one)
-        memory.barrier()
         for place, count in rising_after:
             rising = store(rising, place, count, jnp.bool_(True))
         for place, count in falling_after:

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_suits
@@ -119,7 +118,6 @@ class Relocate(Neighborhood):
     ) -> LinkedTour:
         city, after = move
         before, behind, next_to_after = _surroundings(representation, move)
-        memory.barrier()
         successor, predecessor = representation
         for left, right in ((before, behind), (after, city), (city, next_to_after)):
             successor = store(successor, left, right, accept)

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import another, below
 from jaxopt_search.checks import check_suits
@@ -141,7 +140,6 @@ class DeltaSwap(Enumerable):
         self, problem: Any, representation: jax.Array, move: Positions, accept: jax.Array
     ) -> jax.Array:
         first, second = load(representation, move.first), load(representation, move.second)
-        memory.barrier()
         representation = store(representation, move.first, second, accept)
         return store(representation, move.second, first, accept)
 

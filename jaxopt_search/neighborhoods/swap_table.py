@@ -218,10 +218,8 @@ def _start_swap(
     location, facility, deltas, costs = representation
     r, s = move
     swap, within = _Swap(r, s, load(location, r), load(location, s), accept), _within(problem)
-    memory.barrier()
     location = store(store(location, r, swap.b, accept), s, swap.a, accept)
     facility = store(store(facility, swap.b, r, accept), swap.a, s, accept)
-    memory.barrier()
     # XLA copies a table if it changes it in a pass and reads it before, at other entries.
     changes_costs = memory.is_in_kernel()
     if not changes_costs:

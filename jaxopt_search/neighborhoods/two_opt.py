@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, load, load_pair, pack
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_option, check_suits
@@ -117,7 +116,6 @@ class TwoOpt(array_tour.ArrayTourMoves):
         first, after, length, is_reversed = move
         start = wrap_behind(first + 1, problem.n)
         tour = array_tour.reverse(representation, problem.n, start, after, accept & ~is_or_opt)
-        memory.barrier()
         return array_tour.move_segment(
             tour, problem.n, first, length, after, is_reversed, accept & is_or_opt, MAX_SEGMENT
         )

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends import tables
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
@@ -270,7 +270,6 @@ class SwapValues(VectorNeighborhood):
         values = tuple(load(representation.solution, variable) for variable in move)
         for variable, value in zip(move, reversed(values), strict=True):
             representation = vector.assigned(problem, representation, variable, value, accept)
-            memory.barrier()
         return representation
 
     def num_moves(self, problem: Any) -> int:

@@ -114,9 +114,7 @@ class LocalSearch(TrajectorySearch):
         if self.keep_best == "standard":
             state = self.remember(state, is_made)
         if state.history is not None:
-            memory.barrier()
             state = state._replace(history=rule.after(state.history, state.cost))
-            memory.barrier()
         return state, Info(accepted=is_made.astype(jnp.int32))
 
     @property

@@ -75,9 +75,7 @@ class Genetic(Search):
         """Restarts the island if it has stagnated, and makes a generation."""
         if self.alike is not None:
             state = self._restart_if_alike(self.alike, stream, problem, state)
-        memory.barrier()
         state = self._breed(stream, problem, state)
-        memory.barrier()  # all have read their partners
         return _replace(self.operators, state, jnp.bool_(False))
 
     def _breed(self, stream: Stream, problem: Problem, state: Island) -> Island:
@@ -219,7 +217,6 @@ class Genetic(Search):
 
 def _price(problem: Problem, state: Island, block: Block) -> Island:
     """Returns the state with the costs of the children in these rows."""
-    memory.barrier()
     row_costs = problem.row_costs
     if row_costs is not None:
         costs = row_costs(block, state.children)
@@ -249,12 +246,10 @@ def _replace(operators: Operators, state: Island, all_of_them: jax.Array) -> tup
 
     buffers = state.population, state.tables
     population, tables = rows.by_rows(state.population.shape, replace, buffers)
-    memory.barrier()
     lane, individual = _lanes(state)
     new, old = load(child_costs, individual), load(state.costs, individual)
     where = ((new < old) | all_of_them) & (lane < state.costs.shape[0])
     costs = store(state.costs, individual, new, where)
-    memory.barrier()
     state = state._replace(population=population, tables=tables, costs=costs)
     return _remember_best(state), Info(jnp.sum(where, dtype=jnp.int32))
 

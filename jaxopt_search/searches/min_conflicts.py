@@ -82,7 +82,6 @@ class MinConflicts(TrajectorySearch):
             place = jnp.where(is_in_conflict, place, random.below(other, problem.n))
             moves = hood.propose_at(*at, place, tuple(to_propose))
             deltas = hood.delta(*at, moves)
-            memory.barrier()
             state = state._replace(place=memory.store(state.place, own, place, is_own & where))
 
             # As in annealing: the cheapest move is put to the Metropolis test.

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends import tables
 from jaxopt_search.backends.memory import store
 from jaxopt_search.backends.random import below, threefry2x32
 from jaxopt_search.checks import check_count, check_number, check_option, float32
@@ -105,7 +105,6 @@ class TabuSearch(TableSearch):
             tenure = jnp.minimum(low + below(word, high - low + 1) + more, _MAX_STEPS)
             until = store(state.until, entry, state.now + tenure, is_move)
             state = state._replace(until=until)
-        memory.barrier()
         state = state._replace(now=state.now + 1, order=order[0] if order else None)
         state = self.make_found(problem, state, delta, is_move)
         return self.remember(state), Info(is_move.astype(jnp.int32))

@@ -106,7 +106,6 @@ def turn(of: Variables, key: Key, drawn: Any, place: jax.Array, course: Course) 
 
     found = draw_for(of, key, state, variable) if drawn is None else load(drawn, variable)
     possibility, is_possible = jnp.maximum(found, 0), found >= 0
-    memory.barrier()  # all lanes have read the state
 
     def assign(state: Any, where: jax.Array) -> Any:
         return heuristic.assign(problem, state, variable, possibility, where)

@@ -254,7 +254,7 @@ def _assign_in_kernels(
     num_warps = 1 << most.bit_length() - 1
 
     def launch(body: Any, carry: Any, between: Any = ()) -> Any:
-        """Has every program call `body` once, with its heuristic and problem as refs."""
+        """Has every program call `body` once, with its heuristic and problem as buffers."""
 
         def one(i: jax.Array, shared: Any, carry: Any) -> Any:
             (heuristic, problem), own = shared if between else (shared, ())

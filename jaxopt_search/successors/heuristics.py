@@ -155,10 +155,9 @@ class LocalHeuristic(abc.ABC):
 def hook(
     heuristic: LocalHeuristic, name: str, problem: Any, state: Any, *arguments: jax.Array
 ) -> Any:
-    """Returns the state after one of the `HOOKS`, the same one if it is missing; and a barrier."""
+    """Returns the state after one of the `HOOKS`, the same one if it is missing."""
     if (call := getattr(heuristic, name)) is not None:
         state = call(problem, state, *arguments)
-    memory.barrier()
     return state
 
 

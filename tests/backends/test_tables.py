@@ -46,10 +46,8 @@ def work(shape, where, a, b):
 
     within = tables.within(jnp.int32(max(shape[0] - 2, 1)), jnp.int32(shape[1]))
     (a, b), first = tables.update_and_first(shape, change, rank, (a, b), (), where, SQUARES)
-    memory.barrier()
     some = tuple(map(jnp.int32, some_rows(shape)))
     a, b = tables.update_rows(some, shape[1], add, (a, b), where)
-    memory.barrier()
     inside = tables.first(shape, rank, (a, b), within=within)
     odd = tables.first_of_some(shape, lambda row: row % 2 == 1, rank, (a, b))
     return a, b, [value for one in (first, inside, odd) for value in (*one.keys, one.number)]
@@ -103,7 +101,6 @@ def rows_by_parts(shape, a, sums, b):
             old = tile.get(a)
             new = old * tile.get_column(b, jnp.int32(0)) + tile.column
             a = tile.put(a, new, old > 0)
-        memory.barrier()
         total = block.sums([tile.get(a) for tile in block.tiles])
         return a, memory.store(sums, block.rows, total, block.is_row)
 

@@ -80,7 +80,6 @@ class Flips(js.Enumerable):
             return store(change, vertex, load(change, vertex) + more, accept & is_other)
 
         change = memory.fori_loop(-(-n // memory.LANES), update_tile, change)
-        memory.barrier()
         change = store(change, move, -own_change, accept)
         return Sides(store(side, move, 1 - own, accept), change)
 

@@ -70,7 +70,6 @@ class ThreeCycles(js.Neighborhood):
 
     def commit(self, problem, assignment, move, accept):
         old = [load(assignment, facility) for facility in move]
-        memory.barrier()
         for facility, location in zip(move, old[1:] + old[:1], strict=True):
             assignment = store(assignment, facility, location, accept)
         return assignment

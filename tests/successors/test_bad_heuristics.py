@@ -131,7 +131,7 @@ ARGUMENTS: dict[str, Any] = {
     "num_successors": (0, "num_successors is 0, expected an integer from 1"),
     "order": ("up", "order is 'up', expected one of fixed, random"),
     "ratings": ("kept", "ratings is 'kept', expected one of auto, stored, recomputed"),
-    "implementation": ("cuda", "implementation is 'cuda', expected one of auto, xla"),
+    "implementation": ("gpu", "implementation is 'gpu', expected one of auto, xla"),
     "devices": (99, "devices is 99, expected different ones of"),
     "active": (
         np.ones((2, 3), bool),

@@ -131,26 +131,49 @@ class Traced(Kernel):
     def pick(self, values: jax.Array, lane: jax.Array) -> jax.Array:
         return pick_p.bind(values, lane)
 
-    def _split(self, tree: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-        leaves, structure = jax.tree.flatten(tree)
+    def when(self, where: jax.Array, change: Callable[[Any, jax.Array], Any], tree: Any) -> Any:
+        leaves, opened = _opened(lambda tree: change(tree, where), tree)
+        return opened.merge(super().when(where, lambda old, _: opened.body(old), leaves))
 
-        def merge(values: list[Any]) -> Any:
-            return structure.unflatten(
-                Buffer(value) if isinstance(leaf, Buffer) else value
-                for leaf, value in zip(leaves, values, strict=True)
-            )
+    def fori_loop(self, num: Any, body: Callable[[jax.Array, Any], Any], tree: Any) -> Any:
+        leaves, opened = _opened(body, tree)
+        return opened.merge(super().fori_loop(num, opened.body, leaves))
 
-        return [_array(leaf) for leaf in leaves], merge
 
-    def _values_of(self, tree: Any, like: Any) -> list[Any]:
-        leaves = jax.tree.leaves(tree)
-        for (path, old), new in zip(jax.tree.leaves_with_path(like), leaves, strict=True):
-            if isinstance(old, Buffer) and not isinstance(new, Buffer):
+class _Opened(NamedTuple):
+    """A function of a tree that may hold buffers, as one of lists of arrays.
+
+    Attributes:
+      body: like the function, whose last argument and result is the list.
+      merge: maps the list to the tree.
+    """
+
+    body: Callable[..., list[Any]]
+    merge: Callable[[list[Any]], Any]
+
+
+def _opened(fn: Callable[..., Any], tree: Any) -> tuple[list[Any], _Opened]:
+    """Returns the arrays of a tree, and a function of the tree as one of these."""
+    leaves, structure = jax.tree.flatten(tree)
+
+    def merge(arrays: list[Any]) -> Any:
+        pairs = zip(leaves, arrays, strict=True)
+        return structure.unflatten(
+            Buffer(array) if isinstance(leaf, Buffer) else array for leaf, array in pairs
+        )
+
+    def body(*arguments: Any) -> list[Any]:
+        *others, arrays = arguments
+        new = jax.tree.leaves(fn(*others, merge(arrays)))
+        for (path, old), leaf in zip(jax.tree.leaves_with_path(tree), new, strict=True):
+            if isinstance(old, Buffer) and not isinstance(leaf, Buffer):
                 raise TypeError(
                     f"the buffer state{jax.tree_util.keystr(path)} was replaced, expected the"
                     " buffer itself, as `store` returns it"
                 )
-        return [_array(leaf) for leaf in leaves]
+        return [_array(leaf) for leaf in new]
+
+    return [_array(leaf) for leaf in leaves], _Opened(body, merge)
 
 
 def _flat(buffer: Buffer, index: Index) -> jax.Array:

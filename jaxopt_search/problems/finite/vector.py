@@ -96,7 +96,6 @@ def assigned(problem: Any, tallied: Tallied, variable: Any, value: Any, where: A
     """
     solution, tally = tallied
     tally = problem.assigned(solution, tally, variable, value, where)
-    memory.barrier()
     return Tallied(store(solution, variable, value, where), tally)
 
 
