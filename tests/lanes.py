@@ -20,11 +20,12 @@ _SHIM = pathlib.Path(__file__).with_name("lanes.h").read_text()
 
 
 @contextlib.contextmanager
-def played(monkeypatch, shape_of=emit.Shape, order=0):
-    """Has interpreted kernels played on the host, laid out as `shape_of` maps a number of warps."""
+def played(monkeypatch, laid_out=lambda num_warps: (num_warps, 0), order=0):
+    """Has interpreted kernels played on the host, with the warps and the room for arrays to which
+    `laid_out` maps a number of warps."""
 
     def play(*operands, program, groups, num_warps):
-        kernel = emit.emit(program, groups, shape_of(num_warps))
+        kernel = emit.emit(program, groups, *laid_out(num_warps))
         count = len(program.is_buffer)
         owns = operands[-count:]
         num_programs = owns[0].shape[0]

@@ -84,6 +84,10 @@ class Backend:
         """Like `memory.copy` of a leaf."""
         return jnp.where(where, source, destination)
 
+    def takes(self, buffer: Any) -> bool:
+        """Returns whether a buffer is its own to read and write; arrays in a kernel are `XLA`'s."""
+        return True
+
     def settled(self, buffer: Any) -> Any:
         return buffer
 
@@ -129,35 +133,6 @@ class XLA(Backend):
         return lax.optimization_barrier(tree)
 
 
-class Kernel(Backend):
-    """A search in a program of a kernel, whose lanes are threads; see `cuda.trace`.
-
-    Attributes:
-      buffer: the type of memory. Arrays in a kernel are left to `XLA`.
-    """
-
-    is_kernel = True
-    buffer: Any
-
-    def each_index(
-        self, num: jax.Array, max_num: int, body: Callable[..., Any], tree: Any, tile: int
-    ) -> Any:
-        tile = min(tile, power_of_two(max_num))
-        lane = lax.iota(jnp.int32, tile)
-
-        def in_tile(number: jax.Array, tree: Any) -> Any:
-            index = number * tile + lane
-            return body(index, index < num, tree)
-
-        return self.fori_loop(lax.div(num + (tile - 1), jnp.int32(tile)), in_tile, tree)
-
-    def num_lanes(self, number: int) -> int:
-        return max(power_of_two(number), LANES) if number > 1 else 1
-
-    def minimum(self, values: jax.Array) -> jax.Array:
-        return jnp.min(values.ravel())
-
-
 @functools.cache
 def named(implementation: str) -> Any:
     """Returns the target of an implementation, from the file of its name.
@@ -170,4 +145,4 @@ def named(implementation: str) -> Any:
         return XLA()
     file = "native" if implementation == "native" else "cuda.launch"
     module = importlib.import_module(f"jaxopt_search.backends.{file}")
-    return module.BACKENDS[implementation]()
+    return module.BACKENDS[implementation]

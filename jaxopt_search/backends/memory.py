@@ -30,7 +30,6 @@ from jaxopt_search.backends.backend import (
     LANES,
     Backend,
     Index,
-    Kernel,
     named,
     power_of_two,
 )
@@ -95,7 +94,7 @@ def target() -> Backend:
 def _handler(buffer: Any) -> Backend:
     """Returns what reads and writes a buffer: the target; or XLA, of an array in a kernel."""
     own = target()
-    return _XLA if isinstance(own, Kernel) and not isinstance(buffer, own.buffer) else own
+    return own if own.takes(buffer) else _XLA
 
 
 def is_in_kernel() -> bool:

@@ -41,7 +41,7 @@ class Native(Backend):
         return -(-number // 8) * 8
 
 
-BACKENDS = {"native": Native}
+BACKENDS = {"native": Native()}
 
 
 def as_one_function(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -64,6 +64,8 @@ class Key(NamedTuple):
     second: jax.Array
 
 
+# Traced once for each shape: some hundred operations, drawn from at many places of a step.
+@functools.partial(jax.jit, static_argnames="rounds", inline=True)
 def threefry2x32(
     key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int = KEY_ROUNDS
 ) -> tuple[jax.Array, jax.Array]:
@@ -82,59 +84,17 @@ def threefry2x32(
       >>> [hex(word) for word in threefry2x32(zeros, zeros)]  # as in the authors' known answers
       ['0x6b200159', '0x99ba4efe']
     """
-    return _threefry2x32(key, counter, rounds)
-
-
-class _Turn(NamedTuple):
-    """What four rounds begin with.
-
-    Attributes:
-      schedule: the three words of the key, the next one first.
-      distances: by which to rotate in the next eight rounds.
-      words: the two words.
-    """
-
-    schedule: tuple[Any, ...]
-    distances: tuple[Any, ...]
-    words: tuple[jax.Array, jax.Array]
-
-
-# Traced once for each shape: some hundred operations, drawn from at many places of a step.
-@functools.partial(jax.jit, static_argnames="rounds", inline=True)
-def _threefry2x32(
-    key: tuple[Any, Any], counter: tuple[Any, Any], rounds: int
-) -> tuple[jax.Array, jax.Array]:
-    """Like `threefry2x32`."""
-    third = key[0] ^ key[1] ^ jnp.uint32(_PARITY)
+    keys = *key, key[0] ^ key[1] ^ jnp.uint32(_PARITY)
     x0, x1 = jnp.broadcast_arrays(counter[0] + key[0], counter[1] + key[1])
-    turn = _Turn((key[1], third, key[0]), tuple(map(np.uint32, _ROTATIONS)), (x0, x1))
-    whole, further = divmod(rounds, 4)
-    for group in range(whole):
-        turn = _four_rounds(group, turn)
-    return _rounds(turn.words, turn.distances[:further])
-
-
-def _four_rounds(group: int | jax.Array, turn: _Turn) -> _Turn:
-    """Returns the turn after four rounds and the key's next two words."""
-    (first, second, third), distances, words = turn
-    x0, x1 = _rounds(words, distances[:4])
-    words = x0 + first, x1 + second + jnp.uint32(group + 1)
-    return _Turn((second, third, first), distances[4:] + distances[:4], words)
-
-
-def _rounds(
-    words: tuple[jax.Array, jax.Array], distances: tuple[Any, ...]
-) -> tuple[jax.Array, jax.Array]:
-    """Returns the words, of one shape, after a round for each distance.
-
-    By functions of `lax`: operators are those of `jax.numpy`, each with a `jit` to trace.
-    """
-    x0, x1 = words
-    for distance in distances:
+    for number in range(rounds):
+        distance = np.uint32(_ROTATIONS[number % 8])
         x0 = lax.add(x0, x1)
         left = lax.shift_left(x1, distance)
         right = lax.shift_right_logical(x1, np.uint32(32) - distance)
         x1 = lax.bitwise_xor(lax.bitwise_or(left, right), x0)
+        if number % 4 == 3:
+            turn = number // 4 + 1
+            x0, x1 = x0 + keys[turn % 3], x1 + keys[(turn + 1) % 3] + jnp.uint32(turn)
     return x0, x1
 
 

@@ -1,5 +1,7 @@
 """Solutions and pictures to files, which are there as a whole or not at all."""
 
+import csv
+import io
 import pathlib
 from typing import Any
 
@@ -61,11 +63,16 @@ def write_solution(
     if kind == "queens":
         lines = [("," if suffix == ".csv" else " ").join(map(str, one)) for one in numbers]
     elif suffix == ".csv":
-        header = "position,city" if kind == "tsp" else "facility,location"
-        lines = [header, *(f"{i},{one}" for i, one in enumerate(numbers))]
+        columns = {"position": range(len(x)), "city": numbers}
+        if kind != "tsp":
+            columns = {"facility": range(len(x)), "location": numbers}
         if names is not None:
-            quoted = ["name", *('"{}"'.format(one.replace('"', '""')) for one in names)]
-            lines = [f"{line},{name}" for line, name in zip(lines, quoted, strict=True)]
+            columns["name"] = names
+        table = io.StringIO()
+        csv.writer(table, lineterminator="\n").writerows(
+            [columns, *zip(*columns.values(), strict=True)]
+        )
+        lines = table.getvalue().split("\n")[:-1]
     elif suffix == ".tour":
         head = [f"NAME : {path.stem}", f"COMMENT : length {cost}", "TYPE : TOUR"]
         head += [f"DIMENSION : {len(numbers)}", "TOUR_SECTION"]

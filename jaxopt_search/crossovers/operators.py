@@ -94,7 +94,7 @@ class Operators(Protocol):
         """Returns the table of children, and random individuals, [R, C] int32 for each tile.
 
         They take the first word of each slot that `entry_words` draws from. The children in the
-        block's rows may be overwritten on the way; at the end all lanes have read them.
+        block's rows may be overwritten on the way.
         """
         ...
 

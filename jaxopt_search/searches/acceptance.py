@@ -94,8 +94,7 @@ class Acceptance(abc.ABC):
         """Returns the history after a step, whether a move was made or not.
 
         Args:
-          history: the one before, which all lanes have read in `passes`. Barriers stand before and
-            after this call.
+          history: the one before.
           cost: [] the cost of the solution that is now the current one.
         """
         return history

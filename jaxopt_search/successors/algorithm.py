@@ -349,12 +349,11 @@ def _aggregate(aggregate: Aggregate, rated: _Rated) -> Any:
     if reduce is not None:
         return jax.tree.map(reduce, values)
     while (size := jax.tree.leaves(values)[0].size) > 1:
-        pairs = jax.tree.map(lambda leaf: leaf.reshape(2, size // 2), values)
-        first, second = (
-            jax.tree.map(lambda pair: lax.index_in_dim(pair, k, keepdims=False), pairs)  # noqa: B023
-            for k in (0, 1)
+        half = size // 2
+        values = aggregate.combine(
+            jax.tree.map(lambda leaf: leaf[:half], values),  # noqa: B023
+            jax.tree.map(lambda leaf: leaf[half:], values),  # noqa: B023
         )
-        values = aggregate.combine(first, second)
     return jax.tree.map(lambda leaf: leaf.reshape(()), values)
 
 

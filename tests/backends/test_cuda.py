@@ -17,19 +17,18 @@ import jaxopt_search as js
 from jaxopt_search import backends
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.cuda import compile, emit, launch
-from jaxopt_search.backends.cuda.emit import Shape
 
 BY_NAME = {case.name: case for case in golden.CASES if not case.note}
-SEVERAL, FEW = (lambda warps: Shape(4, 900)), (lambda warps: Shape(1, 300))
-"""More warps than are asked for, or one, with some arrays in shared memory."""
+OWN, SEVERAL, FEW = (lambda warps: (warps, 0)), (lambda warps: (4, 900)), (lambda warps: (1, 300))
+"""As asked for; more warps, or one, with some arrays in shared memory."""
 PLAYED = [
-    ("pspm", Shape),
+    ("pspm", OWN),
     ("2-opt", FEW),
     ("tabu", SEVERAL),
-    ("tabu coloring", Shape),
+    ("tabu coloring", OWN),
     ("min-conflicts", FEW),
     ("swap table", SEVERAL),
-    ("islands that restart", Shape),
+    ("islands that restart", OWN),
     ("order crossover", SEVERAL),
     ("queens", FEW),
     ("fang in random order", SEVERAL),
@@ -37,12 +36,12 @@ PLAYED = [
 
 
 @needs_compiler
-@pytest.mark.parametrize(("name", "shape_of"), PLAYED, ids=[name for name, _ in PLAYED])
-def test_what_is_emitted_makes_the_same_searches(name, shape_of, monkeypatch):
+@pytest.mark.parametrize(("name", "laid_out"), PLAYED, ids=[name for name, _ in PLAYED])
+def test_what_is_emitted_makes_the_same_searches(name, laid_out, monkeypatch):
     """Whether the first lanes run ahead of the others, as far as barriers let them, or the last."""
     expected = golden.digest(BY_NAME[name].run("xla", 1))
     for order in (0, 1):
-        with played(monkeypatch, shape_of, order):
+        with played(monkeypatch, laid_out, order):
             assert golden.digest(BY_NAME[name].run("interpret", 1)) == expected
 
 
@@ -59,7 +58,10 @@ def test_many_moves_take_several_warps(neighborhood, monkeypatch):
             5, problem, search, num_searches=2, max_steps=40, implementation=implementation
         )
 
+    assert search.num_warps(problem, 2) == 4
     expected = run("xla")
+    if ON_GPU:
+        chex.assert_trees_all_equal(run("cuda"), expected)
     for order in (0, 1):
         with played(monkeypatch, order=order):
             chex.assert_trees_all_equal(run("interpret"), expected)
@@ -164,7 +166,7 @@ def test_nvrtc_compiles_what_is_emitted(capability, monkeypatch):
     kernels = []
 
     def note(*operands, program, groups, num_warps):
-        kernels.extend(emit.emit(program, groups, Shape(warps, 99)) for warps in (1, 4))
+        kernels.extend(emit.emit(program, groups, warps, 99) for warps in (1, 4))
         return operands[-len(program.is_buffer) :]
 
     monkeypatch.setattr(launch, "_interpreted", note)
@@ -222,13 +224,13 @@ def test_any_number_of_warps_makes_the_same_searches(name, num_warps, monkeypatc
 def test_a_kernel_is_tried_before_it_is_trusted(monkeypatch):
     """By numbers that are known; what fails is told, and XLA runs instead."""
 
-    class Wrong(launch.Interpreter):
+    class Wrong(launch.Launcher):
         def launch(self, *args):
             return jax.tree.map(lambda leaf: leaf + 1, super().launch(*args))
 
     device = jax.devices("cpu")[0]
     assert launch.distrust(device).startswith("a kernel fails here: ")  # a CPU has none
-    monkeypatch.setattr(launch, "Cuda", launch.Interpreter)
+    monkeypatch.setitem(launch.BACKENDS, "cuda", launch.Launcher("interpret"))
     assert launch.distrust(device) == ""
-    monkeypatch.setattr(launch, "Cuda", Wrong)
+    monkeypatch.setitem(launch.BACKENDS, "cuda", Wrong("interpret"))
     assert launch.distrust(device) == "a kernel computes wrong numbers here"

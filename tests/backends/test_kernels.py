@@ -91,17 +91,6 @@ def test_everything_around_the_kernel(moves_per_search, choose, keep_best, excha
     assert js.first_hit(states[0])[1] >= 0
 
 
-@pytest.mark.parametrize("neighborhood", ["relocate", "two_opt"])
-def test_many_moves_take_several_warps(neighborhood):
-    """Few searches of 128 moves: what one warp writes, the others read."""
-    problem = coords_tsp(60)
-    hood = js.Relocate() if neighborhood == "relocate" else js.two_opt(problem)
-    search = annealing(hood, moves_per_search=128)
-    assert search.num_warps(problem, 3) == 4
-    states = [run(problem, search, name, max_steps=60) for name in ("xla", KERNEL)]
-    chex.assert_trees_all_equal(*states)
-
-
 @pytest.mark.slow
 def test_hot_searches_take_the_same_course():
     """Many searches at temperature 30, where XLA once rounded a threshold in another way."""

@@ -47,7 +47,9 @@ def test_portable_code_that_differs_is_found():
             problem,
             implementations=("xla", "native"),
         )
-    with pytest.raises(AssertionError, match="says that it is portable, but NotInAKernel.propose .*uses sort"):
+    with pytest.raises(
+        AssertionError, match="says that it is portable, but NotInAKernel.propose .*uses sort"
+    ):
         search = js.simulated_annealing(broken.NotInAKernel(), 1.0, moves_per_search=4)
         js.testing.check_implementations(search, problem)
 

@@ -21,10 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
+from jaxopt_search.backends.backend import LANES
 from jaxopt_search.backends.cuda.trace import Program, Unportable
 
 HEADER = (pathlib.Path(__file__).parent / "header.h").read_text()
-WARP = 32
 _EXCHANGE = 512  # bytes for what warps have found
 _USES_IN_LOOP = 8  # of a line in a loop, for one outside
 _BITS = "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"
@@ -606,7 +606,7 @@ class Emitter:
     def _meet(self, size: int) -> int:
         """Returns how many threads share a reduction; several warps wait for one another in it."""
         group = min(size, self.threads)
-        if group > WARP:
+        if group > LANES:
             self._close()
             self._accesses.clear()
         return group
@@ -698,13 +698,13 @@ class Emitter:
         values, lane = equation.inputs
         dtype, layout = values.aval.dtype, natural(values)
         value, lane = self.get(known, values, layout), self.get(known, lane, UNIFORM)(0)
-        if self.threads > WARP < layout.count:
+        if self.threads > LANES < layout.count:
             text = self.exchanged(dtype, layout, value)(lane)
         else:
             own = value(0)
             for slot in self.slots(layout)[1:]:
-                own = f"({lane} / {WARP} == {slot} ? {value(slot)} : {own})"
-            text = f"from_lane({own}, {lane} % {WARP})"
+                own = f"({lane} / {LANES} == {slot} ? {value(slot)} : {own})"
+            text = f"from_lane({own}, {lane} % {LANES})"
         return [{UNIFORM: self.define(dtype, UNIFORM, lambda slot: text)}]
 
     def on_slice(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
@@ -952,7 +952,7 @@ _UNLIKE: dict[str, Callable[[Equation], str]] = {
 
 
 # -- Kernels --------------------------------------------------------------------------------------
-class Kernel(NamedTuple):
+class Code(NamedTuple):
     """C++ and how it is to be launched.
 
     Attributes:
@@ -966,32 +966,22 @@ class Kernel(NamedTuple):
     shared: int
 
 
-class Shape(NamedTuple):
-    """How programs are laid out on a device.
-
-    Attributes:
-      num_warps: of a program, a power of two.
-      room: bytes of shared memory of a program, for the arrays that it touches most.
-    """
-
-    num_warps: int
-    room: int = 0
-
-
-def emit(program: Program, groups: tuple[int, ...], shape: Shape) -> Kernel:
+def emit(program: Program, groups: tuple[int, ...], num_warps: int, room: int = 0) -> Code:
     """Returns the C++ of a kernel.
 
     Args:
       program: what is to run.
       groups: of each operand, how many programs next to one another read the same row of it; 0 for
         all programs, where the operand has no axis of programs.
+      num_warps: of a program, a power of two.
+      room: bytes of shared memory of a program, for the arrays that it touches most.
     """
     block = block_of(program.jaxpr)
     for output, is_buffer in zip(block.outputs, program.is_buffer, strict=True):
         if isinstance(output, Var):
             block.wanted[output].add(MEMORY if is_buffer else UNIFORM)
     demand(block)
-    threads = shape.num_warps * WARP
+    threads = num_warps * LANES
     emitter = Emitter(threads)
     first = len(block.inputs) - len(block.outputs)  # of what is carried
     arguments = [_argument(number, var, block, first) for number, var in enumerate(block.inputs)]
@@ -1004,7 +994,7 @@ def emit(program: Program, groups: tuple[int, ...], shape: Shape) -> Kernel:
         elif (value := result[UNIFORM](0)) != f"s{number}":
             emitter.put(f"if (t == 0) a{number}[program] = {value};")
     emitter.put("")
-    held = _most_used(emitter, storages, first, shape.room - _EXCHANGE - emitter.scratch)
+    held = _most_used(emitter, storages, first, room - _EXCHANGE - emitter.scratch)
     head, tail, offset = [], [], 0
     for number, (var, group) in enumerate(zip(block.inputs, groups, strict=True)):
         kind, size = _type(var.aval.dtype), math.prod(var.shape)
@@ -1034,7 +1024,7 @@ def emit(program: Program, groups: tuple[int, ...], shape: Shape) -> Kernel:
     )
     lines = _opening(inputs, len(block.outputs), threads, emitter.scratch)
     source = "\n".join([HEADER, *lines, *head, *emitter.lines, *tail, "}", "}", ""])
-    return Kernel(source, threads, offset)
+    return Code(source, threads, offset)
 
 
 def _argument(number: int, var: Var, block: Block, first: int) -> Any:
@@ -1068,13 +1058,13 @@ def _most_used(emitter: Emitter, storages: list[Any], first: int, room: int) -> 
 def _opening(inputs: str, num_outputs: int, threads: int, scratch: int) -> list[str]:
     outputs = "".join(f", void* o{number}" for number in range(num_outputs))
     lines = [
-        f"#define BARRIER {'__syncwarp()' if threads == WARP else '__syncthreads()'}",
+        f"#define BARRIER {'__syncwarp()' if threads == LANES else '__syncthreads()'}",
         f'extern "C" __global__ void __launch_bounds__({threads}) kernel({inputs}{outputs}) {{',
         # The remainder tells the compiler in which range it is.
         f"const int t = threadIdx.x % {threads}, program = blockIdx.x;",
         "extern __shared__ __align__(16) unsigned char held[];",
         "int turn = 0;",
     ]
-    is_one_warp, room = threads == WARP, "__shared__ __align__(8) unsigned char"
+    is_one_warp, room = threads == LANES, "__shared__ __align__(8) unsigned char"
     lines.append("void* const exchange = 0;" if is_one_warp else f"{room} exchange[{_EXCHANGE}];")
     return lines + ([f"{room} scratch[{scratch}];"] if scratch else [])

@@ -7,6 +7,7 @@ that JAX's Triton kernels go through, which takes PTX from anyone. Interpreted, 
 XLA: for tests of what portable code does in a kernel.
 """
 
+import dataclasses
 import functools
 import math
 import zlib
@@ -21,19 +22,24 @@ from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import batching, mlir
 
 from jaxopt_search.backends import memory
-from jaxopt_search.backends.backend import IN_BOUNDS
+from jaxopt_search.backends.backend import LANES, named
 from jaxopt_search.backends.cuda import compile, trace
-from jaxopt_search.backends.cuda.emit import WARP, Shape, emit
+from jaxopt_search.backends.cuda.emit import emit
 
 _TARGET = "triton_kernel_call_ffi"
 launch_p = Primitive("launch")
 launch_p.multiple_results = True
 
 
-class Cuda(trace.Traced):
-    """A kernel on an NVIDIA GPU: a block of threads for each program."""
+@dataclasses.dataclass(frozen=True)
+class Launcher(trace.Kernel):
+    """Kernels: on an NVIDIA GPU, a block of threads for each program; or evaluated by XLA.
 
-    name = "cuda"
+    Attributes:
+      name: of the implementation.
+    """
+
+    name: str
 
     def launch(
         self,
@@ -64,13 +70,7 @@ class Cuda(trace.Traced):
         return structure.unflatten(results)
 
 
-class Interpreter(Cuda):
-    """A kernel that XLA evaluates, on any device, for tests."""
-
-    name = "interpret"
-
-
-BACKENDS = {"cuda": Cuda, "interpret": Interpreter}
+BACKENDS = {name: Launcher(name) for name in ("cuda", "interpret")}
 
 
 def _rows(tree: Any) -> Any:
@@ -102,22 +102,17 @@ def _batched(
         one.shape[axis] for one, axis in zip(operands, axes, strict=True) if axis is not None
     }
     count = len(params["program"].is_buffer)
-    own, axis = operands[-1], axes[-1]
-    num_programs = own.shape[0] if axis is None else own.shape[0 if axis else 1]
-    flat, new_groups = [], []
+    flat, of_all = [], []
     for one, axis, group in zip(operands, axes, groups, strict=True):
-        if axis is None and not group:
-            flat.append(one)
-        else:
-            one = (
-                jnp.broadcast_to(one, (size, *one.shape))
-                if axis is None
-                else (jnp.moveaxis(one, axis, 0))
-            )
-            flat.append(one.reshape(-1, *one.shape[2:]) if group else one)
-            group = group or num_programs
-        new_groups.append(group)
-    results = launch_p.bind(*flat, groups=tuple(new_groups), **params)
+        if axis is not None or group:
+            one = batching.bdim_at_front(one, axis, size)
+        flat.append(one.reshape(-1, *one.shape[2:]) if group else one)
+        of_all.append(axis is not None and not group)
+    num_programs = flat[-1].shape[0] // size
+    groups = tuple(
+        num_programs if new else group for new, group in zip(of_all, groups, strict=True)
+    )
+    results = launch_p.bind(*flat, groups=groups, **params)
     return [one.reshape(size, -1, *one.shape[1:]) for one in results], [0] * count
 
 
@@ -141,11 +136,12 @@ def _on_gpu(
     first, owns = len(operands) - count, operands[-count:]
     num_programs = owns[0].shape[0]
     device, sizes = _device(), [math.prod(one.shape[1:]) * one.dtype.itemsize for one in owns]
-    kernel = emit(program, groups, _shape_for(device, sizes, num_programs, num_warps))
+    room = _room_for(device, sizes, num_programs, num_warps)
+    kernel = emit(program, groups, num_warps, room)
     ptx = compile.to_ptx(kernel.source, device.capability)
     parameters = [launcher.create_array_parameter(0, 16)] * (len(operands) + count)
     own = launcher.TritonKernel(
-        "kernel", kernel.threads // WARP, 1, kernel.shared, ptx, "", device.capability
+        "kernel", kernel.threads // LANES, 1, kernel.shared, ptx, "", device.capability
     )
     call = launcher.TritonKernelCall(own, num_programs, 1, 1, parameters)
     opaque = zlib.compress(call.to_proto("kernel", b""))
@@ -196,8 +192,8 @@ def _device() -> _Device:
     return _Device(capability, processors, 1024 * kilobytes, *most)
 
 
-def _shape_for(device: _Device, sizes: list[int], num_programs: int, num_warps: int) -> Shape:
-    """Returns how programs are laid out.
+def _room_for(device: _Device, sizes: list[int], num_programs: int, num_warps: int) -> int:
+    """Returns how many bytes of shared memory a program may have.
 
     As many are to run at once as a multiprocessor holds. If their arrays do not fit into the
     second-level cache then, fewer are, such that the largest one fits into shared memory.
@@ -213,7 +209,7 @@ def _shape_for(device: _Device, sizes: list[int], num_programs: int, num_warps: 
 
     while blocks > 1 and blocks * sum(sizes) > _CACHED and room() < max(sizes):
         blocks = -(-blocks // 2)
-    return Shape(num_warps, room())
+    return room()
 
 
 def _interpreted(
@@ -231,7 +227,7 @@ def obstacle(fn: Callable[..., Any], *args: Any) -> str:
     """Like `choice.obstacle`."""
     try:
         for params in _launches(jax.make_jaxpr(fn)(*args).jaxpr):
-            emit(params["program"], params["groups"], Shape(params["num_warps"]))
+            emit(params["program"], params["groups"], params["num_warps"])
     except trace.Unportable as error:
         return str(error)
     except Exception as error:  # whatever it is, it keeps the kernel from running
@@ -258,7 +254,7 @@ def _launches(jaxpr: Any) -> Iterator[dict[str, Any]]:
 
 def distrust(device: jax.Device) -> str:
     """Returns in one line why a kernel does not run on a GPU as it should, or ""."""
-    size, rows = 2 * WARP, 3
+    size, rows = 2 * LANES, 3
     start = np.arange(rows * size, dtype=np.int32).reshape(rows, size)
 
     def step(i: jax.Array, shared: Any, own: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
@@ -270,7 +266,7 @@ def distrust(device: jax.Device) -> str:
 
     def run(table: jax.Array) -> Any:
         own = table, jnp.zeros(rows, jnp.int32)
-        return Cuda().launch(step, jnp.int32(5), (), own, (), 2)
+        return BACKENDS["cuda"].launch(step, jnp.int32(5), (), own, (), 2)
 
     expected, total = start, np.zeros(rows, np.int32)
     for i in range(5):
@@ -285,41 +281,26 @@ def distrust(device: jax.Device) -> str:
     return "" if is_right else "a kernel computes wrong numbers here"
 
 
-# What interpreted programs do.
-def _load(buffer: jax.Array, index: jax.Array, *where: jax.Array) -> jax.Array:
-    how = {**IN_BOUNDS, "mode": "clip"} if where else IN_BOUNDS
-    return buffer.ravel().at[index].get(**how)
+# What interpreted programs do is what XLA does, of flat buffers.
+_xla: Any = named("xla")
 
 
-def _store(buffer: jax.Array, index: Any, value: Any, where: Any) -> jax.Array:
-    index = jnp.where(where, index, math.prod(buffer.shape))
-    flat = buffer.ravel().at[index].set(value, **{**IN_BOUNDS, "mode": "drop"})
-    return flat.reshape(buffer.shape)
+def _load(buffer: jax.Array, index: jax.Array, where: jax.Array | None = None) -> jax.Array:
+    return _xla.load(buffer.ravel(), index, where)
 
 
-def _copy(buffer: jax.Array, source: jax.Array, where: jax.Array) -> jax.Array:
-    return jnp.where(where, source, buffer)
+def _store(buffer: jax.Array, index: jax.Array, *what: jax.Array) -> jax.Array:
+    return _xla.store_lanes(buffer.ravel(), (index,), *what).reshape(buffer.shape)
 
 
-def _pick(values: jax.Array, lane: jax.Array) -> jax.Array:
-    return values[lane]
-
-
-def _evaluate(primitive: Primitive, fn: Callable[..., jax.Array]) -> None:
-    """Lets a primitive be evaluated by `fn`."""
-
-    def batched(operands: Sequence[Any], axes: Sequence[Any]) -> Any:
-        return jax.vmap(fn, tuple(axes))(*operands), 0
-
-    batching.primitive_batchers[primitive] = batched
-    mlir.register_lowering(primitive, mlir.lower_fun(fn, multiple_results=False))
-
-
-for _primitive, _fn in (
-    (trace.load_p, _load),
-    (trace.store_p, _store),
-    (trace.copy_p, _copy),
-    (trace.pick_p, _pick),
-    (trace.settled_p, lambda buffer: buffer),
-):
-    _evaluate(_primitive, _fn)
+for _primitive, _fn in {
+    trace.load_p: _load,
+    trace.store_p: _store,
+    trace.copy_p: _xla.copy,
+    trace.pick_p: _xla.pick,
+    trace.settled_p: _xla.settled,
+}.items():
+    mlir.register_lowering(_primitive, mlir.lower_fun(_fn, multiple_results=False))
+    batching.primitive_batchers[_primitive] = functools.partial(
+        lambda fn, operands, axes: (jax.vmap(fn, tuple(axes))(*operands), 0), _fn
+    )

@@ -9,17 +9,18 @@ of an access; `emit` writes them as reads and writes in place.
 import dataclasses
 import pathlib
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Primitive
 
 from jaxopt_search.backends import memory
-from jaxopt_search.backends.backend import Index, Kernel
+from jaxopt_search.backends.backend import LANES, Backend, Index, power_of_two
 
 _JAX, _OURS = (str(pathlib.Path(file).parent) for file in (jax.__file__, memory.__file__))
 
@@ -60,22 +61,24 @@ class Unportable(Exception):
 def function_of(equation: Any) -> str:
     """Returns the innermost function around an equation that is neither JAX's nor a backend's."""
     trace = equation.source_info.traceback
-    frames = [
-        f"{frame.function_name} ({pathlib.Path(frame.file_name).name}:{frame.line_num})"
-        for frame in (trace.frames if trace else ())
-        if not frame.file_name.startswith((_JAX, _OURS))
-    ]
-    return frames[0] if frames else ""
+    frames = trace.frames if trace else ()
+    return _first_of_others((one.function_name, one.file_name, one.line_num) for one in frames)
 
 
 def last_function(trace: TracebackType | None) -> str:
     """Returns the innermost function of a traceback that is neither JAX's nor a backend's."""
-    frames = [
-        f"{frame.f_code.co_qualname} ({pathlib.Path(frame.f_code.co_filename).name}:{line})"
-        for frame, line in traceback.walk_tb(trace)
-        if not frame.f_code.co_filename.startswith((_JAX, _OURS))
-    ]
-    return frames[-1] if frames else ""
+    frames = [*traceback.walk_tb(trace)][::-1]
+    codes = ((frame.f_code, line) for frame, line in frames)
+    return _first_of_others((code.co_qualname, code.co_filename, line) for code, line in codes)
+
+
+def _first_of_others(frames: Iterable[tuple[str, str, int]]) -> str:
+    places = (
+        f"{function} ({pathlib.Path(file).name}:{line})"
+        for function, file, line in frames
+        if not file.startswith((_JAX, _OURS))
+    )
+    return next(places, "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,10 +108,31 @@ def _array(leaf: Any) -> Any:
     return leaf.array if isinstance(leaf, Buffer) else leaf
 
 
-class Traced(Kernel):
-    """The target of code that is traced to be emitted."""
+class Kernel(Backend):
+    """A search in a program of a kernel: code that is traced to be emitted, or interpreted."""
 
-    buffer = Buffer
+    is_kernel = True
+
+    def takes(self, buffer: Any) -> bool:
+        return isinstance(buffer, Buffer)
+
+    def num_lanes(self, number: int) -> int:
+        return max(power_of_two(number), LANES) if number > 1 else 1
+
+    def each_index(
+        self, num: jax.Array, max_num: int, body: Callable[..., Any], tree: Any, tile: int
+    ) -> Any:
+        tile = min(tile, power_of_two(max_num))
+        lane = lax.iota(jnp.int32, tile)
+
+        def in_tile(number: jax.Array, tree: Any) -> Any:
+            index = number * tile + lane
+            return body(index, index < num, tree)
+
+        return self.fori_loop(lax.div(num + (tile - 1), jnp.int32(tile)), in_tile, tree)
+
+    def minimum(self, values: jax.Array) -> jax.Array:
+        return jnp.min(values)
 
     def load(self, buffer: Buffer, index: Index, where: jax.Array | None) -> jax.Array:
         index = _flat(buffer, index)
@@ -132,28 +156,21 @@ class Traced(Kernel):
         return pick_p.bind(values, lane)
 
     def when(self, where: jax.Array, change: Callable[[Any, jax.Array], Any], tree: Any) -> Any:
-        leaves, opened = _opened(lambda tree: change(tree, where), tree)
-        return opened.merge(super().when(where, lambda old, _: opened.body(old), leaves))
+        made, arrays, merge = _of_arrays(lambda tree: change(tree, where), tree)
+        return merge(super().when(where, lambda old, _: made(old), arrays))
 
     def fori_loop(self, num: Any, body: Callable[[jax.Array, Any], Any], tree: Any) -> Any:
-        leaves, opened = _opened(body, tree)
-        return opened.merge(super().fori_loop(num, opened.body, leaves))
+        step, arrays, merge = _of_arrays(body, tree)
+        return merge(super().fori_loop(num, step, arrays))
 
 
-class _Opened(NamedTuple):
-    """A function of a tree that may hold buffers, as one of lists of arrays.
+def _of_arrays(
+    fn: Callable[..., Any], tree: Any
+) -> tuple[Callable[..., list[Any]], list[Any], Callable[[list[Any]], Any]]:
+    """Returns a function of a tree that may hold buffers as one of its arrays, and these.
 
-    Attributes:
-      body: like the function, whose last argument and result is the list.
-      merge: maps the list to the tree.
+    The tree is the last argument, and the result. What puts arrays into the tree is returned, too.
     """
-
-    body: Callable[..., list[Any]]
-    merge: Callable[[list[Any]], Any]
-
-
-def _opened(fn: Callable[..., Any], tree: Any) -> tuple[list[Any], _Opened]:
-    """Returns the arrays of a tree, and a function of the tree as one of these."""
     leaves, structure = jax.tree.flatten(tree)
 
     def merge(arrays: list[Any]) -> Any:
@@ -162,7 +179,7 @@ def _opened(fn: Callable[..., Any], tree: Any) -> tuple[list[Any], _Opened]:
             Buffer(array) if isinstance(leaf, Buffer) else array for leaf, array in pairs
         )
 
-    def body(*arguments: Any) -> list[Any]:
+    def on_arrays(*arguments: Any) -> list[Any]:
         *others, arrays = arguments
         new = jax.tree.leaves(fn(*others, merge(arrays)))
         for (path, old), leaf in zip(jax.tree.leaves_with_path(tree), new, strict=True):
@@ -173,7 +190,7 @@ def _opened(fn: Callable[..., Any], tree: Any) -> tuple[list[Any], _Opened]:
                 )
         return [_array(leaf) for leaf in new]
 
-    return [_array(leaf) for leaf in leaves], _Opened(body, merge)
+    return on_arrays, [_array(leaf) for leaf in leaves], merge
 
 
 def _flat(buffer: Buffer, index: Index) -> jax.Array:
