@@ -137,16 +137,19 @@ def qubo_bounds(
     return Bounds(low, high, delta, fit=max(-low, high, delta) < MAX_INT32)
 
 
-def qap_bounds(flow: np.ndarray, distance: np.ndarray) -> Bounds:
+def qap_bounds(flow: np.ndarray, distance: np.ndarray, linear: np.ndarray | None = None) -> Bounds:
     """Returns bounds of the costs of assignments and of changes by swaps."""
-    f, d = largest_of(flow), largest_of(distance)
-    if max(f, d) > MAX_INT32:
-        size = flow.size * f * d
+    linear = np.zeros((1, 1), np.int64) if linear is None else linear
+    f, d, own = map(largest_of, (flow, distance, linear))
+    if max(f, d, own) > MAX_INT32:
+        size = flow.size * f * d + len(flow) * own
         return Bounds(-size, size, 2 * size, fit=False)
     low, high = qap_costs(flow, distance)
     delta = high - low
     if delta >= MAX_INT32:
         delta = min(delta, largest_swap(flow, distance))
+    low, high = low + linear.min(axis=1).sum().item(), high + linear.max(axis=1).sum().item()
+    delta += 2 * np.ptp(linear, axis=1).max().item()
     # The largest int32 is left to null moves.
     return Bounds(low, high, delta, fit=delta < MAX_INT32 and high - low <= 2 * MAX_INT32)
 

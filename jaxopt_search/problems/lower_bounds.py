@@ -32,14 +32,13 @@ def of_tsp(problem: Any) -> int | float | None:
 
 
 def of_qap(problem: Any) -> int | float | None:
-    """Returns a cost that no assignment is below; None of more than 200 facilities.
-
-    What some facilities are fixed to does not count.
-    """
-    if int(problem.n) > _MOST_FACILITIES:
+    """Returns a cost that no assignment is below; None of more than 200 that may move."""
+    free, assignment = problem.free_on_host()
+    if len(free) > _MOST_FACILITIES:
         return None
     flow, distance = problem.matrices_on_host()
-    bound = of_assignments(flow, distance)
+    fixed = np.setdiff1d(np.arange(len(flow)), free)
+    bound = of_assignments(flow, distance, fixed, assignment[fixed])
     # What the device leaves out of costs of integers is in these matrices.
     return bound * problem.host.unit if isinstance(bound, int) else problem.host.in_full(bound)
 
@@ -62,21 +61,32 @@ def of_tours(matrix: np.ndarray, is_symmetric: bool) -> int | float:
     return _safe(bound, matrix)
 
 
-def of_assignments(flow: np.ndarray, distance: np.ndarray) -> int | float:
+def of_assignments(
+    flow: np.ndarray, distance: np.ndarray, fixed: Any = (), places: Any = ()
+) -> int | float:
     """Returns a cost that no assignment is below.
 
     A facility at a location costs at least the product of its flows, from the largest on, and the
-    location's distances, from the smallest on; the cheapest such assignment is the bound.
+    location's distances, from the smallest on; with fixed facilities it is known what it costs. The
+    cheapest such assignment is the bound.
 
     Args:
       flow, distance: [n, n], integers or floats, of any sign, symmetric or not.
+      fixed: [k] integers, the facilities that are fixed.
+      places: [k] integers, their locations.
     """
-    n = len(flow)
-    others = ~np.eye(n, dtype=bool)
-    flows = np.sort(flow.astype(np.float64)[others].reshape(n, n - 1))
-    distances = np.sort(distance.astype(np.float64)[others].reshape(n, n - 1))[:, ::-1]
-    least = flows @ distances.T + np.outer(flow.diagonal(), distance.diagonal())
-    return _safe(_assigned(least), flow, distance)
+    f, d = flow.astype(np.float64), distance.astype(np.float64)
+    free, room = (np.delete(np.arange(len(f)), one) for one in (fixed, places))
+    among, between = f[np.ix_(free, free)], d[np.ix_(room, room)]
+    m = len(free)
+    others = ~np.eye(m, dtype=bool)
+    flows = np.sort(among[others].reshape(m, -1)) if m else among
+    distances = np.sort(between[others].reshape(m, -1))[:, ::-1] if m else between
+    least = flows @ distances.T + np.outer(among.diagonal(), between.diagonal())
+    least += f[np.ix_(free, fixed)] @ d[np.ix_(room, places)].T
+    least += f[np.ix_(fixed, free)].T @ d[np.ix_(places, room)]
+    apart = (f[np.ix_(fixed, fixed)] * d[np.ix_(places, places)]).sum().item()
+    return _safe(_assigned(least) + apart, flow, distance)
 
 
 def _assigned(matrix: np.ndarray) -> float:

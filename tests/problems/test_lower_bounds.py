@@ -17,9 +17,10 @@ def shortest(matrix: np.ndarray) -> float:
     return matrix[TOURS, np.roll(TOURS, -1, axis=1)].sum(axis=1).min()
 
 
-def cheapest(flow: np.ndarray, distance: np.ndarray) -> float:
-    """The cost of the cheapest assignment of six facilities."""
-    placed = distance[ORDERS[:, :, None], ORDERS[:, None, :]]
+def cheapest(flow: np.ndarray, distance: np.ndarray, fixed=(), places=()) -> float:
+    """The cost of the cheapest assignment of six facilities, some of them fixed."""
+    orders = ORDERS[(ORDERS[:, fixed] == places).all(axis=1)] if fixed else ORDERS
+    placed = distance[orders[:, :, None], orders[:, None, :]]
     return (flow * placed).sum(axis=(1, 2)).min()
 
 
@@ -37,7 +38,11 @@ def test_no_bound_is_above_the_optimum(is_integral):
         both_ways = matrix + matrix.T
         assert lower_bounds.of_tours(both_ways, True) <= shortest(both_ways)
         assert lower_bounds.of_tours(matrix, False) <= shortest(matrix)
-        assert lower_bounds.of_assignments(flow, distance) <= cheapest(flow, distance)
+        for fixed, places in (((), ()), ([1, 4], [0, 4]), ([2, 0, 3, 1, 5], [0, 1, 2, 3, 4])):
+            given = flow, distance, fixed, places
+            bound = lower_bounds.of_assignments(*given)
+            assert bound <= cheapest(*given)
+        assert bound == pytest.approx(cheapest(*given), rel=1e-4)  # only one place is left
 
 
 @pytest.mark.parametrize("scale", [1, 1000], ids=["floats", "integers"])

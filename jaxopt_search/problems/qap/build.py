@@ -5,6 +5,7 @@ Everything is checked here, on the host, before anything is compiled.
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ def qap(
     flow: Any,
     distance: Any,
     *,
+    linear: Any = None,
     partial_match: Any = None,
     dtype: DType | None = None,
     is_symmetric: bool | None = None,
@@ -54,6 +56,9 @@ def qap(
     asymmetric, with nonzero diagonals and negative entries. Integers, and floats that are all
     integral, make an exact integer instance. In a float instance, asymmetries of both matrices
     within a relative 1e-6 are taken for rounding noise and averaged out.
+
+    A linear term adds `linear[i, p[i]]` over all i: what facility i costs at a location by itself.
+    Then solutions on the device have twice the length, with a fixed facility for each location.
 
     Floats are of any size. Where float32 could not hold their products, the device counts in a
     power of two, `problem.host.unit`; temperatures are then in this unit. Where the entries of a
@@ -68,6 +73,7 @@ def qap(
       flow: [n, n] real numbers, or an array of booleans, from facility to facility.
       distance: [n, n] real numbers, from location to location; there may be more of these than
         facilities, and then some stay free.
+      linear: [facilities, locations] real numbers; None for none. Not of traced matrices.
       partial_match: [k, 2] integers, facilities and the locations where they must be, like SciPy's
         option of this name. None if nothing is fixed.
       dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
@@ -88,7 +94,8 @@ def qap(
     check_best_known(best_known)
     if matrix_input.is_traced(flow, distance):
         symmetric = matrix_input.traced_symmetry(is_symmetric)
-        matrix_input.refuse_options_if_traced(partial_match=partial_match, best_known=best_known)
+        given = {"linear": linear, "partial_match": partial_match, "best_known": best_known}
+        matrix_input.refuse_options_if_traced(**given)
         return _traced_qap(flow, distance, symmetric, dtype)
     flow, distance = finite_matrix(_as_integers(flow), "flow"), finite_matrix(distance, "distance")
     check_square(flow, "flow")
@@ -97,14 +104,41 @@ def qap(
     if number < most:
         flow = np.pad(flow, (0, most - number))
     _check_same_shape(flow, distance)
-    is_exact = has_exact_costs(dtype, "matrices", flow, distance)
+    matrices = [flow, distance]
+    if linear is not None:
+        linear = finite_matrix(linear, "linear")
+        if linear.shape != (number, most):
+            raise ValueError(f"linear has shape {linear.shape}, expected {(number, most)}")
+        matrices.append(np.pad(linear, ((0, most - number), (0, 0))))
+    is_exact = has_exact_costs(dtype, "matrices", *matrices)
     build = _integer_qap if is_exact else _float_qap
-    problem = as_told(build(flow, distance, best_known), is_symmetric, "flow and distance are")
-    if number < most:
-        few = _Few(number, most)
+    problem = as_told(build(*matrices, best_known=best_known), is_symmetric, "the matrices are")
+    if number < problem.capacity:
+        few = _Few(number, problem.capacity)
         host = dataclasses.replace(problem.host, as_given=few, check=few.check)
         problem = dataclasses.replace(problem, host=host)
-    return problem if partial_match is None else with_fixed(problem, partial_match)
+    fixed = [] if partial_match is None else [integer_pairs(partial_match, "partial_match")]
+    if linear is not None:
+        fixed.append(np.arange(most, 2 * most).repeat(2).reshape(-1, 2))
+    return with_fixed(problem, np.concatenate(fixed)) if fixed else problem
+
+
+def _with_linear(
+    flow: np.ndarray, distance: np.ndarray, linear: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns matrices of which a fixed facility at each location makes the linear term.
+
+    Facility n + k stays at location n + k, whose distance is 1 to location k only.
+    """
+    if linear is None:
+        return flow, distance
+    n, none = len(flow), np.zeros_like(flow)
+    each, back = np.eye(n, dtype=distance.dtype), none
+    if linear.dtype.kind == "f" or not (linear % 2).any():  # both ways, so symmetry stays
+        linear = linear / 2 if linear.dtype.kind == "f" else linear // 2
+        back = linear.T
+    flow = np.block([[flow, linear], [back, none]])
+    return flow, np.block([[distance, each], [each, np.zeros_like(each)]])
 
 
 class _Few(NamedTuple):
@@ -145,18 +179,23 @@ def qap_from_instance(instance: QAPInstance, *, dtype: DType | None = None) -> Q
 
 
 def as_qap(
-    data: Any, distance: Any = None, partial_match: Any = None, dtype: DType | None = None
+    data: Any,
+    distance: Any = None,
+    linear: Any = None,
+    partial_match: Any = None,
+    dtype: DType | None = None,
 ) -> QAP:
     """Returns the QAP that the arguments stand for.
 
     Args:
       data: a `QAP`, a `QAPInstance`, or the flow matrix.
       distance: the distance matrix; None unless `data` is a matrix.
+      linear: as in `qap`, likewise.
       partial_match: as in `qap`; None if `data` is a `QAP`.
       dtype: as in `qap`, likewise.
     """
     if isinstance(data, QAP | QAPInstance):
-        refused = {"distance": distance}
+        refused = {"distance": distance, "linear": linear}
         if isinstance(data, QAP):
             refused |= {"partial_match": partial_match, "dtype": dtype}
         for name, value in refused.items():
@@ -166,7 +205,7 @@ def as_qap(
         return problem if partial_match is None else with_fixed(problem, partial_match)
     if distance is None:
         raise ValueError("distance is None, expected an (n, n) matrix next to flow")
-    return qap(data, distance, partial_match=partial_match, dtype=dtype)
+    return qap(data, distance, linear=linear, partial_match=partial_match, dtype=dtype)
 
 
 def is_several(flow: Any) -> bool:
@@ -231,16 +270,27 @@ def _as_integers(flow: Any) -> Any:
     return plain_array(flow, "flow").astype(np.int8)
 
 
-def _integer_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None) -> QAP:
+def _integer_qap(
+    flow: np.ndarray,
+    distance: np.ndarray,
+    linear: np.ndarray | None = None,
+    *,
+    best_known: float | None,
+) -> QAP:
     """Returns an exact instance, counted in multiples of a common divisor if necessary."""
     flow, distance = flow.astype(np.int64), distance.astype(np.int64)
-    exact = QAPInstance(name="", flow=flow, distance=distance)
+    linear = None if linear is None else linear.astype(np.int64)
+    whole = _with_linear(flow, distance, linear)
+    exact = QAPInstance(name="", flow=whole[0], distance=whole[1])
     unit = 1
-    found = bounds.qap_bounds(flow, distance)
+    found = bounds.qap_bounds(flow, distance, linear)
     if not found.fit:
         divisors = [max(int(np.gcd.reduce(matrix, axis=None)), 1) for matrix in (flow, distance)]
-        flow, distance = flow // divisors[0], distance // divisors[1]
-        unit, found = divisors[0] * divisors[1], bounds.qap_bounds(flow, distance)
+        product = math.prod(divisors)
+        if linear is None or not (linear % product).any():
+            flow, distance, unit = flow // divisors[0], distance // divisors[1], product
+            linear = None if linear is None else linear // product
+            found = bounds.qap_bounds(flow, distance, linear)
     if not found.fit:
         raise found.refusal("flow and distance give", "swaps")
     host = Original(
@@ -250,12 +300,13 @@ def _integer_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | Non
         offset=found.offset,
         best_known=best_known,
     )
-    return _on_device(flow, distance, found.offset, jnp.int32, host)
+    return _on_device(*_with_linear(flow, distance, linear), found.offset, jnp.int32, host)
 
 
-def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None) -> QAP:
+def _float_qap(*matrices: np.ndarray, best_known: float | None) -> QAP:
     """Returns an instance of float32 matrices."""
-    given = flow.astype(np.float64), distance.astype(np.float64)
+    flow, distance, *linear = (matrix.astype(np.float64) for matrix in matrices)
+    given = _with_linear(flow, distance, linear[0] if linear else None)
     bounds.check_qap_floats(*given)
     (shared, own), note = _split(given), ""
     if not _is_symmetric(*given) and all(map(_is_nearly_symmetric, own, shared)):
@@ -269,7 +320,7 @@ def _float_qap(flow: np.ndarray, distance: np.ndarray, best_known: float | None)
     (a, x), (b, y) = (
         (off / unit, on / unit) for (off, on), unit in zip(shared, units, strict=True)
     )
-    n, unit = len(flow), units[0] * units[1]
+    n, unit = len(given[0]), units[0] * units[1]
     on = [matrix.trace().item() for matrix in own]
     off = [matrix.sum().item() - trace for matrix, trace in zip(own, on, strict=True)]
     # What every assignment costs by the numbers that entries share.

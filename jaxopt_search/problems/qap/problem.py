@@ -194,8 +194,10 @@ class QAP(Problem):
     def picture(self, assignment: np.ndarray) -> Callable[[Any], Any]:
         from jaxopt_search.results import plotting
 
-        whole = self.host.check(assignment, "assignment")[: int(self.n)]
-        return functools.partial(plotting.plot_assignment, *self.matrices_on_host(), whole)
+        own = self.host.own(self.host.check(assignment, "assignment"))
+        (flow, distance), number = self.matrices_on_host(), len(own)
+        flow, distance = flow[:number, :number], distance[np.ix_(own, own)]
+        return functools.partial(plotting.plot_assignment, flow, distance, np.arange(number))
 
     def device_cost(self, assignment: jax.Array) -> jax.Array:
         """Returns the cost in the device's units, less `offset`; mostly the same as `cost`.

@@ -179,3 +179,36 @@ def test_there_may_be_more_locations_than_facilities():
         js.qap(distance, flow)
     with pytest.raises(ValueError, match="initial holds 3 twice"):
         js.solve_qap(flow, distance, max_steps=1, initial=[3, 1, 3, 5])
+
+
+@pytest.mark.parametrize("kind", ["odd", "even", "large", "floats", "fewer", "fixed", "highest"])
+def test_a_linear_term_counts(kind):
+    """What each facility costs where it is, as brute force finds it; the bound is not above."""
+    flow, distance = np.random.default_rng(0).integers(-5, 20, (2, 5, 5))
+    linear = np.random.default_rng(1).integers(-99, 99, (5, 5))
+    number, options = 5, {}
+    if kind == "even":
+        flow, distance, linear = flow + flow.T, distance + distance.T, 2 * linear
+    elif kind == "large":
+        linear = linear * 10**6
+    elif kind == "floats":
+        flow, linear = flow / 3, linear / 7
+    elif kind == "fewer":
+        number, flow, linear = 4, flow[:4, :4], linear[:4]
+    elif kind == "fixed":
+        options = {"partial_match": [[2, 0]]}
+    elif kind == "highest":
+        options = {"maximize": True}
+    orders = [np.array(one) for one in itertools.permutations(range(5), number)]
+    orders = [one for one in orders if kind != "fixed" or one[2] == 0]
+    costs = [
+        (flow * distance[np.ix_(one, one)]).sum() + linear[np.arange(number), one].sum()
+        for one in orders
+    ]
+    result = js.solve_qap(flow, distance, linear=linear, max_steps=50, **options)
+    assert result.fun == pytest.approx(max(costs) if kind == "highest" else min(costs), rel=1e-12)
+    assert isinstance(result.fun, int) == (kind != "floats") and len(result.x) == number
+    assert result.problem.is_symmetric == (kind == "even")
+    assert (result.bound >= result.fun) if kind == "highest" else (result.bound <= result.fun)
+    with pytest.raises(ValueError, match="linear has shape"):
+        js.qap(flow, distance, linear=linear[:2])
